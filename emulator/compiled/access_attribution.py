@@ -26,23 +26,23 @@ from ..runtime.prepared import prepare
 from .alignment import (
     NOT_MADE,
     Accesses,
-    Arranging,
+    ArrangementCache,
     Block,
     Key,
-    Site,
-    Telling,
+    SiteAccesses,
+    SiteAssigner,
     Visit,
     address_of,
     aligned,
     really_made,
 )
-from .instruction_counts import Counted
-from .lane_accesses import Lanes, Made, StepsOfLanes, blocks_of, either, steps_of
+from .instruction_counts import InstructionCount
+from .lane_accesses import AccessReplay, LaneGroup, LaneGroupSteps, blocks_of, either, steps_of
 from .loop_entries import begun, marks_of
 from .opcode_classes import width_of
-from .path_estimator import FEWEST, MOST_STATES, STATES, Walk, spread
-from .reconvergence import Strand
-from .replay import Lost, Replay, Steps, WarpName
+from .path_estimator import FEWEST, MOST_STATES, STATES, PathEstimator, spread
+from .reconvergence import LanePath
+from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from .source_statements import Statement
 from .uniformity import writes
 
@@ -65,7 +65,7 @@ Costs = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Kept:
+class TracedWarp:
     """A warp, the lanes that entered it, its recorded accesses, and how many warps it stands for."""
 
     warp: WarpName
@@ -75,25 +75,25 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Alike:
+class EquivalentWarps:
     """Warps that decided alike. nodes, masks: what they come to, with which lanes. sites, made_by: of their accesses, one after the
     other, and the lanes, a bit each. index: int64[warp, access, 32], the elements of these. weight: how many warps each stands for."""
 
     nodes: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint32]
-    lanes: list[Lanes]
+    lanes: list[LaneGroup]
     sites: npt.NDArray[np.int32]
     made_by: npt.NDArray[np.uint32]
     index: Words
     weight: float
 
     @cached_property
-    def steps(self) -> StepsOfLanes:
+    def steps(self) -> LaneGroupSteps:
         """Of all lanes."""
         return steps_of(self.lanes)
 
 
-class _Asked:
+class _AccessQuery:
     """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
     of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
     how many, by node. blocks: the same, as `made.Blocks`. single: whether each stands for one access. predicated: whether
@@ -101,11 +101,11 @@ class _Asked:
     what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, for which sites. slow:
     blocks that were laid beside accesses by one group of lanes at a time."""
 
-    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: Walk) -> None:
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: PathEstimator) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
-        self.made, self.made_by_each = Made(statements), [Made([one]) for one in statements]
+        self.made, self.made_by_each = AccessReplay(statements), [AccessReplay([one]) for one in statements]
         both = either(statements, walk.launched.statements.chosen)
-        self.made_of_either = Made(statements, both) if both else None
+        self.made_of_either = AccessReplay(statements, both) if both else None
         self.blocks = blocks_of(at_node, len(walk.nodes.blocks))
         self.instructions = np.diff(self.blocks[0])
         self.single = all(one.accesses == 1 for block in at_node.values() for one in block)
@@ -113,15 +113,15 @@ class _Asked:
         self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
         self.stood: dict[int, set[int]] = defaultdict(set)
-        self.arranging = Arranging(self.size)
+        self.arranging = ArrangementCache(self.size)
         self.slow = 0
 
 
-class Accessed:
+class AccessAttribution:
     """Of one kernel. spaces: the memories whose accesses were kept. standing: by offset of an instruction that was asked for, the sites
     that it stands for."""
 
-    def __init__(self, walk: Walk, instructions: Sequence[Counted]) -> None:
+    def __init__(self, walk: PathEstimator, instructions: Sequence[InstructionCount]) -> None:
         self.walk, self.instructions = walk, instructions
         self._number = {id(one): n for n, one in enumerate(instructions)}
         self.standing: dict[int, tuple[int, ...]] = {}
@@ -134,7 +134,7 @@ class Accessed:
             if one.site.kind in (*GLOBAL, *SHARED) and one.lanes and one.site.kind.partition("_")[0] in self.spaces
         }
 
-    def costs(self, statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
+    def costs(self, statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> Costs | None:
         """What instructions move that stand for accesses of the source; None where that cannot be told."""
         once = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
         if once and all(one.instruction.predicate for one in compiled):
@@ -152,7 +152,7 @@ class Accessed:
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, stood = np.zeros(3), 0.0, 0.0
-        asked = _Asked(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
+        asked = _AccessQuery(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
         for number, alike in enumerate(self.alike):
             if asked.slow > SLOW and number >= FEWEST:
                 break
@@ -183,7 +183,9 @@ class Accessed:
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
 
-    def _by_size(self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[Counted]) -> Costs | None:
+    def _by_size(
+        self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[InstructionCount]
+    ) -> Costs | None:
         """The same of accesses of several sizes, each of which instructions of its own width stand for."""
         if {width_of(one.instruction) for one in compiled} != sizes:
             return None
@@ -234,13 +236,13 @@ class Accessed:
             written.update(writes(one.instruction))
         return found
 
-    def _rows(self, alike: Alike, asked: _Asked) -> dict[int, Words] | None:
+    def _rows(self, alike: EquivalentWarps, asked: _AccessQuery) -> dict[int, Words] | None:
         """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""
         at_node = asked.at_node
         relevant = np.flatnonzero(asked.instructions[alike.nodes])
         visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
         begins = [0, *accumulate(one.accesses for _, one in visits)]
-        remaining: Sequence[Lanes] = alike.lanes
+        remaining: Sequence[LaneGroup] = alike.lanes
         if asked.single:
             come = slice(None) if asked.predicated else relevant  # what else they come to tells where they begin a loop
             nodes, masks = alike.nodes[come], alike.masks[come]
@@ -271,7 +273,11 @@ class Accessed:
 
     @staticmethod
     def _note(
-        alike: Alike, visits: Sequence[tuple[int, Visit]], begins: Sequence[int], made: Words, asked: _Asked
+        alike: EquivalentWarps,
+        visits: Sequence[tuple[int, Visit]],
+        begins: Sequence[int],
+        made: Words,
+        asked: _AccessQuery,
     ) -> None:
         """Of which sites the accesses are that instructions stand for."""
         if not visits:
@@ -285,7 +291,7 @@ class Accessed:
             asked.stood[instruction].update(np.flatnonzero(sites).tolist())
 
     def _stands(
-        self, alike: Alike, lanes: Lanes, visited: Sequence[Block], asked: _Asked
+        self, alike: EquivalentWarps, lanes: LaneGroup, visited: Sequence[Block], asked: _AccessQuery
     ) -> list[list[Accesses]] | None:
         """By block that lanes come to, the accesses that each instruction stands for."""
         asked.slow += len(visited)
@@ -319,8 +325,8 @@ class Accessed:
             elif all(self._side_by_side([(array(n), address(n)) for n in each], asked.size) for each in stood):
                 return blocks
         each = zip(asked.statements, asked.made_by_each, strict=True)
-        sites = [Site(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
-        telling = Telling(sites, asked.size, address)
+        sites = [SiteAccesses(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
+        telling = SiteAssigner(sites, asked.size, address)
         if any(one.key not in asked.told for one in flat):
             found = telling.tell(visited, asked.told)
             if found is None:
@@ -333,7 +339,7 @@ class Accessed:
         """Whether accesses of an instruction lie in one array, one after the other. lying: the array and the address of each."""
         return all(lying[n] == (lying[0][0], lying[0][1] + size * n) for n in range(1, len(lying)))
 
-    def _begun(self, alike: Alike, lanes: Lanes, asked: _Asked) -> list[int]:
+    def _begun(self, alike: EquivalentWarps, lanes: LaneGroup, asked: _AccessQuery) -> list[int]:
         """Before which of their instructions lanes come anew to the loop that all accesses lie in."""
         if not asked.predicated:
             return []
@@ -343,7 +349,7 @@ class Accessed:
         found = np.unique((np.cumsum(here) - here)[anew])
         return list(found[found < here.sum()].tolist())
 
-    def _count(self, alike: Alike, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
+    def _count(self, alike: EquivalentWarps, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
         access = statement.site.access
         assert access is not None
@@ -369,23 +375,23 @@ class Accessed:
 
     # ------------------------------------------------------------------ warps
     @cached_property
-    def alike(self) -> list[Alike]:
+    def alike(self) -> list[EquivalentWarps]:
         """The warps whose accesses were kept, those together that did the same; none where too few can be told."""
         launched, walk = self.walk.launched, self.walk
         decisions = launched.decisions
         if decisions is None or walk.anchors.blind or not decisions.accesses:
             return []
-        together: dict[object, list[Kept]] = defaultdict(list)
+        together: dict[object, list[TracedWarp]] = defaultdict(list)
         work = 0
         loops = {one.context.loop.site for one in self._accesses.values() if one.context.loop is not None}
         body = prepare(launched.request.program).program.kernel.body
         wanted = frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)])
-        replay = Replay(body, walk.recorded, wanted)
+        replay = DecisionReplay(body, walk.recorded, wanted)
         kept = list(self._kept(decisions.accesses))
         for one in kept:
             made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
             together[one.warp[0], one.lanes, walk.recorded.decided(one.warp), made].append(one)
-        found = list[Alike]()
+        found = list[EquivalentWarps]()
         walked = {warp for warp, _, _ in walk.alike}  # what all lanes agree on is known from here on
         chosen, visited = list(together.values()), walk.paths.visited
         if len(chosen) > DIFFERENT:  # ways that are known need not be looked for
@@ -400,7 +406,7 @@ class Accessed:
             asked += len(warps)
             try:
                 found.append(self._alike(replay, warps))
-            except Lost:
+            except ReplayError:
                 continue
             told += len(warps)
             work += len(found[-1].masks)
@@ -408,7 +414,7 @@ class Accessed:
             return []
         return [replace(one, weight=one.weight * len(kept) / asked) for one in found]
 
-    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[Kept]:
+    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[TracedWarp]:
         launched = self.walk.launched
         assert launched.decisions is not None
         none = np.zeros(0, ENTRY)
@@ -417,9 +423,9 @@ class Accessed:
             for block in kept:
                 for warp in range(-(-threads // 32)):
                     entries = accesses[launch].by_warp.get((block, warp), none)
-                    yield Kept((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
+                    yield TracedWarp((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
 
-    def _alike(self, replay: Replay, warps: Sequence[Kept]) -> Alike:
+    def _alike(self, replay: DecisionReplay, warps: Sequence[TracedWarp]) -> EquivalentWarps:
         """Raises Lost where what was recorded does not tell their ways."""
         first = warps[0]
         steps = replay.steps(first.warp, first.lanes)
@@ -428,10 +434,10 @@ class Accessed:
         if not all(
             np.array_equal(mine, first.entries[name]) for mine, name in zip(told, ("site", "mask"), strict=True)
         ):
-            raise Lost("other accesses were kept than the decisions tell")
+            raise ReplayError("other accesses were kept than the decisions tell")
         strands = self.walk.strands(first.warp, first.lanes)
         nodes, masks = self.walk.warps.visits(strands)
-        return Alike(
+        return EquivalentWarps(
             nodes,
             masks,
             _lanes(steps, accesses, strands),
@@ -442,11 +448,11 @@ class Accessed:
         )
 
 
-def _lanes(steps: Steps, accesses: npt.NDArray[np.bool_], strands: Sequence[Strand]) -> list[Lanes]:
+def _lanes(steps: WarpTrace, accesses: npt.NDArray[np.bool_], strands: Sequence[LanePath]) -> list[LaneGroup]:
     """The lanes of a warp that did the same and go the same way."""
     numbers, sites = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE), steps.sites
     found = []
     for mask in steps.together():
         did = steps.of(mask.bit_length() - 1)
-        found += [Lanes(mask & strand.mask, sites[did], numbers[did]) for strand in strands if mask & strand.mask]
+        found += [LaneGroup(mask & strand.mask, sites[did], numbers[did]) for strand in strands if mask & strand.mask]
     return found

@@ -28,7 +28,7 @@ LEAVES, CHOICES = 400, 256
 _ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
 _WIDEST = 16
 """Bytes that an access moves at most."""
-Made = Sequence[int]
+AccessSequence = Sequence[int]
 """Numbers of accesses in order, with NOT_MADE and END."""
 Accesses = tuple[int, ...]
 Key = tuple[int, str]
@@ -56,7 +56,7 @@ def address_of(text: str) -> tuple[str, int]:
     return (found[1], int(found[2] or "0", 16)) if found else (operand, 0)
 
 
-def really_made(made: Made) -> list[int]:
+def really_made(made: AccessSequence) -> list[int]:
     """The accesses alone."""
     return [number for number in made if number >= 0]
 
@@ -201,7 +201,7 @@ def _align(
     return align_loop(made, count, accesses, predicated, begun, visits, stood)
 
 
-def aligned(made: Made, visited: Sequence[Visit], begun: Collection[int] = ()) -> list[Accesses] | None:
+def aligned(made: AccessSequence, visited: Sequence[Visit], begun: Collection[int] = ()) -> list[Accesses] | None:
     """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together.
     begun: numbers of visits before which lanes come to the loop of all of them anew, where that is known."""
     accesses = np.array([one.accesses for one in visited], np.int32)
@@ -240,7 +240,7 @@ def arranged(
     return [found.get(one.instruction, ()) for one in block]
 
 
-class Arranging:
+class ArrangementCache:
     """`arranged`, once for all blocks of which the accesses lie alike."""
 
     def __init__(self, size: int) -> None:
@@ -275,10 +275,10 @@ def _dealt(visited: Sequence[Visit], numbers: Sequence[int]) -> dict[int, Access
 
 # ------------------------------------------------------------------ several sites
 @dataclass(frozen=True)
-class Site:
+class SiteAccesses:
     """made: by lanes that did the same. may_be_kept: whether the compiler may do without some: a load whose value it has."""
 
-    made: Made
+    made: AccessSequence
     may_be_kept: bool
 
 
@@ -308,10 +308,10 @@ def _follow(
     return blocks
 
 
-class Telling:
+class SiteAssigner:
     """Tells which site the instructions of each key stand for. address: of an access, in bytes."""
 
-    def __init__(self, sites: Sequence[Site], size: int, address: Callable[[int], int]) -> None:
+    def __init__(self, sites: Sequence[SiteAccesses], size: int, address: Callable[[int], int]) -> None:
         self.sites, self.size, self.address = sites, size, address
         self.real = [really_made(site.made) for site in sites]
         self._made = fixed(
@@ -448,7 +448,7 @@ class Telling:
         return True
 
 
-def _taken(made: Made, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
+def _taken(made: AccessSequence, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
     """Where lanes are behind some visits, and the accesses that these stand for, None where there are not so many. Predicated ones
     behind the last turn of a loop are taken to be off."""
     found = list[int]()

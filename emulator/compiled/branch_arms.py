@@ -8,12 +8,12 @@ from functools import cached_property
 
 from .conditions import Conditions
 from .control_flow import Loop
-from .flow import Arm
+from .flow import ArmShare
 from .opcode_classes import CONTROL
-from .source_statements import Choice, Place
+from .source_statements import BranchArm, Place
 
 
-class Arms:
+class BranchArms:
     """Of one kernel, of which is known where conditions are tested, and the place of the source's loop that each natural loop is."""
 
     def __init__(self, conditions: Conditions, loops: Mapping[Loop, Place | None]) -> None:
@@ -21,7 +21,7 @@ class Arms:
         self.conditions, self._loops = conditions, loops
 
     @cached_property
-    def heads(self) -> dict[int, Choice]:
+    def heads(self) -> dict[int, BranchArm]:
         """By block, the arm of a branch of the source that begins there, behind a test of its own."""
         tested = {block: self.conditions.arm(one) for block, one in self.conditions.blocks.items()}
         apart = {block: choice for block, choice in self._behind_tests().items() if block not in tested}
@@ -29,7 +29,7 @@ class Arms:
         return self._staying() | apart | whole
 
     @cached_property
-    def parts(self) -> dict[int, Arm]:
+    def parts(self) -> dict[int, ArmShare]:
         """By block, how many of those who come to the test before it take the arm that begins there."""
         found = {}
         for block, choice in self.heads.items():
@@ -44,14 +44,14 @@ class Arms:
                 lanes, warps = lanes + most[0], warps + most[1]
             came, came_warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
             if came and lanes <= came:
-                found[block] = Arm(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
+                found[block] = ArmShare(self.graph.predecessors[block][0], lanes / came, warps / came_warps)
         for block, tested in self.conditions.blocks.items():
-            found[block] = Arm(tested.start, *self.conditions.parts(tested))
+            found[block] = ArmShare(tested.start, *self.conditions.parts(tested))
         return found
 
-    def _behind_tests(self) -> dict[int, Choice]:
+    def _behind_tests(self) -> dict[int, BranchArm]:
         """By block that is come to from one test alone, the arm that its instructions belong to."""
-        found = dict[int, Choice]()
+        found = dict[int, BranchArm]()
         for block, before in enumerate(self.graph.predecessors):
             if len(before) == 1 and self._parts(before[0]):
                 choice, test = self._choice(block), self.places[self.graph.blocks[before[0]][1] - 1]
@@ -73,9 +73,9 @@ class Arms:
         """Whether lanes part behind a block: they go to two others, or some of them leave the kernel."""
         return len(self.graph.successors[block]) + (block in self.graph.ends) == 2
 
-    def _staying(self) -> dict[int, Choice]:
+    def _staying(self) -> dict[int, BranchArm]:
         """By block behind a test by which lanes leave a loop, the arm of those that do not: nothing in it may be left of the source."""
-        found = dict[int, Choice]()
+        found = dict[int, BranchArm]()
         for loop in self.graph.loops:
             for block in loop.body:
                 inside = [target for target in self.graph.successors[block] if target in loop.body]
@@ -90,7 +90,7 @@ class Arms:
                         found[inside[0]] = tested, arm
         return found
 
-    def _arm_around(self, block: int, tested: Place) -> Choice | None:
+    def _arm_around(self, block: int, tested: Place) -> BranchArm | None:
         """The arm of a branch at a place in which all lies that a block has from elsewhere: arms inside have become predicated
         instructions."""
         branches = {one.number for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"}
@@ -101,7 +101,7 @@ class Arms:
         arm = arms.pop() if len(arms) == 1 else None
         return None if arm is None else (tested, arm)
 
-    def _elsewhere(self, block: int, choice: Choice) -> bool:
+    def _elsewhere(self, block: int, choice: BranchArm) -> bool:
         """Whether more of a block is from places of which an arm decides about nothing, nor about the test before, than from the arm."""
         tested = self.places[self.graph.blocks[self.graph.predecessors[block][0]][1] - 1]
         decided = {one.place for one in self.source.by_choice[choice]} | {tested}
@@ -109,14 +109,14 @@ class Arms:
         others = [self.places[n] for n in own if self.places[n] not in decided]
         return sum(place in self.source.by_place for place in others) > self._votes(block)[choice]
 
-    def _within(self, block: int, choice: Choice) -> bool:
+    def _within(self, block: int, choice: BranchArm) -> bool:
         """Whether all lanes that come to a block have come through another of the same arm."""
         above = self.graph.dominators[block]
         while above is not None and self._choice(above) != choice:
             above = self.graph.dominators[above]
         return above is not None
 
-    def _written(self, block: int, choice: Choice) -> bool:
+    def _written(self, block: int, choice: BranchArm) -> bool:
         """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
         places = {self.places[n] for n in range(*self.graph.blocks[block])}
         inside = (one for one in self.source.by_choice[choice] if one.place in places)
@@ -124,14 +124,14 @@ class Arms:
             one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
         )
 
-    def _choice(self, block: int) -> Choice | None:
+    def _choice(self, block: int) -> BranchArm | None:
         """The arm of a branch that most instructions of a block belong to, of those whose place tells one."""
         votes = self._votes(block)
         return max(votes, key=lambda one: votes[one], default=None)
 
-    def _votes(self, block: int) -> Counter[Choice | None]:
+    def _votes(self, block: int) -> Counter[BranchArm | None]:
         """How many instructions of a block belong to each arm, of those whose place tells one."""
-        votes: Counter[Choice | None] = Counter()
+        votes: Counter[BranchArm | None] = Counter()
         for n in range(*self.graph.blocks[block]):
             if self.graph.instructions[n].opcode in CONTROL:
                 continue

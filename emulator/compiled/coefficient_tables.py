@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..engines.cuda.sass import Instruction
 from .alignment import address_of
-from .instruction_counts import Counted
+from .instruction_counts import InstructionCount
 from .source_statements import Place
 from .uniformity import reads, writes
 
@@ -40,7 +40,7 @@ def tables_of(instructions: Sequence[Instruction]) -> frozenset[int]:
     return frozenset(n for n, found in loads if found is not None and of_module(found[0], n, _DEEP))
 
 
-def looked_up(instructions: Sequence[Counted]) -> Mapping[Place, tuple[float, float]]:
+def looked_up(instructions: Sequence[InstructionCount]) -> Mapping[Place, tuple[float, float]]:
     """Requests and sectors of loads from tables, by place. What is loaded lies in one sector of a row, the sine's coefficients or the
     cosine's; each lane needs one of two rows, as likely as the other."""
     found: dict[Place, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))

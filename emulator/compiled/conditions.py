@@ -24,8 +24,8 @@ from ..language.types import F32, F64, Scalar
 from ..passes.decisions import LEAVES, joins, leaves
 from ..profiler.decisions import Rows, SiteDecisions
 from .control_flow import Graph, conditional
-from .source_statements import Choice, Place, Source
-from .steps import signed
+from .loop_counters import signed
+from .source_statements import BranchArm, Place, SourceStatements
 from .uniformity import operands_of, writes
 
 Codes = int
@@ -99,7 +99,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedBlock:
     """A block behind a test of conditions. start: where the first one is tested. codes: of the lanes that come there."""
 
     place: Place
@@ -115,12 +115,12 @@ class Conditions:
 
     graph: Graph
     places: Sequence[Place]
-    source: Source
-    blocks: dict[int, Tested] = field(default_factory=dict)
+    source: SourceStatements
+    blocks: dict[int, TestedBlock] = field(default_factory=dict)
     joined: dict[int, list[tuple[Place, Codes]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        self._came: dict[int, _Came] = {}
+        self._came: dict[int, _BranchArrivals] = {}
         self.sites: dict[Place, list[int]] = defaultdict(list)
         for site in self.source.conditions:
             self.sites[self.source.statements[site].place].append(site)
@@ -131,7 +131,7 @@ class Conditions:
 
     def _find(self, place: Place, conditions: Sequence[Condition]) -> None:
         """Follow the codes from each block on which tests conditions of a place first."""
-        chains, seen = list[_Chain](), set[int]()
+        chains, seen = list[_TestChain](), set[int]()
         comparing = [
             block
             for block, span in enumerate(self.graph.blocks)
@@ -139,13 +139,13 @@ class Conditions:
         ]
         for block in comparing:
             if block not in seen:
-                chain = _Chain(self.graph, self.places, place, conditions, block)
+                chain = _TestChain(self.graph, self.places, place, conditions, block)
                 if chain.told:
                     chains.append(chain)
                     seen |= chain.codes.keys()
         for chain in chains:
             for block, codes in chain.told.items():
-                self.blocks[block] = Tested(place, chain.start, codes)
+                self.blocks[block] = TestedBlock(place, chain.start, codes)
         every = {codes for chain in chains for codes in chain.told.values()}
         for chain in chains:
             for codes in sorted(every - {*chain.told.values()}):
@@ -157,7 +157,7 @@ class Conditions:
             if block not in seen:
                 self.joined[block] += [(place, codes) for codes in sorted(every)]
 
-    def arm(self, tested: Tested) -> Choice | None:
+    def arm(self, tested: TestedBlock) -> BranchArm | None:
         """The arm of a branch that all its lanes take which come to a block, and no others."""
         cond = self.source.conditions[self.sites[tested.place][0]]
         count = len(leaves(cond))
@@ -166,13 +166,13 @@ class Conditions:
             return tested.place, "then"
         return (tested.place, "else") if tested.codes == _all(count) & ~held else None
 
-    def parts(self, tested: Tested) -> tuple[float, float]:
+    def parts(self, tested: TestedBlock) -> tuple[float, float]:
         """Of the lanes, and of the warps, that come to the branches at a place, the part that has some codes; 0 where none comes."""
         lanes = warps = came = came_warps = 0
         for site in self.sites[tested.place]:
             if site not in self._came:
                 patterns = self.source.decisions.sites.get(site, SiteDecisions()).patterns
-                self._came[site] = _Came.of(self.source.codes(site), patterns)
+                self._came[site] = _BranchArrivals.of(self.source.codes(site), patterns)
             each = self._came[site]
             chosen = np.array([bool(tested.codes >> code & 1) for code in each.codes], np.bool_)
             lanes, warps = lanes + each.lanes[chosen].sum(), warps + each.count[each.held[:, chosen].any(axis=1)].sum()
@@ -181,7 +181,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class _Came:
+class _BranchArrivals:
     """Lanes that came to a branch. codes: those that they had; lanes: how many had each; count: how often each pattern came; held:
     bool[pattern, code], whether a lane of it had the code."""
 
@@ -191,17 +191,17 @@ class _Came:
     held: npt.NDArray[np.bool_]
 
     @staticmethod
-    def of(lanes: Mapping[int, int], patterns: Rows) -> _Came:
+    def of(lanes: Mapping[int, int], patterns: Rows) -> _BranchArrivals:
         """lanes: how many had each code; patterns: PATTERN[n]."""
         active = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
         codes, known = patterns["value"] >> 1, [code for code, n in lanes.items() if n]
         held = np.zeros((len(patterns), len(known)), np.bool_)
         for n, code in enumerate(known):
             held[:, n] = (active & (codes == code)).any(axis=1)
-        return _Came(known, np.array([lanes[code] for code in known], np.int64), patterns["count"], held)
+        return _BranchArrivals(known, np.array([lanes[code] for code in known], np.int64), patterns["count"], held)
 
 
-class _Chain:
+class _TestChain:
     """Tests of conditions at a place, from a block on. codes: of the lanes that come to each block. told: those of blocks that not all
     lanes come to which come to the block before. tests: blocks that end in a test."""
 

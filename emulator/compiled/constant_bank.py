@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engines.cuda.sass import Instruction
 from .control_flow import Graph
-from .uniformity import Uniform, operands_of
+from .uniformity import Uniformity, operands_of
 
 _MASK = 0xFFFFFFFF
 _BANK = re.compile(r"(-?)c\[0x0\]\[(RZ|0x[0-9a-f]+)\]$")
@@ -36,7 +36,7 @@ _NOT_WHOLE = {"HI", "WIDE", "X", "EX", "U64"}
 
 
 @dataclass(frozen=True)
-class Layout:
+class BankLayout:
     """Offsets in the bank: of the block's size, of the grid's, of the kernel's parameters."""
 
     block: int
@@ -44,13 +44,13 @@ class Layout:
     parameters: int
 
     @staticmethod
-    def of(instructions: Sequence[Instruction]) -> Layout | None:
+    def of(instructions: Sequence[Instruction]) -> BankLayout | None:
         """By where a kernel finds its stack, and by which instruction: from compute capability 7.0 on, 9.0 on, 10.0 on."""
         for one in instructions:
             if re.search(r" R1, (?:RZ, RZ, )?c\[0x0\]\[0x28\]$", one.text):
-                return Layout(0x0, 0xC, 0x210 if one.opcode == "LDC" else 0x160)
+                return BankLayout(0x0, 0xC, 0x210 if one.opcode == "LDC" else 0x160)
             if one.text.endswith(" R1, c[0x0][0x37c]"):
-                return Layout(0x360, 0x370, 0x380)
+                return BankLayout(0x360, 0x370, 0x380)
         return None
 
     def bank(
@@ -71,12 +71,12 @@ class Layout:
         return found
 
 
-class Constants:
+class ConstantPropagation:
     """Registers and predicates of a kernel whose values follow from its constants. bank: their bytes, by offset."""
 
     def __init__(self, graph: Graph, bank: Mapping[int, int]) -> None:
         self.graph, self._bank = graph, bank
-        self._uniform = Uniform(graph)
+        self._uniform = Uniformity(graph)
         self._known: dict[tuple[int, str], int | None] = {}
 
     @property

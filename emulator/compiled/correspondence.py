@@ -20,14 +20,14 @@ import numpy.typing as npt
 from ..passes.decisions import leaves
 from .control_flow import Loop
 from .decision_bytecode import coded, decided, slow
-from .expanded_cfg import Nodes
+from .expanded_cfg import ExpandedCfg
 from .lane_accesses import either
-from .matching import Key, Matcher
+from .matching import Key, LoopMatcher
 from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, may_be_missing
-from .source_statements import Choice, Part, Place, Statement
+from .source_statements import BranchArm, Place, Segment, Statement
 
 Floats = npt.NDArray[np.float32]
-Shown = dict[Key, float]
+Emitted = dict[Key, float]
 CODE, TURN, ARMS, SLOW, CODES = "code", "turn", ("then", "else"), "slow path", "codes"
 """What is at a place besides effects and operations."""
 
@@ -57,24 +57,24 @@ what is in order comes before what is not."""
 
 
 @dataclass(frozen=True)
-class Token:
+class Event:
     """What a statement shows: so much of an anchor."""
 
     anchor: int
     amount: float
 
 
-class Anchors:
-    """tokens: by what `Replay` tells, a statement's site, or -1 - site for a turn of its loop. keys: of the anchors. weights:
+class Correspondence:
+    """tokens: by what `DecisionReplay` tells, a statement's site, or -1 - site for a turn of its loop. keys: of the anchors. weights:
     what one costs that is missing, or there once too often. sure, maybe: float32[node, anchor], those of a node that all lanes
     execute and those under a predicate. cost: of a node, however that is. span: tokens that a node may stand for. blind: whether
     some iterations of a loop may be predicated instructions that show nothing."""
 
-    def __init__(self, matcher: Matcher, nodes: Nodes) -> None:
+    def __init__(self, matcher: LoopMatcher, nodes: ExpandedCfg) -> None:
         self.graph, self.places, self.source = matcher.graph, matcher.places, matcher.source
         self._matcher = matcher
         self.keys: list[Key] = []
-        self.tokens: dict[int, list[Token]] = defaultdict(list)
+        self.tokens: dict[int, list[Event]] = defaultdict(list)
         self.blind = False
         self._numbers: dict[Key, int] = {}
         self._weights: list[float] = []
@@ -95,7 +95,7 @@ class Anchors:
         self._conditions(arms)
         self._fill(nodes, blocks, codes, turns, arms)
 
-    def _shown(self, span: tuple[int, int]) -> tuple[Shown, Shown]:
+    def _shown(self, span: tuple[int, int]) -> tuple[Emitted, Emitted]:
         """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
         source's one is sure: the others may be of iterations that come later. No branch leads into an arm of which a block has
         something under a predicate: what it computes there without one it computes for all lanes."""
@@ -119,12 +119,12 @@ class Anchors:
                     sure[key] += width
         return sure, maybe
 
-    def _arm(self, n: int) -> Choice | None:
+    def _arm(self, n: int) -> BranchArm | None:
         """The arm of a branch that an instruction belongs to, where its place tells one."""
         choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
         return choices.pop() if len(choices) == 1 else None
 
-    def _put_back(self, blocks: Sequence[tuple[Shown, Shown]]) -> None:
+    def _put_back(self, blocks: Sequence[tuple[Emitted, Emitted]]) -> None:
         """Loads that nvcc makes before barriers behind which they stand in the source are laid to behind these."""
         for block, (sure, _) in enumerate(blocks):
             behind, barriers = block, list[Statement]()
@@ -161,7 +161,7 @@ class Anchors:
             if one.lanes and n and (place, kind) in shown and not may_be_missing(kind)
         }
         for statements in self._known.values():
-            together: dict[Key, dict[Part, float]] = defaultdict(lambda: defaultdict(float))
+            together: dict[Key, dict[Segment, float]] = defaultdict(lambda: defaultdict(float))
             for one in statements:
                 for key, n in self._matcher.amounts(one).items():
                     together[key][part(one)] += n
@@ -172,13 +172,13 @@ class Anchors:
                 for one in statements:
                     n = self._matcher.amounts(one).get(key, 0)
                     if n and not moved_out(one, key):
-                        self.tokens[one.number].append(Token(anchor, n / self.units[anchor]))
+                        self.tokens[one.number].append(Event(anchor, n / self.units[anchor]))
         stood_for = set[tuple[int, Key]]()
         for one, other in self._of_either_arm():
             for mine, its in zip(self._matcher.amounts(one).items(), self._matcher.amounts(other), strict=False):
                 known = mine[0] in shown or (one.number, mine[0]) in stood_for
                 if not known and its in self._numbers and mine[0][1] == its[1]:
-                    self.tokens[one.number].append(Token(self._numbers[its], mine[1] / self.units[self._numbers[its]]))
+                    self.tokens[one.number].append(Event(self._numbers[its], mine[1] / self.units[self._numbers[its]]))
                     stood_for.add((one.number, mine[0]))
 
     def _of_either_arm(self) -> Iterator[tuple[Statement, Statement]]:
@@ -215,7 +215,7 @@ class Anchors:
             anchor = self._anchor((place, CODE), CODE_EACH * min(by_block.values()), 1.0)
             each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
             for number in each or [min(one.number for one in statements)]:
-                self.tokens[number].append(Token(anchor, 1.0))
+                self.tokens[number].append(Event(anchor, 1.0))
             once = all(one.context.loop is None for one in statements)
             for block, n in by_block.items():
                 came_by = any(self.graph.dominates(other, block) for other in by_block if other != block)
@@ -256,7 +256,7 @@ class Anchors:
                 found[block][place, TURN] = n
             inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, shown_by, mine)
             for site in sites:
-                self.tokens[turned.get(site, site if inside else -1 - site)].append(Token(anchor, 1.0))
+                self.tokens[turned.get(site, site if inside else -1 - site)].append(Event(anchor, 1.0))
             for block in sorted(copies.keys() - self._matcher.turning(place)):
                 found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
         return found
@@ -289,7 +289,7 @@ class Anchors:
             sites = {self.source.chosen[one.number][0] for one in self.source.by_choice.get(choice, ())}
             branches = {one.number for one in self._known.get(choice[0], ()) if one.site.kind == "branch"}
             for site in sites or branches:
-                self.tokens[decided(site, choice[1])].append(Token(self._numbers[choice], 1.0))
+                self.tokens[decided(site, choice[1])].append(Event(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
                 only, one = self._arm(n), self.graph.instructions[n]
@@ -309,7 +309,7 @@ class Anchors:
             if key not in self._numbers:
                 self._anchor(key, SHOWN, 1.0)
                 for number, n in divisions:
-                    self.tokens[slow(number, n)].append(Token(self._numbers[key], 1.0))
+                    self.tokens[slow(number, n)].append(Event(self._numbers[key], 1.0))
             found[block] = key
         return found
 
@@ -330,7 +330,7 @@ class Anchors:
             for site in known.sites[place]:
                 for code in range(1 << len(leaves(self.source.conditions[site]))):
                     tokens = self.tokens[coded(site, code)]
-                    tokens += [Token(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
+                    tokens += [Event(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
         for block, tested in parts.items():
             arms[block][key(tested.place, tested.codes)] = 1, 0
         for block, joined in known.joined.items():
@@ -347,8 +347,8 @@ class Anchors:
     # -------------------------------------------------------------- of the compiled kernel
     def _fill(
         self,
-        nodes: Nodes,
-        blocks: Sequence[tuple[Shown, Shown]],
+        nodes: ExpandedCfg,
+        blocks: Sequence[tuple[Emitted, Emitted]],
         codes: Mapping[int, Mapping[Place, tuple[int, bool]]],
         turns: Mapping[int, Mapping[Key, int]],
         arms: Mapping[int, Mapping[Key, tuple[int, int]]],
@@ -396,7 +396,7 @@ class Anchors:
         self._leave_out(nodes)
         self.span = self._spans()
 
-    def _spread(self, nodes: Nodes) -> None:
+    def _spread(self, nodes: ExpandedCfg) -> None:
         """Of an unrolled loop, what every iteration shows once is laid to where each begins: the compiler makes all loads of a turn
         before anything that hangs on them, and one of those that lie side by side."""
         rows: dict[int, list[int]] = defaultdict(list)
@@ -415,7 +415,7 @@ class Anchors:
                         for block in spine:
                             self.sure[rows[block], anchor] = each if block in begun else 0.0
 
-    def _leave_out(self, nodes: Nodes) -> None:
+    def _leave_out(self, nodes: ExpandedCfg) -> None:
         """An iteration behind a loop may be without operations that only the next one would need."""
         for place, sites in self._matcher.of_loop.items():
             turning = self._matcher.turning(place)

@@ -16,7 +16,7 @@ from ..language.hints import Global, i32, i64, u32
 from ..native import native
 from ..passes.decisions import LEAVES
 from ..passes.slow_paths import MOST
-from .source_statements import Arm
+from .source_statements import ListKind
 
 STEP = 3 + MOST + 1
 """Numbers of a step; what it tells is told in their order."""
@@ -32,7 +32,7 @@ _OF_LOOP, _OF_FRAME = 7, 3
 """Numbers that these put on the stack."""
 
 
-def decided(site: int, arm: Arm) -> int:
+def decided(site: int, arm: ListKind) -> int:
     """What is told, as if it were a site, of lanes that take an arm of a branch."""
     return _DECIDED + 2 * site + (arm == "else")
 
@@ -47,7 +47,7 @@ def slow(site: int, number: int) -> int:
     return _SLOW + MOST * site + number
 
 
-class Script:
+class DecisionProgram:
     """steps: int32[n], STEP of each. names: int32[m], what is told by its number. depth: numbers that may lie on the stack."""
 
     def __init__(self, body: ir.Body, wanted: Sequence[int], divided: frozenset[int]) -> None:

@@ -12,16 +12,16 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from .constant_bank import Constants, Layout
+from .constant_bank import BankLayout, ConstantPropagation
 from .control_flow import Graph, graph
-from .flow import Counted, Estimate, Evidence, Placed, estimate_executions
-from .kernel_launches import Launched
+from .flow import FlowEstimate, KnownCounts, LocatedInstruction, SourceEvidence, estimate_executions
+from .kernel_launches import KernelLaunches
 from .line_table_fixes import attributed
-from .matching import Matcher
+from .loop_counters import spent
+from .matching import LoopMatcher
 from .opcode_classes import EFFECTS
-from .path_estimator import WHOLE, Walk, Walked
+from .path_estimator import WHOLE, PathEstimate, PathEstimator
 from .source_statements import Place
-from .steps import spent
 
 Floats = npt.NDArray[np.float64]
 _AGREES = 0.01
@@ -46,14 +46,14 @@ class Executions:
     """Of each instruction, in order: block, executions by warps and by threads, and between which those by warps lie for
     certain. why: by block, what is not certain. walk: of the kernel's warps, whether or not it told the executions."""
 
-    placed: tuple[Placed, ...]
+    placed: tuple[LocatedInstruction, ...]
     block_of: tuple[int, ...]
     warps: Floats
     threads: Floats
     least: Floats
     most: Floats
     why: dict[int, str]
-    walk: Walk
+    walk: PathEstimator
 
     @property
     def warp_instructions(self) -> int:
@@ -64,14 +64,14 @@ class Executions:
         return round(float(self.threads.sum()))
 
 
-def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
+def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Executions:
     """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without highspy."""
     whole = _graph(placed, launched)
     apart = any(one.calls for one in placed)
-    evidence = Evidence(launched.executed, apart)
+    evidence = SourceEvidence(launched.executed, apart)
     source = launched.statements if apart else launched.statements.without_calls()
     placed = attributed(placed, source)
-    matcher = Matcher(whole, evidence.places(placed), source)
+    matcher = LoopMatcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
     known = replace(counted, blocks=_first_arms(matcher, launched.threads) | counted.blocks)
     found = estimate_executions(placed, evidence, launched.threads, launched.warps, known, whole)
@@ -82,7 +82,7 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
         if block not in even
         and _certain(block, found.warps[first], found.threads[first], counted, evidence, matcher, launched, doubled)
     ]
-    walk = Walk(matcher, launched)
+    walk = PathEstimator(matcher, launched)
     walked = _walked(placed, walk, found, sure)
     if isinstance(walked, Executions):
         return walked
@@ -104,21 +104,21 @@ def executions_of(placed: Sequence[Placed], launched: Launched) -> Executions:
     return _bounded(placed, block_of, found.warps, found.threads, why, walk)
 
 
-def _graph(placed: Sequence[Placed], launched: Launched) -> Graph:
+def _graph(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Graph:
     """Without ways that lanes never go."""
     whole = graph(tuple(one.instruction for one in placed))
-    layout = Layout.of(whole.instructions)
-    never = frozenset[tuple[int, int]]() if layout is None else Constants(whole, launched.bank(layout)).never
+    layout = BankLayout.of(whole.instructions)
+    never = frozenset[tuple[int, int]]() if layout is None else ConstantPropagation(whole, launched.bank(layout)).never
     return whole.without(never | spent(whole))
 
 
 def _bounded(
-    placed: Sequence[Placed],
+    placed: Sequence[LocatedInstruction],
     block_of: Sequence[int],
     warps: Floats,
     threads: Floats,
     why: Mapping[int, str],
-    walk: Walk,
+    walk: PathEstimator,
 ) -> Executions:
     """Executions, of which those of some blocks are not certain: between one by every 32 threads and one by each of them. Where
     that leaves one number, it is certain."""
@@ -131,7 +131,9 @@ def _bounded(
     return Executions(tuple(placed), tuple(block_of), warps, threads, least, most, why, walk)
 
 
-def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence[int]) -> Executions | Walked | None:
+def _walked(
+    placed: Sequence[LocatedInstruction], walk: PathEstimator, flow: FlowEstimate, sure: Sequence[int]
+) -> Executions | PathEstimate | None:
     """The executions as walked, where the flow leaves too much open, or explains less of what was executed; what was walked where only
     the warps that stand for all are unlike these. sure: blocks of which the flow is certain."""
     blocks = walk.matcher.graph.blocks
@@ -163,7 +165,7 @@ def _walked(placed: Sequence[Placed], walk: Walk, flow: Estimate, sure: Sequence
     return _bounded(placed, block_of.tolist(), warps, threads, why, walk)
 
 
-def _parted(walk: Walk, flow: Estimate, found: Walked, sure: Sequence[int]) -> Estimate:
+def _parted(walk: PathEstimator, flow: FlowEstimate, found: PathEstimate, sure: Sequence[int]) -> FlowEstimate:
     """The executions by threads that the flow tells, and as many by warps as the lanes that were walked parted: how many there are of
     these depends on the warps that stand for all, how they part less so. Where lanes were walked elsewhere they tell nothing."""
     warps = flow.warps.copy()
@@ -175,7 +177,9 @@ def _parted(walk: Walk, flow: Estimate, found: Walked, sure: Sequence[int]) -> E
     return replace(flow, warps=warps)
 
 
-def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], open_: float, misfit: float) -> bool:
+def _believed(
+    walk: PathEstimator, found: PathEstimate, flow: FlowEstimate, sure: Sequence[int], open_: float, misfit: float
+) -> bool:
     """Whether what was walked is taken rather than the flow, which leaves so much open, and so much of the source unexplained."""
     wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
     firsts = [first for first, _ in walk.matcher.graph.blocks]
@@ -202,11 +206,11 @@ def _believed(walk: Walk, found: Walked, flow: Estimate, sure: Sequence[int], op
     return True
 
 
-def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
+def _counted(matcher: LoopMatcher) -> tuple[KnownCounts, list[int], set[int]]:
     """What the turns of matched loops tell, the lines of loops that could not be matched, and blocks of loops that an unrolled
     one around them has repeated."""
     counted, unmatched, even = (
-        Counted(arms=matcher.arms.parts, rare=matcher.rare, fast=matcher.fast),
+        KnownCounts(arms=matcher.arms.parts, rare=matcher.rare, fast=matcher.fast),
         list[int](),
         set[int](),
     )
@@ -223,7 +227,7 @@ def _counted(matcher: Matcher) -> tuple[Counted, list[int], set[int]]:
     return counted, sorted(set(unmatched)), even
 
 
-def _first_arms(matcher: Matcher, threads: int) -> dict[int, tuple[float, float]]:
+def _first_arms(matcher: LoopMatcher, threads: int) -> dict[int, tuple[float, float]]:
     """Executions of blocks behind a test that all threads come to once, by threads and warps, where an arm of its branch begins there and
     nowhere else."""
     heads, found = matcher.arms.heads, dict[int, tuple[float, float]]()
@@ -248,7 +252,7 @@ def _always(whole: Graph, block: int) -> bool:
     return at == block and not whole.around(block)
 
 
-def _doubled(matcher: Matcher) -> frozenset[Place]:
+def _doubled(matcher: LoopMatcher) -> frozenset[Place]:
     """Places of effects that lie in blocks beside each other, neither of which dominates the other: the compiler has written what is there
     twice, and lanes go either way."""
     holding: dict[Place, set[int]] = defaultdict(set)
@@ -265,8 +269,8 @@ def _doubled(matcher: Matcher) -> frozenset[Place]:
 
 
 def _certain(
-    block: int, warps: float, threads: float, counted: Counted, evidence: Evidence, matcher: Matcher, launched: Launched,
-    doubled: frozenset[Place],
+    block: int, warps: float, threads: float, counted: KnownCounts, evidence: SourceEvidence, matcher: LoopMatcher,
+    launched: KernelLaunches, doubled: frozenset[Place],
 ) -> bool:  # fmt: skip
     """Whether a matched loop or a statement tells just these executions of a block, or all threads come there. doubled: as `_doubled`."""
     if not threads or (threads == launched.threads and _always(matcher.graph, block)):

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .control_flow import MEET, Graph, collective, conditional
-from .steps import remainders
+from .loop_counters import remainders
 
 _DEEP = 3
 """Calls in calls that are told apart. nvcc makes one of a slow path of a division, which calls nothing."""
 
 
 @dataclass(frozen=True)
-class Apart:
+class ConvergencePoint:
     """Where lanes that are not together go which shall be: they gather, do what asks for it together, and go back. alone: the node that
     each group of them executes. together: those that all execute then, and their meeting point, if any, once more. back: the node that
     they come back to; None where they leave the kernel."""
@@ -34,7 +34,7 @@ class Apart:
     back: int | None
 
 
-class Nodes:
+class ExpandedCfg:
     """blocks: of each node, the first of which is the kernel's entry. calls: the blocks behind the calls that lead there,
     outermost first. turns: of the loop around it that makes few. onward: nodes that may follow. ends: whether a lane may leave the kernel
     there. meetings: by node, the meeting points that its BSSY makes. apart: by node that asks
@@ -107,7 +107,7 @@ class Nodes:
             return 0
         return turn + (target == loop.header)
 
-    def _apart(self) -> Iterator[tuple[int, Apart]]:
+    def _apart(self) -> Iterator[tuple[int, ConvergencePoint]]:
         known = len(self.blocks)
         by_block = [(edge.source, edge.target) for edge in self.graph.edges if edge.kind == "apart"]
         for node, (source, target) in product(range(known), by_block):
@@ -128,7 +128,7 @@ class Nodes:
             self.ends += [False] * len(chain)
             meets = len(chain) > 2 and self.graph.last(chain[2]).opcode == MEET
             back = self._number[at[0], calls, turn] if at else None
-            yield node, Apart(first, tuple(others), others[1] if meets else None, back)
+            yield node, ConvergencePoint(first, tuple(others), others[1] if meets else None, back)
 
     def _meetings(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = defaultdict(list)

@@ -27,7 +27,7 @@ Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Placed:
+class LocatedInstruction:
     """An instruction and the line it came from, 0 for none. calls: the lines of the calls that were inlined to reach it,
     innermost first."""
 
@@ -42,7 +42,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Executed:
+class StatementCounts:
     """One statement of the emulated program: its line and kind (`profiler.events`), how often warps and lanes executed
     it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
     loop: which is the innermost around it; iterations: how many iterations it makes each time it is entered, where that is
@@ -61,7 +61,7 @@ class Executed:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FlowEstimate:
     """Executions of each instruction, by warps and by threads, in the order of the instructions."""
 
     instructions: tuple[Instruction, ...]
@@ -100,7 +100,7 @@ _VOTE, _NEARLY = 0.2, 1.2
 
 
 @dataclass(frozen=True)
-class Arm:
+class ArmShare:
     """An arm of a branch of the source, behind the block `head` that tests for it: the part of the lanes, and of the warps,
     that come there which take it, over all copies of the branch."""
 
@@ -110,7 +110,7 @@ class Arm:
 
 
 @dataclass
-class Counted:
+class KnownCounts:
     """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
     first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there. arms:
     by the first block of an arm of a branch. rare: ways from block to block that special operands alone take.
@@ -119,38 +119,40 @@ class Counted:
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
     parted: dict[int, float] = field(default_factory=dict)
-    arms: dict[int, Arm] = field(default_factory=dict)
+    arms: dict[int, ArmShare] = field(default_factory=dict)
     rare: frozenset[tuple[int, int]] = frozenset()
     fast: frozenset[int] = frozenset()
 
 
 def estimate_executions(
-    sass: Sequence[Placed],
-    evidence: Evidence,
+    sass: Sequence[LocatedInstruction],
+    evidence: SourceEvidence,
     threads: int,
     warps: int,
-    counted: Counted | None = None,
+    counted: KnownCounts | None = None,
     whole: Graph | None = None,
-) -> Estimate:
+) -> FlowEstimate:
     """The executions of instructions from those of statements.
 
     threads, warps: that entered the kernel, over all launches that the evidence counts. whole: the graph of the instructions, where
     more is known of it than they say. Raises LaunchError without highspy.
     """
     instructions = tuple(placed.instruction for placed in sass)
-    flow = _Flow(whole or graph(instructions), evidence.places(sass), evidence, threads, warps, counted or Counted())
+    flow = _FlowProgram(
+        whole or graph(instructions), evidence.places(sass), evidence, threads, warps, counted or KnownCounts()
+    )
     by_block = flow.threads()
     warps_of = flow.warps(by_block)
     sizes = [past - first for first, past in flow.graph.blocks]
-    return Estimate(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
+    return FlowEstimate(instructions, np.repeat(warps_of, sizes), np.repeat(by_block, sizes))
 
 
-class Evidence:
+class SourceEvidence:
     """Statements by place, and the bytes or operations they moved or made together. apart: whether a function is told
     apart by its calls."""
 
-    def __init__(self, executed: Iterable[Executed], apart: bool) -> None:
-        self.statements: dict[Place, list[Executed]] = defaultdict(list)
+    def __init__(self, executed: Iterable[StatementCounts], apart: bool) -> None:
+        self.statements: dict[Place, list[StatementCounts]] = defaultdict(list)
         self.amounts: dict[tuple[Place, str], int] = defaultdict(int)
         for e in executed:
             if e.line:
@@ -161,7 +163,7 @@ class Evidence:
                     if name in OPERATIONS.values():
                         self.amounts[place, name] += e.lanes * n
 
-    def places(self, sass: Sequence[Placed]) -> list[Place]:
+    def places(self, sass: Sequence[LocatedInstruction]) -> list[Place]:
         """One an instruction. Where the compiler forgot the calls, those of the nearest before it with the same line."""
         found, last = list[Place](), dict[int, Place]()
         for placed in sass:
@@ -171,11 +173,17 @@ class Evidence:
         return found
 
 
-class _Flow:
+class _FlowProgram:
     """Threads, then warps, through the blocks of a graph."""
 
     def __init__(
-        self, whole: Graph, places: Sequence[Place], evidence: Evidence, threads: int, warps: int, counted: Counted
+        self,
+        whole: Graph,
+        places: Sequence[Place],
+        evidence: SourceEvidence,
+        threads: int,
+        warps: int,
+        counted: KnownCounts,
     ) -> None:
         self.counted = counted
         self.graph, self.places, self.evidence = whole, places, evidence
@@ -231,8 +239,8 @@ class _Flow:
         ])  # fmt: skip
         return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
 
-    def _hints(self) -> list[_Hint]:
-        amounts, found = self.evidence.amounts, list[_Hint]()
+    def _hints(self) -> list[_SoftConstraint]:
+        amounts, found = self.evidence.amounts, list[_SoftConstraint]()
         members: dict[tuple[Place, str], list[tuple[int, int, bool]]] = defaultdict(list)
         anchored = set()
         for block, n in self._numbered():
@@ -249,8 +257,11 @@ class _Flow:
             weight = _EFFECT if key[1] in EFFECTS.values() else _OPERATION
             blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
             lost = _LOST if key[1].endswith("load") else 1.0
-            found.append(_Hint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
-        counted = [_Hint({block: 1.0}, threads, _COUNTED, False) for block, (threads, _) in self.counted.blocks.items()]
+            found.append(_SoftConstraint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
+        counted = [
+            _SoftConstraint({block: 1.0}, threads, _COUNTED, False)
+            for block, (threads, _) in self.counted.blocks.items()
+        ]
         return found + counted + self._line_hints(anchored) + self._votes()
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
@@ -258,7 +269,7 @@ class _Flow:
         for block, (first, past) in enumerate(self.graph.blocks):
             yield from ((block, n) for n in range(first, past))
 
-    def _line_hints(self, anchored: set[int]) -> list[_Hint]:
+    def _line_hints(self, anchored: set[int]) -> list[_SoftConstraint]:
         """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its iterations. A
         line that became predicated instructions runs as often as what is around it, and is no evidence."""
         found = []
@@ -280,13 +291,13 @@ class _Flow:
             for block, n in share.items():
                 loops[self.graph.loop(block)] += n
             if len(loops) == 1:
-                found += [_Hint({block: 1.0}, most, weight, False) for block in share]
+                found += [_SoftConstraint({block: 1.0}, most, weight, False) for block in share]
             else:
                 least = min(n for loop, n in loops.items() if loop is not None)
-                found.append(_Hint({block: n / least for block, n in share.items()}, most, weight, False))
+                found.append(_SoftConstraint({block: n / least for block, n in share.items()}, most, weight, False))
         return found
 
-    def _votes(self) -> list[_Hint]:
+    def _votes(self) -> list[_SoftConstraint]:
         """A block runs as often as most of its instructions vote, of those whose place is clear evidence: a place whose
         statements were executed equally often and that is in no other block; or in as many blocks, one loop's, as
         there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
@@ -314,7 +325,7 @@ class _Flow:
         found = []
         for block, ballot in votes.items():
             count, n = max(ballot.items(), key=lambda vote: (vote[1], vote[0]))
-            found.append(_Hint({block: 1.0}, count, _VOTE * n, False))
+            found.append(_SoftConstraint({block: 1.0}, count, _VOTE * n, False))
         return found
 
     def _tests(self, block: int, n: int) -> bool:
@@ -327,7 +338,7 @@ class _Flow:
         found = (self.graph.instructions[n] for n in range(len(self.places)))
         return {place for i, place in zip(found, self.places, strict=True) if i.predicate and wanted(i.opcode)}
 
-    def _once(self, e: Executed) -> float:
+    def _once(self, e: StatementCounts) -> float:
         """Executions of a statement's instructions: all iterations at once where nothing jumps back to the loop around it."""
         return e.lanes if not e.iterations or e.loop in self.rolled else e.lanes / e.iterations
 
@@ -436,7 +447,7 @@ class _Flow:
             known, most = max(votes.items(), key=lambda vote: vote[1])
             yield known, _EFFECT if most >= 10 else _LINE
 
-    def _stands_for(self, n: int) -> list[Executed]:
+    def _stands_for(self, n: int) -> list[StatementCounts]:
         """The statements of which an instruction is the effect, where every lane that reaches it has it."""
         instruction = self.graph.instructions[n]
         kind = "" if instruction.predicate else EFFECTS.get(instruction.opcode, "")
@@ -449,7 +460,7 @@ def _less(row: Mapping[int, float], taken: Mapping[int, float]) -> dict[int, flo
 
 
 @dataclass(frozen=True)
-class _Hint:
+class _SoftConstraint:
     """Executions of blocks by threads, each times its factor, are so many together; or at least so many. lost: what
     the weight of each that is missing, as part of one in excess."""
 

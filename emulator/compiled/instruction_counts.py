@@ -8,7 +8,7 @@ from ..engines.cuda.sass import Instruction
 
 
 @dataclass(frozen=True)
-class Counted:
+class InstructionCount:
     """One SASS instruction over all launches of a kernel.
 
     instruction: its text, opcode, predicate, targets, and what it tells the scheduler (`control`). place: its line of the

@@ -14,16 +14,16 @@ from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
-from .access_attribution import Accessed
+from .access_attribution import AccessAttribution
 from .coefficient_tables import tables_of
 from .executions import Executions, executions_of
-from .flow import Placed
-from .instruction_counts import Counted
-from .kernel_launches import Launched
-from .memory import Memory, memory_of
+from .flow import LocatedInstruction
+from .instruction_counts import InstructionCount
+from .kernel_launches import KernelLaunches
+from .memory import MemoryTraffic, memory_of
 from .pipes import PIPES, pipes_of
 from .shared_cas_loops import tried_again
-from .source_statements import Place, Source
+from .source_statements import Place, SourceStatements
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class CompiledKernel:
     order, from the kernel's entry; NOPs behind its end are left out. memory: what its accesses move.
     """
 
-    launched: Launched
+    launched: KernelLaunches
     arch: str
     resources: Resources
-    instructions: tuple[Counted, ...]
-    memory: Memory
+    instructions: tuple[InstructionCount, ...]
+    memory: MemoryTraffic
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class CompiledKernel:
         return max(self.resources.registers, self.launched.request.device.register_least)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceStatements:
         """The statements of the source, told apart as the compiled kernel does."""
         statements = self.launched.statements
         apart = any(len(one.place) > 1 for one in self.instructions)
@@ -113,13 +113,13 @@ def _highs() -> str:
         return ""
 
 
-def compiled_kernels(launched: Iterable[Launched], arch: str) -> list[CompiledKernel]:
+def compiled_kernels(launched: Iterable[KernelLaunches], arch: str) -> list[CompiledKernel]:
     """Compile and count each. Raises LaunchError where nvcc or nvdisasm is missing, or nvcc does not know `arch`."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(compiled_kernel, arch=arch), launched))
 
 
-def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> CompiledKernel:
+def compiled_kernel(launched: KernelLaunches, arch: str, apart: bool = False) -> CompiledKernel:
     """Compile and count one. apart: as of `memory_of`. Raises LaunchError as `compiled_kernels`."""
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
@@ -127,7 +127,9 @@ def compiled_kernel(launched: Launched, arch: str, apart: bool = False) -> Compi
     return CompiledKernel(launched, arch, built.resources, *counted(launched, placed, apart))
 
 
-def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -> tuple[tuple[Counted, ...], Memory]:
+def counted(
+    launched: KernelLaunches, placed: Sequence[LocatedInstruction], apart: bool = False
+) -> tuple[tuple[InstructionCount, ...], MemoryTraffic]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
     tables = tables_of([one.instruction for one in placed])
     loading = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
@@ -139,14 +141,14 @@ def counted(launched: Launched, placed: Sequence[Placed], apart: bool = False) -
     found, tries = tried_again(
         tuple(_counted(executions, {n: placed[n].place for n in tables})), source.by_place, launched
     )
-    return found, memory_of(launched, found, Accessed(executions.walk, found), apart, tries)
+    return found, memory_of(launched, found, AccessAttribution(executions.walk, found), apart, tries)
 
 
-def _counted(found: Executions, tables: Mapping[int, Place]) -> Iterator[Counted]:
+def _counted(found: Executions, tables: Mapping[int, Place]) -> Iterator[InstructionCount]:
     """tables: the instructions, by number, that load from tables, and their own places."""
     for n, placed in enumerate(found.placed):
         block = found.block_of[n]
-        yield Counted(
+        yield InstructionCount(
             placed.instruction,
             tables.get(n, placed.place),
             block,

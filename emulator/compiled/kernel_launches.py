@@ -19,13 +19,13 @@ from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
-from .constant_bank import Layout
-from .flow import Executed, Place, Placed
-from .source_statements import Source as Statements
+from .constant_bank import BankLayout
+from .flow import LocatedInstruction, Place, StatementCounts
+from .source_statements import SourceStatements
 
 
 @dataclass
-class Launched:
+class KernelLaunches:
     """All launches of one printed kernel by one case.
 
     request: of the first. threads, warps: launched together. counts, decisions: summed, on an emulator.
@@ -60,7 +60,7 @@ class Launched:
         """Of all its launches, once there are no more; None where none kept them."""
         return together(self._decided) if len(self._decided) > 1 else next(iter(self._decided), None)
 
-    def bank(self, layout: Layout) -> dict[int, int]:
+    def bank(self, layout: BankLayout) -> dict[int, int]:
         """Constants by offset, a byte each, that all launches have alike."""
         each = [layout.bank(self.request.block, grid, numbers) for grid, numbers in self._given]
         return {at: n for at, n in each[0].items() if all(one.get(at) == n for one in each)} if each else {}
@@ -78,7 +78,7 @@ class Launched:
         return Counters.of(sites, self.counts, self.request.device.sector)
 
     @property
-    def executed(self) -> list[Executed]:
+    def executed(self) -> list[StatementCounts]:
         """Executions of every statement."""
         assert self.counts is not None, "only an emulator counts"
         prepared = prepare(self.request.program)
@@ -88,7 +88,7 @@ class Launched:
             loop, iterations = loops.get(number, (None, 0))
             line, *calls = self._place(site.span)
             found.append(
-                Executed(
+                StatementCounts(
                     line,
                     site.kind,
                     int(row[WARPS]),
@@ -118,31 +118,31 @@ class Launched:
         return found
 
     @cached_property
-    def statements(self) -> Statements:
+    def statements(self) -> SourceStatements:
         """Its control, with counts and decisions."""
         assert self.counts is not None, "only an emulator counts"
         prepared = prepare(self.request.program)
         places = [self._place(site.span) for site in prepared.sites]
-        return Statements.of(
+        return SourceStatements.of(
             prepared.program.kernel.body, prepared.sites, places, self.counts, self.decisions or Decisions()
         )
 
-    def placed(self, sass: Iterable[Instruction]) -> list[Placed]:
+    def placed(self, sass: Iterable[Instruction]) -> list[LocatedInstruction]:
         """Instructions with their lines of the printed kernel: the innermost that is known, 0 where there is none, and
         those of the calls around it."""
         found = []
         for one in sass:
             line, *calls = [self.lines[place] for place in one.places if place in self.lines] or [0]
-            found.append(Placed(replace(one, places=()), line, tuple(calls)))
+            found.append(LocatedInstruction(replace(one, places=()), line, tuple(calls)))
         return found
 
 
-def printed_kernels(launches: Iterable[tuple[Request, Counts | None, Decisions | None]]) -> list[Launched]:
+def printed_kernels(launches: Iterable[tuple[Request, Counts | None, Decisions | None]]) -> list[KernelLaunches]:
     """Each printed kernel of some launches once, in the order of their first ones."""
-    found: dict[str, Launched] = {}
+    found: dict[str, KernelLaunches] = {}
     for request, counts, decisions in launches:
         source = cuda_source(request.program, request.block)
-        found.setdefault(source.text, Launched(request, source)).add(request, counts, decisions)
+        found.setdefault(source.text, KernelLaunches(request, source)).add(request, counts, decisions)
     return list(found.values())
 
 

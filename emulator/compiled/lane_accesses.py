@@ -24,7 +24,7 @@ Words = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Lanes:
+class LaneGroup:
     """Lanes of a warp that did the same in the source. sites: int32[n], of accesses, of tests of loops, and turns of these (-1 - site),
     one after the other. numbers: int64[n], of the accesses among the warp's, NOT_MADE for others."""
 
@@ -33,19 +33,19 @@ class Lanes:
     numbers: Words
 
 
-StepsOfLanes = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
+LaneGroupSteps = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
 """Of lanes, one after the other, their sites and numbers, where those of each begin, and their masks."""
-Blocks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+NodeInstructions = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 """By node, its first instruction; by instruction, whether lanes may be switched off."""
 
 
-def steps_of(lanes: Sequence[Lanes]) -> StepsOfLanes:
+def steps_of(lanes: Sequence[LaneGroup]) -> LaneGroupSteps:
     firsts = np.cumsum([0, *(len(one.sites) for one in lanes)])
     sites, numbers = np.concatenate([one.sites for one in lanes]), np.concatenate([one.numbers for one in lanes])
     return sites, numbers, firsts, np.array([one.mask for one in lanes], np.uint32)
 
 
-def blocks_of(at_node: Mapping[int, Block], nodes: int) -> Blocks:
+def blocks_of(at_node: Mapping[int, Block], nodes: int) -> NodeInstructions:
     blocks = [at_node.get(node, ()) for node in range(nodes)]
     predicated = np.array([one.predicated for block in blocks for one in block], np.int32)
     return np.cumsum([0, *map(len, blocks)]).astype(np.int32), predicated
@@ -169,7 +169,7 @@ def either(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]
     return found
 
 
-class Made:
+class AccessReplay:
     """Tells what lanes made of some accesses. shared: by access, another one that has the same room in a turn of a loop."""
 
     def __init__(self, statements: Sequence[Statement], shared: Mapping[int, int] = MappingProxyType({})) -> None:
@@ -200,7 +200,7 @@ class Made:
         """For what so many steps make."""
         return np.empty(self._alone + self._most * steps, np.int64)
 
-    def of(self, lanes: Lanes) -> list[int]:
+    def of(self, lanes: LaneGroup) -> list[int]:
         """The accesses that lanes made, in order; NOT_MADE where a turn of a loop had room for one, END where they left the loop."""
         made = self._room(len(lanes.sites))
         count = _made(lanes.sites, lanes.numbers, len(lanes.sites), *self._given, made)
@@ -208,9 +208,9 @@ class Made:
         return found
 
     def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: Blocks, marks: Marks, lanes: Sequence[Lanes],
-        steps: StepsOfLanes,
-    ) -> tuple[Words, list[Lanes]]:  # fmt: skip
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: NodeInstructions, marks: Marks,
+        lanes: Sequence[LaneGroup], steps: LaneGroupSteps,
+    ) -> tuple[Words, list[LaneGroup]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
         as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of
         the loop that all accesses lie in. steps: of the lanes."""

@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .flow import Placed
+from .flow import LocatedInstruction
 from .opcode_classes import EFFECTS
-from .source_statements import Place, Source
+from .source_statements import Place, SourceStatements
 
 _KINDS = ("shared_atomic", "global_atomic", "global_reduction")
 """What a compiler neither leaves out nor makes one of several."""
 
 
-def attributed(placed: Sequence[Placed], source: Source) -> list[Placed]:
+def attributed(placed: Sequence[LocatedInstruction], source: SourceStatements) -> list[LocatedInstruction]:
     """Instructions with atomic operations at their own lines. nvcc may give several the line of the first one: then some of the source
     have no instruction, and the one before them as many more."""
     found = list(placed)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from .expanded_cfg import Nodes
-from .matching import Matcher
+from .expanded_cfg import ExpandedCfg
+from .matching import LoopMatcher
 from .source_statements import Statement
 
 _LOOPS = 62
@@ -22,7 +22,7 @@ Marks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64
 a bit each."""
 
 
-def marks_of(statements: Sequence[Statement], matcher: Matcher, nodes: Nodes) -> Marks:
+def marks_of(statements: Sequence[Statement], matcher: LoopMatcher, nodes: ExpandedCfg) -> Marks:
     """Of the loop in whose body all of some statements lie; of none where it is not one, or was not found."""
     entries, headers, bodies = (
         np.zeros(len(nodes.blocks), np.int32),

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .branch_arms import Arms
+from .branch_arms import BranchArms
 from .conditions import Conditions
 from .control_flow import Graph, Loop, conditional
+from .loop_counters import iterations, moved_by, spine, step_of
 from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, width_of
-from .source_statements import Place, Source, Statement
+from .source_statements import Place, SourceStatements, Statement
 from .special_operand_paths import of_operations
-from .stages import Region, Stage, Ways, executions, region
-from .steps import iterations, moved_by, spine, step_of
+from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
 
 Key = tuple[Place, str]
 """A place, and a kind of effect or class of operations there."""
@@ -31,15 +31,15 @@ class LoopMatch:
 
     place: Place
     sites: tuple[int, ...]
-    regions: tuple[Region, ...]
-    stages: tuple[Stage | None, ...]
+    regions: tuple[LoopRegion, ...]
+    stages: tuple[RegionCounts | None, ...]
     even: bool
 
 
-class Matcher:
+class LoopMatcher:
     """Blocks of a graph beside loops of the source. places: of each instruction."""
 
-    def __init__(self, graph: Graph, places: Sequence[Place], source: Source) -> None:
+    def __init__(self, graph: Graph, places: Sequence[Place], source: SourceStatements) -> None:
         self.graph, self.places, self.source = graph, places, source
         self.of_loop: dict[Place, list[int]] = defaultdict(list)
         for site in source.loops:
@@ -69,9 +69,9 @@ class Matcher:
         return Conditions(self.graph, self.places, self.source)
 
     @cached_property
-    def arms(self) -> Arms:
+    def arms(self) -> BranchArms:
         """Where arms of branches begin."""
-        return Arms(self.conditions, {loop: self.of_natural[loop.header] for loop in self.graph.loops})
+        return BranchArms(self.conditions, {loop: self.of_natural[loop.header] for loop in self.graph.loops})
 
     @cached_property
     def rare(self) -> frozenset[tuple[int, int]]:
@@ -206,8 +206,8 @@ class Matcher:
             for block, (_, past) in enumerate(self.graph.blocks)
             if self.places[past - 1] == place and conditional(self.graph.instructions[past - 1])
         )
-        regions: list[Region] = []
-        stages: list[Stage | None] = []
+        regions: list[LoopRegion] = []
+        stages: list[RegionCounts | None] = []
         even = False
         within = self._within_scopes(sites, scopes)
         for header, blocks in scopes.items():
@@ -232,7 +232,7 @@ class Matcher:
                     tested = self._tests_inside(whose[0], found)
                     if tested:
                         turns = [one.with_the_last_test for one in turns]
-                    stage = executions(Ways(self.graph, found), turns, share)
+                    stage = executions(UnrollingPaths(self.graph, found), turns, share)
                     if stage is not None and not tested:
                         stage = self._rotated(sites, found, mine, stage)
                 stages.append(stage)
@@ -261,7 +261,7 @@ class Matcher:
         whole = all(found.values()) and sum(map(len, found.values())) == len(sites)
         return found if whole else {}
 
-    def _tests_inside(self, site: int, found: Region) -> bool:
+    def _tests_inside(self, site: int, found: LoopRegion) -> bool:
         """Whether lanes that make no iteration come to the loop's body too: no test stands before it, and what does is what
         the source has before the loop. What is tested has then become a part of the body, which turns once more."""
         before = self.graph.dominators[found.entry]
@@ -296,7 +296,9 @@ class Matcher:
         same &= all([*part.values()] == [*parts[0].values()] for part in parts)
         return parts if same else None
 
-    def _rotated(self, sites: tuple[int, ...], found: Region, mine: list[Loop], stage: Stage) -> Stage:
+    def _rotated(
+        self, sites: tuple[int, ...], found: LoopRegion, mine: list[Loop], stage: RegionCounts
+    ) -> RegionCounts:
         """Where a loop is left in its middle, a compiled loop that is not unrolled may begin after that: it then turns as
         often as what follows is executed, which is what its blocks hold."""
         place = self._turning(sites, found.copies, mine)
@@ -304,7 +306,7 @@ class Matcher:
         if executed is None:
             return stage
         threads, warps = executed
-        return Stage(
+        return RegionCounts(
             dict.fromkeys(found.copies, threads),
             dict.fromkeys(found.copies, warps),
             stage.entries,

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
-from .access_attribution import Accessed
+from .access_attribution import AccessAttribution
 from .coefficient_tables import looked_up
-from .instruction_counts import Counted
-from .kernel_launches import Launched
+from .instruction_counts import InstructionCount
+from .kernel_launches import KernelLaunches
 from .lane_accesses import either
 from .opcode_classes import EFFECTS, width_of
-from .shared_cas_loops import Tries
+from .shared_cas_loops import RetryCost
 from .source_statements import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
@@ -38,7 +38,7 @@ Accesses = dict[tuple[Place, str], list[Statement]]
 
 
 @dataclass(frozen=True)
-class Difference:
+class AccessDifference:
     """Where the compiled kernel accesses memory otherwise than the source does. place: in the printed kernel."""
 
     place: Place
@@ -52,23 +52,23 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryTraffic:
     """figures: requests and sectors of global memory, wavefronts and conflicts of shared memory, by the names of the
     counters; shuffles where all their executions are certain. differences: why they are not the source's. together: sites of atomics
     that one lane makes for all; gone: sites whose accesses the compiled kernel does not make. standing: by offset of an instruction,
     the sites that it stands for."""
 
     figures: dict[str, int]
-    differences: tuple[Difference, ...]
+    differences: tuple[AccessDifference, ...]
     together: frozenset[int] = frozenset()
     gone: frozenset[int] = frozenset()
     standing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def memory_of(
-    launched: Launched, instructions: Sequence[Counted], accessed: Accessed, apart: bool = False,
-    tries: Mapping[Place, Tries] = MappingProxyType({}),
-) -> Memory:  # fmt: skip
+    launched: KernelLaunches, instructions: Sequence[InstructionCount], accessed: AccessAttribution, apart: bool = False,
+    tries: Mapping[Place, RetryCost] = MappingProxyType({}),
+) -> MemoryTraffic:  # fmt: skip
     """What the instructions move. apart: tell too which of the loads of a line from several arrays each of its instructions stands for.
     tries: by place, what atomic operations cost that are loops."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
@@ -105,7 +105,7 @@ def memory_of(
             sums["shared_load"]["wavefronts"] += tried.loads * warps
             sums["shared_load"]["conflicts"] += tried.conflicts * warps
             what = f"nvcc makes a shared atomic a loop: warps try {tried.rounds:.1f} times, as lanes meet at elements or banks"
-            differences.append(Difference(place, kind, len(statements), 1, what))
+            differences.append(AccessDifference(place, kind, len(statements), 1, what))
             continue
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
         found = compiled.get((place, kind))
@@ -137,11 +137,11 @@ def memory_of(
         figures["global_load_requests"] += requests
         figures["global_load_sectors"] += sectors
         what = "nvcc looks up coefficients of a function in a table; a warp that needs two rows of it is taken to load both"
-        differences.append(Difference(place, "global_load", 0, 1, what))
+        differences.append(AccessDifference(place, "global_load", 0, 1, what))
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.why for one in shuffles):
         figures["shuffles"] = sum(one.warps for one in shuffles)
-    return Memory(
+    return MemoryTraffic(
         {name: round(value) for name, value in figures.items()},
         tuple(differences),
         frozenset(together),
@@ -151,7 +151,7 @@ def memory_of(
 
 
 def _known(
-    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]], accessed: Accessed
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
 ) -> dict[tuple[Place, str], dict[str, float]]:
     """What lanes access together, of accesses that are not made just as in the source, where it can be told: of one place, or of
     several of a loop, or of none, whose accesses share instructions; then the first has what all of them cost. What is executed once
@@ -188,7 +188,7 @@ def _loops(statements: Sequence[Statement]) -> set[int]:
 
 
 def _known_apart(
-    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]], accessed: Accessed
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
 ) -> dict[tuple[Place, str], dict[str, float]]:
     """The same of accesses whose instructions have lines of others, which are executed less often than all of them: arms of a branch
     may share them. The first has what all cost."""
@@ -205,7 +205,7 @@ def _known_apart(
     return found
 
 
-def _accesses(launched: Launched, calls: bool) -> Accesses:
+def _accesses(launched: KernelLaunches, calls: bool) -> Accesses:
     """Executed accesses of the source, by place and kind. calls: whether the compiler tells them."""
     source = launched.statements if calls else launched.statements.without_calls()
     found: Accesses = defaultdict(list)
@@ -216,14 +216,14 @@ def _accesses(launched: Launched, calls: bool) -> Accesses:
 
 
 def _by_access(
-    instructions: Sequence[Counted], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
-) -> dict[tuple[Place, str], list[Counted]]:
+    instructions: Sequence[InstructionCount], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
+) -> dict[tuple[Place, str], list[InstructionCount]]:
     """The instructions that stand for each access: those at its place. The compiler gives an access at times the line of what
     uses its value: then it stands for the nearest of its kind that is executed just as often and that no other
     instruction stands for; else for the nearest in what shares most of its calls, first for one that none stands for.
     Parts of an atomic, beside it, stand for no access. chosen: by access, the branch and the arm that decide about it."""
-    found: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
-    strays: dict[tuple[Place, str], list[Counted]] = defaultdict(list)
+    found: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
+    strays: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
     for one in instructions:
         kind = _makes(one)
         if kind is not None:
@@ -255,12 +255,12 @@ def _by_access(
     return found
 
 
-def _makes(one: Counted) -> str | None:
+def _makes(one: InstructionCount) -> str | None:
     """The kind of access of the source that an instruction may make."""
     return EFFECTS.get(one.instruction.opcode) if one.instruction.predicate != "@!PT" and not one.table else None
 
 
-def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) -> None:
+def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[InstructionCount]]) -> None:
     """Put together what calls of a function make at a line of it, and what the lines of a statement list do, where that is what the source
     makes there, but not place by place: the compiler gives what is inlined, or unrolled, the line of another one at times."""
     of_line: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
@@ -276,7 +276,9 @@ def _join(accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]) 
 
 
 def _join_each(
-    together: Iterable[list[tuple[Place, str]]], accesses: Accesses, compiled: dict[tuple[Place, str], list[Counted]]
+    together: Iterable[list[tuple[Place, str]]],
+    accesses: Accesses,
+    compiled: dict[tuple[Place, str], list[InstructionCount]],
 ) -> None:
     """Put accesses together that are the source's only so. together: which may be."""
     for keys in together:
@@ -290,7 +292,7 @@ def _join_each(
             accesses[keys[0]], compiled[keys[0]] = statements, made
 
 
-def _as_often(one: Counted, statements: Sequence[Statement]) -> bool:
+def _as_often(one: InstructionCount, statements: Sequence[Statement]) -> bool:
     """Whether an instruction is executed just as often as some statements, and is as wide."""
     return (
         width_of(one.instruction) == statements[0].site.size
@@ -304,7 +306,7 @@ def _same(one: float, other: float, near: float = _SAME) -> bool:
 
 
 def _pool(
-    found: Mapping[tuple[Place, str], list[Counted]], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
+    found: Mapping[tuple[Place, str], list[InstructionCount]], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
 ) -> None:
     """Put an access that no instruction stands for to one whose instructions are executed as much more often than it is, or, of two in
     the arms of a branch, by as many more lanes: the compiler has made one of the two."""
@@ -323,7 +325,7 @@ def _pool(
                 break
 
 
-def _voting(instructions: Sequence[Counted]) -> set[Place]:
+def _voting(instructions: Sequence[InstructionCount]) -> set[Place]:
     """Places where lanes find one of them to act for all, and add up what it shall do."""
     opcodes: dict[Place, set[str]] = defaultdict(set)
     for one in instructions:
@@ -346,17 +348,17 @@ def _moved(
     place: Place,
     kind: str,
     statements: list[Statement],
-    compiled: list[Counted] | None,
+    compiled: list[InstructionCount] | None,
     cost: dict[str, float],
     one_for_all: bool,
     exact: dict[str, float] | None,
-) -> tuple[dict[str, float], Difference | None]:
+) -> tuple[dict[str, float], AccessDifference | None]:
     """What the instructions move that stand for the accesses at a place. cost: of all executions of these by the emulator.
     compiled: none where there are none, empty where it is not known which of the kernel's they are.
     one_for_all: whether one lane may make an atomic for all. exact: what lanes access together, if that is known."""
 
-    def differs(what: str) -> Difference:
-        return Difference(place, kind, len(statements), len(compiled or ()), what)
+    def differs(what: str) -> AccessDifference:
+        return AccessDifference(place, kind, len(statements), len(compiled or ()), what)
 
     warps, size = sum(one.warps for one in statements), max(one.site.size for one in statements)
     if compiled == []:
@@ -401,7 +403,7 @@ def _moved(
 
 
 def _merged_with(
-    statements: list[Statement], accesses: Accesses, compiled: Mapping[tuple[Place, str], list[Counted]]
+    statements: list[Statement], accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]]
 ) -> str | None:
     """What is said of accesses that no instruction stands for, where one of another line beside them, of the same statement list, is
     wide enough for both."""
@@ -418,7 +420,7 @@ def _merged_with(
     return None
 
 
-def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bool:
+def _differs(statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> bool:
     """Whether instructions are other than the accesses of the source, one for one and with the same lanes."""
     warps, lanes = sum(one.warps for one in statements), sum(one.lanes for one in statements)
     size = statements[0].site.size
@@ -429,14 +431,14 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bo
     )
 
 
-def _parted(statements: Sequence[Statement], compiled: Sequence[Counted]) -> bool:
+def _parted(statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> bool:
     """Whether lanes that make an access together in the source may make it with others: they leave a loop at different iterations, and
     come to copies of its body in another order."""
     partly = sum(one.lanes for one in statements) < 32 * sum(one.warps for one in statements)
     return partly and len(compiled) > len(statements)
 
 
-def _each(kind: str, size: int, one: Counted, lanes: float, cost: dict[str, float]) -> dict[str, float]:
+def _each(kind: str, size: int, one: InstructionCount, lanes: float, cost: dict[str, float]) -> dict[str, float]:
     """What an execution of an instruction moves, from what one of the source's does. lanes: that are active at the source's."""
     if kind not in SHARED:
         apart = kind in GLOBAL and _SECTOR * cost["sectors"] >= _DENSE * lanes * size and one.warps

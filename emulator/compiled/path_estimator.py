@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..runtime.prepared import prepare
-from .correspondence import Anchors
-from .expanded_cfg import Nodes
-from .kernel_launches import Launched
-from .matching import Matcher
-from .paths import Paths, Way
-from .reconvergence import Counts, Strand, Warps
-from .replay import Lost, Recorded, Replay, Steps, WarpName
-from .residuals import Explained
+from .correspondence import Correspondence
+from .expanded_cfg import ExpandedCfg
+from .kernel_launches import KernelLaunches
+from .matching import LoopMatcher
+from .paths import PathSearch, ScoredPath
+from .reconvergence import Counts, LanePath, WarpReconvergence
+from .replay import DecisionReplay, RecordedDecisions, ReplayError, WarpName, WarpTrace
+from .residuals import Residuals
 from .sample_weights import calibrated
-from .uniformity import Uniform
+from .uniformity import Uniformity
 
 WARPS = 128
 """Warps that are walked, at most; they stand for the others."""
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Walked:
+class PathEstimate:
     """Executions by block, of warps and threads. whole: the part of the warps that were asked for which is recorded whole. did: how often
     lanes did each thing that is told, of the warps that were walked, as they stand for the others."""
 
@@ -57,22 +57,22 @@ class Walked:
 
 
 @dataclass
-class Walk:
+class PathEstimator:
     """Of one kernel, whose blocks are matched with its loops. given_up: why its warps were not walked, if they should have been."""
 
-    matcher: Matcher
-    launched: Launched
-    ways: dict[int, Way] = field(default_factory=dict)
+    matcher: LoopMatcher
+    launched: KernelLaunches
+    ways: dict[int, ScoredPath] = field(default_factory=dict)
     given_up: str = ""
 
     def __post_init__(self) -> None:
-        self.nodes = Nodes(self.matcher.graph, self.matcher.rare)
-        self.anchors = Anchors(self.matcher, self.nodes)
-        self.explained = Explained(self.anchors, self.nodes)
-        self.paths = Paths(self.nodes, self.anchors)
+        self.nodes = ExpandedCfg(self.matcher.graph, self.matcher.rare)
+        self.anchors = Correspondence(self.matcher, self.nodes)
+        self.explained = Residuals(self.anchors, self.nodes)
+        self.paths = PathSearch(self.nodes, self.anchors)
         self.paths.close(self.matcher.rare)
-        self.uniform = Uniform(self.matcher.graph)
-        self.warps = Warps(self.nodes)
+        self.uniform = Uniformity(self.matcher.graph)
+        self.warps = WarpReconvergence(self.nodes)
 
     def misfit(self, threads: Floats, did: Mapping[int, float] | None = None) -> float:
         """How far executions of blocks by threads are from what the source executed, on average of all that it did, as a part of it; or
@@ -88,7 +88,7 @@ class Walk:
         anchors = np.flatnonzero(self.explained.misfits(threads) > AGREES)
         return sorted({block for node, block in enumerate(self.nodes.blocks) if self.anchors.sure[node, anchors].any()})
 
-    def run(self) -> Walked | None:
+    def run(self) -> PathEstimate | None:
         """None where what was recorded does not tell, or a walk would take too long."""
         if self.anchors.blind:
             self.given_up = "iterations may be predicated instructions that show nothing"
@@ -111,7 +111,7 @@ class Walk:
             try:
                 steps = self.replay.steps(warp, lanes)
                 executed.append(self.warps.executions(self._strands(steps, lanes)))
-            except Lost:
+            except ReplayError:
                 continue
             did.append(steps.counts())
             weights.append(weight)
@@ -127,7 +127,7 @@ class Walk:
         by_lanes = each @ np.array([of_lanes for _, of_lanes in did], np.float64)
         blocks = len(self.matcher.graph.blocks)
         told = dict(zip(self.paths.names, by_lanes.tolist(), strict=True))
-        found = Walked(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked, told)
+        found = PathEstimate(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked, told)
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found
@@ -143,16 +143,16 @@ class Walk:
         return calibrated(weights, did[:, :, told].reshape(len(weights), -1), np.array([*warps, *lanes], np.float64))
 
     @cached_property
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedDecisions:
         """The decisions of its warps."""
         assert self.launched.decisions is not None, "recorded with the counts"
-        return Recorded(self.launched.decisions)
+        return RecordedDecisions(self.launched.decisions)
 
     @cached_property
-    def replay(self) -> Replay:
+    def replay(self) -> DecisionReplay:
         """Tells what the anchors show."""
         body = prepare(self.launched.request.program).program.kernel.body
-        return Replay(body, self.recorded, self.paths.names)
+        return DecisionReplay(body, self.recorded, self.paths.names)
 
     @cached_property
     def alike(self) -> list[tuple[WarpName, int, float]]:
@@ -161,22 +161,22 @@ class Walk:
         self._agree([(warp, lanes) for warp, lanes, _ in found[:FIRST]])
         return found
 
-    def strands(self, warp: WarpName, lanes: int) -> list[Strand]:
+    def strands(self, warp: WarpName, lanes: int) -> list[LanePath]:
         """The ways of a warp's lanes. Raises Lost where what was recorded of it does not tell them."""
         return self._strands(self.replay.steps(warp, lanes), lanes)
 
-    def _strands(self, steps: Steps, lanes: int) -> list[Strand]:
+    def _strands(self, steps: WarpTrace, lanes: int) -> list[LanePath]:
         groups = ((what, mask & (1 << lanes) - 1) for what, mask in steps.alike().items())
-        return [Strand(mask, self._way(what, steps, mask).path) for what, mask in groups if mask]
+        return [LanePath(mask, self._way(what, steps, mask).path) for what, mask in groups if mask]
 
     def _agree(self, first: Sequence[tuple[WarpName, int]]) -> None:
         """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
         all together show best what they executed."""
         if self.launched.launches > 1:
             return  # each launch has constants of its own
-        told = list[tuple[int, Steps, int]]()
+        told = list[tuple[int, WarpTrace, int]]()
         for warp, lanes in first:
-            with suppress(Lost):
+            with suppress(ReplayError):
                 steps = self.replay.steps(warp, lanes)
                 told += [(what, steps, mask) for what, mask in steps.alike().items() if mask & (1 << lanes) - 1]
                 for each in told:
@@ -191,7 +191,7 @@ class Walk:
             for one in sorted(gone):
                 self.paths.close(gone - {one})
                 self.ways = {}
-                with suppress(Lost):
+                with suppress(ReplayError):
                     costs.append((sum(self._way(*each).cost for each in told), one, self.ways))
                 self.paths.reopen(closed)
             if costs:
@@ -200,7 +200,7 @@ class Walk:
             else:
                 self.ways = known
 
-    def _pairs(self, way: Way) -> set[tuple[int, int]]:
+    def _pairs(self, way: ScoredPath) -> set[tuple[int, int]]:
         """The ways from block to block that it goes."""
         blocks = [self.nodes.blocks[node] for node in way.path]
         return set(itertools.pairwise(blocks))
@@ -230,12 +230,12 @@ class Walk:
         count = Counter(warp[0] for warp, _ in chosen)
         return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
 
-    def _way(self, what: int, steps: Steps, mask: int) -> Way:
+    def _way(self, what: int, steps: WarpTrace, mask: int) -> ScoredPath:
         """Of lanes that did the same, by the number of what they did. Raises Lost where there is none."""
         if what not in self.ways:
             way = self.paths.way(steps, mask.bit_length() - 1)
             if way is None:
-                raise Lost("no way leads to an end")
+                raise ReplayError("no way leads to an end")
             self.ways[what] = way
         return self.ways[what]
 

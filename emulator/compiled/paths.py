@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Fixed, fixed
-from .correspondence import Anchors
-from .expanded_cfg import Nodes
-from .replay import Lost, Steps
-from .search_cache import Automaton, Shown, Work
+from .correspondence import Correspondence
+from .expanded_cfg import ExpandedCfg
+from .replay import ReplayError, WarpTrace
+from .search_cache import SearchBuffers, SearchCache, SearchTables
 
 BEAM, WIDER, SURE, WIDEST = 0.1, 4.0, 4.0, 10_000.0
 """The first beam, how much wider the next one is, how wide at least is one that confirms a way, and the widest."""
@@ -32,18 +32,18 @@ Path = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Way:
+class ScoredPath:
     """path: nodes, one after the other. cost: of what it shows too much or too little."""
 
     path: Path
     cost: float
 
 
-class Paths:
+class PathSearch:
     """Searches the ways of one kernel's lanes. names: what anchors have tokens for, in the order of its numbers (`replay.Steps`).
     beam: the widest that was needed. visited: nodes that were gone on from."""
 
-    def __init__(self, nodes: Nodes, anchors: Anchors) -> None:
+    def __init__(self, nodes: ExpandedCfg, anchors: Correspondence) -> None:
         self.nodes = nodes
         self.beam = BEAM
         self.confirmed, self.dearest = 0, 0.0
@@ -51,10 +51,10 @@ class Paths:
         self.names = sorted(anchors.tokens)
         # In the order of their code, in which most ways go: so a node is gone on from once all that leads to it was.
         self._order = np.argsort(nodes.blocks, kind="stable")
-        self._shown = Shown(anchors, [anchors.tokens[name] for name in self.names], self._order)
-        self._work = Work(self._shown)
+        self._shown = SearchTables(anchors, [anchors.tokens[name] for name in self.names], self._order)
+        self._work = SearchBuffers(self._shown)
         self._jumps = self._onward()
-        self._automata: dict[float, Automaton] = {}
+        self._automata: dict[float, SearchCache] = {}
 
     @property
     def visited(self) -> int:
@@ -81,7 +81,7 @@ class Paths:
         ]
         return fixed(np.concatenate(onward), np.cumsum([0, *map(len, onward), 0]).astype(np.int32))
 
-    def way(self, steps: Steps, lane: int) -> Way:
+    def way(self, steps: WarpTrace, lane: int) -> ScoredPath:
         """The cheapest way that shows what a lane did, or nearly. steps: of `names`. Raises Lost where none leads to an end, or what it
         did is too long to look for."""
         count = self._work.expand(steps.told, steps.lanes, lane)
@@ -90,7 +90,7 @@ class Paths:
             wide = max(SURE, WIDER * self.beam)
             try:
                 wider = self._within(count, wide, STATES_OF_ONE if found is None else STATES_TO_CONFIRM)
-            except Lost:
+            except ReplayError:
                 if found is None:
                     raise
                 wider = found
@@ -103,19 +103,19 @@ class Paths:
             if wider is None:
                 self.beam = wide
         if found is None:
-            raise Lost("no way leads to an end")
+            raise ReplayError("no way leads to an end")
         return found
 
-    def _doubtful(self, found: Way) -> bool:
+    def _doubtful(self, found: ScoredPath) -> bool:
         """Whether a wider beam might find a cheaper way: never where the way costs less than the beam; and not where it did not for so
         many others that cost as much for each of their tokens."""
         return found.cost > self.beam and (self.confirmed < CONFIRMED or found.cost > self.dearest)
 
-    def _within(self, count: int, beam: float, most: int) -> Way | None:
+    def _within(self, count: int, beam: float, most: int) -> ScoredPath | None:
         """The cheapest way that shows the expanded tokens, found within a beam. Raises Lost where more nodes would be gone on from."""
         if beam not in self._automata:
-            self._automata[beam] = Automaton(self._shown, self._jumps, beam)
+            self._automata[beam] = SearchCache(self._shown, self._jumps, beam)
         path = self._automata[beam].search(self._work, count, most)
         if path is None:
             return None
-        return Way(self._order[path[path < len(self._order)]].astype(np.int32), self._work.cost)
+        return ScoredPath(self._order[path[path < len(self._order)]].astype(np.int32), self._work.cost)

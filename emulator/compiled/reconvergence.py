@@ -17,7 +17,7 @@ from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import fixed, native
 from .control_flow import Graph
-from .expanded_cfg import Nodes
+from .expanded_cfg import ExpandedCfg
 
 Counts = npt.NDArray[np.int64]
 Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]
@@ -27,7 +27,7 @@ ON, WAITS, MEETS, YIELDS = range(4)
 
 
 @dataclass(frozen=True)
-class Strand:
+class LanePath:
     """Lanes of a warp that go the same way. mask: a bit each. path: the nodes, one after the other."""
 
     mask: int
@@ -294,10 +294,10 @@ def _does(graph: Graph, block: int) -> int:
     return MEETS if graph.meets(block) else YIELDS if graph.yields(block) else ON
 
 
-class Warps:
+class WarpReconvergence:
     """Follows warps through the nodes of a kernel."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: ExpandedCfg) -> None:
         self.nodes = len(nodes.blocks)
         made = [nodes.meetings.get(node, []) for node in range(self.nodes)]
         every = sorted({node for each in made for node in each})
@@ -323,7 +323,7 @@ class Warps:
         by_node = (np.zeros(self.nodes, np.int64) for _ in range(5))
         self._work = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *by_node)
 
-    def visits(self, strands: Sequence[Strand]) -> Visits:
+    def visits(self, strands: Sequence[LanePath]) -> Visits:
         """What a warp executes whose lanes are these strands."""
         paths = np.concatenate([one.path for one in strands])
         lanes = np.array([one.mask for one in strands], np.uint32)
@@ -336,7 +336,7 @@ class Warps:
         count = _follow(paths, starts, lanes, len(strands), *given, *self._work, visited, by)
         return visited[:count], by[:count]
 
-    def executions(self, strands: Sequence[Strand]) -> tuple[Counts, Counts]:
+    def executions(self, strands: Sequence[LanePath]) -> tuple[Counts, Counts]:
         """How often a warp whose lanes are these strands executes each node, and its lanes together."""
         visited, by = self.visits(strands)
         warps, threads = np.zeros(self.nodes, np.int64), np.zeros(self.nodes, np.int64)

@@ -17,7 +17,7 @@ from ..ir.walk import statements
 from ..native import Fixed
 from ..passes.slow_paths import slow_paths
 from ..profiler.decisions import Decisions, SiteDecisions
-from .decision_bytecode import MORE, ROOM, TOGETHER, Script, hashes, tell
+from .decision_bytecode import MORE, ROOM, TOGETHER, DecisionProgram, hashes, tell
 
 _ROOM = 1 << 12
 """Things that are told of a warp, at first."""
@@ -27,12 +27,12 @@ WarpName = tuple[int, int, int]
 """Launch, block, warp."""
 
 
-class Lost(Exception):
+class ReplayError(Exception):
     """What was recorded of a warp is not whole."""
 
 
 @dataclass(frozen=True)
-class Steps:
+class WarpTrace:
     """What a warp did. told: one thing after the other, by number, int32[n]. lanes: those that did it, a bit each, uint32[n].
     names: by number, of statements their sites, int32[m]."""
 
@@ -71,7 +71,7 @@ class Steps:
         return found
 
 
-class Recorded:
+class RecordedDecisions:
     """Decisions of warps. runs: int32[n, 3], site, pattern and executions; those of a warp lie together, by site. of_warp: by warp,
     its first run and the one past its last. masks, values: uint32[m], int32[m, 32], of patterns: the lanes that came to a branch or
     loop, a bit each, and what each of them decided. sites: that have patterns."""
@@ -104,13 +104,13 @@ class Recorded:
         return self.runs[first:past].tobytes()
 
 
-class Replay:
+class DecisionReplay:
     """The statements of a kernel's warps, told again. names: what is told, by number."""
 
-    def __init__(self, body: ir.Body, recorded: Recorded, wanted: Iterable[int]) -> None:
+    def __init__(self, body: ir.Body, recorded: RecordedDecisions, wanted: Iterable[int]) -> None:
         """wanted: what is told; the others are left out."""
         divided = frozenset(stmt.site for stmt in statements(body) if slow_paths(stmt)) & recorded.sites
-        self.script, self.recorded = Script(body, sorted(wanted), divided), recorded
+        self.script, self.recorded = DecisionProgram(body, sorted(wanted), divided), recorded
         self.names = self.script.names
         self._given = Fixed(self.script.steps), Fixed(recorded.masks), Fixed(recorded.values.reshape(-1))
         self._runs = Fixed(recorded.runs.reshape(-1))
@@ -126,7 +126,7 @@ class Replay:
     def _make_room(self, room: int) -> None:
         self._told, self._lanes = np.zeros(room, np.int32), np.zeros(room, np.uint32)
 
-    def steps(self, warp: WarpName, lanes: int) -> Steps:
+    def steps(self, warp: WarpName, lanes: int) -> WarpTrace:
         """What a warp did whose first lanes entered the kernel. Raises Lost where its record is not whole."""
         first, past = self.recorded.of_warp.get(warp, (0, 0))
         while True:
@@ -139,9 +139,9 @@ class Replay:
                 break
             self._make_room(2 * len(self._told))
         if count == MORE:
-            raise Lost("more is recorded than was executed")
+            raise ReplayError("more is recorded than was executed")
         if count == TOGETHER:
-            raise Lost("patterns that are not told apart")
+            raise ReplayError("patterns that are not told apart")
         if count < 0:
-            raise Lost(f"site {self._failed[0]} was not recorded for these lanes")
-        return Steps(self._told[:count].copy(), self._lanes[:count].copy(), self.names)
+            raise ReplayError(f"site {self._failed[0]} was not recorded for these lanes")
+        return WarpTrace(self._told[:count].copy(), self._lanes[:count].copy(), self.names)

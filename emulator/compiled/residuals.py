@@ -9,18 +9,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .correspondence import Anchors
+from .correspondence import Correspondence
 from .decision_bytecode import coded, slow
-from .expanded_cfg import Nodes
+from .expanded_cfg import ExpandedCfg
 from .opcode_classes import EFFECTS, MEETING, may_be_missing
 
 Floats = npt.NDArray[np.float64]
 
 
-class Explained:
+class Residuals:
     """Of one kernel."""
 
-    def __init__(self, anchors: Anchors, nodes: Nodes) -> None:
+    def __init__(self, anchors: Correspondence, nodes: ExpandedCfg) -> None:
         self._anchors = anchors
         first = {block: node for node, block in reversed(list(enumerate(nodes.blocks)))}
         self._blocks, nodes_there = list(first), list(first.values())

@@ -11,18 +11,18 @@ import numpy.typing as npt
 from ..native import Fixed, fixed
 from . import correspondence
 from .beam_search import COUNTS, END, FACTOR, NEVER, NO_ROOM, SCALE, TOO_LONG, ahead_of, expand, search
-from .correspondence import Anchors, Token
-from .replay import Lost, Words
+from .correspondence import Correspondence, Event
+from .replay import ReplayError, Words
 
 _TOKENS, _ROOM, _MOST_ROOM = 1 << 10, 1 << 16, 1 << 21
 """Room at first for a lane's tokens, and for entries of states, and as many sources of steps and keys; and at most: 52 bytes each."""
 
 
-class Shown:
+class SearchTables:
     """What the nodes of a kernel show, the last of which is the end, and the symbols of what lanes show: parameters of `search`. of_told:
     by what is told, where its symbols begin, and these. of_symbols, of_nodes, of_each: by symbol, by node and anchor, and by node."""
 
-    def __init__(self, of: Anchors, tokens: Sequence[Sequence[Token]], order: npt.NDArray[np.int64]) -> None:
+    def __init__(self, of: Correspondence, tokens: Sequence[Sequence[Event]], order: npt.NDArray[np.int64]) -> None:
         """tokens: of each thing that is told. order: of the nodes."""
         flat = [(one.anchor, one.amount) for each in tokens for one in each]
         kinds = sorted(set(flat))
@@ -54,10 +54,10 @@ class Shown:
         return np.concatenate([wide, np.zeros((1, wide.shape[1]))]).astype(type).reshape(-1)
 
 
-class Work:
+class SearchBuffers:
     """What searches of one kernel work with, one after the other. visited: nodes that were gone on from. cost: of the last way."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: SearchTables) -> None:
         nodes, rows = shown.nodes, shown.rows
         self.shown = shown
         self.of_rows = *fixed(
@@ -95,10 +95,10 @@ class Work:
         return float(self._visited[1]) / SCALE
 
 
-class Automaton:
+class SearchCache:
     """Of one kernel, for ways within one beam that are not closed."""
 
-    def __init__(self, shown: Shown, jumps: tuple[Fixed, ...], beam: float) -> None:
+    def __init__(self, shown: SearchTables, jumps: tuple[Fixed, ...], beam: float) -> None:
         """jumps: the nodes that follow each, and where those of each begin."""
         self._shown, self._jumps, self._beam = shown, jumps, round(beam * SCALE)
         self._ahead = Fixed(np.zeros(shown.anchors * shown.nodes, np.int64))
@@ -115,7 +115,7 @@ class Automaton:
         keys = fixed(np.empty(room, np.uint64), np.full(room, -1, np.int32))
         self._made = *keys, room - 1, Fixed(np.zeros(len(COUNTS), np.int64)), room, *fixed(*arrays)
 
-    def search(self, work: Work, tokens: int, most: int) -> Words | None:
+    def search(self, work: SearchBuffers, tokens: int, most: int) -> Words | None:
         """The nodes of the cheapest way that shows the tokens in `work`; None where none leads to the end within the beam. Raises Lost
         where more than `most` nodes would be gone on from, or there is no room for what is known of them."""
         shown, alone = self._shown, False
@@ -126,11 +126,11 @@ class Automaton:
             )  # fmt: skip
             if length == NO_ROOM:
                 if self._room > _MOST_ROOM // 4 and alone:
-                    raise Lost("its way is too long")
+                    raise ReplayError("its way is too long")
                 self._clear(min(4 * self._room, _MOST_ROOM))
                 alone = True
             elif length == TOO_LONG:
-                raise Lost("its way is too long")
+                raise ReplayError("its way is too long")
             elif length > len(work.path):
                 work.path = np.zeros(2 * length, np.int32)
             else:

@@ -13,15 +13,15 @@ import numpy as np
 from ..machine import tries
 from ..profiler.trace import ENTRY
 from .control_flow import MEET
-from .instruction_counts import Counted
-from .kernel_launches import Launched
+from .instruction_counts import InstructionCount
+from .kernel_launches import KernelLaunches
 from .source_statements import Place, Statement
 
 _SWAP, _KIND = "ATOMS.CAST", "shared_atomic"
 
 
 @dataclass(frozen=True)
-class Tries:
+class RetryCost:
     """Of operations, for each time that a warp makes one: rounds of the warp and of each of its lanes, wavefronts of swaps and of reads,
     and conflicts of these."""
 
@@ -34,19 +34,19 @@ class Tries:
 
 _ALL = 0.9
 """The part of the source's lanes that must swap for none of them to act for others."""
-_ALONE = Tries(1.0, 1.0, 2.0, 1.0, 0.0)
+_ALONE = RetryCost(1.0, 1.0, 2.0, 1.0, 0.0)
 """Of a lane that acts for all."""
 
 
 def tried_again(
-    instructions: Sequence[Counted], statements: Mapping[Place, Sequence[Statement]], launched: Launched
-) -> tuple[tuple[Counted, ...], dict[Place, Tries]]:
+    instructions: Sequence[InstructionCount], statements: Mapping[Place, Sequence[Statement]], launched: KernelLaunches
+) -> tuple[tuple[InstructionCount, ...], dict[Place, RetryCost]]:
     """The instructions, with those of such loops as often as their lanes try, and what these cost by place. Loops that lanes may leave
     before they swap, as they would not change anything, are left as they are."""
     blocks: dict[int, list[int]] = defaultdict(list)
     for n, one in enumerate(instructions):
         blocks[one.block].append(n)
-    found, known = list(instructions), dict[Place, Tries]()
+    found, known = list(instructions), dict[Place, RetryCost]()
     for numbers in blocks.values():
         swap = next((one for one in (instructions[n] for n in numbers) if _swaps(one)), None)
         first, last = instructions[numbers[0]].instruction, instructions[numbers[-1]].instruction
@@ -67,17 +67,17 @@ def tried_again(
     return tuple(found), known
 
 
-def _swaps(one: Counted) -> bool:
+def _swaps(one: InstructionCount) -> bool:
     return one.instruction.operation.startswith(_SWAP)
 
 
-def _oftener(one: Counted, warps: float, threads: float) -> Counted:
+def _oftener(one: InstructionCount, warps: float, threads: float) -> InstructionCount:
     return replace(
         one, warps=warps * one.warps, threads=threads * one.threads, least=warps * one.least, most=warps * one.most
     )
 
 
-def _tries(operations: Sequence[Statement], launched: Launched) -> Tries | None:
+def _tries(operations: Sequence[Statement], launched: KernelLaunches) -> RetryCost | None:
     """None where their addresses were not kept."""
     kept = launched.decisions.accesses if launched.decisions is not None else []
     if not operations or not all("shared" in one.spaces for one in kept):
@@ -96,4 +96,4 @@ def _tries(operations: Sequence[Statement], launched: Launched) -> Tries | None:
     if not warps:
         return None
     rounds, tried, swaps, loads, conflicts = total.tolist()
-    return Tries(rounds / warps, tried / lanes, swaps / warps, loads / warps, conflicts / warps)
+    return RetryCost(rounds / warps, tried / lanes, swaps / warps, loads / warps, conflicts / warps)

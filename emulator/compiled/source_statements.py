@@ -20,37 +20,37 @@ from ..profiler.events import LANES, WARPS, Counts
 
 Place = tuple[int, ...]
 """A line of the printed kernel, then those of the calls that lead there, innermost first."""
-Arm = Literal["kernel", "then", "else", "test", "body"]
-Choice = tuple[Place, Arm]
+ListKind = Literal["kernel", "then", "else", "test", "body"]
+BranchArm = tuple[Place, ListKind]
 """A branch of the source, and which of its arms, "then" or "else", is taken."""
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class StatementList:
     """A statement list: the kernel's, an arm of a branch, or of a loop its body or what its test computes first. site: of
     that branch or loop, -1 of the kernel."""
 
     site: int
-    arm: Arm
-    outer: Context | None
+    arm: ListKind
+    outer: StatementList | None
 
     @property
-    def loop(self) -> Context | None:
+    def loop(self) -> StatementList | None:
         """The innermost loop's body that this is, or lies in."""
-        context: Context | None = self
+        context: StatementList | None = self
         while context is not None and context.arm not in ("body", "test"):
             context = context.outer
         return context
 
     def lies_in(self, loops: Collection[int]) -> bool:
         """Whether this is the body of one of some loops, or lies in one."""
-        context: Context | None = self
+        context: StatementList | None = self
         while context is not None and not (context.arm == "body" and context.site in loops):
             context = context.outer
         return context is not None
 
 
-Part = tuple[Context, tuple[int, Arm] | None]
+Segment = tuple[StatementList, tuple[int, ListKind] | None]
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Statement:
     number: int
     site: Site
     place: Place
-    context: Context
+    context: StatementList
     warps: int
     lanes: int
 
 
 @dataclass
-class Source:
+class SourceStatements:
     """A kernel's statements by number, and the contexts they lie in. chosen: by statement, the branch and the arm that decide about
     it and about no other turn of a loop: what follows an arm that leaves the statement list belongs to the other arm.
     behind: by statement behind one in which lanes may leave its statement list, the next branch or loop there: both are executed by
@@ -75,21 +75,23 @@ class Source:
     list, the other one."""
 
     statements: dict[int, Statement] = field(default_factory=dict)
-    contexts: dict[tuple[int, Arm], Context] = field(default_factory=dict)
+    contexts: dict[tuple[int, ListKind], StatementList] = field(default_factory=dict)
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
-    chosen: dict[int, tuple[int, Arm]] = field(default_factory=dict)
+    chosen: dict[int, tuple[int, ListKind]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
     divided: dict[int, tuple[bool, ...]] = field(default_factory=dict)
     conditions: dict[int, ir.Expr] = field(default_factory=dict)
-    stays: dict[int, Arm] = field(default_factory=dict)
+    stays: dict[int, ListKind] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
-    def of(body: ir.Body, sites: tuple[Site, ...], places: list[Place], counts: Counts, decisions: Decisions) -> Source:
+    def of(
+        body: ir.Body, sites: tuple[Site, ...], places: list[Place], counts: Counts, decisions: Decisions
+    ) -> SourceStatements:
         """body: of the program whose sites these are. places: of each site."""
-        source = Source(decisions=decisions)
+        source = SourceStatements(decisions=decisions)
 
-        def walk(stmts: ir.Body, context: Context, chosen: tuple[int, Arm] | None = None) -> None:
+        def walk(stmts: ir.Body, context: StatementList, chosen: tuple[int, ListKind] | None = None) -> None:
             source.contexts[context.site, context.arm] = context
             source.behind |= _behind(stmts)
             for stmt in stmts:
@@ -106,35 +108,35 @@ class Source:
                     case ir.If():
                         if leaves(stmt.cond):
                             source.conditions[stmt.site] = stmt.cond
-                        walk(stmt.then, Context(stmt.site, "then", context), (stmt.site, "then"))
-                        walk(stmt.orelse, Context(stmt.site, "else", context), (stmt.site, "else"))
+                        walk(stmt.then, StatementList(stmt.site, "then", context), (stmt.site, "then"))
+                        walk(stmt.orelse, StatementList(stmt.site, "else", context), (stmt.site, "else"))
                         if _leaves(stmt.then) != _leaves(stmt.orelse):
                             source.stays[stmt.site] = "else" if _leaves(stmt.then) else "then"
                             chosen = stmt.site, source.stays[stmt.site]
                     case ir.While():
                         source.loops[stmt.site] = stmt
-                        walk(stmt.setup, Context(stmt.site, "test", context))
-                        walk(stmt.body, Context(stmt.site, "body", context))
+                        walk(stmt.setup, StatementList(stmt.site, "test", context))
+                        walk(stmt.body, StatementList(stmt.site, "body", context))
                     case ir.For():
                         source.loops[stmt.site] = stmt
-                        walk(stmt.body, Context(stmt.site, "body", context))
+                        walk(stmt.body, StatementList(stmt.site, "body", context))
                     case ir.Frame():
                         walk(stmt.body, context, chosen)
 
-        walk(body, Context(-1, "kernel", None))
+        walk(body, StatementList(-1, "kernel", None))
         return source
 
-    def without_calls(self) -> Source:
+    def without_calls(self) -> SourceStatements:
         """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
         found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
         return replace(self, statements=found)
 
-    def part(self, statement: Statement) -> Part:
+    def part(self, statement: Statement) -> Segment:
         """The part of a statement list that is executed together with a statement: up to where lanes may leave the list, or from
         there on."""
         return statement.context, self.chosen.get(statement.number)
 
-    def choice(self, statement: Statement) -> Choice | None:
+    def choice(self, statement: Statement) -> BranchArm | None:
         """The branch and the arm that decide about a statement."""
         site, arm = self.chosen.get(statement.number, (-1, "kernel"))
         return (self.statements[site].place, arm) if site in self.statements else None
@@ -146,7 +148,7 @@ class Source:
         loop = statement.context.loop
         return self.statements[loop.site].place if loop is not None else None
 
-    def arm_around(self, statement: Statement, branches: Collection[int]) -> Arm | None:
+    def arm_around(self, statement: Statement, branches: Collection[int]) -> ListKind | None:
         """The arm of one of some branches that decides about a statement, or about what it lies in."""
         at: Statement | None = statement
         while at is not None:
@@ -157,9 +159,9 @@ class Source:
         return None
 
     @cached_property
-    def by_choice(self) -> dict[Choice, list[Statement]]:
+    def by_choice(self) -> dict[BranchArm, list[Statement]]:
         """What each arm of the branches at a place decides about."""
-        found: dict[Choice, list[Statement]] = defaultdict(list)
+        found: dict[BranchArm, list[Statement]] = defaultdict(list)
         for statement in self.statements.values():
             choice = self.choice(statement)
             if choice is not None:
@@ -180,7 +182,7 @@ class Source:
         taken = found["value"] >> division & 1
         return int((found["count"] * taken.sum(axis=1)).sum()), int((found["count"] * taken.any(axis=1)).sum())
 
-    def taken(self, number: int, arm: Arm) -> tuple[int, int]:
+    def taken(self, number: int, arm: ListKind) -> tuple[int, int]:
         """How often lanes and warps took an arm of a branch."""
         patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
         came = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
@@ -194,9 +196,9 @@ class Source:
         lanes = np.bincount((patterns["value"] >> 1).reshape(-1), (came * patterns["count"][:, None]).reshape(-1))
         return dict(enumerate(lanes.astype(np.int64).tolist()))
 
-    def turns(self, loop: int) -> Turns:
+    def turns(self, loop: int) -> LoopExecutions:
         """How often a loop was entered and how many iterations that made."""
-        return Turns.of(self.decisions.sites.get(loop, SiteDecisions()))
+        return LoopExecutions.of(self.decisions.sites.get(loop, SiteDecisions()))
 
 
 def _behind(body: ir.Body) -> dict[int, int]:
@@ -236,7 +238,7 @@ def _leaves(body: ir.Body) -> bool:
 
 
 @dataclass(frozen=True)
-class Turns:
+class LoopExecutions:
     """Executions of a loop. count[n]: of a pattern by warps. lanes: bool[n, 32] that entered; iterations: int[n, 32] that
     each lane began. others: as in `SiteDecisions`."""
 
@@ -246,13 +248,13 @@ class Turns:
     others: tuple[int, int, int]
 
     @staticmethod
-    def of(decisions: SiteDecisions) -> Turns:
+    def of(decisions: SiteDecisions) -> LoopExecutions:
         patterns = decisions.patterns
         lanes = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32)) & 1
-        return Turns(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
+        return LoopExecutions(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
 
     @property
-    def with_the_last_test(self) -> Turns:
+    def with_the_last_test(self) -> LoopExecutions:
         """The same with the test that ends the loop as another iteration, where some lanes make none."""
         if not (self.lanes & (self.iterations == 0)).any():
             return self

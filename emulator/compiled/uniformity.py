@@ -29,7 +29,7 @@ _OF_CONSTANTS = (
 """Instructions whose result follows from their operands, if they are constants."""
 
 
-class Uniform:
+class Uniformity:
     """branches: blocks that end in such a branch."""
 
     def __init__(self, graph: Graph) -> None:

@@ -11,7 +11,7 @@ from .. import language as st
 from ..language.hints import Global, i64
 from ..machine.device import Device
 from ..native import native
-from .line_trace import BITS, LINE, RECORD, SECTOR, TOUCHED, WORDS, Lines, drawn
+from .line_trace import BITS, LINE, RECORD, SECTOR, TOUCHED, WORDS, LineTrace, drawn
 from .line_trace import Words as Numbers
 from .traffic import COLUMNS, LONE, MISSES, Traffic, whole
 
@@ -310,7 +310,7 @@ def _run(
 
 
 @dataclass
-class _Cache:
+class _CacheArrays:
     """Lines of a cache, in sets of `ways`."""
 
     sets: int
@@ -318,12 +318,12 @@ class _Cache:
     arrays: tuple[Numbers, ...]
 
     @staticmethod
-    def of(size: int, copies: int, ways: int, arrays: int) -> _Cache:
+    def of(size: int, copies: int, ways: int, arrays: int) -> _CacheArrays:
         """size: bytes of each of the copies."""
         held = max(1, size // LINE)
         sets = 1 << max(0, (held // ways).bit_length() - 1)
         each = max(1, held // sets)
-        made = _Cache(sets, each, tuple(np.zeros(copies * sets * each, np.int64) for _ in range(arrays)))
+        made = _CacheArrays(sets, each, tuple(np.zeros(copies * sets * each, np.int64) for _ in range(arrays)))
         made.clear()
         return made
 
@@ -350,7 +350,7 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
 
 
 def simulate(
-    lines: Lines, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = (),
+    lines: LineTrace, device: Device, resident: int, shared: int, cold: bool, without: Collection[int] = (),
     classes: Numbers | None = None,
 ) -> Traffic:  # fmt: skip
     """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
@@ -373,9 +373,9 @@ def simulate(
     blocks, traced = int(np.prod(lines.request.grid)), lines.traced
     halves, apart = device.timing.l2_halves, lines.apart
     size = l1_bytes(device, shared, resident) // apart
-    l1 = _Cache.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
-    l2 = _Cache.of(device.l2 // halves // apart, halves, _L2_WAYS, 5)
-    sent = _Cache.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 4)
+    l1 = _CacheArrays.of(size, device.sms, _L1_WAYS, 4) if size >= LINE else None
+    l2 = _CacheArrays.of(device.l2 // halves // apart, halves, _L2_WAYS, 5)
+    sent = _CacheArrays.of(_SENT * LINE // apart, device.sms, _L1_WAYS, 4)
     nothing = np.zeros(1, np.int64)
     l1_arrays = l1.arrays if l1 else (nothing, nothing.copy(), nothing.copy(), nothing.copy())
     slots = device.sms * resident

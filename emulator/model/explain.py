@@ -8,7 +8,7 @@ from math import ceil
 
 from ..machine.device import Device
 from ..machine.occupancy import occupancy
-from .time import MEMORIES, Estimate, Observed, estimate
+from .time import MEMORIES, Estimate, ObservedLaunch, estimate
 
 _LEAST = 0.005
 """Share of the time from which on a change is worth a line."""
@@ -23,7 +23,7 @@ class Change:
     saved: float
 
 
-def changes(observed: Observed, device: Device, found: Estimate, cold: bool = False) -> list[Change]:
+def changes(observed: ObservedLaunch, device: Device, found: Estimate, cold: bool = False) -> list[Change]:
     """What single steps would bring, those that bring most first; steps that bring less than half a per cent are left out.
 
     A step that changes what is resident or the size of a cache has the caches simulated again; the others keep their traffic.
@@ -38,8 +38,8 @@ def changes(observed: Observed, device: Device, found: Estimate, cold: bool = Fa
 
 
 def _steps(
-    observed: Observed, device: Device, found: Estimate
-) -> Iterator[tuple[str, Observed, Device, dict[str, object] | None]]:
+    observed: ObservedLaunch, device: Device, found: Estimate
+) -> Iterator[tuple[str, ObservedLaunch, Device, dict[str, object] | None]]:
     """In words, the launch, the device, and parts of the model put otherwise; None where caches are simulated again."""
     occupied = found.occupancy
     if observed.registers and "registers" in occupied.limiter:
@@ -83,7 +83,7 @@ def _steps(
     yield "with twice the L2", observed, replace(device, l2=2 * device.l2), None
 
 
-def _fewer_registers(observed: Observed, device: Device, blocks: int) -> int:
+def _fewer_registers(observed: ObservedLaunch, device: Device, blocks: int) -> int:
     """The most registers a thread with which one more block is resident; 0 where registers alone do not decide it."""
     threads = observed.warps * 32
     for registers in range(observed.registers - 1, 15, -1):
@@ -92,7 +92,7 @@ def _fewer_registers(observed: Observed, device: Device, blocks: int) -> int:
     return 0
 
 
-def text(observed: Observed, device: Device, found: Estimate, cold: bool = False) -> str:
+def text(observed: ObservedLaunch, device: Device, found: Estimate, cold: bool = False) -> str:
     """A launch on a device in words: its time, what bounds it, each limit, what steps would bring."""
     lines = [
         f"{found.time_us:,.2f} us on {device.name} ({found.low_us:,.2f} to {found.high_us:,.2f}), bound by {found.bound}",

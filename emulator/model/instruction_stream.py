@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.control_flow import Graph, graph
-from ..compiled.instruction_counts import Counted
+from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
 from ..compiled.opcode_classes import EFFECTS, indexed, width_of
@@ -44,7 +44,7 @@ from .traffic import (
     STREWN,
     Traffic,
 )
-from .warp_classes import Ways, ways
+from .warp_classes import WarpClasses, classify_warps
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -104,7 +104,7 @@ _SLOW = {
 
 
 @dataclass(frozen=True)
-class Stream:
+class InstructionStream:
     """What a warp executes.
 
     code: int64[instruction, WORDS]. memory: float64[class, instruction, FIGURES]. ways: which warps go which way.
@@ -113,15 +113,15 @@ class Stream:
 
     code: Words
     memory: Floats
-    ways: Ways
+    warp_classes: WarpClasses
     executed: float
     pipes: dict[str, float]
 
 
-def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> Ways:
+def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> WarpClasses:
     """Which warps of a compiled kernel go which way, by what single ones decided."""
     whole, request = _graph(compiled), compiled.launched.request
-    return ways(
+    return classify_warps(
         whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
         -(-prod(request.block) // WARP), takes_tickets(request.prepared.program.kernel),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
     return np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
 
 
-def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Ways) -> Stream:
+def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: WarpClasses) -> InstructionStream:
     """From the counts of a compiled kernel, what caches were found to answer, and which warps go which way."""
     whole = _graph(compiled)
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
@@ -173,7 +173,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
     _in_order_of_source(compiled, whole, memory)
     _defer_barriers(whole, code)
     executed = _executed(whole, compiled)
-    return Stream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
+    return InstructionStream(code, memory, found, float((executed * each).sum()), _by_pipe(whole, compiled, executed))
 
 
 def _defer_barriers(whole: Graph, code: Words) -> None:
@@ -323,12 +323,12 @@ def _shared_out(
             yield kind, tuple(sorted(known)), at
 
 
-def _kind(one: Counted) -> str:
+def _kind(one: InstructionCount) -> str:
     """Of an access."""
     return "constant_load" if one.instruction.opcode == "LDC" else EFFECTS.get(one.instruction.opcode, "")
 
 
-def _returned(one: Counted, device: Device) -> float:
+def _returned(one: InstructionCount, device: Device) -> float:
     """Cycles in which the registers of a warp are filled from L1, whatever they are filled with."""
     return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
 

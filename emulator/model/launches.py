@@ -14,8 +14,8 @@ from ..profiler.decisions import told_of
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_called
-from .line_trace import MOST_LINES, Lines
-from .time import Estimate, Observed, estimate
+from .line_trace import MOST_LINES, LineTrace
+from .time import Estimate, ObservedLaunch, estimate
 
 _COUNTING = (
     "compute_capability", "sector", "line", "load_sector", "loads_cached", "banks", "bank_width", "shared_load_merges",
@@ -28,12 +28,12 @@ def counting_rules(device: Device) -> tuple[object, ...]:
     return tuple(getattr(device, name) for name in _COUNTING)
 
 
-class _Both:
+class _LinesAndAccesses:
     """A tracer of lines that keeps accesses to global memory too, for what the compiled kernel makes of them."""
 
     one_of = 1
 
-    def __init__(self, request: Request, lines: Lines) -> None:
+    def __init__(self, request: Request, lines: LineTrace) -> None:
         self.lines, self.spaces = lines, lines.spaces
         self.recorder = AccessRecorder(told_of(request.warps), ("global",))
         sites = request.prepared.sites
@@ -60,20 +60,20 @@ class _Both:
 
 def observe(
     request: Request, registers: int = 0, engine: EngineName = "jit", source_only: bool = False, most: int = MOST_LINES
-) -> Observed:
+) -> ObservedLaunch:
     """Emulate a launch, counted and traced. Its request is as `runtime.request.prepare_request` gives it, its device one
     with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown.
     source_only: leave the compiler out. most: lines of memory that are looked at. Raises SimtbedError where the kernel has faults."""
     request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
-    lines = Lines(request, most)
-    both = _Both(request, lines)
+    lines = LineTrace(request, most)
+    both = _LinesAndAccesses(request, lines)
     outcome = engine_called(engine).run(replace(request, trace=lines if source_only else both))
     assert outcome.counts is not None
     if outcome.faults:
         raise SimtbedError(render(outcome.faults[0]))
     if outcome.decisions is not None:
         outcome.decisions.accesses = [both.finish()]
-    return Observed(request, outcome.counts, lines, registers, outcome.decisions)
+    return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions)
 
 
 def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:

@@ -266,7 +266,7 @@ def _compact(
 
 
 @dataclass
-class Lines:
+class LineTrace:
     """A tracer that keeps the lines of accesses. most: lines that are kept at most, save for the last ones; accesses: after which
     no further block is traced.
 

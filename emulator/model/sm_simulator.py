@@ -17,7 +17,7 @@ import numpy as np
 from ..language.hints import Global, f64, i64
 from ..machine.device import Device
 from ..native import native
-from .instruction_stream import Stream, Words
+from .instruction_stream import InstructionStream, Words
 from .lsu import (
     APART,
     ASKING,
@@ -80,7 +80,8 @@ def _simulate(
     and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
     where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
     are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; of those that
-    are waited for there, the last one is the first to go on. strands, meets: as in `Ways`. queues: of the schedulers, in turn; issued_at:
+    are waited for there, the last one is the first to go on. strands, meets: as in `WarpClasses`. queues: of the
+    schedulers, in turn; issued_at:
     when what is in them was; depth: how much is, at most. open: by slot, what of it is in queues. since: when a warp could go on, were all
     scoreboards free. The oldest warp of a scheduler comes first; but of those that are to store the one that waits longest."""
     slots = resident * warps
@@ -316,7 +317,7 @@ def _simulate(
 
 
 @dataclass(frozen=True)
-class Ran:
+class SimulationResult:
     """What blocks took on one SM. cycles: of all. issued: instructions that were simulated. busy: cycles, as parts of those
     simulated, that a memory was. together: of the sectors of stores that their warp had stored to before, the share that went to L2
     with these."""
@@ -328,9 +329,9 @@ class Ran:
 
 
 def run(
-    stream: Stream, device: Device, blocks: Words, resident: int, part: float, active: int, each: float,
+    stream: InstructionStream, device: Device, blocks: Words, resident: int, part: float, active: int, each: float,
     scale: Mapping[str, float], loaded: float = LOADED,
-) -> Ran:  # fmt: skip
+) -> SimulationResult:  # fmt: skip
     """Blocks on one SM. blocks: int64[block, warp], the classes of their warps; part: as much of their time as is asked for;
     active: SMs at work; each: instructions of a block, on average. scale: factors of "L1", "L2", "DRAM", "latency", "blocks".
     loaded: by what part device memory answers later when it is busy."""
@@ -348,15 +349,15 @@ def run(
         for name, n in (("L1", UNIT_BUSY), ("L2", PORT_BUSY), ("DRAM", MEMORY_BUSY))
     }
     if simulated < MOST:
-        return Ran(_whole(found, each * whole) * part, float(simulated), busy, together)
+        return SimulationResult(_whole(found, each * whole) * part, float(simulated), busy, together)
     if found[ENDED] >= resident:  # in the middle of many blocks
-        return Ran(_whole(found, each * whole * part), float(simulated), busy, together)
+        return SimulationResult(_whole(found, each * whole * part), float(simulated), busy, together)
     turns, left = divmod(whole * part, resident)
     cycles = _whole(found, each * resident) * turns
     if left:
         few = max(1, round(left))
         cycles += _whole(_sample(stream, device, blocks[-few:], few, active, scale), each * few)
-    return Ran(cycles, float(simulated), busy, together)
+    return SimulationResult(cycles, float(simulated), busy, together)
 
 
 def _whole(found: Any, instructions: float) -> float:
@@ -368,13 +369,13 @@ def _whole(found: Any, instructions: float) -> float:
     return float(found[TIME] + pace * max(0.0, instructions - issued))
 
 
-def alone(stream: Stream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
+def alone(stream: InstructionStream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
     """Cycles of a warp of a class that has the SM for itself."""
-    return _whole(_sample(stream, device, np.full((1, 1), kind), 1, 1, scale), float(stream.ways.lengths[kind]))
+    return _whole(_sample(stream, device, np.full((1, 1), kind), 1, 1, scale), float(stream.warp_classes.lengths[kind]))
 
 
 def _sample(
-    stream: Stream, device: Device, blocks: Words, resident: int, active: int, scale: Mapping[str, float]
+    stream: InstructionStream, device: Device, blocks: Words, resident: int, active: int, scale: Mapping[str, float]
 ) -> Any:
     many, warps = blocks.shape
     timing, clock = device.timing, device.clock / 1000
@@ -400,14 +401,14 @@ def _sample(
     if late != 1.0:
         code = code.copy()
         code[:, 7] = np.rint(code[:, 7] * late).astype(np.int64)
-    ways = stream.ways
-    slots, count = resident * warps, ways.blocks.shape[1]
+    warp_classes = stream.warp_classes
+    slots, count = resident * warps, warp_classes.blocks.shape[1]
     chances = np.zeros(stream.memory.shape)
     chances[:] = (np.arange(len(code)) * EVENLY % 1.0)[:, None]
     state = np.zeros(10)
     _simulate(
-        code.reshape(-1), stream.memory.reshape(-1), ways.blocks.reshape(-1), ways.rare.reshape(-1),
-        ways.parted.reshape(-1), ways.loops.reshape(-1), ways.strands.reshape(-1), ways.meets, rates,
+        code.reshape(-1), stream.memory.reshape(-1), warp_classes.blocks.reshape(-1), warp_classes.rare.reshape(-1),
+        warp_classes.parted.reshape(-1), warp_classes.loops.reshape(-1), warp_classes.strands.reshape(-1), warp_classes.meets, rates,
         np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
         timing.schedulers, MOST, count, len(code), min(timing.queue, QUEUED),
         *(np.zeros(slots, np.int64) for _ in range(5)),

@@ -48,7 +48,7 @@ _MOST = 100_000
 
 
 @dataclass(frozen=True)
-class Replayed:
+class RepeatableLaunch:
     """A launch that can be made again. arguments: by name, Const ones included. number: of the launch."""
 
     kernel: Kernel
@@ -87,7 +87,7 @@ class Axes:
     constants: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     ties: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, launch: Replayed) -> list[Configuration]:
+    def of(self, launch: RepeatableLaunch) -> list[Configuration]:
         """The configurations of a launch; constants that its kernel does not have are left out."""
         own = launch.constants
         names = [name for name in self.constants if name in own]
@@ -106,7 +106,7 @@ class Axes:
         return found
 
 
-class Table(list[dict[str, Any]]):
+class SweepTable(list[dict[str, Any]]):
     """Rows with COLUMNS, one a launch and configuration: `pandas.DataFrame(table)` takes it as it is.
 
     choices: of each row, what was chosen. refused: configurations that cannot be launched, with the reason.
@@ -171,7 +171,7 @@ def _flat(value: Any) -> str:
 
 # ------------------------------------------------------------------ planning
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """One configuration of a launch on devices that count alike. request: None where it cannot be launched, for the reason
     `refused`. kernel, number: of the launch."""
 
@@ -184,12 +184,12 @@ class Task:
     refused: str = ""
 
 
-def plan(launch: Replayed, axes: Axes, devices: Sequence[Device]) -> list[Task]:
+def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> list[SweepTask]:
     """What there is to emulate of a launch. Arrays that configurations share are one object."""
     groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
     for device in devices:
         groups[counting_rules(device)].append(device)
-    tasks: list[Task] = []
+    tasks: list[SweepTask] = []
     for chosen, group in product(axes.of(launch), groups.values()):
         request, refused = None, ""
         try:
@@ -197,12 +197,14 @@ def plan(launch: Replayed, axes: Axes, devices: Sequence[Device]) -> list[Task]:
         except SimtbedError as error:
             refused = f"{launch.kernel.__name__}, {chosen.choice}: {str(error).splitlines()[0]}"
         plain = {name: _plain(value) for name, value in chosen.constants.items()}
-        tasks.append(Task(launch.kernel.__name__, launch.number, chosen.choice, plain, tuple(group), request, refused))
+        tasks.append(
+            SweepTask(launch.kernel.__name__, launch.number, chosen.choice, plain, tuple(group), request, refused)
+        )
     first = next((task.request for task in tasks if task.request), None)
     return [replace(task, request=_sharing(task.request, first)) for task in tasks] if first else tasks
 
 
-def _request(launch: Replayed, chosen: Configuration, device: Device) -> Request:
+def _request(launch: RepeatableLaunch, chosen: Configuration, device: Device) -> Request:
     request = prepare_request(
         launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants}, device=device,
         shared=launch.shared, cooperative=launch.cooperative, types=launch.types,
@@ -236,10 +238,10 @@ def _plain(value: Any) -> Any:
 
 # ------------------------------------------------------------------ running
 @dataclass(frozen=True)
-class Work:
+class SweepWork:
     """A task, and how its times are computed."""
 
-    task: Task
+    task: SweepTask
     cold: bool
     registers: Registers | None
     source_only: bool = False
@@ -269,7 +271,7 @@ Answer = tuple[list[dict[str, Any]], list[str], str]
 """Rows, their explanations, and why there are none."""
 
 
-def solve(work: Work) -> Answer:
+def solve(work: SweepWork) -> Answer:
     """The rows of a task, from the disk cache where they are known. Why there are none is found out again: memory may be there
     by then."""
     if work.task.request is None:
@@ -283,7 +285,7 @@ def solve(work: Work) -> Answer:
     return known
 
 
-def _solved(work: Work, request: Request) -> Answer:
+def _solved(work: SweepWork, request: Request) -> Answer:
     task = work.task
     rows, explanations, refused = [], [], ""
     try:
@@ -309,7 +311,7 @@ def _solved(work: Work, request: Request) -> Answer:
 
 
 def run(
-    tasks: Sequence[Task],
+    tasks: Sequence[SweepTask],
     *,
     objective: str = "time",
     cold: bool = False,
@@ -317,7 +319,7 @@ def run(
     registers: Registers | None = None,
     source_only: bool = False,
     progress: Callable[[str], None] = lambda done: None,
-) -> Table:
+) -> SweepTable:
     """All tasks, on all cores of this machine, or on a Dask cluster.
 
     What was found is kept in the disk cache task by task, so that a sweep that was interrupted goes on where it was.
@@ -326,8 +328,8 @@ def run(
     one_of("objective", objective, OBJECTIVES)
     if len(tasks) > _MOST:
         raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MOST:,}")
-    table = Table(objective)
-    works = [Work(task, cold, registers, source_only) for task in tasks]
+    table = SweepTable(objective)
+    works = [SweepWork(task, cold, registers, source_only) for task in tasks]
     for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
@@ -348,7 +350,7 @@ def require_constants(axes: Axes, known: Iterable[str]) -> None:
             raise LaunchError(f"no launch has a Const parameter {name}; there are {', '.join(names) or 'none'}")
 
 
-def _answers(works: Sequence[Work], dask: Any) -> Iterator[tuple[Work, Answer]]:
+def _answers(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWork, Answer]]:
     if dask is not None:
         yield from map_over_cluster(works, solve, dask)
         return
@@ -378,7 +380,7 @@ def whatif(
     shared: int = 0,
     cooperative: bool = False,
     types: Mapping[str, str] | None = None,
-) -> Table:
+) -> SweepTable:
     """The time of a launch as `launch` makes it, with other blocks, constants and devices: a table of rows, one a choice.
 
     device: one as `launch` takes it, or several. blocks: instead of `block`; the grid then covers the same threads, unless
@@ -395,7 +397,7 @@ def whatif(
     values = {name: tuple(given) for name, given in (const or {}).items()}
     axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
     kept = {name: host_values(value) for name, value in args.items()}
-    launch = Replayed(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
+    launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
     require_constants(axes, launch.constants)
     tasks = plan(launch, axes, [device_given(one) for one in several])
     return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only)

@@ -25,13 +25,13 @@ from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..runtime.engine import Request
 from .caches import simulate
-from .chain import Chain, expanded
+from .critical_path import CriticalPath, expanded
 from .instruction_stream import as_sectors, stream, ways_of
-from .line_trace import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, Lines
+from .line_trace import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, LineTrace
 from .sm_simulator import LOADED, alone, run
 from .traffic import ACCESSES, ASKED, CYCLES, FAR_HITS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
-from .warp_classes import Ways, Words
+from .warp_classes import WarpClasses, Words
 
 SHARPNESS = 4.0
 """How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
@@ -57,7 +57,7 @@ def factor(limit: str) -> float:
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedLaunch:
     """A launch that was emulated: what it counted, and its accesses. registers: a thread's, where a compiler told.
 
     decisions: which way its branches went; without them only the source is counted. kernels: compiled, by architecture; why they
@@ -66,7 +66,7 @@ class Observed:
 
     request: Request
     counts: Counts
-    lines: Lines
+    lines: LineTrace
     registers: int = 0
     decisions: Decisions | None = None
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
@@ -140,7 +140,7 @@ class Estimate:
 
 
 def estimate(
-    observed: Observed, device: Device, cold: bool = False, traffic: Traffic | None = None, **given: Any
+    observed: ObservedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None, **given: Any
 ) -> Estimate:
     """The time of a launch on a device, by the emulator's counts and accesses.
 
@@ -175,7 +175,7 @@ def estimate(
         every = sum(instructions.values())
         limits |= _issue(instructions, every, device, share)
         turns = busiest / resident if given.get("balanced") else ceil(busiest / resident)
-        chain = Chain(observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device))
+        chain = CriticalPath(observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device))
         limits["latency"] = chain.cycles(blocks * observed.warps) * max(1, turns)
         limits = {name: limit * factor(name) * scale.get(name, 1.0) for name, limit in limits.items()}
         cycles = sum(limit**SHARPNESS for limit in limits.values()) ** (1 / SHARPNESS)
@@ -184,8 +184,8 @@ def estimate(
         warps = stream(kernel, traffic, device, found)
         every = round(warps.executed)
         whole = ceil(busiest)
-        placed = warps.ways.classes(_of_one_sm(warps.ways, blocks, device.sms, whole <= resident))
-        each = float(warps.ways.lengths[placed].sum()) / whole
+        placed = warps.warp_classes.classes(_of_one_sm(warps.warp_classes, blocks, device.sms, whole <= resident))
+        each = float(warps.warp_classes.lengths[placed].sum()) / whole
         how = (warps, device, placed, resident, busiest / whole, min(blocks, device.sms), each)
         ran = run(*how, scale, given.get("loaded", LOADED))
         traffic = replace(traffic, together=ran.together)
@@ -194,7 +194,7 @@ def estimate(
         )
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = run(*how, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not given else ran.cycles
-        kind, times = warps.ways.longest
+        kind, times = warps.warp_classes.longest
         longest = times * alone(warps, device, kind, scale)
         cycles = max(ran.cycles, limits["atomics"], limits["slices"], longest)
         # The source's accesses may be more than those of the compiled kernel: no part takes longer alone than all together.
@@ -217,19 +217,19 @@ def estimate(
     )  # fmt: skip
 
 
-def _not_made(observed: Observed, kernel: CompiledKernel) -> frozenset[int]:
+def _not_made(observed: ObservedLaunch, kernel: CompiledKernel) -> frozenset[int]:
     """Sites of the source whose accesses the compiled kernel does not make."""
     local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     kept = () if local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
     return kernel.memory.gone | set(map(int, kept))
 
 
-def _of_one_sm(ways: Ways, blocks: int, sms: int, at_once: bool) -> Words:
+def _of_one_sm(warp_classes: WarpClasses, blocks: int, sms: int, at_once: bool) -> Words:
     """The blocks of the SM that is simulated, of those that have most of them: the one with most to do where all of them are placed
     at once; else, as blocks go to whoever has ended one, the one that is nearest to the average."""
     first = np.arange((blocks - 1) % sms + 1 if blocks < _TOLD_APART else 1)
     of_each = first[:, None] + sms * np.arange(ceil(blocks / sms))
-    work = ways.lengths[ways.classes(of_each)].sum(axis=(1, 2))
+    work = warp_classes.lengths[warp_classes.classes(of_each)].sum(axis=(1, 2))
     found: Words = of_each[work.argmax() if at_once else abs(work - work.mean()).argmin()]
     return found
 
@@ -251,7 +251,7 @@ def _pipes(pipes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _memories(
-    observed: Observed, traffic: Traffic, device: Device, share: float, together: frozenset[int]
+    observed: ObservedLaunch, traffic: Traffic, device: Device, share: float, together: frozenset[int]
 ) -> dict[str, float]:
     """Cycles that each memory takes, and blocks to begin. together: sites of atomics that one lane makes for all."""
     timing, clock, lines = device.timing, float(device.clock), observed.lines
@@ -294,7 +294,7 @@ def _bound(limits: Mapping[str, float]) -> str:
     return most if others[most] >= 0.7 * limits["latency"] else "latency"
 
 
-def _latencies(observed: Observed, traffic: Traffic, device: Device) -> Any:
+def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> Any:
     """By site, the cycles of an access: as far away as its farthest line is answered."""
     timing, sites, counts = device.timing, observed.request.prepared.sites, observed.counts
 
@@ -326,7 +326,7 @@ def _interval(kernel: CompiledKernel | str, device: Device, bound: str) -> tuple
     return VALIDATED[device.name].factors(bound)
 
 
-def _remarks(observed: Observed, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
+def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
     """Why a time is to be doubted."""
     found = [f"not validated on {device.name}: no measured times are recorded"]
     if device.name in VALIDATED:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Validated:
+class ValidationErrors:
     """What was measured on a device. launches, kernels: how many. mean: error of the time.
     factors_of: by bound, between which parts of the time nine of ten measured ones lay, and it
     itself; others: of the bounds that few had."""
@@ -27,8 +27,8 @@ class Validated:
         return f"validated on {self.launches} launches of {self.kernels} textbook kernels: {100 * self.mean:.0f} % off on average"
 
 
-VALIDATED: Mapping[str, Validated] = {
-    "H200": Validated(
+VALIDATED: Mapping[str, ValidationErrors] = {
+    "H200": ValidationErrors(
         launches=1197,
         kernels=298,
         mean=0.110,
@@ -48,7 +48,7 @@ VALIDATED: Mapping[str, Validated] = {
         others=(0.86, 1.35),
         dated="2026-11-26",
     ),
-    "H100": Validated(
+    "H100": ValidationErrors(
         launches=1197,
         kernels=298,
         mean=0.100,

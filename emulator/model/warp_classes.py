@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
-from ..compiled.source_statements import Source, Statement
-from ..compiled.steps import remainders
+from ..compiled.loop_counters import remainders
+from ..compiled.source_statements import SourceStatements, Statement
 from ..profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
 
 Words = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ _ALIKE = 0.01
 
 
 @dataclass(frozen=True)
-class Ways:
+class WarpClasses:
     """Of each class. blocks: int64[class, block, 5]: the first instruction, the one past the last, the usual next block and the
     other one, -1 where the warp ends, and the block in which lanes that part here meet, -1 where they stay apart. rare, parted:
     float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
@@ -74,10 +74,10 @@ class Ways:
         return found
 
 
-def ways(
-    graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: Source, decided: WarpDecisions, grid: int, warps: int,
-    tickets: bool,
-) -> Ways:  # fmt: skip
+def classify_warps(
+    graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: SourceStatements, decided: WarpDecisions,
+    grid: int, warps: int, tickets: bool,
+) -> WarpClasses:  # fmt: skip
     """executions: of the blocks of the graph, by all warps. places: of its instructions, among those of the source. grid: blocks
     that were launched; warps: of each. tickets: whether they take work until none is left: then all are taken to do as much, while on
     an emulator the first ones do."""
@@ -120,7 +120,7 @@ def ways(
     most = int(own.argmax())
     longest = int(of[most]), max(1.0, float(own[most] / max(own[of == of[most]].mean(), 1e-300)))
     many: Floats = np.bincount(of).astype(np.float64) * (grid / len(kept))
-    return Ways(
+    return WarpClasses(
         blocks,
         rare,
         parted,
@@ -276,7 +276,7 @@ def _together(graph: Graph) -> list[int]:
     return found
 
 
-def _list_of(statement: Statement, source: Source) -> tuple[int, str]:
+def _list_of(statement: Statement, source: SourceStatements) -> tuple[int, str]:
     """A loop itself is executed as often as its test; what is behind a statement by which lanes may leave, as the next branch."""
     if statement.number in source.loops:
         return statement.number, "test"
@@ -383,19 +383,19 @@ def _flows(
         turns = [(float(flows[way]), target in stays, target) for way, target in out[block]]
         most = max((flow for flow, _, _ in turns), default=0.0)
         turns.sort(key=lambda one: (one[0] >= (1 - _TIE) * most, one[1] == (most > 0), one[0]), reverse=True)
-        ways = [(flow, target) for flow, _, target in turns[:2]]  # a loop of two turns is not left first
-        if ways:
-            blocks[block, 2] = ways[0][1]
-        if len(ways) == 2:
-            blocks[block, 3] = ways[1][1]
+        onward = [(flow, target) for flow, _, target in turns[:2]]  # a loop of two turns is not left first
+        if onward:
+            blocks[block, 2] = onward[0][1]
+        if len(onward) == 2:
+            blocks[block, 3] = onward[1][1]
             blocks[block, 4] = meetings[block]
             together = float(flows[both[block]]) if block in both else 0.0
-            came = ways[0][0] + ways[1][0] + together
-            rare[block], parted[block] = (ways[1][0] / came, together / came) if came else (0.0, 0.0)
-            out_of = [loop for loop in around if ways[0][1] in loop.body and ways[1][1] not in loop.body]
+            came = onward[0][0] + onward[1][0] + together
+            rare[block], parted[block] = (onward[1][0] / came, together / came) if came else (0.0, 0.0)
+            out_of = [loop for loop in around if onward[0][1] in loop.body and onward[1][1] not in loop.body]
             if out_of:
                 loops[block] = left.setdefault(out_of[0].header, block)
-            elif 0 <= ways[0][1] <= block:
+            elif 0 <= onward[0][1] <= block:
                 loops[block] = block
     return blocks, rare, parted, loops
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from simtbed import Device, SimtbedError, devices
 from simtbed.compiled.kernel import counted
-from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.machine.occupancy import occupancy
 
 from .cases import find
@@ -115,13 +115,13 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     return _explained(record, cells, stale, waiting)
 
 
-def _same_launches(launched: Launched, profiled: Profiled) -> bool:
+def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
     """Whether as many threads entered the kernel as when it was recorded, by its first instruction."""
     first = profiled.sass[0]
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
-def _emulated(launched: Launched, profiled: Profiled, device: Device) -> dict[str, float]:
+def _emulated(launched: KernelLaunches, profiled: Profiled, device: Device) -> dict[str, float]:
     """Every figure of the compiled view, counted from the SASS that ran; of local memory, the source's."""
     totals = launched.counters.totals()
     found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simtbed import LaunchError
-from simtbed.compiled.flow import Placed
-from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.pipes import PIPES
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction, disassemble
@@ -29,7 +29,7 @@ PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
 class Ran(NamedTuple):
     """An instruction with its place in the printed kernel, and its executions by warps and by threads."""
 
-    placed: Placed
+    placed: LocatedInstruction
     warps: int
     threads: int
 
@@ -53,7 +53,7 @@ class Profiled:
 
 
 def take_counters(
-    ncu: Path, arch: str, launched: Mapping[str, Sequence[Launched]], names: Sequence[str], only: str
+    ncu: Path, arch: str, launched: Mapping[str, Sequence[KernelLaunches]], names: Sequence[str], only: str
 ) -> dict[str, tuple[Profiled, ...]]:
     """Profile the cases whose kernels `launched` holds. names, only: where their process finds them. Raises LaunchError."""
     every = [one for kernels in launched.values() for one in kernels]
@@ -79,12 +79,12 @@ def take_counters(
 Compiled = tuple[nvcc.Built, tuple[Instruction, ...]]
 
 
-def _built(one: Launched, arch: str) -> Compiled:
+def _built(one: KernelLaunches, arch: str) -> Compiled:
     built = nvcc.build(one.source.with_lines(), one.source.kernel, arch)
     return built, disassemble(built.cubin, one.source.kernel)
 
 
-def _profiled(one: Launched, compiled: Compiled, profiles: list[nsight.Profile]) -> Profiled:
+def _profiled(one: KernelLaunches, compiled: Compiled, profiles: list[nsight.Profile]) -> Profiled:
     """Launches of one kernel, summed."""
     built, sass = compiled
     for profile in profiles:

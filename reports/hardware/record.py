@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import LaunchError, SimtbedError, devices
-from simtbed.compiled.flow import Placed
-from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
 from simtbed.engines.cuda.printer import Source, cuda_source
@@ -57,7 +57,7 @@ class Emulated(NamedTuple):
     """A case on the emulator: what it answers, and what it launched if its launches are to be profiled."""
 
     answers: AnswerLauncher
-    launched: list[Launched]
+    launched: list[KernelLaunches]
 
 
 def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tuple[Record, list[str]]:
@@ -187,4 +187,6 @@ def load(path: Path) -> Record:
 def _ran(text: str) -> Ran:
     offset, place, warps, threads, instruction = text.split(" ", 4)
     line, *calls = map(int, place.split(","))
-    return Ran(Placed(Instruction(int(offset, 16), instruction), line, tuple(calls)), int(warps), int(threads))
+    return Ran(
+        LocatedInstruction(Instruction(int(offset, 16), instruction), line, tuple(calls)), int(warps), int(threads)
+    )

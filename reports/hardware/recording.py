@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simtbed import Device, Kernel, Result, devices, launch
-from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName, row_of
@@ -18,7 +18,7 @@ class RecordingLauncher(Launcher):
 
     engine: EngineName
     device: Device = devices.H200
-    order: list[Launched] = field(default_factory=list)
+    order: list[KernelLaunches] = field(default_factory=list)
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         keep = row_of(self.engine).emulates
@@ -26,12 +26,12 @@ class RecordingLauncher(Launcher):
         request = result.request
         source = cuda_source(request.program, request.block)
         known = next((one for one in self.order if one.source.text == source.text), None)
-        launched = known or Launched(request, source)
+        launched = known or KernelLaunches(request, source)
         self.order.append(launched)
         launched.add(request, result.counts, result.decisions)
         return result
 
     @property
-    def kernels(self) -> list[Launched]:
+    def kernels(self) -> list[KernelLaunches]:
         """Each printed kernel once, in the order of their first launches."""
         return list({id(launched): launched for launched in self.order}.values())

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from itertools import count
 
 from simtbed import Device, Launch, Result
-from simtbed.model.sweeps import Axes, Replayed, Task, host_values, plan
+from simtbed.model.sweeps import Axes, RepeatableLaunch, SweepTask, host_values, plan
 from simtbed.runtime.observing import Call, Proceed
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
@@ -21,7 +21,7 @@ class Planned:
     """What is kept of a launch: what there is to emulate, and the Const parameters that it has."""
 
     specialisation: Specialisation
-    tasks: Sequence[Task]
+    tasks: Sequence[SweepTask]
     constants: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ class Planner:
 
     def _planned(self, call: Call, number: int) -> Planned:
         request = call.request
-        launch = Replayed(
+        launch = RepeatableLaunch(
             call.kernel, request.grid, request.block, {name: host_values(v) for name, v in call.arguments.items()},
             request.dynamic_shared, request.cooperative, number=number,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 from simtbed import Device
-from simtbed.model.sweeps import OBJECTIVES, Table
+from simtbed.model.sweeps import OBJECTIVES, SweepTable
 from simtbed.profiler.html.roofline import roofline
 
 from .. import tables
@@ -22,7 +22,7 @@ _TEXTS = 3
 UNITS = {"time": "us", "bytes": "bytes of device memory"}
 
 
-def text(title: str, table: Table) -> str:
+def text(title: str, table: SweepTable) -> str:
     """The rows, the best choices with their margins, what was refused, and in words what bounds each best choice."""
     parts = [title, tables.table(HEADINGS, _rows(table), left=_TEXTS)]
     for one in _best(table):
@@ -35,7 +35,7 @@ def text(title: str, table: Table) -> str:
     return "\n\n".join(parts)
 
 
-def _rows(table: Table) -> list[list[Any]]:
+def _rows(table: SweepTable) -> list[list[Any]]:
     """As people read them."""
     return [
         [
@@ -61,7 +61,7 @@ class _Best(NamedTuple):
     explanation: str
 
 
-def _best(table: Table) -> list[_Best]:
+def _best(table: SweepTable) -> list[_Best]:
     sums, found = table.sums(), []
     for (kernel, device), (choice, margin) in table.best().items():
         of = sums[kernel, device]
@@ -75,12 +75,12 @@ def _best(table: Table) -> list[_Best]:
     return found
 
 
-def as_json(table: Table) -> str:
+def as_json(table: SweepTable) -> str:
     """A list with one object a launch and configuration."""
     return json.dumps(list(table), indent=1, allow_nan=False)
 
 
-def page(title: str, table: Table, devices: Iterable[Device]) -> str:
+def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
     """One HTML file that needs no network."""
     best, pictures = _best(table), drawn(table)
     kernels = [
@@ -101,7 +101,7 @@ def page(title: str, table: Table, devices: Iterable[Device]) -> str:
     )  # fmt: skip
 
 
-def rooflines(table: Table, devices: Iterable[Device]) -> list[tuple[str, str]]:
+def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, str]]:
     """Of each device, with a point for each kernel and choice: warp instructions for each sector of device memory."""
     found = []
     for device in devices:
@@ -117,7 +117,7 @@ def rooflines(table: Table, devices: Iterable[Device]) -> list[tuple[str, str]]:
     return found
 
 
-def drawn(table: Table) -> list[tuple[str, str, str]]:
+def drawn(table: SweepTable) -> list[tuple[str, str, str]]:
     """Pictures, each with its kernel, its name and itself as SVG: a line a device over the choices, and of two axes a map."""
     found = []
     by_kernel: dict[str, dict[str, dict[str, tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(dict))

@@ -6,15 +6,15 @@ from typing import Any
 
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.flow import Placed
-from simtbed.compiled.kernel_launches import Launched
-from simtbed.compiled.matching import Matcher
-from simtbed.compiled.path_estimator import Walk
+from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.compiled.matching import LoopMatcher
+from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 
-def launched(kernel: Any, **args: Any) -> Launched:
+def launched(kernel: Any, **args: Any) -> KernelLaunches:
     """A launch of a kernel by one warp, with counts and decisions."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(kernel, grid=1, block=32, args=args)
@@ -22,25 +22,26 @@ def launched(kernel: Any, **args: Any) -> Launched:
     return one
 
 
-def placed(one: Launched, *rows: tuple[str, str]) -> list[Placed]:
+def placed(one: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstruction]:
     """A listing: instructions at 0x0, 0x10, ..., each with a part of its line of what is printed of the kernel, or none."""
     texts = one.source.text.splitlines()
     lines = [next(n for n, text in enumerate(["", *texts]) if part in text and (n or not part)) for _, part in rows]
     return [
-        Placed(Instruction(16 * n, text), line) for n, ((text, _), line) in enumerate(zip(rows, lines, strict=True))
+        LocatedInstruction(Instruction(16 * n, text), line)
+        for n, ((text, _), line) in enumerate(zip(rows, lines, strict=True))
     ]
 
 
-def matched(one: Launched, *rows: tuple[str, str]) -> Matcher:
+def matched(one: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
     """A listing beside the loops of its kernel."""
     listing = placed(one, *rows)
     whole: Graph = graph(tuple(each.instruction for each in listing))
-    return Matcher(whole, [each.place for each in listing], one.statements.without_calls())
+    return LoopMatcher(whole, [each.place for each in listing], one.statements.without_calls())
 
 
-def walked(one: Launched, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
+def walked(one: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """A walk through a listing: warps and threads by block."""
-    walk = Walk(matched(one, *rows), one)
+    walk = PathEstimator(matched(one, *rows), one)
     found = walk.run()
     assert found is not None
     blocks = range(len(walk.matcher.graph.blocks))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from simtbed.compiled.expanded_cfg import Nodes
-from simtbed.compiled.reconvergence import Strand, Warps
+from simtbed.compiled.expanded_cfg import ExpandedCfg
+from simtbed.compiled.reconvergence import LanePath, WarpReconvergence
 
 
-def executions(nodes: Nodes, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
+def executions(nodes: ExpandedCfg, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
     """By block, how often a warp executes it, and its lanes together: so many lanes, one behind the other, go each way."""
     number = {block: node for node, block in enumerate(nodes.blocks)}
-    strands, first = list[Strand](), 0
+    strands, first = list[LanePath](), 0
     for lanes, path in ways:
-        strands.append(Strand(((1 << lanes) - 1) << first, np.array([number[b] for b in path], np.int32)))
+        strands.append(LanePath(((1 << lanes) - 1) << first, np.array([number[b] for b in path], np.int32)))
         first += lanes
-    warps, threads = Warps(nodes).executions(strands)
+    warps, threads = WarpReconvergence(nodes).executions(strands)
     return {nodes.blocks[n]: (int(warps[n]), int(threads[n])) for n in range(len(nodes.blocks)) if warps[n]}

@@ -10,7 +10,7 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.compiled.kernel import counted
-from simtbed.compiled.memory import Memory
+from simtbed.compiled.memory import MemoryTraffic
 from simtbed.language.hints import Global, f32, f64, i32
 from simtbed.profiler.events import GLOBAL, SHARED
 from simtbed.reports.hardware import record
@@ -45,7 +45,7 @@ CASES = {
 
 def compiled(
     name: str, accesses: bool = True, spaces: tuple[str, ...] = ("global", "shared")
-) -> Iterator[tuple[Profiled, Memory]]:
+) -> Iterator[tuple[Profiled, MemoryTraffic]]:
     """accesses: whether what was recorded of them is there; spaces: of which memories."""
     (case,) = (case for case in find([TEXTBOOK]) if case.name == f"textbook {name}")
     launcher = RecordingLauncher("jit", devices.H200)

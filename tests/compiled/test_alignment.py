@@ -13,9 +13,9 @@ from simtbed.compiled.alignment import (
     END,
     NOT_MADE,
     Accesses,
-    Arranging,
-    Site,
-    Telling,
+    ArrangementCache,
+    SiteAccesses,
+    SiteAssigner,
     Visit,
     address_of,
     aligned,
@@ -93,7 +93,7 @@ def four_bytes(number: int) -> int:
 def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[int]]]) -> None:
     """Of blocks whose accesses lie alike, wherever they begin: a wide access begins where it may."""
     block = [visit(0, registers="R8"), visit(1, 2, registers="R29"), visit(2, 2, registers="R29", offset=8)]
-    arranging = Arranging(4)
+    arranging = ArrangementCache(4)
     for n, (first, order) in enumerate(rows):
         numbers = [100 * n + 10 * first + place for place in order]
         stood = [(numbers[0],), tuple(numbers[1:3]), tuple(numbers[3:])]
@@ -117,7 +117,7 @@ def test_sites_are_told_apart_by_their_addresses() -> None:
         *(visit(n, registers="R6", offset=128 * n) for n in range(4)),
         visit(4, 4, registers="R20", offset=16),
     ]
-    telling = Telling([Site(rows, True), Site(columns, True)], 4, address.__getitem__)
+    telling = SiteAssigner([SiteAccesses(rows, True), SiteAccesses(columns, True)], 4, address.__getitem__)
     told = telling.tell([block, block], {})
     assert told == {(0, "R6"): 1, (0, "R20"): 0}
     assert telling.stands([block, block], told) == [
@@ -129,7 +129,7 @@ def test_sites_are_told_apart_by_their_addresses() -> None:
 def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     """A sum in shared memory is read before a loop, and what is added in each of its turns."""
     sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
-    telling = Telling([Site(sums, True), Site(added, True)], 4, four_bytes)
+    telling = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
     before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
     visited = [before, turn, turn, before, turn, turn]
     told = telling.tell(visited, {})
@@ -148,8 +148,8 @@ def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monke
 
     monkeypatch.setattr(alignment, "_taken", taken)
     sites, blocks = 3, 12
-    each = [Site([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
-    telling = Telling(each, 4, lambda number: 4 * (number * 7 % 5))
+    each = [SiteAccesses([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
+    telling = SiteAssigner(each, 4, lambda number: 4 * (number * 7 % 5))
     visited = [[visit(n, block=n, registers=f"R{n}")] for n in range(blocks)]
     telling.tell(visited, {})
     assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
@@ -158,22 +158,24 @@ def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monke
 def test_blocks_whose_keys_are_known_are_gone_through_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many more than those in which there is something to choose: lanes turn a loop, and a way shows only behind it that it is wrong."""
     tried = list[object]()
-    plain = Telling._try
+    plain = SiteAssigner._try
 
-    def trying(self: Telling, *what: Any) -> Any:
+    def trying(self: SiteAssigner, *what: Any) -> Any:
         tried.append(what)
         return plain(self, *what)
 
-    monkeypatch.setattr(Telling, "_try", trying)
+    monkeypatch.setattr(SiteAssigner, "_try", trying)
     turns = 1000
     row, column = [*range(0, 4 * turns, 2)], [*range(1, 2 * turns, 2)]
     turn = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
-    telling = Telling([Site(row, False), Site(column, False)], 4, lambda number: 4 * (number * 7 % 5))
+    telling = SiteAssigner(
+        [SiteAccesses(row, False), SiteAccesses(column, False)], 4, lambda number: 4 * (number * 7 % 5)
+    )
     told = telling.tell([turn] * turns, {})
     assert told is not None and sorted(told.values()) == [0, 0, 1]
     assert len(tried) < 50
 
 
 def test_stores_are_never_left_out() -> None:
-    telling = Telling([Site([0, 2], False), Site([1, 3], False)], 4, four_bytes)
+    telling = SiteAssigner([SiteAccesses([0, 2], False), SiteAccesses([1, 3], False)], 4, four_bytes)
     assert telling.tell([[visit(0)], [visit(1)]], {}) is None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed.compiled.correspondence import TURN, Anchors
-from simtbed.compiled.expanded_cfg import Nodes
-from simtbed.compiled.kernel_launches import Launched
-from simtbed.compiled.path_estimator import Walk
+from simtbed.compiled.correspondence import TURN, Correspondence
+from simtbed.compiled.expanded_cfg import ExpandedCfg
+from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.language.hints import Global, f32, f64, i32
 
 from tests.compiled.listings import launched, matched, placed, walked
 
 
-def anchored(one: Launched, *rows: tuple[str, str]) -> Anchors:
+def anchored(one: KernelLaunches, *rows: tuple[str, str]) -> Correspondence:
     """The anchors of a listing."""
     matcher = matched(one, *rows)
-    return Anchors(matcher, Nodes(matcher.graph))
+    return Correspondence(matcher, ExpandedCfg(matcher.graph))
 
 
 # ------------------------------------------------------------------ iterations
@@ -147,6 +147,6 @@ def test_what_an_arm_computes_may_be_computed_for_all_lanes() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     )
-    walk = Walk(matcher, one)
+    walk = PathEstimator(matcher, one)
     assert walk.run() is not None
     assert max(way.cost for way in walk.ways.values()) < 0.1

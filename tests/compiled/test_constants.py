@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled.constant_bank import Constants, Layout
+from simtbed.compiled.constant_bank import BankLayout, ConstantPropagation
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.kernel_launches import printed_kernels
@@ -27,26 +27,26 @@ def never(*before: str, **constants: int) -> set[tuple[int, int]]:
     bank = dict[int, int]()
     for name, value in constants.items():
         bank |= enumerate(value.to_bytes(4, "little", signed=True), int(name[1:], 16))
-    return set(Constants(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))), bank).never)
+    return set(ConstantPropagation(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))), bank).never)
 
 
 @pytest.mark.parametrize(
     ("texts", "layout"),
     [
-        (("MOV R1, c[0x0][0x28]",), Layout(0x0, 0xC, 0x160)),
-        (("IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28]",), Layout(0x0, 0xC, 0x160)),
-        (("S2R R2, SR_TID.X", STACK), Layout(0x0, 0xC, 0x210)),
-        (("LDC R1, c[0x0][0x37c]",), Layout(0x360, 0x370, 0x380)),
+        (("MOV R1, c[0x0][0x28]",), BankLayout(0x0, 0xC, 0x160)),
+        (("IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28]",), BankLayout(0x0, 0xC, 0x160)),
+        (("S2R R2, SR_TID.X", STACK), BankLayout(0x0, 0xC, 0x210)),
+        (("LDC R1, c[0x0][0x37c]",), BankLayout(0x360, 0x370, 0x380)),
         (("EXIT",), None),
     ],
 )
-def test_where_constants_lie_is_told_by_the_stack(texts: tuple[str, ...], layout: Layout | None) -> None:
-    assert Layout.of([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
+def test_where_constants_lie_is_told_by_the_stack(texts: tuple[str, ...], layout: BankLayout | None) -> None:
+    assert BankLayout.of([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
 
 
 def test_parameters_lie_as_their_sizes_ask() -> None:
     numbers = [np.int8(-1), None, np.int16(2), np.float64(1.0), np.int32(7)]
-    bank = Layout(0, 12, 0x40).bank((32, 4, 1), (7, 1, 1), numbers)
+    bank = BankLayout(0, 12, 0x40).bank((32, 4, 1), (7, 1, 1), numbers)
     words = {at: int.from_bytes(bytes(bank[at + n] for n in range(4)), "little") for at in (0, 4, 12, 0x5C, 0x60)}
     assert words == {0: 32, 4: 4, 12: 7, 0x5C: 0x3FF00000, 0x60: 7}
     assert (bank[0x40], bank[0x50], 0x48 in bank, 0x41 in bank) == (255, 2, False, False)
@@ -109,7 +109,7 @@ def test_numbers_of_launches_are_kept_without_arrays() -> None:
     def known(*which: int) -> dict[int, int]:
         requests = [request for n in which if (request := kept[n]) is not None]
         (one,) = printed_kernels([(request, None, None) for request in requests])
-        return one.bank(Layout(0x0, 0xC, 0x210))
+        return one.bank(BankLayout(0x0, 0xC, 0x210))
 
     words = [
         {at: bank.get(at) for at in (0x0, 0xC, 0x220)} for bank in (known(0), known(0, 1), known(1, 2), known(0, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.expanded_cfg import Nodes
+from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.engines.cuda.sass import Instruction
 
 from tests.compiled.strands import executions
@@ -47,7 +47,7 @@ def test_no_other_callee_is_usual() -> None:
 def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
     assert [whole.waits(block) for block in range(len(whole.blocks))] == [False, False, True, False]
-    nodes = Nodes(whole)
+    nodes = ExpandedCfg(whole)
     found = executions(nodes, [(20, [0, 1, 2, 3]), (12, [0, 2, 3])])
     assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
@@ -58,7 +58,7 @@ def test_a_barrier_of_other_kinds_parts_no_block() -> None:
 
 def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     whole = sass("@P0 EXIT", "@P1 BRA 0x30", "MOV R1, R2", "BAR.SYNC 0x0", "EXIT")
-    nodes = Nodes(whole)
+    nodes = ExpandedCfg(whole)
     found = executions(nodes, [(5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4])])
     assert [warps for _, (warps, _) in sorted(found.items())] == [1, 1, 1, 2, 1]
 

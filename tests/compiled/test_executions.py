@@ -9,11 +9,11 @@ import pytest
 import simtbed as st
 from simtbed.compiled import executions as executions_module
 from simtbed.compiled import path_estimator as walk_module
-from simtbed.compiled.correspondence import Anchors
+from simtbed.compiled.correspondence import Correspondence
 from simtbed.compiled.executions import Executions, executions_of
-from simtbed.compiled.path_estimator import Walk, Walked
-from simtbed.compiled.replay import Lost, Replay, Steps, WarpName
-from simtbed.compiled.residuals import Explained
+from simtbed.compiled.path_estimator import PathEstimate, PathEstimator
+from simtbed.compiled.replay import DecisionReplay, ReplayError, WarpName, WarpTrace
+from simtbed.compiled.residuals import Residuals
 from simtbed.language.hints import Global, f32, i32
 from simtbed.reports.hardware import record
 from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
@@ -43,7 +43,7 @@ def test_a_walk_whose_lanes_meet_more_often_than_in_the_source_is_not_believed(
 ) -> None:
     """Its lanes go through different copies of a loop, where the warps shuffle 1.6 times as often; by threads nothing is wrong."""
     if believed:
-        monkeypatch.setattr(Explained, "parted", lambda explained, warps: 0.0)
+        monkeypatch.setattr(Residuals, "parted", lambda explained, warps: 0.0)
     found, ran = of("pairhmm intratask-warps", VARIANTS, "h200.json")
     assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
     assert ("where they meet" in found.walk.given_up) != believed
@@ -53,7 +53,7 @@ def test_a_walk_whose_lanes_meet_more_often_than_in_the_source_is_not_believed(
 def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lanes stay together where in the source they do not."""
     if believed:
-        monkeypatch.setattr(Walk, "lost", lambda walk, threads: 0.0)
+        monkeypatch.setattr(PathEstimator, "lost", lambda walk, threads: 0.0)
     found, _ = of("textbook expand_frontier")
     efficiency = found.thread_instructions / (32 * found.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
@@ -65,15 +65,15 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
     apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The flow leaves 2 % open, and goes by large operands' ways."""
-    run = Walk.run
+    run = PathEstimator.run
 
-    def other(walk: Walk) -> Walked | None:
+    def other(walk: PathEstimator) -> PathEstimate | None:
         found = run(walk)
         if found is not None and apart:
             found.warps *= 1.1
         return found
 
-    monkeypatch.setattr(Walk, "run", other)
+    monkeypatch.setattr(PathEstimator, "run", other)
     found, ran = of("textbook mri_q")
     assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
     assert abs(found.warp_instructions / ran - 1) < 0.02
@@ -94,15 +94,15 @@ def test_turns_of_a_loop_that_is_left_in_its_middle_are_walked_as_often_as_what_
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third warp is not recorded whole."""
-    asked, tell = list[WarpName](), Replay.steps
+    asked, tell = list[WarpName](), DecisionReplay.steps
 
-    def steps(replay: Replay, warp: WarpName, lanes: int) -> Steps:
+    def steps(replay: DecisionReplay, warp: WarpName, lanes: int) -> WarpTrace:
         asked.append(warp)
         if len(asked) % 3 == 0:
-            raise Lost("patterns that are not told apart")
+            raise ReplayError("patterns that are not told apart")
         return tell(replay, warp, lanes)
 
-    monkeypatch.setattr(Replay, "steps", steps)
+    monkeypatch.setattr(DecisionReplay, "steps", steps)
 
 
 def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,8 +226,8 @@ def off(name: str) -> float:
 @pytest.mark.parametrize(
     ("name", "whose", "what", "instead", "least", "most"),
     [
-        ("bond_yields", Anchors, "_leave_out", lambda anchors, nodes: None, 0.1, 0.01),
-        ("stencil_27_points", Anchors, "_of_either_arm", lambda anchors: iter(()), 0.01, 1e-9),
+        ("bond_yields", Correspondence, "_leave_out", lambda anchors, nodes: None, 0.1, 0.01),
+        ("stencil_27_points", Correspondence, "_of_either_arm", lambda anchors: iter(()), 0.01, 1e-9),
         ("trinomial_options", executions_module, "_doubled", lambda matcher: frozenset(), 0.1, 0.05),
         ("common_subsequences", executions_module, "_parted", lambda walk, flow, found, sure: flow, 0.05, 0.03),
     ],

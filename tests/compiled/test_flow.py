@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.compiled.flow import Arm, Counted, Estimate, Evidence, Executed, Placed
+from simtbed.compiled.flow import (
+    ArmShare,
+    FlowEstimate,
+    KnownCounts,
+    LocatedInstruction,
+    SourceEvidence,
+    StatementCounts,
+)
 from simtbed.compiled.flow import estimate_executions as estimated
 from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.engines.cuda.sass import Instruction
@@ -32,21 +39,27 @@ def ran(
     iterations: int = 0,
     calls: tuple[int, ...] = (),
     **costs: int,
-) -> Executed:
+) -> StatementCounts:
     """A statement; whole warps unless told otherwise. loop: the line of the loop around it."""
     around = (loop,) if loop else ()
-    return Executed(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls)
+    return StatementCounts(
+        line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls
+    )
 
 
 def estimate_executions(
-    code: Sequence[Placed], executed: Iterable[Executed], threads: int, warps: int, counted: Counted | None = None
-) -> Estimate:
+    code: Sequence[LocatedInstruction],
+    executed: Iterable[StatementCounts],
+    threads: int,
+    warps: int,
+    counted: KnownCounts | None = None,
+) -> FlowEstimate:
     """Of code whose lines are told apart by their calls where it has some."""
-    evidence = Evidence(executed, any(one.calls for one in code))
+    evidence = SourceEvidence(executed, any(one.calls for one in code))
     return estimated(code, evidence, threads, warps, counted)
 
 
-def by_text(estimate: Estimate) -> dict[str, tuple[float, float]]:
+def by_text(estimate: FlowEstimate) -> dict[str, tuple[float, float]]:
     """(warps, threads) of each instruction."""
     return {i.text: (w, t) for i, w, t in zip(estimate.instructions, estimate.warps, estimate.threads, strict=True)}
 
@@ -220,7 +233,7 @@ def test_copies_of_a_branch_are_taken_alike() -> None:
     """200 of 640 lanes, of 20 warps all, take the branch; nothing but that they are its copies tells how many at each."""
     executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640, size=1)]
     code = placed(ALTERNATING)
-    counted = Counted(arms={2: Arm(1, 200 / 640, 1.0), 4: Arm(3, 200 / 640, 1.0)})
+    counted = KnownCounts(arms={2: ArmShare(1, 200 / 640, 1.0), 4: ArmShare(3, 200 / 640, 1.0)})
     found = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
     assert [found[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
 
@@ -267,10 +280,10 @@ def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
         "FADD R1, R2, R3",
         "RET.REL.NODEC R4 0x0",
     ]
-    listed = [Placed(Instruction(16 * n, text), 7 if n == 5 else 0) for n, text in enumerate(texts)]
-    evidence = Evidence([Executed(7, "compute", 1, 32, 0, 0, {"fp32": 1})], False)
-    open_ = estimated(listed, evidence, 32, 1, Counted())
-    closed = estimated(listed, evidence, 32, 1, Counted(fast=frozenset({1})))
+    listed = [LocatedInstruction(Instruction(16 * n, text), 7 if n == 5 else 0) for n, text in enumerate(texts)]
+    evidence = SourceEvidence([StatementCounts(7, "compute", 1, 32, 0, 0, {"fp32": 1})], False)
+    open_ = estimated(listed, evidence, 32, 1, KnownCounts())
+    closed = estimated(listed, evidence, 32, 1, KnownCounts(fast=frozenset({1})))
     assert open_.threads[1] == 32 and closed.threads[1] == 0
 
 
@@ -292,6 +305,6 @@ def test_warps_come_to_a_callee_once_from_each_call() -> None:
         "FADD R1, R2, R3",
         "RET.REL.NODEC R4 0x0",
     ]
-    listed = [Placed(Instruction(16 * n, text), 7 if n == 2 else 0) for n, text in enumerate(texts)]
-    found = estimated(listed, Evidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
+    listed = [LocatedInstruction(Instruction(16 * n, text), 7 if n == 2 else 0) for n, text in enumerate(texts)]
+    found = estimated(listed, SourceEvidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
     assert (found.threads[4], found.warps[4]) == (32, 4)

@@ -7,8 +7,8 @@ import pytest
 import simtbed as st
 from simtbed.compiled import correspondence
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.kernel_launches import Launched
-from simtbed.compiled.path_estimator import Walk
+from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.language.hints import Global, f32, float4, i32
 
 from tests.compiled.listings import launched, matched, placed, walked
@@ -29,7 +29,7 @@ def stepping(code: Global[i32], out: Global[i32]) -> None:
     out[63] = total
 
 
-def steps() -> Launched:
+def steps() -> KernelLaunches:
     return launched(stepping, code=np.arange(64, dtype=np.int32) % 3, out=st.zeros(64, st.i32))
 
 
@@ -96,9 +96,9 @@ def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None
     """Unless an arm inside has an effect, which would be there as well."""
     one = launched(marking, out=st.zeros(80, st.i32))
     shown = matched(one, *PREDICATED)
-    assert not Walk(shown, one).anchors.blind
+    assert not PathEstimator(shown, one).anchors.blind
     hidden = matched(one, *((text, part) for text, part in PREDICATED if part != FIVE))
-    assert Walk(hidden, one).anchors.blind
+    assert PathEstimator(hidden, one).anchors.blind
 
 
 @st.kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import simtbed as st
 from simtbed.compiled.control_flow import graph
-from simtbed.compiled.instruction_counts import Counted
+from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import counted
-from simtbed.compiled.matching import Matcher
+from simtbed.compiled.matching import LoopMatcher
 from simtbed.compiled.memory import _accesses, _by_access, _join
-from simtbed.compiled.path_estimator import Walk
+from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
 
@@ -32,7 +32,7 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
     once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
     rows = placed(one, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
     each_counted = [
-        Counted(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
+        InstructionCount(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
     found = _by_access(each_counted, _accesses(one, False), one.statements.chosen)
@@ -81,7 +81,7 @@ def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
     one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
     stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
     sass = Instruction(0, "STS [R2], R4")
-    each_counted = [Counted(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
+    each_counted = [InstructionCount(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
     accesses = _accesses(one, True)
     compiled = {(stores[0].place, "shared_store"): each_counted}
     _join(accesses, compiled)
@@ -109,7 +109,9 @@ def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -
     one = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
     first, second = (e for e in one.statements.statements.values() if e.site.kind == "shared_atomic")
     add = Instruction(0, "ATOMS.POPC.INC.32 RZ, [R2+URZ]")
-    once = [Counted(add, first.place, 0, (), 1, 32, 1, 1)] * 7 + [Counted(add, second.place, 0, (), 1, 32, 1, 1)]
+    once = [InstructionCount(add, first.place, 0, (), 1, 32, 1, 1)] * 7 + [
+        InstructionCount(add, second.place, 0, (), 1, 32, 1, 1)
+    ]
     accesses = _accesses(one, True)
     compiled = {(e.place, "shared_atomic"): [c for c in once if c.place == e.place] for e in (first, second)}
     _join(accesses, compiled)
@@ -126,7 +128,7 @@ def test_a_misfit_is_that_of_all_calls_together() -> None:
     rows = ["STS [R2], R4", "@P0 BRA 0x30", "STS [R2+0x4], R4", "EXIT"]
     places = [stores[0].place, (0,), stores[1].place, (0,)]
     whole = graph([Instruction(16 * n, text) for n, text in enumerate(rows)])
-    walk = Walk(Matcher(whole, places, one.statements), one)
+    walk = PathEstimator(LoopMatcher(whole, places, one.statements), one)
     assert walk.misfit(np.array([32.0, 8.0, 32.0])) == walk.misfit(np.array([8.0, 32.0, 32.0])) == 0.0
     assert walk.misfit(np.array([32.0, 32.0, 32.0])) > 0.1
 

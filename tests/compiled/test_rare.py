@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.expanded_cfg import Nodes
+from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.compiled.special_operand_paths import of_operations, rare_ways
 from simtbed.engines.cuda.sass import Instruction
 
@@ -102,7 +102,7 @@ CALLING = sass(
 
 def test_a_callee_is_gone_through_as_by_usual_operands() -> None:
     def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
-        nodes = Nodes(CALLING, rare)
+        nodes = ExpandedCfg(CALLING, rare)
         node = next(n for n, calls in enumerate(nodes.calls) if calls)
         found = []
         while nodes.calls[node]:

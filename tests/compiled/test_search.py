@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.compiled import paths, search_cache
-from simtbed.compiled.correspondence import APART, Token
-from simtbed.compiled.replay import Lost, Steps
+from simtbed.compiled.correspondence import APART, Event
+from simtbed.compiled.replay import ReplayError, WarpTrace
 
 FEW = 3
 """Anchors."""
@@ -30,13 +30,13 @@ class Case:
     weights: list[float] = field(default_factory=lambda: [1.0, 0.5, 0.125])
 
     @property
-    def paths(self) -> paths.Paths:
-        return paths.Paths(cast(Any, _Nodes(self)), cast(Any, _Anchors(self)))
+    def paths(self) -> paths.PathSearch:
+        return paths.PathSearch(cast(Any, _Nodes(self)), cast(Any, _Anchors(self)))
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> WarpTrace:
         told = np.array(self.told, np.int32)
-        return Steps(told, np.ones(len(told), np.uint32), np.arange(len(self.tokens), dtype=np.int32))
+        return WarpTrace(told, np.ones(len(told), np.uint32), np.arange(len(self.tokens), dtype=np.int32))
 
 
 class _Nodes:
@@ -61,7 +61,7 @@ class _Anchors:
         self.cost = np.array(case.cost, np.float32)
         holds = (self.sure + self.maybe).sum(axis=1)
         self.span = np.where(holds > 0, holds + 2, 0).astype(np.int32)
-        self.tokens = {n: [Token(*one) for one in each] for n, each in enumerate(case.tokens)}
+        self.tokens = {n: [Event(*one) for one in each] for n, each in enumerate(case.tokens)}
 
 
 def cheapest(case: Case) -> float:
@@ -197,18 +197,18 @@ def test_room_is_made_as_it_is_needed(case: Case) -> None:
 
 def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "STATES_OF_ONE", 3)
-    with pytest.raises(Lost, match="too long"):
+    with pytest.raises(ReplayError, match="too long"):
         LOOP.paths.way(LOOP.steps, 0)
     monkeypatch.undo()
     monkeypatch.setattr(search_cache, "_ROOM", 16)
     monkeypatch.setattr(search_cache, "_MOST_ROOM", 16)
-    with pytest.raises(Lost, match="too long"):
+    with pytest.raises(ReplayError, match="too long"):
         LOOP.paths.way(LOOP.steps, 0)
 
 
 def test_no_way_to_the_end() -> None:
     case = Case([[0], []], [[0, 0, 0]] * 2, [[0, 0, 0]] * 2, [0.0] * 2, [[(0, 1.0)]], [0])
-    with pytest.raises(Lost, match="no way"):
+    with pytest.raises(ReplayError, match="no way"):
         case.paths.way(case.steps, 0)
 
 

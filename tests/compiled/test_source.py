@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import simtbed as st
-from simtbed.compiled.source_statements import Source, Statement
+from simtbed.compiled.source_statements import SourceStatements, Statement
 from simtbed.language.hints import Global, i32
 from simtbed.profiler.decisions import Decisions
 
@@ -25,13 +25,13 @@ def guarded(x: Global[i32], out: Global[i32]) -> None:
     out[i] += 4
 
 
-def stores() -> tuple[Source, list[Statement]]:
+def stores() -> tuple[SourceStatements, list[Statement]]:
     args = {"x": st.zeros(4, st.i32), "out": st.zeros(32, st.i32)}
     result = st.launch(guarded, grid=1, block=32, args=args)
     prepared = result.request.prepared
     assert result.counts is not None
     places: list[tuple[int, ...]] = [(site.span.line,) for site in prepared.sites]
-    source = Source.of(prepared.program.kernel.body, prepared.sites, places, result.counts, Decisions())
+    source = SourceStatements.of(prepared.program.kernel.body, prepared.sites, places, result.counts, Decisions())
     return source, [one for one in source.statements.values() if one.site.kind == "global_store"]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.source_statements import Turns
-from simtbed.compiled.stages import Region, Ways, executions, region
+from simtbed.compiled.source_statements import LoopExecutions
+from simtbed.compiled.unrolled_loops import LoopRegion, UnrollingPaths, executions, region
 
 from tests.hardware.listing import instructions
 
@@ -32,47 +32,49 @@ ONE, FOUR = 2, 4
 
 
 @pytest.fixture(scope="module")
-def unrolled() -> tuple[Graph, Region]:
+def unrolled() -> tuple[Graph, LoopRegion]:
     whole = graph(instructions(UNROLLED))
     return whole, region(whole, {ONE: 1, FOUR: 4}, whole.loops, None, frozenset({0, 1, 3}))
 
 
-def turns(*patterns: tuple[int, list[int]], others: tuple[int, int, int] = (0, 0, 0)) -> Turns:
+def turns(*patterns: tuple[int, list[int]], others: tuple[int, int, int] = (0, 0, 0)) -> LoopExecutions:
     """Executions by warps whose first lanes came, with their iterations."""
     iterations, lanes = np.zeros((len(patterns), 32), np.int32), np.zeros((len(patterns), 32), np.bool_)
     for row, (_, each) in enumerate(patterns):
         iterations[row, : len(each)], lanes[row, : len(each)] = each, True
-    return Turns(np.array([count for count, _ in patterns]), lanes, iterations, others)
+    return LoopExecutions(np.array([count for count, _ in patterns]), lanes, iterations, others)
 
 
-def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(unrolled: tuple[Graph, Region]) -> None:
+def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(
+    unrolled: tuple[Graph, LoopRegion],
+) -> None:
     _, found = unrolled
     assert (found.entry, found.past, sorted(found.blocks)) == (0, 5, [0, 1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 3, 4, 7, 8, 100, 1_000_003])
-def test_the_largest_body_takes_what_it_can(unrolled: tuple[Graph, Region], iterations: int) -> None:
-    found = Ways(*unrolled).executions(iterations)
+def test_the_largest_body_takes_what_it_can(unrolled: tuple[Graph, LoopRegion], iterations: int) -> None:
+    found = UnrollingPaths(*unrolled).executions(iterations)
     assert found is not None
     assert (found[ONE], found[FOUR]) == (iterations % 4, iterations // 4)
 
 
-def test_warps_turn_as_often_as_their_longest_lane_stage_by_stage(unrolled: tuple[Graph, Region]) -> None:
-    found = executions(Ways(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
+def test_warps_turn_as_often_as_their_longest_lane_stage_by_stage(unrolled: tuple[Graph, LoopRegion]) -> None:
+    found = executions(UnrollingPaths(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
     assert found is not None
     assert (found.threads[ONE], found.warps[ONE]) == (30, 30)
     assert (found.threads[FOUR], found.warps[FOUR]) == (10 + 4, 10 + 2)
     assert found.entries == {ONE: 10, FOUR: 10 + 2}
 
 
-def test_lanes_that_turn_longer_part_from_the_others(unrolled: tuple[Graph, Region]) -> None:
-    found = executions(Ways(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
+def test_lanes_that_turn_longer_part_from_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
+    found = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
     assert found is not None
     assert found.parted == {ONE: 2 * 2, FOUR: 0}
 
 
-def test_executions_that_are_not_told_apart_are_as_the_others(unrolled: tuple[Graph, Region]) -> None:
-    found = executions(Ways(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
+def test_executions_that_are_not_told_apart_are_as_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
+    found = executions(UnrollingPaths(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
     assert found is not None
     assert found.threads[FOUR] == 15
 
@@ -81,7 +83,7 @@ def test_predicated_iterations_leave_the_bodies_what_they_would_have() -> None:
     """Without a loop for what remains, up to three iterations are predicated instructions behind the body."""
     code = "2 | @!P0 BRA `(end)\n body:\n 3 | IADD3 R7, R7, R0, RZ\n 2 | @P1 BRA `(body)\n end:\n 3 | @P2 IADD3 R7, R7, R1, RZ\n 4 | EXIT"
     whole = graph(instructions(code))
-    ways = Ways(whole, region(whole, {1: 4}, whole.loops, None, frozenset({0})))
+    ways = UnrollingPaths(whole, region(whole, {1: 4}, whole.loops, None, frozenset({0})))
     assert [ways.executions(n)[1] for n in (0, 3, 4, 11)] == [0, 0, 1, 2]  # type: ignore[index]
 
 
@@ -116,32 +118,32 @@ REST = """
 
 
 @pytest.fixture(scope="module")
-def rest() -> Ways:
+def rest() -> UnrollingPaths:
     whole = graph(instructions(REST))
     found = region(whole, {2: 1, 3: 1, 6: 4}, whole.loops, None, frozenset({0}), {3: (1,)})
-    return Ways(whole, found)
+    return UnrollingPaths(whole, found)
 
 
 @pytest.mark.parametrize("iterations", range(13))
-def test_predicated_iterations_are_those_that_the_turns_ask_for(rest: Ways, iterations: int) -> None:
+def test_predicated_iterations_are_those_that_the_turns_ask_for(rest: UnrollingPaths, iterations: int) -> None:
     found = rest.executions(iterations)
     assert found is not None
     assert (found[2], found[3], found[6]) == (iterations % 4 > 0, iterations % 4 > 1, iterations // 4)
 
 
-def test_who_has_no_iteration_left_does_not_go_where_bodies_are(rest: Ways) -> None:
+def test_who_has_no_iteration_left_does_not_go_where_bodies_are(rest: UnrollingPaths) -> None:
     """Block 5 prepares the loop alone."""
     assert [rest.executions(n)[5] for n in (0, 3, 4, 7)] == [0, 0, 1, 1]  # type: ignore[index]
 
 
-def test_what_another_branch_decides_is_not_certain(rest: Ways) -> None:
+def test_what_another_branch_decides_is_not_certain(rest: UnrollingPaths) -> None:
     way = rest.way(9)
     assert way is not None
     assert 7 not in way.certain
     assert {1, 2, 3, 4, 5, 6, 8} <= way.certain
 
 
-def test_groups_that_leave_a_loop_in_other_turns_come_to_the_meeting_point_apart(rest: Ways) -> None:
+def test_groups_that_leave_a_loop_in_other_turns_come_to_the_meeting_point_apart(rest: UnrollingPaths) -> None:
     found = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
     assert found is not None
     assert (found.threads[9], found.warps[9]) == (4, 3)
@@ -155,7 +157,7 @@ def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
     whole = graph(instructions(code))
     (loop,) = whole.loops
     one, other = sorted(loop.body)
-    ways = Ways(whole, region(whole, {one: 1, other: 1, 3: 1}, whole.loops, None, frozenset()))
+    ways = UnrollingPaths(whole, region(whole, {one: 1, other: 1, 3: 1}, whole.loops, None, frozenset()))
     found = ways.executions(71)
     assert found is not None
     assert (found[one], found[other], found[3]) == (35, 35, 1)

@@ -7,8 +7,8 @@ import pytest
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.expanded_cfg import Nodes
-from simtbed.compiled.steps import iterations, remainders, spent, step_of
+from simtbed.compiled.expanded_cfg import ExpandedCfg
+from simtbed.compiled.loop_counters import iterations, remainders, spent, step_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32, u32
 
@@ -173,7 +173,7 @@ def test_a_loop_of_a_few_turns_has_a_node_for_each() -> None:
         "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "NOP", "BSSY B0, 0x60", "@P1 BRA 0x50", "NOP", "BSYNC B0", "IADD3 R3, R3, -0x1, RZ",
         "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20", "EXIT",
     )  # fmt: skip
-    nodes = Nodes(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))))
+    nodes = ExpandedCfg(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))))
     named = list(zip(nodes.blocks, nodes.turns, strict=True))
     turns = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.onward)}
     assert sorted(turns) == [(0, 0), *((block, turn) for block in (1, 2, 3, 4) for turn in range(3)), (5, 0)]

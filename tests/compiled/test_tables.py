@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from simtbed.compiled.coefficient_tables import looked_up, tables_of
-from simtbed.compiled.instruction_counts import Counted
+from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import compiled_kernel
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.cases import TEXTBOOK, find
@@ -44,7 +44,7 @@ def test_which_loads_are_from_tables(texts: list[str], found: set[int]) -> None:
 
 
 def test_lanes_need_one_of_two_rows() -> None:
-    load = Counted(listed(*SINE)[4], (9,), 0, (), 10.0, 320.0, 10.0, 10.0, table=True)
+    load = InstructionCount(listed(*SINE)[4], (9,), 0, (), 10.0, 320.0, 10.0, 10.0, table=True)
     alone = replace(load, threads=10.0)
     plain = replace(load, table=False)
     assert looked_up([load, plain])[9,] == pytest.approx((10.0, 20.0), rel=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.uniformity import Uniform
+from simtbed.compiled.uniformity import Uniformity
 from simtbed.engines.cuda.sass import Instruction
 
 
@@ -15,7 +15,7 @@ def sass(*texts: str) -> Graph:
 def branches(*before: str) -> set[int]:
     """Of a kernel that branches behind some instructions."""
     end = 16 * (len(before) + 2)
-    return set(Uniform(sass(*before, f"@P0 BRA 0x{end:x}", "MOV R9, R8", "EXIT")).branches)
+    return set(Uniformity(sass(*before, f"@P0 BRA 0x{end:x}", "MOV R9, R8", "EXIT")).branches)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_what_two_instructions_may_have_written_is_not_uniform() -> None:
         "MOV R9, R8",
         "EXIT",
     )
-    assert Uniform(whole).branches == frozenset()
+    assert Uniformity(whole).branches == frozenset()
 
 
 def test_a_callee_writes_what_it_writes() -> None:
     def called(written: str) -> frozenset[int]:
-        return Uniform(
+        return Uniformity(
             sass(
                 "LDC R2, c[0x0][0x4]",
                 "CALL.REL.NOINC 0x60",

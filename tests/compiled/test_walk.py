@@ -15,13 +15,13 @@ from simtbed.compiled import path_estimator as walk_module
 from simtbed.compiled import replay as replay_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
-from simtbed.compiled.expanded_cfg import Nodes
-from simtbed.compiled.flow import Evidence, Placed
-from simtbed.compiled.kernel_launches import Launched
-from simtbed.compiled.matching import Matcher
-from simtbed.compiled.path_estimator import Walk
-from simtbed.compiled.reconvergence import Strand, Warps
-from simtbed.compiled.replay import Lost, Recorded, Replay, Steps
+from simtbed.compiled.expanded_cfg import ExpandedCfg
+from simtbed.compiled.flow import LocatedInstruction, SourceEvidence
+from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.compiled.matching import LoopMatcher
+from simtbed.compiled.path_estimator import PathEstimator
+from simtbed.compiled.reconvergence import LanePath, WarpReconvergence
+from simtbed.compiled.replay import DecisionReplay, RecordedDecisions, ReplayError, WarpTrace
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
@@ -66,13 +66,13 @@ def wandering(x: Global[i32], out: Global[i32]) -> None:
     out[i] = total
 
 
-def wandered(threads: int) -> tuple[st.Result, Replay]:
+def wandered(threads: int) -> tuple[st.Result, DecisionReplay]:
     args = {"x": np.arange(3, 9, dtype=np.int32), "out": st.zeros(2 * threads, st.i32)}
     result = st.launch(wandering, grid=2, block=threads, args=args, decisions=True)
     assert result.decisions is not None
     body = result.request.prepared.program.kernel.body
     sites = frozenset(stmt.site for stmt in statements(body) if stmt.site >= 0)
-    return result, Replay(body, Recorded(result.decisions), sites)
+    return result, DecisionReplay(body, RecordedDecisions(result.decisions), sites)
 
 
 def test_what_is_told_again_is_what_was_counted() -> None:
@@ -104,7 +104,7 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
 def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
     """Lanes 0 and 1 leave by one statement in the first turn, lane 2 in the second; nothing that is told marks the turns."""
     told = np.array([0, 0, 1], np.int32)
-    steps = Steps(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
+    steps = WarpTrace(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
     assert steps.sites.tolist() == [5, 5, 7]
     assert sorted(steps.alike().values()) == [0b111, (1 << 32) - 8]
     did = {mask: steps.of(mask.bit_length() - 1).tolist() for mask in steps.together()}
@@ -113,16 +113,16 @@ def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
 
 def test_a_record_that_is_not_whole_tells_nothing() -> None:
     _, replay = wandered(45)
-    with pytest.raises(Lost, match="was not recorded for these lanes"):
+    with pytest.raises(ReplayError, match="was not recorded for these lanes"):
         replay.steps((0, 0, 0), 31)
-    with pytest.raises(Lost, match="was not recorded"):
+    with pytest.raises(ReplayError, match="was not recorded"):
         replay.steps((0, 7, 0), 32)
     _, past = replay.recorded.of_warp[0, 1, 1]
     replay.recorded.runs[past - 1, 2] += 1
-    with pytest.raises(Lost, match="more is recorded"):
+    with pytest.raises(ReplayError, match="more is recorded"):
         replay.steps((0, 1, 1), 13)
     replay.recorded.runs[past - 1, 1:] = -1, 1
-    with pytest.raises(Lost, match="not told apart"):
+    with pytest.raises(ReplayError, match="not told apart"):
         replay.steps((0, 1, 1), 13)
 
 
@@ -136,7 +136,7 @@ def test_what_a_warp_did_may_take_any_room(monkeypatch: pytest.MonkeyPatch) -> N
 
 # ------------------------------------------------------------------ the blocks
 def test_a_callee_lies_once_behind_each_call() -> None:
-    nodes = Nodes(
+    nodes = ExpandedCfg(
         sass(
             "CALL.REL.NOINC 0x50",
             "MOV R1, R2",
@@ -163,7 +163,7 @@ def test_a_callee_lies_once_behind_each_call() -> None:
 
 def counted(whole: Graph, *ways: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
     """Executions by block, of warps and threads; paths are of blocks."""
-    return executions(Nodes(whole), ways)
+    return executions(ExpandedCfg(whole), ways)
 
 
 BRANCH = sass("BSSY B0, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "@P1 EXIT", "BSYNC B0", "STG.E [R2], R1", "EXIT")
@@ -226,10 +226,10 @@ def test_lanes_part_as_they_did_on_a_gpu(name: str) -> None:
     """Of one loop exactly; of loops in loops within a sixth."""
     kept = MEASURED[name]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(kept["sass"])))
-    nodes = Nodes(whole)
+    nodes = ExpandedCfg(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
-    strands = [Strand(mask, np.array([number[block] for block in path], np.int32)) for mask, path in kept["ways"]]
-    warps, _ = Warps(nodes).executions(strands)
+    strands = [LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in kept["ways"]]
+    warps, _ = WarpReconvergence(nodes).executions(strands)
     found = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
     sizes = [past - first for first, past in whole.blocks]
     if name.startswith("leaves"):
@@ -270,7 +270,7 @@ KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
 CASES = {case.name.removeprefix("textbook "): case for case in find([TEXTBOOK])}
 
 
-def launched(case: Case) -> tuple[Launched, Profiled]:
+def launched(case: Case) -> tuple[KernelLaunches, Profiled]:
     """A textbook kernel with counts and decisions, and what ran on an H200."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
@@ -283,9 +283,9 @@ def walked(name: str) -> float:
     one, profiled = launched(CASES[name])
     placed = [ran.placed for ran in profiled.sass]
     whole = graph(tuple(each.instruction for each in placed))
-    places = Evidence(one.executed, any(each.calls for each in placed)).places(placed)
+    places = SourceEvidence(one.executed, any(each.calls for each in placed)).places(placed)
     source = one.statements if any(each.calls for each in placed) else one.statements.without_calls()
-    found = Walk(Matcher(whole, places, source), one).run()
+    found = PathEstimator(LoopMatcher(whole, places, source), one).run()
     assert found is not None
     sizes = [past - first for first, past in whole.blocks]
     return abs(float((found.warps * sizes).sum()) / sum(ran.warps for ran in profiled.sass) - 1)
@@ -342,10 +342,10 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
 
     def called() -> bool:
         one, _ = launched(CASES["scatter"])
-        nodes = Nodes(whole)
-        shown = correspondence.Anchors(Matcher(whole, [(0,)] * 7, one.statements), nodes)
-        nothing = Steps(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
-        way = paths.Paths(nodes, shown).way(nothing, 0)
+        nodes = ExpandedCfg(whole)
+        shown = correspondence.Correspondence(LoopMatcher(whole, [(0,)] * 7, one.statements), nodes)
+        nothing = WarpTrace(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
+        way = paths.PathSearch(nodes, shown).way(nothing, 0)
         assert way is not None
         return any(nodes.calls[node] for node in way.path)
 
@@ -403,7 +403,7 @@ def stopping(x: Global[i32], out: Global[i32]) -> None:
     out[i] = total
 
 
-def recorded() -> tuple[Launched, list[str]]:
+def recorded() -> tuple[KernelLaunches, list[str]]:
     """A launch of `stopping` by one warp, and the lines of what is printed of it."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(stopping, grid=1, block=32, args={"x": np.arange(8, dtype=np.int32), "out": st.zeros(32, st.i32)})
@@ -416,7 +416,7 @@ def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     one, texts = recorded()
     lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
     whole = sass(*(text for text, _ in rows))
-    found = Walk(Matcher(whole, [(line,) for line in lines], one.statements.without_calls()), one).run()
+    found = PathEstimator(LoopMatcher(whole, [(line,) for line in lines], one.statements.without_calls()), one).run()
     assert found is not None
     return {b: (round(found.warps[b]), round(found.threads[b])) for b in range(len(whole.blocks))}
 
@@ -475,6 +475,6 @@ def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
     one, texts = recorded()
     more = next(n for n, text in enumerate(texts, 1) if MORE in text)
     rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
-    placed = [Placed(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
+    placed = [LocatedInstruction(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
     found = executions_of(placed, one)
     assert found.threads[1] == 32 and set(found.why) == {1}

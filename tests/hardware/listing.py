@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simtbed.compiled.flow import Placed
+from simtbed.compiled.flow import LocatedInstruction
 from simtbed.engines.cuda.sass import Instruction, parse
 
 HEAD = """\t.target\tsm_90
@@ -40,6 +40,6 @@ def instructions(code: str) -> tuple[Instruction, ...]:
     return parse(listing("kernel", code), "kernel")
 
 
-def placed(code: str) -> list[Placed]:
+def placed(code: str) -> list[LocatedInstruction]:
     """The same with their lines."""
-    return [Placed(i, i.places[0][1] if i.places else 0) for i in instructions(code)]
+    return [LocatedInstruction(i, i.places[0][1] if i.places else 0) for i in instructions(code)]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
-from simtbed.compiled.flow import Placed
-from simtbed.compiled.kernel_launches import Launched
+from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
@@ -111,7 +111,7 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
     return found
 
 
-def _with_places(launched: Launched, placed: Placed) -> Instruction:
+def _with_places(launched: KernelLaunches, placed: LocatedInstruction) -> Instruction:
     """As nvdisasm shows it: with the places in the source that its lines came from, innermost first."""
     known = {line: place for place, line in launched.lines.items()}
     return replace(placed.instruction, places=tuple(known[line] for line in placed.place if line))
@@ -126,7 +126,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         profiled_process.main(command[3], command[4], command[5:])
         return _profiles(command[5:], command[4])
 
-    def built(launched: Launched, arch: str) -> Any:
+    def built(launched: KernelLaunches, arch: str) -> Any:
         one = next(o for kernels in KEPT.counters.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
         return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)

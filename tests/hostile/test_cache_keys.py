@@ -46,10 +46,12 @@ def no_registers(request: Request, device: Device) -> int:
 X = np.arange(1, 66, dtype=np.int32)
 
 
-def work(**how: Any) -> sweeps.Work:
+def work(**how: Any) -> sweeps.SweepWork:
     args = {"x": X, "out": st.empty(64, "f64")}
-    (task,) = sweeps.plan(sweeps.Replayed(quotients, (2, 1, 1), (32, 1, 1), args), sweeps.Axes(), [st.devices.H200])
-    return sweeps.Work(task, False, how.pop("registers", None), **how)
+    (task,) = sweeps.plan(
+        sweeps.RepeatableLaunch(quotients, (2, 1, 1), (32, 1, 1), args), sweeps.Axes(), [st.devices.H200]
+    )
+    return sweeps.SweepWork(task, False, how.pop("registers", None), **how)
 
 
 def everything() -> None:

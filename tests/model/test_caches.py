@@ -12,7 +12,7 @@ from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import ACCESSES as EVERY
-from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, Lines
+from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, LineTrace
 from simtbed.model.line_trace import LINES as EVERY_LINE
 from simtbed.model.line_trace import PARTIAL as EVERY_PARTIAL
 from simtbed.model.line_trace import SECTORS as EVERY_SECTOR
@@ -142,7 +142,7 @@ def test_warps_wait_at_barriers() -> None:
     assert traffic.total(SECTORS) == 2 * 256 * 4 // 32
 
 
-def busiest(lines: Lines, together: tuple[int, ...] = (), slices: int = 96) -> float:
+def busiest(lines: LineTrace, together: tuple[int, ...] = (), slices: int = 96) -> float:
     """Turns of atomic operations."""
     return lines.busiest_slice(slices, 0.0, 1.0, together)
 
@@ -252,7 +252,7 @@ def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
 
 def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
-    part = Lines(launch.request, most=1 << 40, accesses=8192 * 4)
+    part = LineTrace(launch.request, most=1 << 40, accesses=8192 * 4)
     LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # how far others are hangs on the machine
     assert 1000 < part.traced < 4096
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))

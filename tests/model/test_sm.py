@@ -11,15 +11,15 @@ import pytest
 import simtbed as st
 from simtbed.kernels.files import contents
 from simtbed.machine.device import H100
-from simtbed.model.instruction_stream import LSU, MISSED, SHARE, Stream, _alike, _any, stream, ways_of
+from simtbed.model.instruction_stream import LSU, MISSED, SHARE, InstructionStream, _alike, _any, stream, ways_of
 from simtbed.model.launches import observe
-from simtbed.model.time import Observed, estimate
+from simtbed.model.time import ObservedLaunch, estimate
 from simtbed.model.traffic import ACCESSES, ASKED, AWAITED, COLUMNS, DRAM_AWAITED, FAR_AWAITED, LINES, MISSES, SECTORS
 from simtbed.reports.hardware import one_sm, record
 from simtbed.runtime.request import prepare_request
 
 
-def compiled(found: Observed) -> Any:
+def compiled(found: ObservedLaunch) -> Any:
     kernel = found.compiled(H100)
     if isinstance(kernel, str):
         pytest.skip(kernel)
@@ -68,13 +68,13 @@ def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
 
 
 # ------------------------------------------------------------------ accesses
-def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[Stream, Any]:
+def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[InstructionStream, Any]:
     found = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
     made = compiled(found)
     return stream(made, estimate(found, H100, cold=True).traffic, H100, ways_of(made, found.decisions.warps)), made  # type: ignore[union-attr]
 
 
-def figures(of: Stream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
+def figures(of: InstructionStream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
     """Of the average warp's instructions."""
     whole = enumerate(made.instructions)
     return [

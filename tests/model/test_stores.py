@@ -12,7 +12,7 @@ from simtbed import Device, devices
 from simtbed.kernels.files import contents
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import STORE
-from simtbed.model.time import Estimate, Observed, estimate
+from simtbed.model.time import Estimate, ObservedLaunch, estimate
 from simtbed.model.traffic import MERGED, SECTORS
 from simtbed.reports.hardware import one_sm, record
 from simtbed.reports.hardware.textbook import KERNELS
@@ -24,7 +24,7 @@ H200 = devices.H200
 COUNTED = "lts__t_sectors_srcunit_tex_op_write.sum"
 
 
-def timed(name: str) -> Observed:
+def timed(name: str) -> ObservedLaunch:
     """A launch of the warps of one SM."""
     case = next(case for case in one_sm.cases() if case.name == name)
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)

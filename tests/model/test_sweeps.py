@@ -13,14 +13,14 @@ import pytest
 import simtbed as st
 from simtbed.model import sweeps
 from simtbed.model.launches import observe
-from simtbed.model.sweeps import COLUMNS, Table
+from simtbed.model.sweeps import COLUMNS, SweepTable
 
 from tests.model.launches import copy, exchange
 
 N = 1 << 14
 
 
-def exchanged(**how: Any) -> Table:
+def exchanged(**how: Any) -> SweepTable:
     args = {"x": np.ones(N, np.float32), "out": st.empty(N, "f32"), "STRIDE": 1, "BLOCK": 64}
     return st.whatif(exchange, grid=N // 64, block=64, args=args, **how)
 

@@ -10,7 +10,7 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.compiled.control_flow import graph
-from simtbed.compiled.source_statements import Source
+from simtbed.compiled.source_statements import SourceStatements
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.caches import simulate
 from simtbed.model.instruction_stream import (
@@ -28,14 +28,14 @@ from simtbed.model.instruction_stream import (
     WAITS,
     WORDS,
     WRITES,
-    Stream,
+    InstructionStream,
     _lasts,
 )
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import LOAD
 from simtbed.model.sm_simulator import run
 from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LASTING, LINES, SECTORS
-from simtbed.model.warp_classes import ways
+from simtbed.model.warp_classes import classify_warps
 from simtbed.profiler.warps import WarpDecisions
 from simtbed.runtime.request import prepare_request
 
@@ -80,12 +80,12 @@ def test_each_class_has_its_own_hits() -> None:
     assert together.sites.tolist() == traffic.sites.tolist()
 
 
-def loads(*likely: float) -> tuple[Stream, int]:
+def loads(*likely: float) -> tuple[InstructionStream, int]:
     """Loads one after another, each of which the next instruction waits for; of as many classes as given, how likely it is that one is
     answered by L2."""
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    found = ways(whole, np.ones(1), [()] * len(texts), Source(), WarpDecisions(), 1, 1, False)
+    found = classify_warps(whole, np.ones(1), [()] * len(texts), SourceStatements(), WarpDecisions(), 1, 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (
@@ -102,7 +102,7 @@ def loads(*likely: float) -> tuple[Stream, int]:
     names = ("blocks", "rare", "parted", "loops", "lengths", "executions", "warps")
     each: dict[str, Any] = {name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names}
     several = replace(found, **each)
-    return Stream(code, memory, several, 1.0, {}), len(texts)
+    return InstructionStream(code, memory, several, 1.0, {}), len(texts)
 
 
 @pytest.mark.parametrize("kind", [0, 1])

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from simtbed import devices
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.source_statements import Context, Source, Statement
+from simtbed.compiled.source_statements import SourceStatements, Statement, StatementList
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.model.instruction_stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, Stream
-from simtbed.model.sm_simulator import Ran, run
-from simtbed.model.warp_classes import Ways, ways
+from simtbed.model.instruction_stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, InstructionStream
+from simtbed.model.sm_simulator import SimulationResult, run
+from simtbed.model.warp_classes import WarpClasses, classify_warps
 from simtbed.profiler.warps import WarpDecisions
 
 H200 = devices.H200
-AROUND = Context(-1, "kernel", None)
+AROUND = StatementList(-1, "kernel", None)
 
 
 def sass(*texts: str) -> Graph:
@@ -25,17 +25,19 @@ def sass(*texts: str) -> Graph:
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
-def ways_of(whole: Graph, executions: Sequence[float]) -> Ways:
+def ways_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
     """Of one warp that executed the blocks so often."""
     places = [()] * len(whole.instructions)
-    return ways(whole, np.array(executions, np.float64), places, Source(), WarpDecisions(), 1, 1, False)
+    return classify_warps(
+        whole, np.array(executions, np.float64), places, SourceStatements(), WarpDecisions(), 1, 1, False
+    )
 
 
-def ran(whole: Graph, found: Ways, kind: int = 0) -> Ran:
+def ran(whole: Graph, found: WarpClasses, kind: int = 0) -> SimulationResult:
     """A warp of a class alone on an SM, whose instructions take a cycle each."""
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = Stream(code, np.zeros((len(code), FIGURES)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((len(code), FIGURES)), found, 1.0, {})
     return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
 
 
@@ -92,26 +94,26 @@ def test_ways_out_of_a_loop_are_counted_together() -> None:
 
 def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     """Two warps, one of which turns three times as often."""
-    body: Any = Context(0, "body", AROUND)
-    source = Source({1: Statement(1, None, (7,), body, 40, 40)})  # type: ignore[arg-type]
+    body: Any = StatementList(0, "body", AROUND)
+    source = SourceStatements({1: Statement(1, None, (7,), body, 40, 40)})  # type: ignore[arg-type]
     decided = WarpDecisions()
     decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0, 1], [0, 1, 0, 1, 30, 0, 0, 1]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
-    found = ways(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
+    found = classify_warps(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
     kinds = found.of[0].tolist()
     assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
 
 def test_what_has_no_line_tells_nothing() -> None:
     """One of two warps leaves by a statement without a line, as the end of the kernel has none."""
-    left: Any = Context(0, "then", AROUND)
-    source = Source({1: Statement(1, None, (0,), left, 1, 32), 2: Statement(2, None, (7,), AROUND, 2, 64)})  # type: ignore[arg-type]
+    left: Any = StatementList(0, "then", AROUND)
+    source = SourceStatements({1: Statement(1, None, (0,), left, 1, 32), 2: Statement(2, None, (7,), AROUND, 2, 64)})  # type: ignore[arg-type]
     decided = WarpDecisions()
     decided._rows = np.array([[0, 0, 0, 1, 0, 1, 0, 0], [0, 1, 0, 1, 0, 0, 1, 0]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "NOP", "EXIT")
-    found = ways(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
+    found = classify_warps(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
     assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [3, 3]
 
 
@@ -124,20 +126,20 @@ def test_a_warp_that_jumps_goes_on_later() -> None:
 def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     """Two warps come to a list; one of them goes on behind a statement by which lanes leave, to a loop that turns ten times."""
     statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
-    source = Source(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
+    source = SourceStatements(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
     decided = WarpDecisions()
     decided._rows = np.array([0, 1, 3, 1, 10, 0, 0, 1])
     decided._used[0] = 1
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
-    found = ways(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
+    found = classify_warps(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
     assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
 
 
-def turning(*turns: int) -> tuple[Source, WarpDecisions]:
+def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
     """A loop of the source at line 7, with something at line 8 in it, that each warp enters once, if it turns at all."""
-    body: Any = Context(0, "body", AROUND)
-    source = Source(
+    body: Any = StatementList(0, "body", AROUND)
+    source = SourceStatements(
         {0: Statement(0, None, (7,), AROUND, 1, 1), 1: Statement(1, None, (8,), body, 1, 1)},  # type: ignore[arg-type]
         loops={0: None},  # type: ignore[dict-item]
     )
@@ -155,7 +157,7 @@ def test_what_unrolled_turns_leave_over_takes_no_longer_in_long_loops() -> None:
         "@P0 BRA 0x20", "@!P1 BRA 0xa0", "MOV R1, R2", "BRA 0x80", "NOP", "@P2 BRA 0x80", "EXIT",
     )  # fmt: skip
     places = [(), (), (8,), (7,), (7,), (7,), (7,), (7,), (8,), (7,), ()]
-    found = ways(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    found = classify_warps(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
     short, long = found.of[0, 0], found.of[0, 3]
     assert found.executions[short].tolist() == [1, 2, 1, 0, 0, 1]
     assert found.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
@@ -164,26 +166,28 @@ def test_what_unrolled_turns_leave_over_takes_no_longer_in_long_loops() -> None:
 def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
     source, decided = turning(0, 5, 0, 5)
     whole = sass("@P0 BRA 0x40", "NOP", "NOP", "@P1 BRA 0x20", "EXIT")
-    found = ways(whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False)
+    found = classify_warps(
+        whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False
+    )
     assert [found.executions[found.of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
 
 
 def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
     """Half of the turns come to a block of another list, to which warps that never turn came as well."""
     source, decided = turning(0, 4, 0, 4)
-    source.statements[2] = Statement(2, None, (9,), Context(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
+    source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 1, 0, 1, 0, 0], [0, 1, 3, 1, 0, 1, 0, 0]])
     decided._used[0] += 2
     whole = sass("@P0 BRA 0x50", "NOP", "@P1 BRA 0x40", "NOP", "@P2 BRA 0x20", "EXIT")
     places = [(), (), (8,), (9,), (8,), ()]
-    found = ways(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    found = classify_warps(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
     assert found.executions[found.of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
 
 
 def test_the_longest_warp_is_told_from_its_class() -> None:
     source, decided = turning(*[1000] * 30, 1010, 990)
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
-    found = ways(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
+    found = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
     assert len(found.lengths) == 1
     assert found.longest[0] == 0 and found.longest[1] == pytest.approx(1.01, abs=0.001)
 
@@ -193,17 +197,17 @@ def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
     found = ways_of(whole, [1])
     code = np.zeros((10, WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = Stream(code, np.zeros((10, FIGURES)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((10, FIGURES)), found, 1.0, {})
     assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
 
 
 def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -> None:
     """Two warps turn 24 times, two iterations a turn; one of them comes to an arm each time: 12 times on average, as to the loop."""
     source, decided = turning(24, 24)
-    source.statements[2] = Statement(2, None, (9,), Context(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
+    source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 24, 0, 24, 0, 0]])
     decided._used[0] += 1
     whole = sass("NOP", "NOP", "NOP", "NOP", "@P0 NOP", "@P2 BRA 0x10", "EXIT")
     places = [(), (8,), (8,), (8,), (9,), (8,), ()]
-    found = ways(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
+    found = classify_warps(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
     assert found.executions[found.of[0]].tolist() == [[1, 12, 1]] * 2

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .control_flow import Graph, Loop
-from .source_statements import Turns
+from .source_statements import LoopExecutions
 
 
 @dataclass(frozen=True)
-class Region:
+class LoopRegion:
     """The blocks of one compiled instance of a source loop. entry: where all lanes come in, past: where they go on, if that
     is one block. copies: iterations by block; spare: predicated ones besides, by predicate. again: where the next iteration of the loop
     around it begins."""
@@ -34,7 +34,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Stage:
+class RegionCounts:
     """Executions of blocks: by threads, and by warps. entries: by the first block of a compiled loop, of threads that come
     there from outside. parted: by a compiled loop's last block, how often a warp's lanes disagreed on another turn.
     certain: blocks whose executions the turns alone decide.
@@ -54,7 +54,7 @@ def region(
     scope: Loop | None,
     guards: frozenset[int],
     spare: Mapping[int, tuple[int, ...]] | None = None,
-) -> Region:
+) -> LoopRegion:
     """The blocks between the first test of a loop and where all its lanes are together again. copies: of the loop's
     blocks. mine: its compiled loops; scope: the loop around them. guards: blocks that end in a test of the loop."""
     inside = scope.body if scope is not None else frozenset(range(len(graph.blocks)))
@@ -81,7 +81,7 @@ def region(
                 reached.add(target)
                 waiting.append(target)
     held = {block: n for block, n in (spare or {}).items() if block in copies}
-    return Region(entry, past, frozenset(reached), dict(copies), again, held)
+    return LoopRegion(entry, past, frozenset(reached), dict(copies), again, held)
 
 
 def _common(blocks: Sequence[int], parents: Sequence[int | None]) -> int | None:
@@ -104,7 +104,7 @@ def _common(blocks: Sequence[int], parents: Sequence[int | None]) -> int | None:
 
 
 @dataclass(frozen=True)
-class Way:
+class LoopPath:
     """A lane's way through a region. steps: how often it executes each block. entered: how often it comes to the first block
     of a loop from outside. certain: blocks of which no test but those of the loop decides. before: the block from which it
     comes to a meeting point that it reaches once."""
@@ -116,7 +116,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Node:
+class LoopState:
     """Where a lane is: a block, the iterations left before it, and the last body that it executed, -1 for none."""
 
     block: int
@@ -127,7 +127,7 @@ class Node:
         return hash((self.block, self.left, self.body))
 
 
-class Ways:
+class UnrollingPaths:
     """The cheapest ways through a region, by the number of iterations.
 
     Of two ways the compiler's tests choose the one that leaves fewer iterations to predicated instructions, then that with
@@ -135,7 +135,7 @@ class Ways:
     says that iterations are left.
     """
 
-    def __init__(self, graph: Graph, found: Region) -> None:
+    def __init__(self, graph: Graph, found: LoopRegion) -> None:
         self.graph, self.region = graph, found
         inside = [loop for loop in graph.loops if loop.body <= found.blocks]
         self.loops = [loop for loop in inside if loop.body & found.copies.keys()]
@@ -151,8 +151,8 @@ class Ways:
         self.meeting = self._meeting()
         self.behind = frozenset[int]() if self.meeting is None else frozenset({self.meeting})
         self.promises = {block: self._promises(block) for block in found.blocks}
-        self._best: dict[Node, tuple[tuple[int, int, int], tuple[Node | None, ...]]] = {}
-        self._ways: dict[int, Way | None] = {}
+        self._best: dict[LoopState, tuple[tuple[int, int, int], tuple[LoopState | None, ...]]] = {}
+        self._ways: dict[int, LoopPath | None] = {}
 
     def _targets(self, block: int, again: set[tuple[int, int]]) -> tuple[int | None, ...]:
         """The blocks that may follow one, None for outside; loops that hold no body are gone through once."""
@@ -186,7 +186,7 @@ class Ways:
             at = self.graph.postdominators[at]
         return at == block
 
-    def _onwards(self, node: Node) -> list[tuple[int, Node | None]]:
+    def _onwards(self, node: LoopState) -> list[tuple[int, LoopState | None]]:
         """How many iterations are left behind a block, and where a lane may go, None for outside."""
         least = self.region.copies.get(node.block, 0)
         made = {least}
@@ -194,7 +194,7 @@ class Ways:
             made |= {n + predicated for n in made}
         return [one for n in sorted(made) if n <= node.left for one in self._behind(node, n)]
 
-    def _behind(self, node: Node, made: int) -> Iterator[tuple[int, Node | None]]:
+    def _behind(self, node: LoopState, made: int) -> Iterator[tuple[int, LoopState | None]]:
         """The same where the block makes so many."""
         left, body = node.left - made, node.block if made else node.body
         kept = self.promises[body] if body >= 0 else frozenset[int]()
@@ -204,12 +204,12 @@ class Ways:
                 if not open_:
                     yield left, None
             elif not open_ - self.promises[target] and self.region.copies.get(target, 0) <= left:
-                yield left, Node(target, left, body)
+                yield left, LoopState(target, left, body)
 
-    def _evaluate(self, start: Node) -> None:
+    def _evaluate(self, start: LoopState) -> None:
         """Of all nodes behind one: the least of what is missed, of bodies and of instructions, and the ways onwards that
         reach the first two, the shortest first; none where no way leads outside."""
-        best, stack, waited = self._best, [start], set[Node]()
+        best, stack, waited = self._best, [start], set[LoopState]()
         while stack:
             node = stack[-1]
             if node in best:
@@ -221,7 +221,7 @@ class Ways:
                 stack += [o for _, o in onwards if o is not None and o not in best and o not in waited]
                 continue
             stack.pop()
-            costs: list[tuple[tuple[int, int, int], Node | None]] = []
+            costs: list[tuple[tuple[int, int, int], LoopState | None]] = []
             for left, onward in onwards:
                 body = int(left < node.left)
                 if onward is None:
@@ -242,13 +242,13 @@ class Ways:
         way = self.way(iterations)
         return None if way is None else way.steps
 
-    def way(self, iterations: int) -> Way | None:
+    def way(self, iterations: int) -> LoopPath | None:
         """The way of a lane that makes so many iterations, if there is one."""
         if iterations not in self._ways:
             self._ways[iterations] = self._way(iterations)
         return self._ways[iterations]
 
-    def _way(self, iterations: int) -> Way | None:
+    def _way(self, iterations: int) -> LoopPath | None:
         if iterations <= self.most:
             return self._short(iterations)
         if not self.period:
@@ -260,12 +260,14 @@ class Ways:
         steps = Counter({b: short.steps[b] + rounds * (short.steps[b] - shorter.steps[b]) for b in short.steps})
         return replace(short, steps=steps)
 
-    def _short(self, iterations: int) -> Way | None:
+    def _short(self, iterations: int) -> LoopPath | None:
         if iterations < 0:
             return None
-        start = Node(self.region.entry, iterations, -1)
+        start = LoopState(self.region.entry, iterations, -1)
         if self.region.copies.get(start.block, 0) > iterations:
-            return None if iterations else Way(Counter(), Counter(), self.region.blocks, {})  # the test stands outside
+            return (
+                None if iterations else LoopPath(Counter(), Counter(), self.region.blocks, {})
+            )  # the test stands outside
         self._evaluate(start)
         if not self._best[start][1]:
             return None
@@ -290,14 +292,14 @@ class Ways:
             if n and self.graph.meets(b) and steps[b] == 1
             if certain.issuperset(self.region.blocks & set(self.graph.predecessors[b]))
         }
-        return Way(steps, entered, certain, before)
+        return LoopPath(steps, entered, certain, before)
 
-    def _first(self, node: Node) -> Node | None:
+    def _first(self, node: LoopState) -> LoopState | None:
         return self._best[node][1][0]
 
-    def _certain(self, start: Node) -> frozenset[int]:
+    def _certain(self, start: LoopState) -> frozenset[int]:
         """Blocks that lie on all of the best ways, each time one comes to them, or on none."""
-        order, seen = list[Node](), {start}
+        order, seen = list[LoopState](), {start}
         stack = [(start, iter(self._best[start][1]))]
         while stack:
             node, onwards = stack[-1]
@@ -308,10 +310,10 @@ class Ways:
             else:
                 seen.add(following)
                 stack.append((following, iter(self._best[following][1])))
-        behind: dict[Node, int] = {}
+        behind: dict[LoopState, int] = {}
         for node in order:
             behind[node] = sum(1 if o is None else behind.get(o, 0) for o in self._best[node][1])
-        ahead: Counter[Node] = Counter({start: 1})
+        ahead: Counter[LoopState] = Counter({start: 1})
         for node in reversed(order):
             for onward in self._best[node][1]:
                 if onward is not None:
@@ -322,7 +324,7 @@ class Ways:
         return frozenset((self.region.blocks | self.behind) - doubtful - self.aside)
 
 
-def executions(ways: Ways, several: Iterable[Turns], share: float) -> Stage | None:
+def executions(ways: UnrollingPaths, several: Iterable[LoopExecutions], share: float) -> RegionCounts | None:
     """Executions of the blocks of a region by the lanes and warps that entered the loop. share: of the entries that
     come to this region. None where some number of iterations has no way."""
     threads: dict[int, float] = defaultdict(float)
@@ -359,10 +361,10 @@ def executions(ways: Ways, several: Iterable[Turns], share: float) -> Stage | No
             if not more:
                 times = np.where(turns.lanes, np.array(ends)[at], 0)
                 parted[latch] += scale * float((turns.count * _groups(times)).sum())
-    return Stage(dict(threads), dict(warps), dict(entries), dict(parted), certain)
+    return RegionCounts(dict(threads), dict(warps), dict(entries), dict(parted), certain)
 
 
-def _arriving(block: int, found: Sequence[Way]) -> npt.NDArray[np.int64] | None:
+def _arriving(block: int, found: Sequence[LoopPath]) -> npt.NDArray[np.int64] | None:
     """By way, the group in which its lanes come to a meeting point, 0 for those that do not: together come those that leave
     the same block in the same turn. None where some come more than once."""
     if any(way.steps[block] and block not in way.before for way in found):
@@ -386,7 +388,7 @@ def _groups(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.asarray(different, np.int64)
 
 
-def _scale(turns: Turns) -> float:
+def _scale(turns: LoopExecutions) -> float:
     """Executions that are not told apart are taken to be as the others are."""
     kept, began = int(turns.count.sum()), turns.others[1]
     if not turns.others[0]:

@@ -57,7 +57,7 @@ def latency_of(name: str, device: Device) -> int:
 
 
 @dataclass
-class Chain:
+class CriticalPath:
     """One warp on a device. memory: the latency of an access, by its site."""
 
     prepared: Prepared
