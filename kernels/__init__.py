@@ -1,4 +1,4 @@
-"""The kernels that ship with the testbed: a registry of families, each a folder of kernels with its host code."""
+"""Registry of the shipped kernel families. Each family is a folder of kernels and their host code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from .family import Agreement, Family, FunctionLauncher, InputError, Launcher, V
 FAMILIES: dict[str, Family[Any]] = {
     family.name: family for family in (pairhmm.FAMILY, alignment.FAMILY, correction.FAMILY, sfs.FAMILY)
 }
-"""Every family, by the name the command line knows it by."""
+"""All families by their names on the command line."""
 
 __all__ = ["FAMILIES", "Agreement", "Family", "FunctionLauncher", "InputError", "Launcher", "Variant"]

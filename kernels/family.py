@@ -1,4 +1,4 @@
-"""A family of kernels as the rest of the project sees it: its variants, how it is solved, and how answers are compared."""
+"""Interface of a kernel family: variants, solver, oracle, and comparison of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 
 from simtbed import Kernel, SimtbedError
 
-if TYPE_CHECKING:  # rows are light: neither NumPy nor what launches is needed to list them
+if TYPE_CHECKING:  # listing families needs neither NumPy nor the launch code
     import numpy.typing as npt
     from simtbed import Result
 
@@ -21,25 +21,25 @@ Answer: TypeAlias = "npt.NDArray[Any]"
 
 
 class Launcher(Protocol):
-    """Runs a family's kernels; the engine, the device and what is counted are already chosen.
+    """Launches a family's kernels with a fixed engine, device and set of counters.
 
-    Only `launch` must be defined by a class that derives from this one.
+    A derived class must define only `launch`.
     """
 
     @abstractmethod
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        """One launch. arguments: grid, block, args and whatever else `simtbed.launch` takes."""
+        """Launch a kernel. arguments: grid, block, args and the other arguments of `simtbed.launch`."""
 
     def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
-        """The results, in order, of launches that do not depend on each other: (kernel, arguments of `launch`).
+        """Yield the results, in order, of independent launches: (kernel, arguments of `launch`).
 
-        Here each launch runs when its result is asked for.
+        This implementation runs each launch when its result is requested.
         """
         for kernel, arguments in launches:
             yield self.launch(kernel, **arguments)
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Answer:
-        """A host array for arguments of launches, in the memory that the engine copies fastest."""
+        """Return a host array for launch arguments, in the memory with the fastest copies of the engine."""
         import numpy as np
 
         return np.empty(shape, dtype)
@@ -47,7 +47,7 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True)
 class FunctionLauncher(Launcher):
-    """A launcher that calls a function like `simtbed.launch`."""
+    """A launcher that calls a function with the signature of `simtbed.launch`."""
 
     function: Callable[..., Result]
 
@@ -56,7 +56,7 @@ class FunctionLauncher(Launcher):
 
 
 class PlannedLaunch(NamedTuple):
-    """A launch that does not depend on others, and what is to be done with its result."""
+    """An independent launch and the consumer of its result."""
 
     kernel: Kernel
     arguments: Mapping[str, Any]
@@ -64,31 +64,31 @@ class PlannedLaunch(NamedTuple):
 
 
 def run_planned(planned: Iterable[PlannedLaunch], launcher: Launcher) -> None:
-    """Run the launches concurrently where the launcher can; each result is collected as soon as it is there."""
+    """Run the launches concurrently if the launcher can; collect each result as soon as it is available."""
     collecting: deque[Callable[[Result], None]] = deque()
 
     def launches() -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
-        for one in planned:
-            collecting.append(one.collect)
-            yield one.kernel, one.arguments
+        for planned_launch in planned:
+            collecting.append(planned_launch.collect)
+            yield planned_launch.kernel, planned_launch.arguments
 
     for result in launcher.launch_concurrent(launches()):
         collecting.popleft()(result)
 
 
 class InputError(SimtbedError):
-    """A file that is not what its format says: one line, `file:line: what was found, what was expected`."""
+    """A malformed input file. The message is one line: `file:line: found content, expected content`."""
 
 
 def load(reference: str) -> Any:
-    """What a reference "module:name" stands for; the module is imported if it was not yet."""
+    """Return the object of a reference "module:name". The module is imported on first use."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
 class deferred:
-    """A function that is imported when it is first called, from a reference "module:name". Other processes can be given it."""
+    """A function imported at its first call, from a reference "module:name". It can be pickled."""
 
     reference: str
 
@@ -98,9 +98,9 @@ class deferred:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a family's answer.
+    """An algorithm that computes a family's answer.
 
-    location: "module:name" of the kernel that does most of the work. description: a line of text. paper: its source.
+    location: "module:name" of the main kernel. description: one line of text. paper: its source.
     """
 
     name: str
@@ -110,15 +110,15 @@ class Variant:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, imported when it is first asked for."""
+        """The main kernel, imported on first use."""
         kernel: Kernel = load(self.location)
         return kernel
 
 
 @dataclass(frozen=True)
 class Explained:
-    """How a variant works. section: of its paper. mapping: of work to threads, in sentences. layout: where values stand
-    in memory, as a picture of text."""
+    """Explanation of a variant. section: section of its paper. mapping: mapping of work to threads, in sentences.
+    layout: memory layout as a text diagram."""
 
     section: str
     mapping: str
@@ -126,16 +126,16 @@ class Explained:
 
 
 def by_name(variants: Iterable[Variant]) -> dict[str, Variant]:
-    """The variants of a family, by name, in their order."""
+    """Return the variants by name, in order."""
     return {variant.name: variant for variant in variants}
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two answers side by side.
+    """Comparison of two answers.
 
-    compared, differing: values looked at; values further apart than `tolerance`.
-    worst: the largest distance, in `unit` (0.0 where nothing was compared).
+    compared: number of compared values. differing: number of values with a distance above `tolerance`.
+    worst: largest distance, in `unit`; 0.0 if no value was compared.
     """
 
     compared: int
@@ -149,22 +149,23 @@ class Agreement:
         return self.differing == 0
 
 
-def joined(parts: Sequence[Agreement]) -> Agreement:
-    """The agreement of answers that were compared in parts, at least one."""
-    compared, differing = sum(p.compared for p in parts), sum(p.differing for p in parts)
-    return replace(parts[0], compared=compared, differing=differing, worst=max(p.worst for p in parts))
+def merge_agreements(agreements: Sequence[Agreement]) -> Agreement:
+    """Merge the comparisons of several pieces of an answer, at least one."""
+    compared, differing = sum(p.compared for p in agreements), sum(p.differing for p in agreements)
+    return replace(agreements[0], compared=compared, differing=differing, worst=max(p.worst for p in agreements))
 
 
 @dataclass(frozen=True)
 class Family(Generic[Problem]):
-    """An algorithm: its problems, the variants that solve them, and the oracle that knows the answer.
+    """An algorithm: its problems, the variants that solve them, and an oracle.
 
-    A family is a light row: its host code (kernels/FAMILY/host), its kernels and its oracle are imported when first used.
+    The row is light: host code (kernels/FAMILY/host), kernels and oracle are imported on first use.
 
-    example: the problem shipped with the package. read: a problem from a file, InputError where it is malformed.
-    solve: (problem, variant's name, launcher) to the answer. oracle: the answer by other means.
-    compare: (answer, expected). preparing: the kernels that prepare what all variants need; a variant's profile leaves
-    them out. explained: how each variant works, by name.
+    example: the shipped problem. read: reads a problem from a file, raises InputError if it is malformed. solve:
+    (problem, name of the
+    variant, launcher) to the answer. oracle: the answer by an independent algorithm. compare: (answer, expected) to the agreement.
+    setup_kernels: kernels that prepare data for all variants, excluded from a variant's profile. explained: explanation of each
+    variant, by name.
     """
 
     name: str
@@ -176,5 +177,5 @@ class Family(Generic[Problem]):
     solve: Callable[[Problem, str, Launcher], Answer]
     oracle: Callable[[Problem], Answer]
     compare: Callable[[Answer, Answer], Agreement]
-    preparing: Callable[[], frozenset[Kernel]] = frozenset
+    setup_kernels: Callable[[], frozenset[Kernel]] = frozenset
     explained: Callable[[], Mapping[str, Explained]] = dict

@@ -39,13 +39,13 @@ def _oracle(problem: Problem) -> Answer:
 
     p = problem.parameters
     layout = {"exact": None, "bloom": "standard", "split-first": "split-first", "blocked": "blocked"}[p.filter]
-    found = corrected(
+    reads = corrected(
         problem.reads.strings(), p.k, p.min_multiplicity, p.min_votes, p.max_trim, p.trim, layout, p.split
     )
-    return strings(f"{read.flag} {read.sequence}" for read in found)
+    return strings(f"{read.flag} {read.sequence}" for read in reads)
 
 
-def _preparing() -> frozenset[Kernel]:
+def _setup_kernels() -> frozenset[Kernel]:
     from .spectrum import KERNELS
 
     return KERNELS
@@ -119,6 +119,6 @@ FAMILY: Family[Problem] = Family(
     solve=deferred(f"{__name__}.host.pipeline:solve"),
     oracle=_oracle,
     compare=deferred(f"{__name__}.host.compare:compare"),
-    preparing=_preparing,
+    setup_kernels=_setup_kernels,
     explained=partial(load, f"{__name__}.explained:EXPLAINED"),
 )

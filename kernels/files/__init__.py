@@ -1,11 +1,11 @@
-"""The one door for files: what is read is opened, unpacked and limited here; what is written is whole or not there."""
+"""Input and output of files. Inputs are decompressed and limited in size; outputs are written completely or not at all."""
 
-from .inputs import MEMORY, MEMORY_OF_BATCHES, Input, contents, opened, opened_again
+from .inputs import MEMORY, MEMORY_OF_BATCHES, Input, contents, open_input, open_repeatedly
 from .outputs import Outputs, write
-from .places import STANDARD, DiskError, flush_standard_output, is_file_name
-from .signals import Stopped, held, watch
-from .text import printable, shown
-from .waiting import temporary
+from .paths import STANDARD, DiskError, flush_standard_output, is_file_name
+from .signals import Stopped, defer_signals, watch
+from .temporary_files import temporary_file
+from .text import excerpt, printable
 
 __all__ = [
     "MEMORY",
@@ -16,14 +16,14 @@ __all__ = [
     "Outputs",
     "Stopped",
     "contents",
+    "defer_signals",
+    "excerpt",
     "flush_standard_output",
-    "held",
     "is_file_name",
-    "opened",
-    "opened_again",
+    "open_input",
+    "open_repeatedly",
     "printable",
-    "shown",
-    "temporary",
+    "temporary_file",
     "watch",
     "write",
 ]

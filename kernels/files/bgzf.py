@@ -1,4 +1,4 @@
-"""BGZF: gzip in blocks that stand for themselves, so that threads pack and unpack them side by side."""
+"""BGZF: gzip in independent blocks, so that threads compress and decompress them in parallel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isal import igzip_lib, isal_zlib
 
 from ..pipeline import workers_for
 
-if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+if TYPE_CHECKING:  # commands without arrays import this module too
     from concurrent.futures import Future
 
     import numpy as np
@@ -24,34 +24,35 @@ Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 HEADER = 18
 """Bytes of a block before its data."""
 END_OF_BGZF = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-MOST = 1 << 16
-"""Bytes that a block unpacks to at most."""
-CONTENT = 0xFF00
-"""Bytes that a block is made of here: what cannot be packed fits too."""
-GROUP = 16
-"""Blocks that a thread packs at a time."""
-WORKERS = 8
-"""Threads that pack at most."""
+MAX_BLOCK = 1 << 16
+"""Maximum number of bytes that a block decompresses to."""
+BLOCK_CONTENT = 0xFF00
+"""Uncompressed bytes per written block. Incompressible content fits too."""
+GROUP_BLOCKS = 16
+"""Blocks that a thread compresses at a time."""
+MAX_WORKERS = 8
+"""Maximum number of compressing threads."""
 
 DeflateError = cast(type[Exception], igzip_lib.IsalError)
-"""Of data that are no gzip, or whose checksum is wrong."""
+"""Error for data without a gzip header or with a wrong checksum."""
 
 _START = bytes.fromhex("1f8b08040000000000ff060042430200")
 _LAST = bytes.fromhex("0300")
-"""An empty part of packed data after which none follows."""
+"""An empty last DEFLATE block."""
 _STORED = bytes.fromhex("000100feff")
-"""Before a single byte that is stored as it is."""
-_ROOM = MOST + (MOST >> 2)
-"""Bytes that a block is packed to at most."""
+"""Header of a stored DEFLATE block of one byte."""
+_MAX_PACKED = MAX_BLOCK + (MAX_BLOCK >> 2)
+"""Maximum size of a compressed block, in bytes."""
 
 
-def begins_block(data: bytes) -> bool:
-    """Whether they begin with a block of BGZF."""
+def starts_with_block(data: bytes) -> bool:
+    """Return whether the data start with a BGZF block."""
     return data[:4] == b"\x1f\x8b\x08\x04" and data[12:14] == b"BC"
 
 
 class Blocks(NamedTuple):
-    """Whole blocks that follow each other. ends: of each, in the data. totals: bytes that the blocks up to each say they hold."""
+    """Consecutive complete blocks. ends: end of each block in the data. totals: cumulative uncompressed sizes as the
+    blocks state them, in bytes."""
 
     data: memoryview
     ends: npt.NDArray[np.int64]
@@ -59,17 +60,17 @@ class Blocks(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Blocks to be unpacked. to: where, just as long as their contents. whole: a buffer that is full when this is done."""
+    """Blocks to decompress. target: destination, exactly as long as their content. whole: the buffer, if this job completes it."""
 
     blocks: memoryview
-    to: Bytes
+    target: Bytes
     whole: Bytes | None = None
 
     def unpack(self) -> Bytes | None:
-        """The buffer, if it is full now. The interpreter's lock is not held. Raises ValueError where a block is damaged."""
+        """Decompress without the interpreter's lock. Return the buffer if it is complete. Raise ValueError if a block is damaged."""
         try:
-            reader = isal_zlib._GzipReader(cast(BinaryIO, self.blocks))  # takes any buffer
-            wrong = reader.readinto(self.to.data) != len(self.to) or reader.read(1)
+            reader = isal_zlib._GzipReader(cast(BinaryIO, self.blocks))  # accepts any buffer
+            wrong = reader.readinto(self.target.data) != len(self.target) or reader.read(1)
         except (DeflateError, OSError, EOFError) as error:
             raise ValueError(str(error)) from None
         if wrong:
@@ -77,96 +78,96 @@ class Job(NamedTuple):
         return self.whole
 
 
-def jobs(groups: Iterable[Blocks], size: int, room: int) -> Iterator[Job]:
-    """What is to be done to unpack groups of whole blocks into buffers of about `size` bytes behind `room` others, which
-    are left as they are. Raises ValueError."""
+def jobs(groups: Iterable[Blocks], size: int, margin: int) -> Iterator[Job]:
+    """Yield jobs that decompress groups of complete blocks into buffers of about `size` bytes after an unset margin of
+    `margin` bytes. Raise ValueError if a block is damaged."""
     import numpy as np
 
-    size = room + max(size, MOST)
-    buffer, at = np.empty(size, np.uint8), room
+    size = margin + max(size, MAX_BLOCK)
+    buffer, at = np.empty(size, np.uint8), margin
     for data, ends, totals in groups:
-        if np.diff(totals, prepend=0).max(initial=0) > MOST:
+        if np.diff(totals, prepend=0).max(initial=0) > MAX_BLOCK:
             raise ValueError("a block of BGZF does not hold what it says")
-        begin, done = 0, 0
-        while (fit := int(np.searchsorted(totals, done + size - at, "right"))) < len(totals):
+        begin, unpacked = 0, 0
+        while (fit := int(np.searchsorted(totals, unpacked + size - at, "right"))) < len(totals):
             end, total = (int(ends[fit - 1]), int(totals[fit - 1])) if fit else (0, 0)
-            full = at + total - done
+            full = at + total - unpacked
             yield Job(data[begin:end], buffer[at:full], buffer[:full])
-            buffer, at, begin, done = np.empty(size, np.uint8), room, end, total
-        full = at + int(totals[-1]) - done
+            buffer, at, begin, unpacked = np.empty(size, np.uint8), margin, end, total
+        full = at + int(totals[-1]) - unpacked
         yield Job(data[begin:], buffer[at:full])
         at = full
-    if at > room:
+    if at > margin:
         yield Job(memoryview(b""), buffer[at:at], buffer[:at])
 
 
 def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
-    """Data as blocks, without the empty one that ends a file."""
-    view, size = memoryview(data), GROUP * CONTENT
+    """Return the data as BGZF blocks, without the empty block at the end of a file."""
+    view, size = memoryview(data), GROUP_BLOCKS * BLOCK_CONTENT
     groups = [b"".join(_blocks(view[at : at + size])) for at in range(0, len(view), size)]
     return groups[0] if len(groups) == 1 else b"".join(groups)
 
 
 def _blocks(view: memoryview) -> Iterator[Buffer]:
-    """The first byte of a block is stored, and what is packed of the others stands behind it."""
-    from .deflate import pack_each  # late: most files are of another kind
+    """Yield the pieces of each block: header and stored first byte, compressed other bytes, checksum and length."""
+    from .deflate import pack_each  # imported late: most files have another format
 
-    for number, (packed, checksum) in enumerate(pack_each(view, CONTENT, _ROOM)):
-        at = number * CONTENT
+    for number, (packed, checksum) in enumerate(pack_each(view, BLOCK_CONTENT, _MAX_PACKED)):
+        at = number * BLOCK_CONTENT
         length = HEADER + len(_STORED) + 1 + len(packed) + len(_LAST) + 8
         yield _START + (length - 1).to_bytes(2, "little") + _STORED + view[at : at + 1]
         yield packed
-        yield _LAST + checksum.to_bytes(4, "little") + min(CONTENT, len(view) - at).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + min(BLOCK_CONTENT, len(view) - at).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):
-    """Packs what is written, in threads, and writes it to a file in order; the same bytes for any number of threads.
+    """Compresses written data in threads and writes the blocks in order. The bytes do not depend on the number of threads.
 
-    Closing it writes the end; the file stays open.
+    Closing it writes the end-of-file block; the underlying file remains open.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
         self.file = file
         self._waiting = bytearray()
-        self._workers = workers_for(WORKERS)
-        from concurrent.futures import ThreadPoolExecutor  # late: most files are of another kind
+        self._workers = workers_for(MAX_WORKERS)
+        from concurrent.futures import ThreadPoolExecutor  # imported late: most files have another format
 
         self._pool = ThreadPoolExecutor(self._workers)
-        self._under_way: deque[Future[bytes]] = deque()
+        self._pending: deque[Future[bytes]] = deque()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        """Data that are read-only are not copied: nobody may change them any more."""
-        view, size = memoryview(data).cast("B"), GROUP * CONTENT
+        """Write data. Read-only data are not copied and must not change afterwards."""
+        view, size = memoryview(data).cast("B"), GROUP_BLOCKS * BLOCK_CONTENT
         at = 0
         while at < len(view):
             if view.readonly and not self._waiting and len(view) - at >= size:
                 self._pack(view[at : at + size])
                 at += size
                 continue
-            some = view[at : at + size - len(self._waiting)]
-            self._waiting += some
-            at += len(some)
+            chunk = view[at : at + size - len(self._waiting)]
+            self._waiting += chunk
+            at += len(chunk)
             if len(self._waiting) == size:
                 self._pack(self._waiting)
                 self._waiting = bytearray()
         return len(view)
 
-    def _pack(self, some: bytearray | memoryview) -> None:
-        self._under_way.append(self._pool.submit(packed_blocks, some))
-        while len(self._under_way) > 2 * self._workers:
-            self.file.write(self._under_way.popleft().result())
+    def _pack(self, chunk: bytearray | memoryview) -> None:
+        self._pending.append(self._pool.submit(packed_blocks, chunk))
+        while len(self._pending) > 2 * self._workers:
+            self.file.write(self._pending.popleft().result())
 
     def close(self) -> None:
         if self.closed:
             return
         try:
             self._pack(self._waiting)
-            while self._under_way:
-                self.file.write(self._under_way.popleft().result())
+            while self._pending:
+                self.file.write(self._pending.popleft().result())
             self.file.write(END_OF_BGZF)
         finally:
             self._pool.shutdown(cancel_futures=True)

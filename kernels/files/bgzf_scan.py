@@ -1,4 +1,4 @@
-"""Where blocks of BGZF begin and end, found by compiled code: many thousands of them make a file."""
+"""Native search for the ends of BGZF blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .bgzf import HEADER, Blocks
 
 
 def whole_blocks(data: bytes) -> Blocks:
-    """The whole blocks with which the data begin."""
+    """Return the complete blocks at the start of the data."""
     ends, contents = (np.empty(len(data) // HEADER, np.int64) for _ in range(2))
     number = int(scan_blocks(np.frombuffer(data, np.uint8), len(data), ends, contents))
     length = int(ends[number - 1]) if number else 0
@@ -19,7 +19,7 @@ def whole_blocks(data: bytes) -> Blocks:
 
 @native
 def scan_blocks(data: Global[u8], length: i64, ends: Global[i64], contents: Global[i64]) -> i64:
-    """Find whole blocks; how many."""
+    """Find complete blocks; return their number."""
     count = i64(0)
     at = i64(0)
     while length - at >= HEADER:

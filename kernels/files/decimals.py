@@ -1,8 +1,8 @@
-"""Doubles as '%.10g' writes them, compiled: each is the nearest of ten digits, a tie to even.
+"""Native formatting of doubles as by '%.10g': the nearest number of ten significant digits, ties to even.
 
-A double m 2^e is multiplied by 10^q, of which 128 bits are known, so that ten digits stand before the point. The product
-of 192 bits lies below the exact one by less than 2^64: what is cut off decides nothing unless the 64 bits above it are
-all ones below a tie, which is told. Powers from 0 to 55 are exact in 128 bits.
+A double m 2^e is multiplied by 10^q, known to 128 bits, so that the product has ten digits before the decimal point. The
+product of 192 bits is smaller than the exact one by less than 2^64. The error matters only if the 64 bits above are all ones
+just below a tie; the function reports such a case. Powers from 0 to 55 are exact in 128 bits.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from simtbed import Global, f64, i64, u8, u64
 from .text_loops import decimal
 
 DIGITS = 10
-LOWEST, HIGHEST = -300, 334
-"""Powers of ten that bring a double's ten digits before the point."""
-EXACT = 55
-LONGEST = 17
-"""Characters of a number."""
+MIN_POWER, MAX_POWER = -300, 334
+"""Range of the powers of ten."""
+MAX_EXACT_POWER = 55
+MAX_CHARACTERS = 17
+"""Maximum length of a formatted number."""
 UNDECIDED = -1
 
 
 class Powers(NamedTuple):
-    """10^q for q = LOWEST...: (high 2^64 + low) 2^exponent, cut off below."""
+    """10^q for q = MIN_POWER...: (high 2^64 + low) 2^exponent, truncated."""
 
     high: npt.NDArray[np.uint64]
     low: npt.NDArray[np.uint64]
@@ -36,20 +36,20 @@ class Powers(NamedTuple):
 
 @cache
 def powers() -> Powers:
-    """The table, made once."""
-    found = []
-    for q in range(LOWEST, HIGHEST + 1):
+    """Return the table, computed once."""
+    rows = []
+    for q in range(MIN_POWER, MAX_POWER + 1):
         whole = 10**q if q >= 0 else (1 << 1200) // 10**-q
         exponent = whole.bit_length() - 128
-        kept = whole >> exponent if exponent >= 0 else whole << -exponent
-        found.append((kept >> 64, kept & (1 << 64) - 1, exponent - (0 if q >= 0 else 1200)))
-    high, low, exponents = zip(*found, strict=True)
+        mantissa = whole >> exponent if exponent >= 0 else whole << -exponent
+        rows.append((mantissa >> 64, mantissa & (1 << 64) - 1, exponent - (0 if q >= 0 else 1200)))
+    high, low, exponents = zip(*rows, strict=True)
     return Powers(np.array(high, np.uint64), np.array(low, np.uint64), np.array(exponents, np.int64))
 
 
 @st.device
 def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Global[i64], to: Global[u8], at: i64) -> i64:
-    """Write a number; where it ends, or UNDECIDED."""
+    """Write a number; return its end, or UNDECIDED."""
     bits = st.bitcast(u64, number)
     if bits >> 63 != 0 and number == number:
         to[at] = 45
@@ -68,10 +68,10 @@ def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Globa
     zeros = i64(st.clz(m))
     m <<= u64(zeros)
     e = max(biased, i64(1)) - 1075 - zeros
-    d = i64(st.floor(f64(e + 63) * 0.3010299956639812))  # the number is at least 2^(e + 63), and below twice that
+    d = i64(st.floor(f64(e + 63) * 0.3010299956639812))  # the number is in [2^(e + 63), 2^(e + 64))
     digits = u64(0)
     while True:
-        q = DIGITS - 1 - d - LOWEST
+        q = DIGITS - 1 - d - MIN_POWER
         cut = -(e + exponent[q]) - 128
         middle = m * high[q] + st.mulhi(m, low[q])
         top = st.mulhi(m, high[q]) + (u64(1) if middle < st.mulhi(m, low[q]) else u64(0))
@@ -79,7 +79,7 @@ def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Globa
         if digits < 10_000_000_000:
             rest = top & ((u64(1) << u64(cut)) - 1)
             half = u64(1) << u64(cut - 1)
-            exact = q + LOWEST >= 0 and q + LOWEST <= EXACT
+            exact = q + MIN_POWER >= 0 and q + MIN_POWER <= MAX_EXACT_POWER
             if not exact and rest == half - 1 and middle + 1 == 0:
                 return i64(UNDECIDED)
             tie = exact and rest == half and middle == 0 and m * low[q] == 0
@@ -90,18 +90,18 @@ def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Globa
     if digits == 10_000_000_000:
         digits = u64(1_000_000_000)
         d += 1
-    return _placed(digits, d, to, at)
+    return _write_digits(digits, d, to, at)
 
 
 @st.device
-def _placed(digits: u64, d: i64, to: Global[u8], at: i64) -> i64:
-    """Write ten digits, the first one times 10^d, without zeros at the end."""
+def _write_digits(digits: u64, d: i64, to: Global[u8], at: i64) -> i64:
+    """Write ten digits without trailing zeros; the first digit has the weight 10^d."""
     count = i64(DIGITS)
     while digits % 10 == 0:
         digits //= 10
         count -= 1
     scientific = d < -4 or d >= DIGITS
-    before = i64(1) if scientific else d + 1  # digits before the point
+    before = i64(1) if scientific else d + 1  # digits before the decimal point
     if before <= 0:
         to[at] = 48
         to[at + 1] = 46

@@ -1,4 +1,4 @@
-"""Records of FASTA, a piece of the file at a time: compiled loops take names and sequences out of their lines."""
+"""FASTA parser: native functions extract names and sequences from pieces of a file."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from simtbed.native import native
 
 from ..family import InputError
 from .inputs import Input
-from .piecewise import Bytes, Piece, pieces
-from .text import shown
+from .pieces import Bytes, Piece, read_pieces
+from .text import excerpt
 from .text_loops import copied, line_end, newlines
 
 PIECE = 1 << 23
-"""Bytes of a file that are read at a time."""
+"""Bytes per read."""
 GOOD, NOT_ASCII, NO_RECORD = 0, 1, 2
-"""How a scan ended: after the last record; at a line with bytes of no text; at one before the first record."""
+"""Status of a scan: all records read; a line with non-ASCII bytes; a line before the first record."""
 MARK, COMMENT = ord(">"), ord("#")
 
 
 @dataclass(frozen=True)
 class Records:
-    """Records that follow each other. data: without marks and line ends the name of each, all that stands after '>', then
-    its sequence; bounds: int64[2 records + 1], where each of these begins. lines: of their headers, from 1. part: as of
-    `Piece`. mistake: what is wrong behind them."""
+    """Consecutive records. data: name and sequence of each record, without '>' and line ends. bounds: int64[2 records + 1], start of
+    each name and each sequence. lines: line number of each header, from 1. fraction: see `Piece`. mistake: error after the last
+    record."""
 
     data: Bytes
     bounds: npt.NDArray[np.int64]
     lines: npt.NDArray[np.int64]
-    part: float | None
+    fraction: float | None
     mistake: InputError | None
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class Records:
         return self.data[self.bounds[2 * record + 1] : self.bounds[2 * record + 2]].tobytes()
 
     def sequences(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
-        """All sequences, one after the other, and where each begins and the last one ends."""
+        """Return the concatenated sequences and their offsets."""
         lengths = np.diff(self.bounds)[1::2]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         to = np.empty(offsets[-1], np.uint8)
@@ -54,77 +54,77 @@ class Records:
         return to, offsets
 
 
-def records(source: Input, size: int = PIECE) -> Iterator[Records]:
-    """The records of a file; blank lines and those that begin with '#' are skipped. Raises InputError."""
+def read_records(source: Input, size: int = PIECE) -> Iterator[Records]:
+    """Yield the records of a file. Blank lines and lines starting with '#' are skipped. Raise InputError if a line is malformed."""
     for piece in record_pieces(source, size):
-        found = parsed(piece, str(source.path))
-        yield found
-        if found.mistake:
-            raise found.mistake
+        block = parsed(piece, str(source.path))
+        yield block
+        if block.mistake:
+            raise block.mistake
 
 
 def record_pieces(source: Input, size: int) -> Iterator[Piece]:
-    """The file in pieces of whole records."""
-    return pieces(source, size, _whole_records, "the record at line {line}")
+    """Yield the file in pieces of complete records."""
+    return read_pieces(source, size, _whole_records, "the record at line {line}")
 
 
 def parsed(piece: Piece, path: str) -> Records:
-    """The records of a piece of the file that messages call `path`."""
+    """Return the records of a piece. path: name of the file in messages."""
     data = piece.data
     most = int(count_headers(data, len(data)))
     to, bounds, lines = np.empty(len(data), np.uint8), np.zeros(2 * most + 2, np.int64), np.empty(most, np.int64)
-    found = np.zeros(3, np.int64)
-    ended = scan_records(data, len(data), to, bounds, lines, found)
-    count, line, at = found.tolist()
+    state = np.zeros(3, np.int64)
+    status = scan_records(data, len(data), to, bounds, lines, state)
+    count, line, at = state.tolist()
     mistake = None
-    if ended != GOOD:
+    if status != GOOD:
         text = data[at : at + 256].tobytes().split(b"\n")[0].strip()
-        expected = ": expected ASCII" if ended == NOT_ASCII else ", expected '>' at the beginning of a record"
-        mistake = InputError(f"{path}:{piece.lines + line + 1}: {shown(text)}{expected}")
-    return Records(to, bounds[: 2 * count + 1], lines[:count] + piece.lines + 1, piece.part, mistake)
+        expected = ": expected ASCII" if status == NOT_ASCII else ", expected '>' at the beginning of a record"
+        mistake = InputError(f"{path}:{piece.lines + line + 1}: {excerpt(text)}{expected}")
+    return Records(to, bounds[: 2 * count + 1], lines[:count] + piece.lines + 1, piece.fraction, mistake)
 
 
 def _whole_records(data: Bytes) -> tuple[int, int]:
-    """The length of the records that are whole, and their newlines."""
+    """Return the length of the complete records and their number of newlines."""
     length = int(last_header(data, len(data)))
     return length, int(newlines(data, length))
 
 
 @st.device
-def _blank(letter: u8) -> bool:
-    """What Python strips."""
+def _is_blank(letter: u8) -> bool:
+    """Return whether Python's strip() removes the character."""
     return letter == 32 or 9 <= letter <= 13
 
 
 @st.device
-def _begin(data: Global[u8], at: i64, end: i64) -> i64:
-    """The first byte of a line that is not blank."""
-    while at < end and _blank(data[at]):
+def _first_byte(data: Global[u8], at: i64, end: i64) -> i64:
+    """Return the first non-blank byte of a line."""
+    while at < end and _is_blank(data[at]):
         at += 1
     return at
 
 
 @native
 def count_headers(data: Global[u8], length: i64) -> i64:
-    found = i64(0)
+    count = i64(0)
     at = i64(0)
     while at < length:
         end = line_end(data, at, length)
-        first = _begin(data, at, end)
-        found += i64(first < end and data[first] == MARK)
+        first = _first_byte(data, at, end)
+        count += i64(first < end and data[first] == MARK)
         at = end + 1
-    return found
+    return count
 
 
 @native
 def last_header(data: Global[u8], length: i64) -> i64:
-    """Where the line of the last header begins, 0 where that is the first line, or there is none."""
+    """Return the start of the last header line, 0 if it is the first line or does not exist."""
     end = length
     while end > 0:
         at = end
         while at > 0 and data[at - 1] != 10:
             at -= 1
-        first = _begin(data, at, end)
+        first = _first_byte(data, at, end)
         if first < end and data[first] == MARK:
             return at
         end = at - 1
@@ -133,27 +133,27 @@ def last_header(data: Global[u8], length: i64) -> i64:
 
 @native
 def scan_records(
-    data: Global[u8], length: i64, to: Global[u8], bounds: Global[i64], lines: Global[i64], found: Global[i64]
+    data: Global[u8], length: i64, to: Global[u8], bounds: Global[i64], lines: Global[i64], state: Global[i64]
 ) -> i64:
-    """How it ended. to, bounds, lines: of `Records`, lines from 0. found: how many records are whole; where it ended, the
-    lines before and the byte."""
+    """Parse records; return the status. to, bounds, lines: see `Records`, lines from 0. found: number of complete
+    records; line and byte of the end."""
     at = i64(0)
     line = i64(0)
     record = i64(-1)
     put = i64(0)
-    ended = i64(GOOD)
-    while at < length and ended == GOOD:
+    status = i64(GOOD)
+    while at < length and status == GOOD:
         end = line_end(data, at, length)
-        first = _begin(data, at, end)
+        first = _first_byte(data, at, end)
         last = end
-        while last > first and _blank(data[last - 1]):
+        while last > first and _is_blank(data[last - 1]):
             last -= 1
         if first < last and data[first] != COMMENT:
             high = u8(0)
             for i in range(first, last):
                 high = high | data[i]
             if high >= 128:
-                ended = i64(NOT_ASCII)
+                status = i64(NOT_ASCII)
             elif data[first] == MARK:
                 record += 1
                 lines[record] = line
@@ -161,24 +161,24 @@ def scan_records(
                 put = copied(data, first + 1, last, to, put)
                 bounds[2 * record + 1] = put
             elif record < 0:
-                ended = i64(NO_RECORD)
+                status = i64(NO_RECORD)
             else:
                 put = copied(data, first, last, to, put)
-        if ended == GOOD:
+        if status == GOOD:
             at = end + 1
             line += 1
-    whole = record + 1 if ended == GOOD else max(record, i64(0))
-    if ended == GOOD:
+    whole = record + 1 if status == GOOD else max(record, i64(0))
+    if status == GOOD:
         bounds[2 * whole] = put
-    found[0] = whole
-    found[1] = line
-    found[2] = at
-    return ended
+    state[0] = whole
+    state[1] = line
+    state[2] = at
+    return status
 
 
 @native
 def join_sequences(data: Global[u8], bounds: Global[i64], count: i64, to: Global[u8]) -> None:
-    """Copy the sequences of records, one after the other."""
+    """Concatenate the sequences of the records."""
     put = i64(0)
     for record in range(count):
         put = copied(data, bounds[2 * record + 1], bounds[2 * record + 2], to, put)

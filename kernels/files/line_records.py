@@ -1,4 +1,4 @@
-"""A file of records of so many lines each, in pieces of whole records; newlines are counted by threads of their own."""
+"""Files with a fixed number of lines per record, read in pieces of complete records; threads count the newlines."""
 
 from __future__ import annotations
 
@@ -9,68 +9,68 @@ import numpy as np
 
 from ..pipeline import Flow, workers_for
 from .inputs import Input
-from .piecewise import Bytes, Piece
+from .pieces import Bytes, Piece
 from .text_loops import after_newline, newlines
 
-ROOM = 1 << 16
-"""Bytes in front of a chunk: the end of the chunk before it, which is a part of a record, is put there if it fits."""
-COUNTERS = 2
-"""Threads that count at most."""
+MARGIN = 1 << 16
+"""Margin of a chunk, in bytes: the incomplete record of the preceding chunk is copied there if it fits."""
+MAX_COUNTERS = 2
+"""Maximum number of counting threads."""
 
 
 class _Chunk(NamedTuple):
-    """buffer: bytes of the file behind ROOM others. newlines: of them. part: as of `Piece`."""
+    """buffer: bytes of the file after MARGIN unset ones. newlines: their number. fraction: see `Piece`."""
 
     buffer: Bytes
     newlines: int
-    part: float | None
+    fraction: float | None
 
 
 def line_records(file: Input, size: int, lines: int) -> Flow[Piece]:
-    """A file of which nothing is read yet, about `size` bytes at a time, one piece at least; a record has so many lines.
+    """Return a flow of pieces of about `size` bytes of an unread file, at least one piece. lines: lines per record.
 
-    Raises InputError for a record that does not fit into `file.longest`.
+    Raise InputError if a record exceeds `file.longest`.
     """
     size = min(size, file.longest)
 
     def counted(buffer: Bytes) -> _Chunk:
-        return _Chunk(buffer, int(newlines(buffer[ROOM:], len(buffer) - ROOM)), file.part)
+        return _Chunk(buffer, int(newlines(buffer[MARGIN:], len(buffer) - MARGIN)), file.fraction)
 
-    chunks = Flow(file.chunks(size, ROOM)).each(counted, workers_for(COUNTERS))
+    chunks = Flow(file.chunks(size, MARGIN)).map(counted, workers_for(MAX_COUNTERS))
     return chunks.through(lambda some: _pieces(some, file, lines))
 
 
 def _pieces(chunks: Iterator[_Chunk], file: Input, lines: int) -> Iterator[Piece]:
-    rest: list[Bytes] = []  # of records that are not whole yet
-    before, held = 0, 0  # newlines of the file before the rest, and of it
+    rest: list[Bytes] = []  # bytes of an incomplete record
+    before, pending = 0, 0  # newlines of the file before the rest, newlines of the rest
     for chunk in chunks:
-        found = held + chunk.newlines
-        whole = found - found % lines
+        total = pending + chunk.newlines
+        whole = total - total % lines
         if not whole:
-            rest, held = [*rest, chunk.buffer[ROOM:]], found
+            rest, pending = [*rest, chunk.buffer[MARGIN:]], total
             if _length(rest) > file.longest:
                 raise file.too_long("a record")
             continue
-        data = _behind(rest, chunk.buffer)
-        length = int(after_newline(data, len(data), found - whole))
-        yield Piece(data[:length], before, whole, False, chunk.part)
-        before, held, rest = before + whole, found - whole, [data[length:].copy()]
-        del data, chunk  # or they would live until the next ones are made
+        data = _append(rest, chunk.buffer)
+        length = int(after_newline(data, len(data), total - whole))
+        yield Piece(data[:length], before, whole, False, chunk.fraction)
+        before, pending, rest = before + whole, total - whole, [data[length:].copy()]
+        del data, chunk  # otherwise they would live until the next iteration
     if before == 0 or _length(rest):
-        yield Piece(np.concatenate([np.empty(0, np.uint8), *rest]), before, -1, True, file.part)
+        yield Piece(np.concatenate([np.empty(0, np.uint8), *rest]), before, -1, True, file.fraction)
 
 
-def _length(parts: list[Bytes]) -> int:
-    return sum(len(part) for part in parts)
+def _length(arrays: list[Bytes]) -> int:
+    return sum(len(array) for array in arrays)
 
 
-def _behind(rest: list[Bytes], buffer: Bytes) -> Bytes:
-    """The rest and the bytes of a buffer, one after the other."""
+def _append(rest: list[Bytes], buffer: Bytes) -> Bytes:
+    """Return the rest followed by the bytes of a buffer."""
     length = _length(rest)
-    if length > ROOM:
-        return np.concatenate([*rest, buffer[ROOM:]])
-    at = ROOM - length
-    for part in rest:
-        buffer[at : at + len(part)] = part
-        at += len(part)
-    return buffer[ROOM - length :]
+    if length > MARGIN:
+        return np.concatenate([*rest, buffer[MARGIN:]])
+    at = MARGIN - length
+    for array in rest:
+        buffer[at : at + len(array)] = array
+        at += len(array)
+    return buffer[MARGIN - length :]

@@ -1,13 +1,13 @@
-"""Texts of strangers, such as names of files and bytes of them, as they are printed."""
+"""Escaping of file names and file contents for messages."""
 
 from __future__ import annotations
 
 
 def printable(text: object) -> str:
-    """The text on one line: control characters, line ends and what is no character are escaped, as Python writes them."""
+    """Return the text on one line. Control characters, line ends and invalid characters are escaped as in Python literals."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
-def shown(content: bytes) -> str:
-    """The beginning of a text in quotes, printable."""
+def excerpt(content: bytes) -> str:
+    """Return the start of a text, printable and in quotes."""
     return f"'{printable(content[:24].decode('ascii', 'backslashreplace'))}{'...' if len(content) > 24 else ''}'"

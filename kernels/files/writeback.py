@@ -1,4 +1,4 @@
-"""Has the system begin to write a file to the disk while more of it comes, so that its end waits for little."""
+"""Early writeback of output files, so that the final fsync takes little time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any
 
 _WRITE = 2
-"""SYNC_FILE_RANGE_WRITE of Linux: begin to write what is not being written, and wait for nothing."""
+"""SYNC_FILE_RANGE_WRITE of Linux: start writeback of dirty pages without waiting."""
 
 
-def begin_to_write(descriptor: int, first: int, length: int) -> None:
-    """Begin with some bytes of a file. Nothing happens where the system cannot, and nothing is promised: `fsync` tells."""
+def start_writeback(descriptor: int, first: int, length: int) -> None:
+    """Start writeback of a range of bytes. Does nothing on other systems; errors are reported by `fsync`."""
     function = _function()
     if function is not None:
         function(descriptor, first, length, _WRITE)
@@ -20,10 +20,10 @@ def begin_to_write(descriptor: int, first: int, length: int) -> None:
 
 @cache
 def _function() -> Any:
-    """sync_file_range of the C library, None where it has none."""
+    """Return sync_file_range of the C library, None if it does not exist."""
     if sys.platform != "linux":
         return None
-    found = getattr(ctypes.CDLL(None), "sync_file_range", None)
-    if found is not None:
-        found.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
-    return found
+    function = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if function is not None:
+        function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+    return function

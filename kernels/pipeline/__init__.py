@@ -1,33 +1,32 @@
-"""The one pipeline from file to file: a command describes its stages, and each runs in a thread of its own.
+"""Pipelines from file to file: a command lists its stages, and each stage runs in its own threads.
 
-A `Flow` begins with an iterable of items, such as blocks of a file, and goes through stages to one sink:
+A `Flow` starts with an iterable of items, such as blocks of a file, and passes them through stages to one sink:
 
-    flow = Flow(pieces(file))              # read: the first stage, in a thread of its own
-    flow = flow.each(parse, workers=2)     # a function of one item: so many threads take items from one queue
-    flow = flow.through(lay_out)           # a function from items to items, a generator: one thread, items in order
-    flow = flow.each(solve, gpus=2)        # a thread a GPU; launches inside go to that GPU
-    flow = flow.over_cluster(solve, dask)  # or the workers of a Dask cluster; lost ones are survived: (item, made) pairs
-    flow = flow.beside(solve, dask, gpus)  # such pairs too, over a cluster if one is named, else here
-    flow.each(formatted, workers=2).into(outputs["--output"].write)   # the sink runs in the calling thread
+    flow = Flow(pieces(file))                 # read: the first stage, in its own thread
+    flow = flow.map(parse, workers=2)         # a function of one item; the threads share one queue
+    flow = flow.through(lay_out)              # a generator from items to items: one thread, items in order
+    flow = flow.map(solve, gpus=2)            # one thread per GPU; its launches run on that GPU
+    flow = flow.over_cluster(solve, dask)     # the workers of a Dask cluster, lost ones included: (item, result) pairs
+    flow = flow.map_pairs(solve, dask, gpus)  # the same pairs, on a cluster if one is named, else locally
+    flow.map(formatted, workers=2).into(outputs["--output"].write)   # the sink runs in the calling thread
 
-What holds for every flow:
+Properties of every flow:
 
-- Order: items leave a stage in the order in which they came, whichever worker was done first.
-- Memory: between two stages `AHEAD` items wait at most. A stage of w workers holds w items in work, and as many that are
-  done and wait for an earlier one. So a flow holds at most `most_items` items, however long the file is; a stage's
-  work decides how large an item is. A stage over a cluster holds as many more as `map_over_cluster` takes ahead.
-- Errors: an error of a stage takes the place of its item. What stands before it reaches the sink, then the error is
-  raised by `into`: the first error in the order of the file, the one that one stage after the other would have met.
-  An error of the sink, or a signal in the calling thread, ends all stages at once. No thread is left when `into` ends;
-  a stage that is at work finishes its item first. The sink writes to an output of `kernels.files.Outputs`, so nothing
-  has its final name before all is well.
-- Closing: a generator that is a stage is closed in its own thread, so what it opened by `with` is closed.
-- Threads: stages run with the context of the caller (`on_gpu`, `on_cores`). They overlap where their work leaves the
-  interpreter's lock: native functions, launches, NumPy's copies, packing and unpacking, reading and writing.
-- How many: `workers_for(most)` is `simtbed.runtime.cores.current_cores()`, what `--threads` says, and no more than asked.
+- Order: items leave a stage in their input order, independently of the workers.
+- Memory: at most `AHEAD` items wait between two stages. A stage of w workers has w items in progress and as many finished ones
+  that wait for an earlier item. A flow holds at most `max_items` items for any file length; the stages determine the size of an
+  item. A stage over a cluster holds the additional items of `map_over_cluster`.
+- Errors: an error of a stage replaces its item. The items before it reach the sink, then `into` raises the error: the first one
+  in file order, as in sequential execution. An error of the sink, or a signal in the calling thread, ends all stages. No thread
+  is left when `into` ends; a busy stage finishes its item first. The sink writes to an output of `kernels.files.Outputs`, so no
+  file is replaced before the flow has succeeded.
+- Closing: a generator is closed in its own thread, so its context managers exit there.
+- Threads: stages run in the context of the caller (`on_gpu`, `on_cores`). They overlap in code that releases the interpreter's
+  lock: native functions, launches, NumPy copies, compression, reading and writing.
+- Number of threads: `workers_for(most)` is at most `simtbed.runtime.cores.current_cores()`, the value of `--threads`.
 
-A sink tells a `Show` how far it is; `progress_of_records` of the reports shows records, their rate and the time left.
-Blocks of whole records are read by `kernels.files.pieces`, which tells the part of the file that is read.
+A sink reports progress to a `Show`; `progress_of_records` of the reports displays records, their rate and the remaining time.
+`kernels.files.pieces` reads blocks of complete records and reports the fraction of the file already read.
 """
 
 from .flow import AHEAD, Flow, Show, workers_for

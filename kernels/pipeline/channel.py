@@ -1,4 +1,4 @@
-"""Items between two stages of a flow: a bounded queue that keeps their order whoever puts them there."""
+"""Bounded queue between two stages of a flow. It restores the order of the items."""
 
 from __future__ import annotations
 
@@ -8,76 +8,77 @@ from typing import Any
 
 
 class Closed(BaseException):
-    """The flow ends early: a stage that waits for an item or for room stops. No handler of Exception takes it."""
+    """The flow ends early: raised in stages that wait. Not an Exception, so that no handler of a stage catches it."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An error in the place of an item, after which none follows."""
+    """An error in place of an item. No item follows it."""
 
     error: BaseException
 
 
 class Channel:
-    """Items by their numbers from 0, at most `room` of them from the next one to be taken on. total: -1 until it is known.
+    """Items numbered from 0, at most `capacity` from the next one to take. total: number of items, -1 while unknown.
 
-    Only who can go on is woken: a stage may have many threads, and each that wakes needs the interpreter's lock."""
+    A change wakes only threads that can continue: each waking thread needs the interpreter's lock.
+    """
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._items: dict[int, Any] = {}
-        self._taken = 0
+        self._next = 0
         self.total = -1
         self._closed = False
         self._lock = threading.Lock()
-        self._there = threading.Condition(self._lock)
-        self._free: dict[int, threading.Condition] = {}  # of each number that there is no room for yet
+        self._available = threading.Condition(self._lock)
+        self._freed: dict[int, threading.Condition] = {}  # by number of the waiting item
 
     def put(self, number: int, item: Any) -> None:
-        """Wait for room, and put item `number` there. Raises Closed."""
+        """Wait for capacity, then insert item `number`. Raise Closed if the flow ends."""
         with self._lock:
-            if not self._has_room(number):
-                self._free[number] = free = threading.Condition(self._lock)
-                free.wait_for(lambda: self._has_room(number))
-                del self._free[number]
+            if not self._accepts(number):
+                self._freed[number] = free = threading.Condition(self._lock)
+                free.wait_for(lambda: self._accepts(number))
+                del self._freed[number]
             if self._closed:
                 raise Closed
             self._items[number] = item
-            if number == self._taken:
-                self._there.notify()
+            if number == self._next:
+                self._available.notify()
 
-    def _has_room(self, number: int) -> bool:
-        return self._closed or number < self._taken + self.room
+    def _accepts(self, number: int) -> bool:
+        return self._closed or number < self._next + self.capacity
 
     def end(self, total: int) -> None:
-        """There are no items but the first `total`."""
+        """Set the number of items to `total`."""
         with self._lock:
             self.total = total
-            self._there.notify_all()
+            self._available.notify_all()
 
     def take(self) -> tuple[int, Any] | None:
-        """(number, item), the items in their order, each to one taker; None after the last one. Raises Closed."""
+        """Return (number, item) in order, each to one thread; None after the last one. Raise Closed if the flow ends."""
         with self._lock:
-            self._there.wait_for(lambda: self._closed or self._taken in self._items or 0 <= self.total <= self._taken)
+            self._available.wait_for(lambda: self._closed or self._next in self._items or 0 <= self.total <= self._next)
             if self._closed:
                 raise Closed
-            number = self._taken
+            number = self._next
             if number not in self._items:
                 return None
-            self._taken += 1
-            if self._taken in self._items:
-                self._there.notify()
-            elif self._taken == self.total:
-                self._there.notify_all()  # nobody need wait for another one
-            if free := self._free.get(number + self.room):
+            self._next += 1
+            if self._next in self._items:
+                self._available.notify()
+            elif self._next == self.total:
+                self._available.notify_all()  # no further items
+            if free := self._freed.get(number + self.capacity):
                 free.notify()
             return number, self._items.pop(number)
 
     def close(self) -> None:
-        """Whoever waits here, or comes, is told that the flow ends."""
+        """End the flow for all threads that use this channel."""
         with self._lock:
             self._closed = True
             self._items.clear()
-            self._there.notify_all()
-            for free in self._free.values():
+            self._available.notify_all()
+            for free in self._freed.values():
                 free.notify()

@@ -1,4 +1,4 @@
-"""A flow of items through stages, each in threads of its own, from an iterable to a sink."""
+"""Flow of items through threaded stages, from an iterable to a sink."""
 
 from __future__ import annotations
 
@@ -18,82 +18,82 @@ if TYPE_CHECKING:
     from distributed import Client
 
 AHEAD = 1
-"""Items that wait between two stages."""
+"""Maximum number of items that wait between two stages."""
 
 Show = Callable[[str, int, float | None], None]
-"""Takes what is known of a flow at work: what is being done, where that is one of several steps; the records that are
-done; the part of the file that is read, None where its size is not known."""
+"""Progress callback: current step, if there are several; number of finished records; fraction of the file already read,
+None if its size is unknown."""
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Output = TypeVar("Output")
 
 
 def workers_for(most: int) -> int:
-    """Threads for a stage that has use for so many: no more than cores that this process is to use."""
+    """Return the number of threads of a stage: at most `most` and at most the cores of this process."""
     return max(1, min(current_cores(), most))
 
 
 class Flow(Generic[Item]):
-    """Items, and the stages they go through; nothing runs before `into`, or before the first item is asked for."""
+    """Items and their stages. Nothing runs before `into` or the first iteration."""
 
     def __init__(self, source: Iterable[Item]) -> None:
         self._source: Iterable[Any] = source
         self._stages: list[_Stage] = []
 
-    def through(self, work: Callable[[Iterator[Item]], Iterable[Made]]) -> Flow[Made]:
-        """A stage of one thread: `work` is given all items, and gives as many or as few others as it likes."""
-        return cast("Flow[Made]", self._with(_Stage(work, 1, whole=True)))
+    def through(self, work: Callable[[Iterator[Item]], Iterable[Output]]) -> Flow[Output]:
+        """Append a stage of one thread: `work` maps the iterator of items to an iterable of any length."""
+        return cast("Flow[Output]", self._append(_Stage(work, 1, whole=True)))
 
-    def each(self, work: Callable[[Item], Made], workers: int = 1, gpus: int = 0) -> Flow[Made]:
-        """A stage of so many threads that take items from one queue: `work` of each. gpus: a thread for each, in which
-        launches go to it."""
-        return cast("Flow[Made]", self._with(_Stage(work, max(workers, gpus), whole=False, gpus=gpus)))
+    def map(self, work: Callable[[Item], Output], workers: int = 1, gpus: int = 0) -> Flow[Output]:
+        """Append a stage that applies `work` to each item. workers: threads with a common queue. gpus: one thread per
+        GPU; its launches run on that GPU."""
+        return cast("Flow[Output]", self._append(_Stage(work, max(workers, gpus), whole=False, gpus=gpus)))
 
-    def over_cluster(self, work: Callable[[Item], Made], cluster: str | Client) -> Flow[tuple[Item, Made]]:
-        """A stage of the workers of a Dask cluster, called by its address or a client: each item, in order, with `work` of it, as
-        `simtbed.map_over_cluster` has it. Work, which goes to each worker once, items and what is made of them are
-        pickled; items stay here and need not come back."""
+    def over_cluster(self, work: Callable[[Item], Output], cluster: str | Client) -> Flow[tuple[Item, Output]]:
+        """Append a stage of the workers of a Dask cluster, given by address or client: pairs of each item and `work` of
+        it, in order. See `simtbed.map_over_cluster`. `work` (sent once to each worker), items and results are
+        pickled; items are not sent back."""
 
-        def answers(items: Iterator[Item]) -> Iterator[tuple[Item, Made]]:
-            with closing(cast("Generator[tuple[Item, Made]]", map_over_cluster(items, work, cluster))) as found:
-                yield from found
+        def answers(items: Iterator[Item]) -> Iterator[tuple[Item, Output]]:
+            with closing(cast("Generator[tuple[Item, Output]]", map_over_cluster(items, work, cluster))) as results:
+                yield from results
 
         return self.through(answers)
 
-    def beside(
-        self, work: Callable[[Item], Made], cluster: str = "", gpus: int = 0, workers: int = 1
-    ) -> Flow[tuple[Item, Made]]:
-        """Each item with `work` of it: by the workers of a cluster where one is named, otherwise in a thread a GPU, or in
-        so many threads."""
+    def map_pairs(
+        self, work: Callable[[Item], Output], cluster: str = "", gpus: int = 0, workers: int = 1
+    ) -> Flow[tuple[Item, Output]]:
+        """Append a stage that yields pairs of each item and `work` of it: on a cluster if one is named, else with one
+        thread per GPU, or with `workers` threads."""
         if cluster:
             return self.over_cluster(work, cluster)
-        return self.each(lambda item: (item, work(item)), workers=gpus or workers, gpus=gpus)
+        return self.map(lambda item: (item, work(item)), workers=gpus or workers, gpus=gpus)
 
-    def _with(self, stage: _Stage) -> Flow[Any]:
+    def _append(self, stage: _Stage) -> Flow[Any]:
         longer: Flow[Any] = Flow(self._source)
         longer._stages = [*self._stages, stage]
         return longer
 
     @property
-    def most_items(self) -> int:
-        """Items, in all their forms together, that are held at a time: in work, done, or waiting, the sink's one too."""
+    def max_items(self) -> int:
+        """Maximum number of items in memory, in any form: in progress, finished or waiting, including the sink's item."""
         return 2 + AHEAD + sum(2 * stage.workers - 1 + AHEAD for stage in self._stages)
 
     def into(self, sink: Callable[[Item], object]) -> None:
-        """Give every item that comes out to the sink, in this thread. Raises the first error of the stages or the sink."""
+        """Pass every result to the sink, in this thread. Raise the first error of the stages or the sink."""
         with closing(iter(self)) as items:
             for item in items:
                 sink(item)
 
     def __iter__(self) -> Any:
-        """What comes out, as a generator: who stops early closes it."""
+        """Yield the results. Closing the generator ends the flow."""
         running = _Running(self._source, self._stages)
         try:
-            while (taken := running.last.take()) is not None:
-                item = taken[1]
+            while (entry := running.last.take()) is not None:
+                item = entry[1]
                 if isinstance(item, Failure):
                     raise item.error
-                del taken  # or the item would live until the next one is there
+                del entry  # otherwise the item would live until the next one arrives
                 yield item
                 del item
         finally:
@@ -101,22 +101,22 @@ class Flow(Generic[Item]):
 
 
 class _Stage:
-    """work: of all items (`whole`) or of one. workers: threads."""
+    """work: function of all items (`whole`) or of one. workers: number of threads."""
 
     def __init__(self, work: Callable[[Any], Any], workers: int, whole: bool, gpus: int = 0) -> None:
         self.work, self.workers, self.whole, self.gpus = work, workers, whole, gpus
 
     @property
-    def room(self) -> int:
-        """Items that are done, of which the first may be missing."""
+    def capacity(self) -> int:
+        """Maximum number of finished items while an earlier one is missing."""
         return self.workers - 1 + AHEAD
 
 
 class _Running:
-    """The threads of a flow. last: where its items come out."""
+    """The threads of a running flow. last: channel of its results."""
 
     def __init__(self, source: Iterable[Any], stages: list[_Stage]) -> None:
-        self.channels = [Channel(AHEAD), *(Channel(stage.room) for stage in stages)]
+        self.channels = [Channel(AHEAD), *(Channel(stage.capacity) for stage in stages)]
         self.last = self.channels[-1]
         self.threads: list[threading.Thread] = []
         jobs: list[Callable[[], None]] = [lambda: _produce(source, self.channels[0])]
@@ -132,7 +132,7 @@ class _Running:
             raise
 
     def end(self) -> None:
-        """All threads have ended."""
+        """Close all channels and join all threads."""
         for channel in self.channels:
             channel.close()
         for thread in self.threads:
@@ -141,7 +141,7 @@ class _Running:
 
 def _job(stage: _Stage, worker: int, incoming: Channel, outgoing: Channel) -> Callable[[], None]:
     if stage.whole:
-        return lambda: _produce(stage.work(_taken(incoming)), outgoing)
+        return lambda: _produce(stage.work(_items(incoming)), outgoing)
 
     def work() -> None:
         with on_gpu(worker) if stage.gpus else nullcontext():
@@ -151,7 +151,7 @@ def _job(stage: _Stage, worker: int, incoming: Channel, outgoing: Channel) -> Ca
 
 
 def _produce(items: Iterable[Any], outgoing: Channel) -> None:
-    """Put all items; an iterator that can be closed is, in this thread."""
+    """Put all items; close the generator in this thread."""
     number = 0
     try:
         iterator = iter(items)
@@ -159,7 +159,7 @@ def _produce(items: Iterable[Any], outgoing: Channel) -> None:
             for item in iterator:
                 outgoing.put(number, item)
                 number += 1
-                del item  # or it would live until the next one is made
+                del item  # otherwise it would live until the next item
         finally:
             if isinstance(iterator, Generator):
                 iterator.close()
@@ -170,34 +170,34 @@ def _produce(items: Iterable[Any], outgoing: Channel) -> None:
         _fail(outgoing, number, error)
 
 
-def _taken(incoming: Channel) -> Iterator[Any]:
-    """The items of a channel; its error where one is."""
-    while (taken := incoming.take()) is not None:
-        item = taken[1]
+def _items(incoming: Channel) -> Iterator[Any]:
+    """Yield the items of a channel; raise its error."""
+    while (entry := incoming.take()) is not None:
+        item = entry[1]
         if isinstance(item, Failure):
             raise item.error
-        del taken
+        del entry
         yield item
         del item
 
 
 def _work(stage: _Stage, incoming: Channel, outgoing: Channel) -> None:
-    """Make something of one item after the other, until there are none."""
+    """Process items until there are none."""
     try:
-        while (taken := incoming.take()) is not None:
-            number, item = taken
-            del taken
+        while (entry := incoming.take()) is not None:
+            number, item = entry
+            del entry
             try:
-                made = item if isinstance(item, Failure) else stage.work(item)
+                result = item if isinstance(item, Failure) else stage.work(item)
             except BaseException as error:
-                made = Failure(error)
+                result = Failure(error)
             del item
-            if isinstance(made, Failure):
-                incoming.close()  # nothing is begun any more
-            outgoing.put(number, made)
-            if isinstance(made, Failure):
+            if isinstance(result, Failure):
+                incoming.close()  # no further item is started
+            outgoing.put(number, result)
+            if isinstance(result, Failure):
                 return
-            del made
+            del result
         outgoing.end(incoming.total)
     except Closed:
         pass

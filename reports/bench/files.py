@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import SimtbedError, UnavailableError
-from simtbed.kernels.files import contents, is_file_name, printable, temporary, write
+from simtbed.kernels.files import contents, is_file_name, printable, temporary_file, write
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.registry import EngineName
 
@@ -269,7 +269,7 @@ def measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[st
 
 def _run(words: list[str]) -> Took:
     """Run a program to its end, without its output. Raises SimtbedError, with what it said last, where it fails."""
-    with temporary() as told:
+    with temporary_file() as told:
         launched = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words], stdout=subprocess.PIPE, stderr=told
         )

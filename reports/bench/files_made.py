@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from simtbed import Global, i64, u8
-from simtbed.kernels.files import Outputs, opened
+from simtbed.kernels.files import Outputs, open_input
 from simtbed.kernels.files.text_loops import copied, decimal
 from simtbed.kernels.pairhmm.host.files import records
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
@@ -35,7 +35,7 @@ def as_gzip(path: Path) -> Iterator[bytes]:
     def pieces() -> Iterator[tuple[bytes, bytes]]:
         nonlocal checksum, size
         before = b""
-        with opened(path) as source:
+        with open_input(path) as source:
             while some := source.read(TOGETHER):
                 yield before, some
                 before, checksum, size = some[-WINDOW:], zlib.crc32(some, checksum), size + len(some)
@@ -46,7 +46,7 @@ def as_gzip(path: Path) -> Iterator[bytes]:
         return packer.compress(some) + packer.flush(zlib.Z_SYNC_FLUSH)
 
     yield b"\x1f\x8b\x08" + bytes(7)
-    yield from Flow(pieces()).each(packed, workers_for(MAKERS))
+    yield from Flow(pieces()).map(packed, workers_for(MAKERS))
     yield zlib.compressobj(wbits=-15).flush()
     yield checksum.to_bytes(4, "little") + (size % (1 << 32)).to_bytes(4, "little")
 
@@ -93,7 +93,7 @@ def variants(sites: int) -> Iterator[bytes]:
         length = _rows(phred.ravel(), COLUMNS, len(COLUMNS), len(phred), SAMPLES, first + 1, to)
         return to[:length].tobytes()
 
-    yield from Flow(range(0, sites, SITES_AT_ONCE)).each(rows, workers_for(MAKERS))
+    yield from Flow(range(0, sites, SITES_AT_ONCE)).map(rows, workers_for(MAKERS))
 
 
 @native

@@ -17,7 +17,7 @@ from simtbed.kernels.alignment.host.pipeline_files import How, align_file
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.kernels.alignment.host.problem import Strategy as OverhangStrategy
 from simtbed.kernels.alignment.host.statistics import Statistics, content, rows
-from simtbed.kernels.family import joined
+from simtbed.kernels.family import merge_agreements
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
@@ -169,7 +169,7 @@ def align_pairs(source: Path | None, alternates: Path | None, target: Path | Non
         pairs = align_file(problems, outputs["--output"], how, launcher, take, show)
     if not pairs:
         warn(f"{name} holds no pairs; the answer is empty")
-    agreement = joined(agreements) if wanted.check else None
+    agreement = merge_agreements(agreements) if wanted.check else None
     statistics.finish()
     if wanted.statistics and not wanted.json:
         tell(outputs, tables.table(["statistics", ""], rows(statistics)))

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 from simtbed import SimtbedError, __version__
-from simtbed.kernels.files.places import discard_standard_output, flush_standard_output
+from simtbed.kernels.files.paths import discard_standard_output, flush_standard_output
 
 COMMANDS = {
     "list": "The kernel families, their variants by paper, and the devices.",
@@ -143,7 +143,7 @@ def _ended(error: BaseException) -> _Ended:
     from simtbed import FaultError
     from simtbed.errors import CompileError, OutOfMemory, SimtbedError, UnavailableError
     from simtbed.kernels import InputError
-    from simtbed.kernels.files.places import DISK, DiskError
+    from simtbed.kernels.files.paths import DISK_ERRORS, DiskError
     from simtbed.kernels.files.signals import Stopped
     from simtbed.kernels.files.text import printable
 
@@ -167,7 +167,7 @@ def _ended(error: BaseException) -> _Ended:
     if isinstance(error, TargetFailed):
         return _Ended(error.code, "", "")
     if isinstance(error, OSError):
-        code = 3 if error.errno in DISK else 2
+        code = 3 if error.errno in DISK_ERRORS else 2
         unnamed = "the current folder" if isinstance(error, FileNotFoundError) else "output"  # which may be deleted
         return refuse(printable(f"{error.filename or unnamed}: {error.strerror or error}"), code)
     if isinstance(error, MemoryError):
@@ -198,7 +198,7 @@ def _error_as_json(ended: _Ended) -> int:
 def main() -> NoReturn:
     """The console script."""
     from simtbed.kernels.files.signals import watch
-    from simtbed.kernels.files.standard import prepare
+    from simtbed.kernels.files.standard_streams import prepare
 
     prepare()
     watch()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from simtbed import SimtbedError
 from simtbed.kernels import Agreement, Launcher
-from simtbed.kernels.family import Answer, joined
+from simtbed.kernels.family import Answer, merge_agreements
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
 from simtbed.kernels.pipeline import Flow
@@ -157,10 +157,10 @@ def solve_file(
         progress_of_records(f"{variant} on {name}", "pairs") as show,
     ):
         solve = Solve(variant, launcher_of_workers(engine) if dask else runner, check)
-        problems.beside(solve, dask or "", gpus if gpus > 1 else 0).through(texts).into(take)
+        problems.map_pairs(solve, dask or "", gpus if gpus > 1 else 0).through(texts).into(take)
     if not pairs:
         warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
-    agreement = joined(agreements) if check else None
+    agreement = merge_agreements(agreements) if check else None
     if text := report(runner, agreement, json):
         tell(outputs, text)
     return int(agreement is not None and not agreement.agrees)

@@ -13,8 +13,8 @@ from simtbed import SimtbedError
 from simtbed.kernels.correction.host.generate import Drawn, drawn, records_of
 from simtbed.kernels.correction.host.generate import genome as random_genome
 from simtbed.kernels.correction.host.problem import Bytes, in_upper_case
-from simtbed.kernels.files import Outputs, opened
-from simtbed.kernels.files.fasta import records
+from simtbed.kernels.files import Outputs, open_input
+from simtbed.kernels.files.fasta import read_records
 from simtbed.kernels.pipeline import Flow, Show, workers_for
 from simtbed.runtime.cores import current_cores, on_cores
 
@@ -151,7 +151,7 @@ def _write(outputs: Outputs, reading: Reading, show: Show, cluster: str) -> int:
         Flow(generators).over_cluster(reading, cluster).into(lambda found: take(found[1]))
     else:
         drawn_ones = Flow(reading.batches())
-        drawn_ones.each(lambda batch: reading.word(*batch[:2]), workers_for(MAKERS)).into(take)
+        drawn_ones.map(lambda batch: reading.word(*batch[:2]), workers_for(MAKERS)).into(take)
     return errors
 
 
@@ -168,8 +168,8 @@ def _reference(path: Path, memory: int) -> Bytes:
     """The sequences of a file, one after the other; letters that are no base are left out."""
     found: list[Bytes] = []
     total = 0
-    with opened(path, memory) as source:
-        for some in records(source):
+    with open_input(path, memory) as source:
+        for some in read_records(source):
             letters = in_upper_case(some.sequences()[0])
             found.append(letters[_BASE[letters]])
             total += len(found[-1])

@@ -146,7 +146,7 @@ def preparing(run: Run, target: Target) -> Run:
 
 
 def _prepares(launch: Launch, target: Target) -> bool:
-    kernels = target.family.preparing() if isinstance(target, Shipped) else ()
+    kernels = target.family.setup_kernels() if isinstance(target, Shipped) else ()
     kernel = launch.kernel
     return any((kernel.name, kernel.span.file) == (one.__name__, one.function.__code__.co_filename) for one in kernels)
 

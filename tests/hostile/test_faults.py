@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simtbed.kernels.files import Stopped, outputs, unpacked, waiting
+from simtbed.kernels.files import Stopped, decompression, outputs, temporary_files
 from simtbed.reports import launchers
 
 from tests.hostile.formats import FORMATS, Format
@@ -73,10 +73,12 @@ def places(form: Format, folder: Path) -> tuple[list[str], list[Path]]:
 def put(monkeypatch: pytest.MonkeyPatch, at: str, point: Point) -> None:
     """Let reads, writes or launches pass the point."""
     if at == "writes":
-        for module in (outputs, waiting):
+        for module in (outputs, temporary_files):
             monkeypatch.setattr(module, "os", FailingSystem(point))
     elif at == "reads":
-        monkeypatch.setattr(unpacked.Unpacked, "readinto", point.wrapped(unpacked.Unpacked.readinto))
+        monkeypatch.setattr(
+            decompression.DecompressedFile, "readinto", point.wrapped(decompression.DecompressedFile.readinto)
+        )
     else:
         monkeypatch.setattr(launchers.Runner, "launch", point.wrapped(launchers.Runner.launch))
 

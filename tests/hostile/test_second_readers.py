@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.kernels import InputError
 from simtbed.kernels.correction.host.files import read_file
-from simtbed.kernels.sfs.host.files import Options, joined, problems
+from simtbed.kernels.sfs.host.files import Options, concatenate_problems, problems
 
 from tests.hostile.formats import VCF_HEADER, bcf, bgzf
 from tests.hostile.mutations import mutated
@@ -24,7 +24,7 @@ Site = tuple[str, int, list[list[float]]]
 
 def ours(path: Path) -> list[Site]:
     """Chromosome, position and likelihoods of the sites that are read."""
-    problem = joined(list(problems(path, Options("product", "alt"), Counter())))
+    problem = concatenate_problems(list(problems(path, Options("product", "alt"), Counter())))
     return [
         (name, int(at), values.tolist())
         for name, at, values in zip(problem.chromosomes, problem.positions, problem.likelihoods, strict=True)

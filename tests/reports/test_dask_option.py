@@ -52,8 +52,8 @@ def failing(n: int) -> int:
 def test_a_stage_over_a_cluster_keeps_order_and_errors(client: Client) -> None:
     address = client.scheduler_info()["address"]
     doubles = Flow(range(20)).over_cluster(doubled, address)
-    assert list(doubles.each(sum)) == [3 * n for n in range(20)]
-    assert list(Flow(range(5)).beside(doubled, address)) == list(Flow(range(5)).beside(doubled))
+    assert list(doubles.map(sum)) == [3 * n for n in range(20)]
+    assert list(Flow(range(5)).map_pairs(doubled, address)) == list(Flow(range(5)).map_pairs(doubled))
     taken: list[tuple[int, int]] = []
     with pytest.raises(ValueError, match="no 3"):
         Flow(range(20)).over_cluster(failing, address).into(taken.append)

@@ -43,4 +43,4 @@ def test_control_groups_count(
 )
 def test_the_default_is_half(of_process: int, default: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "memory_of_process", lambda: of_process)
-    assert inputs._half() == default
+    assert inputs._half_of_memory() == default

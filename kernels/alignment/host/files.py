@@ -19,10 +19,10 @@ import numpy.typing as npt
 from simtbed import SimtbedError
 
 from ...family import InputError
-from ...files import MEMORY, Input, opened, printable, shown, temporary
-from ...files.fasta import Records, records
-from ...files.inputs import MOST_BLANK
-from ...files.piecewise import Piece, pieces
+from ...files import MEMORY, Input, excerpt, open_input, printable, temporary_file
+from ...files.fasta import Records, read_records
+from ...files.inputs import MAX_BLANK_LINES
+from ...files.pieces import Piece, read_pieces
 from ...files.text_loops import whole_lines
 from .answer import Alignments
 from .files_scan import (
@@ -78,9 +78,9 @@ def read_fasta(references: Path, alternates: Path) -> Problem:
 def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
     """The rows of a table, without a byte order mark before them, some at a time: BLOCK bytes and so many cells, beyond one
     pair. Once at least, perhaps none. Blank lines may stand at the end. Raises InputError."""
-    with opened(path, memory) as source:
+    with open_input(path, memory) as source:
         scanned = _Rows(source)
-        found = pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
+        found = read_pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
         first = next(found)
         if first.data[: len(codecs.BOM_UTF8)].tobytes() == codecs.BOM_UTF8:
             first = first._replace(data=first.data[len(codecs.BOM_UTF8) :])
@@ -102,7 +102,7 @@ class _Rows:
         most = size // 4 + 2  # a row has four bytes at least, and the last one may lack its newline
         first_reference, first_alternate = np.empty(most, np.int64), np.empty(most, np.int64)
         outcome = scan_table(
-            piece.data, size, piece.lines, MOST_BLANK, references, first_reference, alternates, first_alternate, self.found
+            piece.data, size, piece.lines, MAX_BLANK_LINES, references, first_reference, alternates, first_alternate, self.found
         )  # fmt: skip
         if outcome != GOOD:
             raise self._mistake(piece)
@@ -115,8 +115,8 @@ class _Rows:
         """What is wrong with the line at which the scan ended."""
         path, lines = self.source.path, int(self.found[LINES])
         number = piece.lines + lines + 1
-        if self.found[FOLLOWING] > MOST_BLANK:
-            return InputError(f"{path}:{number}: more than {MOST_BLANK:,} blank lines follow each other")
+        if self.found[FOLLOWING] > MAX_BLANK_LINES:
+            return InputError(f"{path}:{number}: more than {MAX_BLANK_LINES:,} blank lines follow each other")
         if blank := int(self.found[BLANK]):
             return _wrong_row(path, blank, b"")
         row = piece.data.tobytes().split(b"\n", lines + 1)[lines].removesuffix(b"\r")
@@ -130,7 +130,7 @@ class _Rows:
 
 def _wrong_row(path: Path, number: int, row: bytes) -> InputError:
     columns = row.count(b"\t") + 1
-    found = f"{shown(row)} has {columns} column{'s' if columns != 1 else ''}"
+    found = f"{excerpt(row)} has {columns} column{'s' if columns != 1 else ''}"
     return InputError(f"{path}:{number}: {found}, expected a reference, a tab, an alternate")
 
 
@@ -138,7 +138,7 @@ def _wrong_sequence(sequence: bytes) -> str:
     if not sequence:
         return "is empty"
     if strange := sequence.translate(None, PRINTABLE):
-        return f"holds {shown(strange[:1])}, expected printable letters without spaces"
+        return f"holds {excerpt(strange[:1])}, expected printable letters without spaces"
     return ""
 
 
@@ -157,7 +157,7 @@ def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
 def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
     """The records of two FASTA files, paired in order, some at a time as of `table`. Raises InputError."""
     size, before = min(LETTERS_AT_ONCE, memory // BLOCKS), 0
-    with opened(references, memory) as first, opened(alternates, memory) as second:
+    with open_input(references, memory) as first, open_input(alternates, memory) as second:
         for one, other in _paired(_sequences(first, size), _sequences(second, size), references, alternates):
             names = tuple(zip(one.names, other.names, strict=True))
             problem = Problem(one.letters, one.offsets, other.letters, other.offsets, names=names, before=before)
@@ -207,14 +207,14 @@ def _paired(
 def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
     """The records of a file, some at a time, at least one: sequences, and names up to the first space."""
     before = 0
-    for found in records(source, size):
+    for found in read_records(source, size):
         letters, offsets = found.sequences()
         wrong = int(first_unprintable(letters, offsets, len(found)))
         names = [
             _first_word(found, record, before, source.path) for record in range(len(found) if wrong < 0 else wrong)
         ]
         if wrong >= 0:
-            name = shown(found.name(wrong).encode())
+            name = excerpt(found.name(wrong).encode())
             what = _wrong_sequence(found.sequence(wrong))
             raise InputError(f"{source.path}: record {before + wrong + 1}, {name}, {what}")
         if names:
@@ -229,7 +229,7 @@ def _first_word(found: Records, record: int, before: int, path: Path) -> str:
     if not name or whole[0].isspace():
         raise InputError(f"{path}: record {before + record + 1} has no name")
     if not name.isprintable():
-        raise InputError(f"{path}: record {before + record + 1}: its name {shown(name.encode())} is not printable")
+        raise InputError(f"{path}: record {before + record + 1}: its name {excerpt(name.encode())} is not printable")
     return name
 
 
@@ -320,8 +320,8 @@ class Writer:
         self.waiting = self.header = None
         with ExitStack() as stack:
             if form == "sam":
-                self.header = stack.enter_context(temporary())
-                self.waiting = stack.enter_context(temporary())
+                self.header = stack.enter_context(temporary_file())
+                self.waiting = stack.enter_context(temporary_file())
             self.stack = stack.pop_all()
 
     def __enter__(self) -> Writer:

@@ -97,7 +97,7 @@ def align_file(
             pairs += len(some.problem)
             show("", pairs, None)
 
-        flow = Flow(problems).beside(solve, how.cluster, how.gpus)
-        flow.each(formatted, workers=workers_for(FORMATTERS)).into(sink)
+        flow = Flow(problems).map_pairs(solve, how.cluster, how.gpus)
+        flow.map(formatted, workers=workers_for(FORMATTERS)).into(sink)
         writer.finish()
     return pairs

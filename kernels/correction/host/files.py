@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, fasta, opened_again, shown
+from ...files import MEMORY, Input, excerpt, fasta, open_repeatedly
 from ...files.fasta import record_pieces
 from ...files.line_records import line_records
-from ...files.piecewise import Piece
+from ...files.pieces import Piece
 from ...files.text_loops import newlines
 from ...pipeline import Flow, workers_for
 from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq, separate_reads
@@ -44,7 +44,7 @@ class ReadBlock:
     sequences: Offsets
     qualities: Offsets
     reads: Reads
-    part: float | None = None
+    fraction: float | None = None
 
     def __len__(self) -> int:
         return len(self.reads)
@@ -68,7 +68,7 @@ class ReadFile:
     def blocks(self) -> Flow[ReadBlock]:
         """The reads: one thread reads, others parse. Raises InputError, with the line, where a record is broken."""
         parse = self._parsed_fasta if self.form == "fasta" else self._parsed
-        return Flow(self._pieces()).each(parse, workers_for(PARSERS))
+        return Flow(self._pieces()).map(parse, workers_for(PARSERS))
 
     def _pieces(self) -> Iterator[Piece]:
         with self.start() as source:
@@ -90,7 +90,7 @@ class ReadFile:
         if ended != GOOD:
             raise self._mistake(ended, piece, good, at)
         reads = Reads(text[: offsets[good]], offsets[: good + 1], known[:good])
-        return ReadBlock(True, data, names, sequences, qualities, reads, piece.part)
+        return ReadBlock(True, data, names, sequences, qualities, reads, piece.fraction)
 
     def _mistake(self, ended: int, piece: Piece, good: int, at: int) -> InputError:
         """What is wrong with the record that begins at `at`, after `good` records of the piece: dnaio's words."""
@@ -118,27 +118,27 @@ class ReadFile:
         known = np.empty(count, np.bool_)
         wrong = int(separate_reads(found.data, bounds, count, text, offsets, known))
         if wrong >= 0:
-            where = f"{found.lines[wrong]}: the sequence of {shown(found.name(wrong).encode())}"
+            where = f"{found.lines[wrong]}: the sequence of {excerpt(found.name(wrong).encode())}"
             raise self._strange(found.sequence(wrong), where)
         if found.mistake:
             raise found.mistake
         names = np.stack([bounds[:-1:2], bounds[1::2]], axis=1).ravel()
         reads = Reads(text[: offsets[-1]], offsets, known)
-        return ReadBlock(False, found.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.part)
+        return ReadBlock(False, found.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.fraction)
 
     def _strange(self, sequence: bytes, where: str) -> InputError:
         strange = sequence.translate(None, PRINTABLE)
-        return InputError(f"{self.name}:{where} holds {shown(strange[:1])}, expected letters")
+        return InputError(f"{self.name}:{where} holds {excerpt(strange[:1])}, expected letters")
 
 
 @contextmanager
 def read_file(path: Path, memory: int = MEMORY) -> Iterator[ReadFile]:
     """Raises InputError where it is no FASTQ or FASTA file."""
-    with opened_again(path, memory) as start:
+    with open_repeatedly(path, memory) as start:
         with start() as source:
             first, name = source.peek(1)[:1], str(source.path)
         if first not in (b"@", b">", b""):
-            raise InputError(f"{name}:1: it begins with {shown(first)}, expected '@' (FASTQ) or '>' (FASTA)")
+            raise InputError(f"{name}:1: it begins with {excerpt(first)}, expected '@' (FASTQ) or '>' (FASTA)")
         yield ReadFile(name, "fasta" if first == b">" else "fastq", start, min(PIECE, memory // PART))
 
 

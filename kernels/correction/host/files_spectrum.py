@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, opened, shown
-from ...files.piecewise import Piece, pieces
+from ...files import MEMORY, excerpt, open_input
+from ...files.pieces import Piece, read_pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, Show, workers_for
 from .files_spectrum_scan import format_spectrum, scan_spectrum
@@ -37,18 +37,18 @@ class SomeCounts(NamedTuple):
     """Some lines of a dump. part: as of `Piece`."""
 
     counted: Counted
-    part: float | None
+    fraction: float | None
 
 
-def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda step, k_mers, part: None) -> None:
+def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda step, k_mers, fraction: None) -> None:
     """Count what a dump says. Raises InputError, also for k-mers of another length than the counter's."""
     done = 0
 
     def take(some: SomeCounts) -> None:
         nonlocal done
         done += len(some.counted.keys)
-        counter.take(some.counted, some.part)
-        show("loading", done, some.part)
+        counter.take(some.counted, some.fraction)
+        show("loading", done, some.fraction)
 
     counts_of(path, counter.k, memory).into(take)
 
@@ -57,9 +57,9 @@ def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[SomeCounts]:
     """The counts of a dump, some at a time. Raises InputError."""
 
     def read() -> Iterator[tuple[Piece, str, bool]]:
-        with opened(path, memory) as file:
+        with open_input(path, memory) as file:
             two = file.peek(1)[:1] == b">"
-            for piece in pieces(file, min(PIECE, memory // PART), _whole(2 if two else 1), "a line"):
+            for piece in read_pieces(file, min(PIECE, memory // PART), _whole(2 if two else 1), "a line"):
                 yield piece, str(file.path), two
 
     def parsed(given: tuple[Piece, str, bool]) -> SomeCounts:
@@ -69,9 +69,9 @@ def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[SomeCounts]:
         keys, counts, found = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
         if not scan_spectrum(data, len(data), k, two, keys, counts, found):
             raise _mistake(piece, name, two, k, int(found[1]))
-        return SomeCounts(Counted(keys[: found[0]], counts[: found[0]]), piece.part)
+        return SomeCounts(Counted(keys[: found[0]], counts[: found[0]]), piece.fraction)
 
-    return Flow(read()).each(parsed, workers_for(PARSERS))
+    return Flow(read()).map(parsed, workers_for(PARSERS))
 
 
 def _whole(lines: int) -> Callable[[Bytes], tuple[int, int]]:
@@ -92,9 +92,9 @@ def _mistake(piece: Piece, name: str, two: bool, k: int, at: int) -> InputError:
     form = "'>' and a count, then a k-mer" if two else "a k-mer and a count"
     letters = content.split()[0] if content.split() else b""
     if letters.isalpha() and letters.isascii() and len(letters) != k and not set(letters.upper()) - set(b"ACGT"):
-        return InputError(f"{name}:{line}: {shown(letters)} has {len(letters)} letters, expected {k} as --k says")
+        return InputError(f"{name}:{line}: {excerpt(letters)} has {len(letters)} letters, expected {k} as --k says")
     return InputError(
-        f"{name}:{line}: {shown(content)}, expected {form}, of {k} letters A, C, G, T and 1 to {2**32 - 1:,}"
+        f"{name}:{line}: {excerpt(content)}, expected {form}, of {k} letters A, C, G, T and 1 to {2**32 - 1:,}"
     )
 
 

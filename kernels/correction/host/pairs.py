@@ -12,7 +12,7 @@ from simtbed import Global, SimtbedError, i64, u8
 from simtbed.native import native
 
 from ...family import InputError
-from ...files import shown
+from ...files import excerpt
 from ...pipeline import Flow
 from .files import ReadBlock, ReadFile
 from .problem import Corrected, Reads
@@ -56,11 +56,11 @@ def _side_by_side(blocks: Iterator[ReadBlock], name: str, second: ReadFile) -> I
             apart = int(first_apart(block.data, block.names, mates.data, mates.names, len(block)))
             if apart >= 0:
                 raise InputError(
-                    f"{second.name}: read {read + apart + 1} is {shown(mates.name(apart).encode())}, "
-                    f"expected the mate of {shown(block.name(apart).encode())} in {name}"
+                    f"{second.name}: read {read + apart + 1} is {excerpt(mates.name(apart).encode())}, "
+                    f"expected the mate of {excerpt(block.name(apart).encode())} in {name}"
                 )
             read += len(block)
-            yield replace(joined([block, mates]), part=block.part)
+            yield replace(joined([block, mates]), fraction=block.fraction)
         if any(map(len, waiting)) or next(others, None) is not None:
             raise InputError(f"{second.name}: it goes on after read {read}, the last of {name}")
 

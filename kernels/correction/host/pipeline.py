@@ -60,7 +60,7 @@ class Counter:
         self.grown = (0, 0)  # such letters, and slots taken, when the table grew last
         self.table = _Table.empty(SMALLEST_TABLE)
 
-    def add(self, letters: Bytes, part: float | None = None) -> None:
+    def add(self, letters: Bytes, fraction: float | None = None) -> None:
         """Count the k-mers of reads, as `Reads.text` has them, and those of their reverse complements. part: of all reads,
         these included, where that is known: a table that grows is made larger if much is to come.
 
@@ -69,17 +69,17 @@ class Counter:
             text = letters[begin : begin + LETTERS_AT_ONCE + self.k - 1]
             new = len(text) - self.k + 1
             if new > 0:
-                self._make_room(new, part)
+                self._make_room(new, fraction)
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
 
-    def take(self, counted: Counted, part: float | None = None) -> None:
+    def take(self, counted: Counted, fraction: float | None = None) -> None:
         """Count k-mers that were counted elsewhere. part: as of `add`."""
         keys, counts = counted
         if len(keys):
-            self._make_room(len(keys), part)
+            self._make_room(len(keys), fraction)
             self._launch(spectrum.rehash, len(keys), old_keys=keys, old_counts=counts, **self.table.arguments)
 
-    def _make_room(self, new: int, part: float | None = None) -> None:
+    def _make_room(self, new: int, fraction: float | None = None) -> None:
         size = self.table.size
         self.seen += new
         if self.windows + new <= FULL * size:  # even if each was another k-mer
@@ -94,7 +94,7 @@ class Counter:
                 f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
             )
         if size > self.table.size:
-            to_come = self._to_come(used, new, part)
+            to_come = self._to_come(used, new, fraction)
             for _ in range(STEPS_AHEAD if used else 1):  # of the first letters nothing is known
                 if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
                     size *= 2
@@ -105,12 +105,12 @@ class Counter:
             self.table = larger
         self.windows = used + new
 
-    def _to_come(self, used: int, new: int, part: float | None) -> float:
+    def _to_come(self, used: int, new: int, fraction: float | None) -> float:
         """K-mers that will be new, if they come as often as since the table grew last: there are more of them at first."""
-        if not part:
+        if not fraction:
             return 0
         letters, slots = self.seen - new - self.grown[0], used - self.grown[1]
-        return self.seen * (1 / part - 1) * (slots / letters if letters else 1)
+        return self.seen * (1 / fraction - 1) * (slots / letters if letters else 1)
 
     def counted(self) -> Counted:
         """The k-mers and their counts, in no order."""

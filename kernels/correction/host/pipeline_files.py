@@ -97,7 +97,7 @@ class Writers:
     discarded: BinaryIO | None = None
     log: BinaryIO | None = None
     mates: BinaryIO | None = None
-    show: Show = lambda step, reads, part: None
+    show: Show = lambda step, reads, fraction: None
     spectrum: BinaryIO | None = None
 
 
@@ -118,7 +118,7 @@ class Written(NamedTuple):
     log: bytes
     counts: npt.NDArray[np.int64]
     accuracy: Accuracy | None
-    part: float | None
+    fraction: float | None
     mates: Bytes | None = None
     with_mate: int = 0
 
@@ -137,7 +137,7 @@ def written_pairs(solved: Solved, wants_discarded: bool = False, wants_log: bool
         in_turn(one.log, other.log, 1),
         one.counts + other.counts,
         None,
-        solved.block.part,
+        solved.block.fraction,
         other.kept,
         with_mate,
     )
@@ -157,7 +157,7 @@ def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = Fal
         array.flags.writeable = False  # a packed output takes them as they are
     kept_length, discarded_length = lengths.tolist()
     log = _log(block, corrected, int(counts[EDITS])) if wants_log else b""
-    return Written(kept[:kept_length], discarded[:discarded_length], log, counts, accuracy, block.part)
+    return Written(kept[:kept_length], discarded[:discarded_length], log, counts, accuracy, block.fraction)
 
 
 def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
@@ -181,7 +181,7 @@ class Letters(NamedTuple):
 
     text: Bytes
     reads: int
-    part: float | None
+    fraction: float | None
 
 
 @dataclass(frozen=True)
@@ -200,15 +200,15 @@ class Count:
 def _letters(blocks: Iterator[ReadBlock], least: int) -> Iterator[Letters]:
     """The letters of blocks that follow each other, so many together."""
     waiting: list[Bytes] = []
-    reads, part = 0, None
+    reads, fraction = 0, None
     for block in blocks:
         waiting.append(block.reads.text)
-        reads, part = reads + len(block), block.part
+        reads, fraction = reads + len(block), block.fraction
         if sum(map(len, waiting)) >= least:
-            yield Letters(np.concatenate(waiting), reads, part)
+            yield Letters(np.concatenate(waiting), reads, fraction)
             waiting, reads = [], 0
     if waiting:
-        yield Letters(np.concatenate(waiting), reads, part)
+        yield Letters(np.concatenate(waiting), reads, fraction)
 
 
 class Known(NamedTuple):
@@ -331,7 +331,7 @@ def _correct_file(
         if writers.log:
             writers.log.write(some.log)
         summary.add(some)
-        writers.show("correcting", summary.reads, some.part)
+        writers.show("correcting", summary.reads, some.fraction)
 
     prepare, solve = Prepare(parameters.k), Correct(filter, parameters, variant, launcher)
     word = Word(writers.mates is not None, writers.discarded is not None, writers.log is not None)
@@ -339,8 +339,8 @@ def _correct_file(
     if client:
         beside.over_cluster(CorrectAndWord(prepare, solve, word), client).into(lambda found: take(found[1]))
     else:
-        laid = beside.each(prepare, workers_for(PREPARERS))
-        laid.each(solve, workers_for(SOLVERS)).each(word, workers_for(FORMATTERS)).into(take)
+        laid = beside.map(prepare, workers_for(PREPARERS))
+        laid.map(solve, workers_for(SOLVERS)).map(word, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
         summary.warnings.append(f"{reads.name} holds no reads")
     return summary
@@ -387,19 +387,19 @@ def _solid(
     counter = Counter(parameters.k, launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
     counted = 0
 
-    def done(reads: int, part: float | None) -> None:
+    def done(reads: int, fraction: float | None) -> None:
         nonlocal counted
         counted += reads
-        writers.show("counting", counted, part)
+        writers.show("counting", counted, fraction)
 
     def add(block: ReadBlock) -> None:
-        counter.add(block.reads.text, block.part)
-        done(len(block), block.part)
+        counter.add(block.reads.text, block.fraction)
+        done(len(block), block.fraction)
 
     def merge(found: tuple[Letters, Counted]) -> None:
         some, some_counted = found
-        counter.take(some_counted, some.part)
-        done(some.reads, some.part)
+        counter.take(some_counted, some.fraction)
+        done(some.reads, some.fraction)
 
     if dump:
         load(dump, counter, memory, writers.show)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, MEMORY_OF_BATCHES, Input, opened, shown
+from ...files import MEMORY, MEMORY_OF_BATCHES, Input, excerpt, open_input
 from ...pipeline import Flow
 from . import files_gatk
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
@@ -47,7 +47,7 @@ def read(path: Path) -> Problem:
 
     Raises InputError: one line that says where the first mistake is, what is there and what was expected.
     """
-    with opened(path) as file:
+    with open_input(path) as file:
         if files_gatk.is_dump(file):
             return files_gatk.whole(file)
         return parse(file.whole(), str(path))
@@ -74,16 +74,16 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: in
     size = (size or BLOCK) // min(shares, MOST_SHARES)
 
     def pieces() -> Iterator[_Piece | Block]:
-        with opened(path, memory) as file:
+        with open_input(path, memory) as file:
             if files_gatk.is_dump(file):
-                yield from (Block(problem, file.part) for problem, _ in files_gatk.parts_of(file))
+                yield from (Block(problem, file.fraction) for problem, _ in files_gatk.parts_of(file))
                 return
             last = False
             while not last:
                 buffer = np.empty(min(size, memory // BLOCKS, file.longest), np.uint8)
                 filled = file.fill(buffer)
                 last = filled < len(buffer)
-                yield _Piece(buffer[:filled], file, last, file.part)
+                yield _Piece(buffer[:filled], file, last, file.fraction)
 
     return Flow(pieces()).through(lambda given: _blocks(given, memory // BYTES_OF_A_PAIR))
 
@@ -193,13 +193,13 @@ def _wrong_header(content: bytes, following: int) -> str:
     if not fields:
         return f"a blank line, {expected}"
     if len(fields) != 2:
-        return f"{shown(content)} has {_columns(len(fields))}, {expected}"
+        return f"{excerpt(content)} has {_columns(len(fields))}, {expected}"
     for field in fields:
         if field[:1] == b"-" and field[1:].isdigit():
-            return f"the count {shown(field)} is negative, {expected}"
+            return f"the count {excerpt(field)} is negative, {expected}"
         if not field.isdigit():
-            return f"{shown(field)} is not a whole number, {expected}"
-    reads, haplotypes = (shown(f)[1:-1] for f in fields)
+            return f"{excerpt(field)} is not a whole number, {expected}"
+    reads, haplotypes = (excerpt(f)[1:-1] for f in fields)
     return f"expected {reads} reads and {haplotypes} haplotypes after this line, but only {following} lines follow"
 
 
@@ -208,7 +208,7 @@ def _wrong_read(content: bytes, what: str) -> str:
     if not fields:
         return f"a blank line, expected {what}"
     if len(fields) != 5:
-        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases and four quality strings"
+        return f"{excerpt(content)} has {_columns(len(fields))}, expected {what}: bases and four quality strings"
     for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
         if len(field) != len(fields[0]):
             expected = f"expected {len(fields[0])} like the bases"
@@ -219,7 +219,7 @@ def _wrong_read(content: bytes, what: str) -> str:
     for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
         for at, character in enumerate(field):
             if not PHRED <= character <= HIGHEST:
-                place = f"{shown(bytes([character]))} at {at + 1} in the {column}"
+                place = f"{excerpt(bytes([character]))} at {at + 1} in the {column}"
                 return f"{place} of {what} is no quality, expected characters from '!' to '~'"
     raise AssertionError("a good line was called a mistake")
 
@@ -229,14 +229,14 @@ def _wrong_haplotype(content: bytes, what: str) -> str:
     if not fields:
         return f"a blank line, expected {what}"
     if len(fields) != 1:
-        return f"{shown(content)} has {_columns(len(fields))}, expected {what}: bases only"
+        return f"{excerpt(content)} has {_columns(len(fields))}, expected {what}: bases only"
     return _wrong_base(fields[0], what)
 
 
 def _wrong_base(field: bytes, what: str) -> str:
     for at, character in enumerate(field):
         if character not in BASES:
-            return f"{shown(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
+            return f"{excerpt(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
     return ""
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Input, opened, shown
+from ...files import MEMORY, Input, excerpt, open_input
 from .files_scan import HIGHEST, PHRED
 from .problem import Problem
 
@@ -54,7 +54,7 @@ def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
 
     Lower case counts as upper case. Raises InputError.
     """
-    with opened(path, memory) as source:
+    with open_input(path, memory) as source:
         if not is_dump(source):
             raise InputError(
                 f"{source.path}:1: expected the header of a GATK pair-HMM dump, '{HEADER.decode().strip()}'"
@@ -97,14 +97,14 @@ def _rows(source: Input) -> Iterator[Row]:
             )
         for what, field in zip(COLUMNS[:2], fields, strict=False):
             if strange := field.translate(None, b"ACGTNacgtn"):
-                raise InputError(f"{place}: {shown(strange[:1])} in the {what} is no base, expected A, C, G, T or N")
+                raise InputError(f"{place}: {excerpt(strange[:1])} in the {what} is no base, expected A, C, G, T or N")
         for what, field in zip(COLUMNS[2:], fields[2:], strict=False):
             if len(field) != len(fields[1]):
                 raise InputError(
                     f"{place}: the {what} are {len(field)} characters, expected {len(fields[1])} like the bases"
                 )
             if strange := field.translate(None, QUALITIES):
-                raise InputError(f"{place}: {shown(strange[:1])} in the {what} is no quality, expected '!' to '~'")
+                raise InputError(f"{place}: {excerpt(strange[:1])} in the {what} is no quality, expected '!' to '~'")
         yield Row(fields[0].upper(), (fields[1].upper(), *fields[2:6]), _number(fields[6], place))
 
 
@@ -115,7 +115,7 @@ def _number(field: bytes, place: str) -> float:
     except ValueError:
         value = np.nan
     if np.isnan(value):
-        raise InputError(f"{place}: the likelihood is {shown(field)}, expected a logarithm such as -5.156349e+00")
+        raise InputError(f"{place}: the likelihood is {excerpt(field)}, expected a logarithm such as -5.156349e+00")
     return value
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ...family import InputError
-from ...files import MEMORY, Input, opened, printable
+from ...files import MEMORY, Input, open_input, printable
 from ...pipeline import Flow, workers_for
 from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
@@ -46,7 +46,7 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
     """
 
     def read() -> Iterator[tuple[Part, Options]]:
-        with opened(path, memory) as source:
+        with open_input(path, memory) as source:
             form = _format(source)
             polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
             for part in _parts(form, source, options.mode):
@@ -56,14 +56,14 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
         part, own = given[0], SiteCounts()
         return [_problem(sites, given[1], own) for sites in part(own)], own
 
-    for some, own in Flow(read()).each(prepared, workers=workers_for(PREPARING)):
+    for some, own in Flow(read()).map(prepared, workers=workers_for(PREPARING)):
         counts.update(own)
         yield from some
 
 
 def read(path: Path) -> Problem:
     """The whole of a file in saf mode. Raises InputError."""
-    return joined(list(problems(path, Options(), Counter())))
+    return concatenate_problems(list(problems(path, Options(), Counter())))
 
 
 def check_answer(problem: Problem, answer: Floats) -> None:
@@ -75,7 +75,7 @@ def check_answer(problem: Problem, answer: Floats) -> None:
         raise InputError(f"{place}: the likelihoods of this site have no finite answer in {problem.mode} mode")
 
 
-def joined(parts: list[Problem]) -> Problem:
+def concatenate_problems(parts: list[Problem]) -> Problem:
     """Several problems of one file as one."""
     return replace(
         parts[0],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...family import InputError
 from ...files import Input
-from ...files.piecewise import Bytes, Piece, pieces
+from ...files.pieces import Bytes, Piece, read_pieces
 from .exponentials import exponentials
 from .files_bcf_scan import (
     AT,
@@ -65,7 +65,7 @@ def parts(source: Input, posteriors: bool = False) -> Iterator[Part]:
     InputError."""
     header, whole = _header(source), _Whole()
     last = whole.last
-    for piece in pieces(source, BYTES_OF_A_PART, whole, "a record"):
+    for piece in read_pieces(source, BYTES_OF_A_PART, whole, "a record"):
         yield partial(_read, piece, last, source.path, header, posteriors, source.longest)
         last = whole.last
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ...family import InputError
-from ...files import Input, shown
-from ...files.piecewise import Bytes, Piece, pieces
+from ...files import Input, excerpt
+from ...files.pieces import Bytes, Piece, read_pieces
 from ...files.text_loops import first_newline, whole_lines
 from .files_beagle_scan import AT, END, FULL, LINES, NAMES, SITES, STOPPED, scan_markers
 from .problem import Floats
@@ -24,7 +24,7 @@ def parts(source: Input) -> Iterator[Part]:
     individuals = (columns - NAMES) // 3
     if columns < NAMES + 3 or columns % 3:
         raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
-    for piece in pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
+    for piece in read_pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
         yield partial(_read, piece, individuals, path)
 
 
@@ -102,7 +102,7 @@ def _numbers(fields: list[bytes], where: str) -> Floats:
         try:
             float(field)
         except ValueError:
-            raise InputError(f"{where}: a likelihood is a number, not {shown(field)}") from None
+            raise InputError(f"{where}: a likelihood is a number, not {excerpt(field)}") from None
     raise InputError(f"{where}: a likelihood is a number")
 
 
@@ -111,14 +111,14 @@ def _position(marker: bytes, where: str) -> tuple[str, int]:
     try:
         name = marker.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{where}: the marker {shown(marker)} is not UTF-8") from None
+        raise InputError(f"{where}: the marker {excerpt(marker)} is not UTF-8") from None
     if not name.isprintable():
-        raise InputError(f"{where}: the marker {shown(marker)} is not printable")
+        raise InputError(f"{where}: the marker {excerpt(marker)} is not printable")
     for separator in "_:":
         chromosome, found, last = name.rpartition(separator)
         if found and last.isdigit():
             at = position(last.encode())
             if at is None:
-                raise InputError(f"{where}: {shown(marker)}: expected a position of at most 18 digits 0 to 9")
+                raise InputError(f"{where}: {excerpt(marker)}: expected a position of at most 18 digits 0 to 9")
             return chromosome, at
     return name, 0

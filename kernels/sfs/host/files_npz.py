@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import Input, printable, temporary
+from ...files import Input, printable, temporary_file
 from .problem import Counts, Rows
 from .sites import Part, Sites, at_hand, batch_size, check_likelihoods
 
@@ -34,7 +34,7 @@ def parts(source: Input) -> Iterator[Part]:
     """The sites of `P`, a batch at a time; chromosomes are '.' and positions count from 1 without `chrom` and `pos`.
     Raises InputError."""
     path = source.path
-    with source.file_to_seek() as file, ExitStack() as stack:
+    with source.seekable_file() as file, ExitStack() as stack:
         with _damage(path):
             archive = stack.enter_context(zipfile.ZipFile(file))
         names = _members(path, archive)
@@ -187,7 +187,7 @@ def write(rows: Rows, target: IO[bytes]) -> None:
     """
     names: dict[str, int] = {}
     sites, width = 0, 0
-    with temporary() as values, temporary() as positions, temporary() as chrom:
+    with temporary_file() as values, temporary_file() as positions, temporary_file() as chrom:
         for problem, answer in rows:
             sites, width = sites + len(answer), answer.shape[1]
             values.write(np.ascontiguousarray(answer, np.float64).data)

@@ -6,7 +6,7 @@ import numpy as np
 from simtbed import Global, f64, i64, u8, u64
 from simtbed.native import native
 
-from ...files.decimals import LONGEST, UNDECIDED, powers, ten_digits
+from ...files.decimals import MAX_CHARACTERS, UNDECIDED, powers, ten_digits
 from ...files.text_loops import copied, decimal
 from .problem import Floats, Problem
 
@@ -26,7 +26,7 @@ def rows(problem: Problem, answer: Floats) -> memoryview:
     lengths = np.fromiter(map(len, names), np.int64, len(names))
     first = np.concatenate([[0], np.cumsum(lengths)])
     joined = np.frombuffer(b"".join(names), np.uint8)
-    to = np.empty(len(joined) + sites * (width * (LONGEST + 1) + NUMBER + 1), np.uint8)
+    to = np.empty(len(joined) + sites * (width * (MAX_CHARACTERS + 1) + NUMBER + 1), np.uint8)
     values, positions = np.ascontiguousarray(answer).reshape(-1), problem.positions
     done = np.zeros(2, np.int64)
     while True:

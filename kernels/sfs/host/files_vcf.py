@@ -15,8 +15,8 @@ import numpy as np
 from simtbed import SimtbedError, UnavailableError
 
 from ...family import InputError
-from ...files import Input, shown, temporary
-from ...files.piecewise import Bytes, Piece, pieces
+from ...files import Input, excerpt, temporary_file
+from ...files.pieces import Bytes, Piece, read_pieces
 from ...files.text_loops import first_newline, whole_lines
 from .exponentials import exponentials
 from .files_genotypes import field_of, likelihoods, reads
@@ -78,7 +78,7 @@ def parts(source: Input, posteriors: bool = True) -> Iterator[Part]:
             yield number, line
 
     header = parse(numbered(), source.path)
-    for piece in pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
+    for piece in read_pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
         yield partial(_read, piece, lines, header, source.path, posteriors)
 
 
@@ -235,16 +235,16 @@ def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, cou
             part.decode("utf-8") for part in parts[:9]
         )
     except UnicodeDecodeError:
-        raise InputError(f"{place}: {shown(line)} is not UTF-8") from None
+        raise InputError(f"{place}: {excerpt(line)} is not UTF-8") from None
     if not chromosome or not chromosome.isprintable() or " " in chromosome:
-        raise InputError(f"{place}: CHROM is {shown(parts[0])}, expected a name without spaces")
+        raise InputError(f"{place}: CHROM is {excerpt(parts[0])}, expected a name without spaces")
     if not (position.isascii() and position.isdigit() and len(position) <= 10 and int(position) <= HIGHEST):
-        raise InputError(f"{place}: POS is {shown(parts[1])}, expected a number from 0 to {HIGHEST:,}")
+        raise InputError(f"{place}: POS is {excerpt(parts[1])}, expected a number from 0 to {HIGHEST:,}")
     if not reference or not alternatives or not all(alternatives.split(",")):
         raise InputError(f"{place}: an allele is empty")
     keys = fields.split(":")
     if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
-        raise InputError(f"{place}: FORMAT is {shown(parts[8])}, expected different names with ':' between them")
+        raise InputError(f"{place}: FORMAT is {excerpt(parts[8])}, expected different names with ':' between them")
     name = field_of(alternatives.split(","), keys, header.known, counts)
     if name is None:
         return
@@ -269,7 +269,9 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
         for at, key in wanted:
             for value in values[at].split(b",") if at < len(values) else ():
                 if value.isdigit() and int(value[:20]) > HIGHEST:
-                    raise InputError(f"{place}: sample {number}: {key} is {shown(value)}, expected at most {HIGHEST:,}")
+                    raise InputError(
+                        f"{place}: sample {number}: {key} is {excerpt(value)}, expected at most {HIGHEST:,}"
+                    )
 
 
 def _sites(some: _Lines, header: Header, path: Path, counts: SiteCounts) -> Sites:
@@ -308,7 +310,7 @@ def _records(some: _Lines, individuals: int) -> Iterator[Any]:
     columns = "\t".join(
         ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *map(str, range(individuals))]
     )
-    with temporary() as file:
+    with temporary_file() as file:
         file.write(f"##fileformat=VCFv4.2\n##contig=<ID=1>\n{''.join(declared)}{columns}\n".encode())
         file.writelines(some.text)
         file.flush()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...family import InputError
-from ...files import printable, shown
+from ...files import excerpt, printable
 
 COLUMNS = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO")
 TYPES = {"PL": "Integer", "GL": "Float", "AD": "Integer", "DP": "Integer"}
@@ -52,14 +52,14 @@ def parse(lines: Iterable[tuple[int, bytes]], path: Path) -> Header:
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
-            raise InputError(f"{path}:{number}: {shown(line)} is not UTF-8") from None
+            raise InputError(f"{path}:{number}: {excerpt(line)} is not UTF-8") from None
         if text.startswith("##"):
             _take(header, text, f"{path}:{number}")
         elif text.startswith("#"):
             _columns(header, text, f"{path}:{number}")
             return _checked(header, path)
         else:
-            raise InputError(f"{path}:{number}: {shown(line)}, expected a line of the header: '##...' or '#CHROM...'")
+            raise InputError(f"{path}:{number}: {excerpt(line)}, expected a line of the header: '##...' or '#CHROM...'")
     raise InputError(f"{path}: the header ends without a line #CHROM")
 
 
@@ -67,7 +67,7 @@ def _take(header: Header, text: str, place: str) -> None:
     found = _STRUCTURED.fullmatch(_QUOTED.sub('""', text))
     if not found:
         if re.match(r"##(FILTER|INFO|FORMAT|contig)=", text):
-            raise InputError(f"{place}: {shown(text.encode())}, expected {text[2 : text.index('=')]}=<ID=...>")
+            raise InputError(f"{place}: {excerpt(text.encode())}, expected {text[2 : text.index('=')]}=<ID=...>")
         return
     kind, keyed = found[1], dict(_KEYED.findall(found[2]))
     name, number = keyed.get("ID", ""), keyed.get("IDX", "")

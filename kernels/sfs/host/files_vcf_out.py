@@ -17,7 +17,7 @@ from simtbed import Global, SimtbedError, f64, i64, u8
 from simtbed.native import native
 
 from ...family import InputError
-from ...files import printable, temporary
+from ...files import printable, temporary_file
 from .problem import Floats, Mode, Problem, Rows
 
 HIGHEST_QUALITY = 3_000.0
@@ -48,7 +48,7 @@ def write(rows: Rows, to: IO[bytes]) -> None:
     """
     contigs: dict[str, None] = {}
     samples: tuple[str, ...] = ()
-    with temporary() as waiting:
+    with temporary_file() as waiting:
         for problem, answer in rows:
             if problem.sites and not problem.alleles:
                 raise SimtbedError("--format vcf needs a VCF or a BCF, which name REF and ALT")

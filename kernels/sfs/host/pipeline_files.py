@@ -48,7 +48,7 @@ def solve_file(
     variant: str,
     launcher: Launcher,
     take: Callable[[Floats], None] = lambda answer: None,
-    show: Show = lambda step, records, part: None,
+    show: Show = lambda step, records, fraction: None,
     cluster: str = "",
 ) -> None:
     """Answer all problems, in their order. take: is given each answer. cluster: the address of a Dask cluster whose workers
@@ -57,8 +57,8 @@ def solve_file(
     def worded(some: tuple[Problem, Floats]) -> Solved:
         return Solved(*some, text=rows(*some) if form == "tsv" else None)
 
-    solved = Flow(problems).beside(Solve(variant, launcher), cluster, workers=workers_for(SOLVERS))
-    flow = solved.each(worded, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
+    solved = Flow(problems).map_pairs(Solve(variant, launcher), cluster, workers=workers_for(SOLVERS))
+    flow = solved.map(worded, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
     taken = _taken(flow, take, show)
     if form == "npz":
         files_npz.write(((some.problem, some.answer) for some in taken), to)

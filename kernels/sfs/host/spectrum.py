@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...files import temporary
+from ...files import temporary_file
 from .exponentials import exponentials
 from .problem import Floats, Mode
 
@@ -26,7 +26,7 @@ class Spectrum:
         self.mode = mode
         self.sites, self.width = 0, 0
         self.total: Floats = np.zeros(0)
-        self.rows = temporary() if mode == "saf" else None
+        self.rows = temporary_file() if mode == "saf" else None
 
     def __enter__(self) -> Spectrum:
         return self

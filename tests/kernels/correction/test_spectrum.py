@@ -110,10 +110,10 @@ def test_a_table_that_grows_knows_what_is_to_come(
 def test_k_mers_to_come_are_as_new_as_those_since_the_table_grew(launcher: Launcher) -> None:
     counter = Counter(14, launcher)
     counter.seen = 100
-    assert counter._to_come(used=0, new=100, part=0.1) == pytest.approx(900)  # of the first ones nothing is known
+    assert counter._to_come(used=0, new=100, fraction=0.1) == pytest.approx(900)  # of the first ones nothing is known
     counter.seen, counter.grown = 1100, (500, 200)
-    assert counter._to_come(used=250, new=100, part=0.5) == pytest.approx(1100 * 50 / 500)
-    assert counter._to_come(used=250, new=100, part=None) == 0
+    assert counter._to_come(used=250, new=100, fraction=0.5) == pytest.approx(1100 * 50 / 500)
+    assert counter._to_come(used=250, new=100, fraction=None) == 0
 
 
 def test_nothing_of_a_table_is_made_on_the_host() -> None:

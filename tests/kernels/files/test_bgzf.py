@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
 from simtbed.kernels.files import Input, deflate
-from simtbed.kernels.files.bgzf import CONTENT, END_OF_BGZF, MOST, BgzfWriter, packed_blocks
+from simtbed.kernels.files.bgzf import BLOCK_CONTENT, END_OF_BGZF, MAX_BLOCK, BgzfWriter, packed_blocks
 from simtbed.kernels.files.bgzf_scan import whole_blocks
 from simtbed.runtime.cores import on_cores
 
 RANDOM = np.random.default_rng(1)
-LETTERS = RANDOM.choice(np.frombuffer(b"ACGT\n", np.uint8), 3 * CONTENT * 17).tobytes()
-NOISE = RANDOM.integers(0, 256, 2 * CONTENT, np.uint8).tobytes()
+LETTERS = RANDOM.choice(np.frombuffer(b"ACGT\n", np.uint8), 3 * BLOCK_CONTENT * 17).tobytes()
+NOISE = RANDOM.integers(0, 256, 2 * BLOCK_CONTENT, np.uint8).tobytes()
 
 
 def packed(data: bytes, piece: int = 100_000) -> bytes:
@@ -38,7 +38,7 @@ def read(data: bytes) -> bytes:
         return source.read()
 
 
-@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[:CONTENT], LETTERS[: 16 * CONTENT]])
+@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[:BLOCK_CONTENT], LETTERS[: 16 * BLOCK_CONTENT]])
 def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
     found = packed(data)
     assert gzip.decompress(found) == read(found) == data
@@ -46,7 +46,7 @@ def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
     at = 0
     while at < len(found):
         size = int.from_bytes(found[at + 16 : at + 18], "little") + 1
-        assert int.from_bytes(found[at + size - 4 : at + size], "little") <= MOST
+        assert int.from_bytes(found[at + size - 4 : at + size], "little") <= MAX_BLOCK
         at += size
     assert at == len(found)
 
@@ -70,7 +70,7 @@ def test_where_things_lie_changes_nothing() -> None:
     """
     starts = [RANDOM.bytes(6) for _ in range(1000)]
     blocks = [b"\n".join((a, RANDOM.bytes(9), a[:4], a[1:5], a[2:], RANDOM.bytes(20))) for a in starts]
-    blocks += [LETTERS[: 16 * CONTENT], NOISE]
+    blocks += [LETTERS[: 16 * BLOCK_CONTENT], NOISE]
     first = [packed_blocks(block) for block in blocks]
     held = []
     for _ in range(120):
@@ -83,7 +83,10 @@ def test_where_things_lie_changes_nothing() -> None:
             assert packed_blocks(view[: len(block)]) == found
 
 
-@pytest.mark.parametrize("length", [*range(1, 40), 257, 258, 259, 260, CONTENT - 1, CONTENT, CONTENT + 1, CONTENT + 2])
+@pytest.mark.parametrize(
+    "length",
+    [*range(1, 40), 257, 258, 259, 260, BLOCK_CONTENT - 1, BLOCK_CONTENT, BLOCK_CONTENT + 1, BLOCK_CONTENT + 2],
+)
 def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
     for data in (NOISE[:length], LETTERS[:length], b"A" * length, bytes(length), b"AC" * (length // 2)):
         found = packed_blocks(data)
@@ -91,16 +94,16 @@ def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
         assert len(whole_blocks(found).data) == len(found)
 
 
-@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * CONTENT + 1]])
+@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * BLOCK_CONTENT + 1]])
 def test_blocks_packed_at_once_are_those_packed_one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = packed_blocks(data)
-    monkeypatch.setattr(deflate, "_packs_at_once", lambda: False)
+    monkeypatch.setattr(deflate, "_can_call_isal", lambda: False)
     assert packed_blocks(data) == found
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="isal shows ISA-L's functions on Linux")
 def test_blocks_are_packed_at_once() -> None:
-    assert deflate._packs_at_once()
+    assert deflate._can_call_isal()
 
 
 def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:
@@ -122,7 +125,7 @@ def test_a_block_that_says_another_length_is_damaged(at: int) -> None:
         block += int.from_bytes(data[block + 16 : block + 18], "little") + 1
     end = block + int.from_bytes(data[block + 16 : block + 18], "little") + 1
     said = int.from_bytes(data[end - 4 : end], "little")
-    for other in {said + 1, max(said - 1, 0), at, MOST + 1} - {said}:
+    for other in {said + 1, max(said - 1, 0), at, MAX_BLOCK + 1} - {said}:
         data[end - 4 : end] = other.to_bytes(4, "little")
         with pytest.raises(InputError, match="given: damaged or truncated"):
             read(bytes(data))

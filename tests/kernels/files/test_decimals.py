@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Global, f64, i64, u8, u64
-from simtbed.kernels.files.decimals import EXACT, HIGHEST, LONGEST, LOWEST, UNDECIDED, powers, ten_digits
+from simtbed.kernels.files.decimals import (
+    MAX_CHARACTERS,
+    MAX_EXACT_POWER,
+    MAX_POWER,
+    MIN_POWER,
+    UNDECIDED,
+    powers,
+    ten_digits,
+)
 from simtbed.native import native
 
 
@@ -28,19 +36,20 @@ def write_numbers(
 ) -> None:
     """Each number in LONGEST bytes of its own; where it ends, or UNDECIDED."""
     for number in range(count):
-        end = ten_digits(values[number], high, low, exponent, to, number * LONGEST)
-        ends[number] = end - number * LONGEST if end >= 0 else end
+        end = ten_digits(values[number], high, low, exponent, to, number * MAX_CHARACTERS)
+        ends[number] = end - number * MAX_CHARACTERS if end >= 0 else end
 
 
 def written(values: Iterable[float]) -> list[str | None]:
     """The texts; None where no nearest one was found."""
     given = np.array(list(values), np.float64)
-    to, ends = np.full(len(given) * LONGEST + 64, ord("?"), np.uint8), np.empty(len(given), np.int64)
+    to, ends = np.full(len(given) * MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(given), np.int64)
     write_numbers(given, len(given), *powers(), to, ends)
-    assert (to[len(given) * LONGEST :] == ord("?")).all()  # nothing behind the last number's place
+    assert (to[len(given) * MAX_CHARACTERS :] == ord("?")).all()  # nothing behind the last number's place
     text = to.tobytes().decode("ascii")
     return [
-        None if end == UNDECIDED else text[at * LONGEST : at * LONGEST + end] for at, end in enumerate(ends.tolist())
+        None if end == UNDECIDED else text[at * MAX_CHARACTERS : at * MAX_CHARACTERS + end]
+        for at, end in enumerate(ends.tolist())
     ]
 
 
@@ -64,7 +73,7 @@ def agree(values: Iterable[float]) -> int:
             left += 1
             continue
         assert text == f"{value:.10g}", value.hex()
-        assert len(text) <= LONGEST
+        assert len(text) <= MAX_CHARACTERS
         again = float(text)
         assert math.isnan(again) if math.isnan(value) else f"{again:.10g}" == text or abs(value) > 1.7e308
     return left
@@ -147,13 +156,13 @@ def test_near_halves_of_the_last_digit(digits: int, power: int) -> None:
 
 def test_the_table_is_exact_or_cut_off_below() -> None:
     table = powers()
-    assert len(table.high) == HIGHEST - LOWEST + 1
-    for q in (0, 1, EXACT, 27, 22):
-        at = q - LOWEST
+    assert len(table.high) == MAX_POWER - MIN_POWER + 1
+    for q in (0, 1, MAX_EXACT_POWER, 27, 22):
+        at = q - MIN_POWER
         exact = (int(table.high[at]) << 64 | int(table.low[at])) * 2 ** (int(table.exponent[at]) + 200)
         assert exact == 10**q * 2**200
-    for q in (-300, -1, EXACT + 1, 100, 334):
-        at = q - LOWEST
+    for q in (-300, -1, MAX_EXACT_POWER + 1, 100, 334):
+        at = q - MIN_POWER
         kept, exponent = int(table.high[at]) << 64 | int(table.low[at]), int(table.exponent[at])
         assert kept >> 127 == 1
         above = (10**q << 1200) if q >= 0 else (1 << 1200) // 10**-q

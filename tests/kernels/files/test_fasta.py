@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simtbed.kernels.alignment.host.files import fasta as paired
 from simtbed.kernels.correction.host.files import read_file
 from simtbed.kernels.family import InputError
-from simtbed.kernels.files import fasta, opened
+from simtbed.kernels.files import fasta, open_input
 
 Record = tuple[int, str, bytes]
 
@@ -37,9 +37,9 @@ def reference(content: bytes) -> tuple[list[Record], int]:
 
 def read(path: Path, size: int, memory: int = 1 << 30) -> tuple[list[Record], int]:
     found: list[Record] = []
-    with opened(path, memory) as source:
+    with open_input(path, memory) as source:
         try:
-            for some in fasta.records(source, size):
+            for some in fasta.read_records(source, size):
                 found += [(int(some.lines[r]), some.name(r), some.sequence(r)) for r in range(len(some))]
                 letters, offsets = some.sequences()
                 assert letters.tobytes() == b"".join(some.sequence(r) for r in range(len(some)))
@@ -127,6 +127,6 @@ def test_a_record_that_is_too_long_is_told_with_its_line(tmp_path: Path) -> None
     path.write_text(">a\nACGT\n>b\n" + "ACGT\n" * 1_000)
     with (
         pytest.raises(InputError, match="the record at line 3 has more than 1,000 bytes"),
-        opened(path, 8_000) as source,
+        open_input(path, 8_000) as source,
     ):
-        list(fasta.records(source, 100))
+        list(fasta.read_records(source, 100))

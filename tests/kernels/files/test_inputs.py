@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simtbed.kernels import InputError
-from simtbed.kernels.files import Input, contents, fasta, opened, opened_again
-from simtbed.kernels.files.unpacked import ALLOWANCE, RATIO
+from simtbed.kernels.files import Input, contents, fasta, open_input, open_repeatedly
+from simtbed.kernels.files.decompression import ALLOWANCE, RATIO
 
 from tests.hostile.formats import bgzf
 
@@ -69,7 +69,7 @@ def test_bombs_are_refused(pack: Callable[[bytes], bytes], tmp_path: Path) -> No
     assert len(bomb) * RATIO < 2 * ALLOWANCE
     (tmp_path / "in").write_bytes(bomb)
     with (
-        opened(tmp_path / "in") as file,
+        open_input(tmp_path / "in") as file,
         pytest.raises(InputError, match="may unpack to 1,100 times its size and 64 MiB"),
     ):
         deque(iter(partial(file.read, 1 << 20), b""), maxlen=0)
@@ -78,7 +78,7 @@ def test_bombs_are_refused(pack: Callable[[bytes], bytes], tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_line_has_its_limit(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(gzip.compress(b"x\n" + bytes(100 << 20)))
-    with opened(tmp_path / "in", memory=64 << 20) as file:
+    with open_input(tmp_path / "in", memory=64 << 20) as file:
         lines = file.lines()
         assert next(lines) == (1, b"x")
         with pytest.raises(InputError, match="line 2 has more than 8,388,608 bytes, an eighth of --max-memory"):
@@ -93,20 +93,20 @@ def test_a_pipe_is_read_once_and_a_copy_of_it_again(tmp_path: Path) -> None:
         writer = threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True)
         writer.start()
         if again:
-            with opened_again(pipe) as start:
+            with open_repeatedly(pipe) as start:
                 assert [start().read(), start().read()] == [b"ACGT\n" * 50_000] * 2
         else:
-            with opened(pipe) as file:
+            with open_input(pipe) as file:
                 assert file.read() == b"ACGT\n" * 50_000
         writer.join(10)
 
 
 def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"x\ny"))))
-    with opened(Path("-")) as file:
+    with open_input(Path("-")) as file:
         assert [*file.lines()] == [(1, b"x"), (2, b"y")]
     monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(InputError, match="standard input: it is closed"), opened(Path("-")):
+    with pytest.raises(InputError, match="standard input: it is closed"), open_input(Path("-")):
         pass
 
 
@@ -124,7 +124,7 @@ def test_fasta_is_read_as_dnaio_reads_it(records: list[tuple[str, list[str]]], e
     text = "".join(f">{name}{end}" + "".join(line + end for line in lines) for name, lines in records).encode()
     found = [
         (some.name(r), some.sequence(r).decode())
-        for some in fasta.records(Input(io.BytesIO(text), Path("x")))
+        for some in fasta.read_records(Input(io.BytesIO(text), Path("x")))
         for r in range(len(some))
     ]
     with dnaio.FastaReader(io.BytesIO(text)) as reader:

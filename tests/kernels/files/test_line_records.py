@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
 from simtbed.kernels.files import Input
-from simtbed.kernels.files.line_records import ROOM, line_records
+from simtbed.kernels.files.line_records import MARGIN, line_records
 
 from .test_bgzf import packed
 
@@ -45,12 +45,12 @@ def test_pieces_are_whole_records(
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-@pytest.mark.parametrize("length", [ROOM - 1, ROOM, ROOM + 1, 5 * ROOM])
+@pytest.mark.parametrize("length", [MARGIN - 1, MARGIN, MARGIN + 1, 5 * MARGIN])
 def test_a_record_that_is_longer_than_a_piece(packing: Callable[[bytes], bytes], length: int) -> None:
     threads = threading.active_count()
     data = (b"x" * length + b"\n" + b"y\n") * 3
     with Input(io.BytesIO(packing(data)), Path("given")) as source:
-        assert b"".join(piece.data.tobytes() for piece in line_records(source, ROOM // 2, 2)) == data
+        assert b"".join(piece.data.tobytes() for piece in line_records(source, MARGIN // 2, 2)) == data
     assert threading.active_count() == threads
 
 

@@ -43,7 +43,7 @@ def test_order_is_kept(count: int, workers: int, slow: set[int], group: int) -> 
             yield found
 
     before = threads()
-    flow = Flow(range(count)).each(late, workers).through(grouped).each(sum, workers)
+    flow = Flow(range(count)).map(late, workers).through(grouped).map(sum, workers)
     taken: list[int] = []
     flow.into(taken.append)
     assert taken == [sum(range(first, min(first + group, count))) for first in range(0, count, group)]
@@ -67,10 +67,10 @@ def test_no_more_items_are_held_than_is_said(workers: int) -> None:
         time.sleep(0.002)
         done += 1
 
-    flow = Flow(source()).each(lambda number: number, workers).through(lambda numbers: numbers)
+    flow = Flow(source()).map(lambda number: number, workers).through(lambda numbers: numbers)
     flow.into(sink)
     assert done == 60
-    assert 2 + AHEAD < most <= flow.most_items
+    assert 2 + AHEAD < most <= flow.max_items
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -90,7 +90,7 @@ def test_the_first_error_in_the_order_of_items_is_raised(workers: int, error: Ba
 
     before, taken = threads(), list[int]()
     with pytest.raises(type(error)) as raised:
-        Flow(source()).each(work, workers).each(lambda number: number, 2).into(taken.append)
+        Flow(source()).map(work, workers).map(lambda number: number, 2).into(taken.append)
     assert raised.value is error
     assert taken == [0, 1, 2, 3, 4, 5, 6]
     assert threads() == before
@@ -122,7 +122,7 @@ def test_an_error_of_the_sink_ends_all_stages() -> None:
 
     before = threads()
     with pytest.raises(OSError, match="full"):
-        Flow(iter(range(1_000_000))).through(stage).each(lambda number: number, 3).into(sink)
+        Flow(iter(range(1_000_000))).through(stage).map(lambda number: number, 3).into(sink)
     assert threads() == before
     assert len(closed) == 1 and closed[0] is not threading.current_thread()
 
@@ -137,7 +137,7 @@ def test_who_stops_early_leaves_nothing_running() -> None:
             closed.append(True)
 
     before = threads()
-    with closing(iter(Flow(source()).each(lambda number: -number, 2))) as items:
+    with closing(iter(Flow(source()).map(lambda number: -number, 2))) as items:
         assert next(items) == 0
     assert closed == [True]
     assert threads() == before
@@ -162,10 +162,10 @@ def test_stages_run_with_the_context_of_the_caller_and_on_their_gpus() -> None:
         return current_cores(), current_gpu()
 
     with on_cores(3), on_gpu(5):
-        assert list(Flow(range(2)).each(lambda n: (current_cores(), current_gpu()))) == [(3, 5)] * 2
-        assert sorted(Flow(range(2)).each(where, gpus=2)) == [(3, 0), (3, 1)]
-        assert list(Flow(range(2)).beside(where, workers=2)) == [(0, (3, 5)), (1, (3, 5))]
-        assert [found for _, found in Flow(range(2)).beside(where, gpus=2, workers=5)] == [(3, 0), (3, 1)]
+        assert list(Flow(range(2)).map(lambda n: (current_cores(), current_gpu()))) == [(3, 5)] * 2
+        assert sorted(Flow(range(2)).map(where, gpus=2)) == [(3, 0), (3, 1)]
+        assert list(Flow(range(2)).map_pairs(where, workers=2)) == [(0, (3, 5)), (1, (3, 5))]
+        assert [found for _, found in Flow(range(2)).map_pairs(where, gpus=2, workers=5)] == [(3, 0), (3, 1)]
         assert [workers_for(most) for most in (1, 2, 8)] == [1, 2, 3]
 
 
@@ -183,4 +183,4 @@ def test_stages_overlap() -> None:
             meeting.wait(10)
         return number
 
-    assert list(Flow(range(3)).each(one).each(other)) == [0, 1, 2]
+    assert list(Flow(range(3)).map(one).map(other)) == [0, 1, 2]

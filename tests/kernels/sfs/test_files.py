@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from simtbed.kernels import InputError
 from simtbed.kernels.sfs.host import files_bcf, files_beagle, files_vcf, sites
-from simtbed.kernels.sfs.host.files import Options, check_answer, joined, problems
+from simtbed.kernels.sfs.host.files import Options, check_answer, concatenate_problems, problems
 from simtbed.kernels.sfs.host.frequency import by_em, by_reads
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.kernels.sfs.host.problem import Problem
@@ -52,7 +52,7 @@ def rewritten(path: Path, to: Path, mode: str) -> Path:
 
 def taken(path: Path, options: Options | None = None) -> tuple[Problem, SiteCounts]:
     tally: SiteCounts = Counter()
-    return joined(list(problems(path, options or Options(polarise="alt"), tally))), Counter(
+    return concatenate_problems(list(problems(path, options or Options(polarise="alt"), tally))), Counter(
         {k: v for k, v in tally.items() if v}
     )
 

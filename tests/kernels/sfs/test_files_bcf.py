@@ -14,7 +14,7 @@ import cyvcf2
 import numpy as np
 import pytest
 from simtbed.kernels.family import InputError
-from simtbed.kernels.files import opened
+from simtbed.kernels.files import open_input
 from simtbed.kernels.sfs.host import files_bcf, sites
 
 HEADER = """##fileformat=VCFv4.2
@@ -94,7 +94,7 @@ def read(path: Path, posteriors: bool = False) -> Found:
     counts: Counter[str] = Counter()
     parts: list[sites.Sites] = []
     try:
-        with opened(path) as source:
+        with open_input(path) as source:
             for part in files_bcf.parts(source, posteriors):
                 parts.extend(part(counts))
     except InputError as error:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed.kernels.family import InputError
-from simtbed.kernels.files import opened
+from simtbed.kernels.files import open_input
 from simtbed.kernels.sfs.host import files_beagle, sites
 
 SPACES = st.sampled_from([" ", "\t", "  ", " \t ", "\x0b", "\x0c", "\r "])
@@ -55,7 +55,7 @@ def found(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
     """The same by the reader."""
     values, chromosomes, positions = [], [], []
     try:
-        with opened(path) as source:
+        with open_input(path) as source:
             for some in (sites for part in files_beagle.parts(source) for sites in part(Counter())):
                 values += some.likelihoods.reshape(-1, 3 * some.likelihoods.shape[1]).tolist()
                 chromosomes += some.chromosomes
@@ -111,7 +111,7 @@ def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkey
 def test_signs_of_zero_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 -0 -0.0e5 1\n")
-    with opened(path) as source:
+    with open_input(path) as source:
         (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
     np.testing.assert_array_equal(np.signbit(only.likelihoods.ravel()), [True, True, False])
 
@@ -119,7 +119,7 @@ def test_signs_of_zero_are_kept(tmp_path: Path) -> None:
 def test_a_file_without_sites_is_one_batch(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I")
-    with opened(path) as source:
+    with open_input(path) as source:
         (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
     assert only.likelihoods.shape == (0, 1, 3) and only.chromosomes == []
 
@@ -127,5 +127,8 @@ def test_a_file_without_sites_is_one_batch(tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 " + " " * 5000 + "1 1 1\n")
-    with opened(path, memory=8 * 1000) as source, pytest.raises(InputError, match="a line has more than 1,000 bytes"):
+    with (
+        open_input(path, memory=8 * 1000) as source,
+        pytest.raises(InputError, match="a line has more than 1,000 bytes"),
+    ):
         list(files_beagle.parts(source))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from simtbed.kernels import InputError
-from simtbed.kernels.files import Input, opened
+from simtbed.kernels.files import Input, open_input
 from simtbed.kernels.sfs.host import files_vcf
 from simtbed.kernels.sfs.host.sites import SiteCounts, Sites, batch_size
 
@@ -66,7 +66,7 @@ def taken(path: Path, able: bool) -> Taken:
         if not able:
             patched.setattr(files_vcf._Usual, "expects", lambda self, line: False)
         try:
-            with opened(path) as source:
+            with open_input(path) as source:
                 parts = read(source, counts)
         except InputError as error:
             return str(error)
@@ -102,7 +102,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
     path.write_text(HEADER + "".join(rows))
     monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was asked"))
     counts: SiteCounts = Counter()
-    with opened(path) as source:
+    with open_input(path) as source:
         parts = read(source, counts, posteriors=False)
     assert [name for part in parts for name in part.chromosomes] == ["1"] * 3000 + ["2"] * 2000
     assert np.concatenate([part.positions for part in parts]).tolist() == list(range(5000))
@@ -120,5 +120,5 @@ def test_a_mistake_has_its_line_after_ordinary_ones(
     path = tmp_path / "given.vcf"
     for at in (0, 3, 40):
         path.write_bytes(HEADER.encode() + b"\n".join([*[good] * at, line, good]) + b"\n")
-        with opened(path) as source, pytest.raises(InputError, match=rf"given\.vcf:{at + 9}: "):
+        with open_input(path) as source, pytest.raises(InputError, match=rf"given\.vcf:{at + 9}: "):
             read(source, Counter())

@@ -13,7 +13,7 @@ from simtbed import launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs.host.compare import NEGLIGIBLE, TOLERANCE
-from simtbed.kernels.sfs.host.files import Options, joined, problems
+from simtbed.kernels.sfs.host.files import Options, concatenate_problems, problems
 from simtbed.kernels.sfs.host.problem import Floats, Problem
 
 VARIANTS = sorted(FAMILY.variants)
@@ -70,7 +70,7 @@ def test_a_thousand_genomes_numpy(real: tuple[Problem, Floats], variant: str) ->
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_beagle(data: Path, variant: str, engine: str) -> None:
     """ANGSD -doSaf 4 on its own test: three sites of eight know nothing."""
-    problem = joined(list(problems(data / "sfs_angsd" / "beagle.txt", Options(), Counter())))
+    problem = concatenate_problems(list(problems(data / "sfs_angsd" / "beagle.txt", Options(), Counter())))
     expected = np.loadtxt(data / "sfs_angsd" / "true.saf.print", usecols=range(2, 9))
     assert problem.positions.tolist() == [1, 2, 3, 7, 8]
     answer = FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, engine=engine, counters=False)))  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def test_the_default_names_the_minor_allele_that_angsd_does(
 ) -> None:
     """At every site: 5,417 of 5,417."""
     path = data / "sfs_1000g" / "small.vcf.gz"
-    as_it_is = joined(list(problems(path, Options(polarise="alt"), Counter())))
+    as_it_is = concatenate_problems(list(problems(path, Options(polarise="alt"), Counter())))
     turned = (real[0].likelihoods != as_it_is.likelihoods).any(axis=(1, 2))
     with gzip.open(path, "rt") as lines:
         sites = [line.split("\t")[:5] for line in lines if not line.startswith("#")]

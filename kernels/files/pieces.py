@@ -1,4 +1,4 @@
-"""A file in pieces of whole records, each in an array of its own, so that one can be read while others are used."""
+"""Pieces of complete records of a file, each in its own array, so that reading and processing overlap."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .inputs import Input
 
-if TYPE_CHECKING:  # the door is opened by commands that need no arrays too
+if TYPE_CHECKING:  # commands without arrays import this module too
     import numpy as np
     import numpy.typing as npt
 
@@ -15,24 +15,24 @@ Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class Piece(NamedTuple):
-    """data: whole records, or of the last piece all that is left. lines: newlines of the file before it. newlines: of
-    it; -1 of the last piece, which nobody counted. last: whether
-    the file ends here. part: of the file that is read, from 0 to 1; None where its size is not known."""
+    """data: complete records, or the rest of the file in the last piece. lines: newlines of the file before it. newlines: newlines of
+    the piece, -1 (not counted) for the last one. last: whether the file ends here. fraction: fraction of the file already read,
+    None if its size is unknown."""
 
     data: Bytes
     lines: int
     newlines: int
     last: bool
-    part: float | None
+    fraction: float | None
 
 
-def pieces(
+def read_pieces(
     file: Input, size: int, whole: Callable[[Bytes], tuple[int, int]], what: str = "a record"
 ) -> Iterator[Piece]:
-    """The file, about `size` bytes at a time, one piece at least.
+    """Yield the file in pieces of about `size` bytes, at least one.
 
-    whole: of bytes that begin with a record the length of the records that are whole, and how many newlines these have.
-    what: is told to be too long where it does not fit into `file.longest`; {line} in it is where it begins. Raises InputError.
+    whole: returns the length and the number of newlines of the complete records at the start of the given bytes. what: name of a
+    record in the error message if one exceeds `file.longest`; {line} is replaced by its line number. Raise InputError then.
     """
     import numpy as np
 
@@ -43,11 +43,11 @@ def pieces(
         buffer[: len(rest)] = rest
         filled = len(rest) + file.fill(buffer[len(rest) :])
         if filled < len(buffer):
-            yield Piece(buffer[:filled], lines, -1, True, file.part)
+            yield Piece(buffer[:filled], lines, -1, True, file.fraction)
             return
         length, newlines = whole(buffer)
         if length:
-            yield Piece(buffer[:length], lines, newlines, False, file.part)
+            yield Piece(buffer[:length], lines, newlines, False, file.fraction)
         elif filled > file.longest:
             raise file.too_long(what.format(line=lines + 1))
         rest = buffer[length:].copy()

@@ -1,4 +1,4 @@
-"""The standard streams of a command: each is there, and prints whatever text it is given."""
+"""Standard streams of a command: all of them are open and can print any text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import suppress
 
 
 def prepare() -> None:
-    """Open the standard streams that are closed, or the next file would take their place: reading and writing fail
-    there, and what is told on stderr is lost. Characters that a stream's encoding lacks are escaped. What this process
-    starts finds closed what was closed."""
+    """Open closed standard streams on the null device, so that no other file gets their descriptors. Reading and
+    writing them fails; messages on stderr are lost. Characters outside of a stream's encoding are escaped. Child
+    processes inherit the closed streams."""
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         if _is_closed(number):
-            os.open(os.devnull, flags | getattr(os, "O_CLOEXEC", 0))  # takes the lowest number that is free
+            os.open(os.devnull, flags | getattr(os, "O_CLOEXEC", 0))  # uses the lowest free number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
