@@ -1,4 +1,4 @@
-"""How MkDocs reads the package: where `simtbed` is found, how its docstrings name parameters, and files shown on a page."""
+"""MkDocs hooks: location of the package, lists of parameters from docstrings, and inclusion of source files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = re.compile(r"^((?:\w+, )*\w+): (?=\S)", re.MULTILINE)
 
 @event_priority(100)  # before mkdocstrings reads its paths
 def on_config(config: Any) -> Any:
-    """Let mkdocstrings search a folder in which `simtbed` is a link to emulator/, as the package is not called like its folder."""
+    """Add a search path with a link from `simtbed` to emulator/: the names of package and folder differ."""
     folder = Path(tempfile.mkdtemp(prefix="simtbed-docs-"))
     (folder / "simtbed").symlink_to(ROOT / "emulator", target_is_directory=True)
     handlers = config.plugins["mkdocstrings"].config.handlers
@@ -26,12 +26,12 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """In place of a mark `<!-- source of FILE.py -->` the page shows that file."""
+    """Replace each mark `<!-- source of FILE.py -->` by the file."""
     return SOURCE.sub(lambda mark: f"```python\n{(ROOT / mark[1]).read_text(encoding='utf-8')}```", markdown)
 
 
 class ParameterLists(griffe.Extension):
-    """What a docstring says of a parameter or a field, `name: text`, becomes an item of a list."""
+    """Convert `name: text` of a parameter or a field in a docstring to a list item."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring:
@@ -40,10 +40,10 @@ class ParameterLists(griffe.Extension):
 
 
 def _items(text: str, names: set[str]) -> str:
-    """Markdown of a docstring. An item begins a line, or follows a sentence if it is about one of `names`."""
+    """Return the Markdown of a docstring. An item starts a line, or follows a sentence and starts with one of `names`."""
 
-    def begun(match: re.Match[str]) -> str:
+    def separate(match: re.Match[str]) -> str:
         return f".\n{match[2]}" if names.issuperset(match[2].split(", ")) else match[0]
 
-    lines = re.sub(r"([.;]) ((?:\w+, )*\w+)(?=: \S)", begun, text)
+    lines = re.sub(r"([.;]) ((?:\w+, )*\w+)(?=: \S)", separate, text)
     return "\n\n".join(_NAMED.sub(r"\n- **\1**: ", paragraph) for paragraph in lines.split("\n\n"))

@@ -1,4 +1,4 @@
-"""The words of CUDA C++, Numba, Triton and Python that have another name here: the messages and docs/words.md come from it."""
+"""The words of CUDA C++, Numba, Triton and Python that have another name here: the messages and docs/porting.md come from it."""
 
 from __future__ import annotations
 

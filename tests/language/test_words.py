@@ -17,7 +17,7 @@ from simtbed.frontend.reader import specialise
 from simtbed.language.intrinsics import INTRINSICS
 from simtbed.language.words import SECTIONS, Word, by_name
 
-PAGE = Path(__file__).parents[2] / "docs/words.md"
+PAGE = Path(__file__).parents[2] / "docs/porting.md"
 MODULES = (math, np, random, time)  # that the texts name
 
 
@@ -99,15 +99,15 @@ def is_code(text: str) -> bool:
 
 
 def page() -> str:
-    """docs/words.md."""
+    """docs/porting.md."""
     lines = [
-        "# From CUDA C++ and Numba",
+        "# Porting from CUDA C++ and Numba",
         "",
-        "What is called otherwise here. A kernel that uses a word of the left column is told the right one.",
-        "A lane mask is the last parameter here, and all lanes where it is left out.",
+        "Equivalents of other languages' names. For a name of the left column, the compiler's error names the equivalent.",
+        "A lane mask is the last parameter. Its default is all lanes.",
     ]
     for origin, section in SECTIONS.items():
-        lines += ["", f"## {origin}", "", f"| in {origin} | here |", "|---|---|"]
+        lines += ["", f"## {origin}", "", f"| {origin} | simtbed |", "|---|---|"]
         for word in section:
             lines.append(
                 f"| {', '.join(f'`{t}`' for t in word.theirs)} | {f'`{word.ours}`' if is_code(word.ours) else word.ours} |"
@@ -118,4 +118,4 @@ def page() -> str:
 def test_the_page_lists_them(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-golden"):
         PAGE.write_text(page(), encoding="utf-8")
-    assert page() == PAGE.read_text(encoding="utf-8"), "docs/words.md differs; --update-golden writes it"
+    assert page() == PAGE.read_text(encoding="utf-8"), "docs/porting.md differs; --update-golden writes it"
