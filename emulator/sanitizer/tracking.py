@@ -17,7 +17,7 @@ from . import checkers
 from .elements import Forms
 from .faults import Faults
 from .places import Dim3
-from .races import hand_overs, report, shadow
+from .races import report, shadow
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
 
 Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
@@ -52,7 +52,7 @@ class Plan:
     """The tracked arrays of a kernel, and what is needed to describe its races. It does not depend on the launch.
 
     sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
-    fenced: whether the kernel has fences, or accesses that release. roles: how atomic operations take part in hand-overs, by site.
+    fenced: whether the kernel has fences, or accesses that release. roles: of its sites, see `shadow.ACQUIRES`.
     """
 
     kernel: ir.Function
@@ -62,7 +62,6 @@ class Plan:
     barriers: tuple[int, ...]
     fenced: bool
     last: int
-    asynchronous: tuple[int, ...]
     roles: Mapping[int, int]
 
     @staticmethod
@@ -92,14 +91,18 @@ class Plan:
             if isinstance(s, ir.WarpBarrier) or isinstance(effect(s), ir.Barrier)
         ]
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
-        copies = tuple(s.site for s in statements(kernel.body) if isinstance(s, ir.Store) and s.order == "async")
         fenced |= any(access.order in RELEASES for access in accesses)
         roles = {
-            s.site: hand_overs.ACQUIRES * (e.order in ACQUIRES) | hand_overs.LOADS_ONLY * isinstance(e, ir.Load)
+            s.site: shadow.ACQUIRES * (e.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(e, ir.Load)
             for s in statements(kernel.body)
             if isinstance(e := effect(s) or s, Access) and e.order not in PLAIN
         }
-        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), copies, roles)
+        roles |= {
+            s.site: shadow.ASYNCHRONOUS
+            for s in statements(kernel.body)
+            if isinstance(s, ir.Store) and s.order == "async"
+        }
+        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), roles)
 
     def new_race_state(
         self,
@@ -123,22 +126,12 @@ class Plan:
             lengths[name] = length * (32 * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.tracked]
         copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
-        sites = 1 + self.last
-        has_atomics = [f.atomic for f in self.tracked.values()]
-        where = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)
+        layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)
         if is_cooperative(self.kernel):
             own = [False] * len(own)
+        attributes = [(mine, f.atomic) for mine, f in zip(own, self.tracked.values(), strict=True)]
         found = shadow.new(
-            where,
-            own,
-            has_atomics,
-            sites,
-            warps,
-            device.warp_synchronous,
-            self.fenced,
-            rows or LOG_ROWS,
-            self.asynchronous,
-            self.roles,
+            layout, attributes, 1 + self.last, warps, device.warp_synchronous, self.fenced, rows or LOG_ROWS, self.roles
         )
         for name, elements in (written or {}).items():
             if name in self.tracked:
@@ -152,12 +145,12 @@ class Plan:
 
     def _written(self, found: RaceState, name: str, length: int) -> Any:
         """The WRITTEN plane of a global array."""
-        start = int(found.places.reshape(-1, 4)[self.tracked[name].number, 0])
+        start = int(found.planes.reshape(-1, 4)[self.tracked[name].number, 0])
         return found.epochs[start : start + length]
 
-    def turn_to(self, found: RaceState, block: int, blocks: int) -> None:
+    def select_block(self, found: RaceState, block: int, blocks: int) -> None:
         """Of blocks that take their turns, make the planes of one the ones that its shared and local arrays have."""
-        places, start = found.places.reshape(-1, 4), shadow.PADDING
+        places, start = found.planes.reshape(-1, 4), shadow.PADDING
         for name, tracked in self.tracked.items():
             step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
             mine = self.types[name].space != "global"

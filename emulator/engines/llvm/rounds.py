@@ -74,7 +74,7 @@ class Rounds:
                 self.missing.append((int(waiting.min()), passed, _numbers(here), _numbers(~here)))
             passed += 1
             if self.race_state is not None:
-                self._applied()(_happens_before().grid_barrier)
+                self._bound()(_happens_before().grid_barrier)
         return False
 
     def report(self, faults: Faults, program: HasPrepared) -> None:
@@ -99,8 +99,8 @@ class Rounds:
                 block = order[place]
                 if not heads[block, GOES_ON]:
                     continue
-                self.plan.turn_to(self.race_state, block, len(heads))
-                self._applied()(_happens_before().resume_block, block, int(heads[block, PHASE]))
+                self.plan.select_block(self.race_state, block, len(heads))
+                self._bound()(_happens_before().resume_block, block, int(heads[block, PHASE]))
                 if not run(worker, place, place + 1):
                     return False
             return True
@@ -115,9 +115,9 @@ class Rounds:
         found: list[int] = Schedule.of(self.request.schedule, self.request.grid, self.request.block).blocks.tolist()
         return found
 
-    def _applied(self) -> Any:
+    def _bound(self) -> Any:
         assert self.race_state is not None
-        return _happens_before().Applied(self.race_state)
+        return _happens_before().BoundRaceState(self.race_state)
 
 
 def _numbers(chosen: npt.NDArray[np.bool_]) -> list[int]:

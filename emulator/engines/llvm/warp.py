@@ -73,7 +73,7 @@ def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
         builder, masks = context.builder, context.scratch("join.masks", V)
         builder.store(V, lanes(builder, context.expression(node.mask)), masks)
         alive = builder.load("i32", "%.alive", "alive")
-        tracking.notify(context, "join", ("i32", context.active()), ("i32", alive), ("ptr", masks))
+        tracking.notify(context, "syncwarp", ("i32", context.active()), ("i32", alive), ("ptr", masks))
 
 
 def _where(context: CodegenContext, values: str, test: str) -> str:

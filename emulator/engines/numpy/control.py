@@ -375,7 +375,7 @@ class Turns:
             race_state = first.memory.race_state
             if race_state is not None:
                 block = int(first.blocks[0])
-                self.plan.turn_to(race_state.arrays, block, int(np.prod(first.request.grid)))
+                self.plan.select_block(race_state.arrays, block, int(np.prod(first.request.grid)))
                 race_state(happens_before.resume_block, block, int(first.phase[0]))
             self.body.run(team)
 

@@ -89,7 +89,7 @@ class _Run:
         given = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
         self.race_state = (
-            happens_before.Applied(self.plan.new_race_state(*given, blocks=blocks, written=request.written))
+            happens_before.BoundRaceState(self.plan.new_race_state(*given, blocks=blocks, written=request.written))
             if self.plan.tracked
             else None
         )

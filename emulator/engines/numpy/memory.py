@@ -166,7 +166,7 @@ class Access:
             given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
             race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
         elif self.id.effect != shadow.LOADS:
-            race_state(happens_before.note_written, number, mask, at)
+            race_state(happens_before.record_writes, number, mask, at)
 
     def _report_uninitialised(self, group: WarpGroup, index: Values, mask: int) -> None:
         assert self.tracked is not None

@@ -164,7 +164,7 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
         if race_state is not None:
             race_state(happens_before.resume_warp, int(group.warps[0]))
             here, alive = (int(mask_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
-            race_state(happens_before.join, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
+            race_state(happens_before.syncwarp, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
     return run
 

@@ -13,7 +13,7 @@ from ...errors import Diagnostic
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import where
-from ...sanitizer.races.happens_before import Applied
+from ...sanitizer.races.happens_before import BoundRaceState
 from ...sanitizer.schedules import Schedule
 from ...span import Span
 from . import lanes
@@ -40,7 +40,7 @@ class ArrayStorage:
     lengths: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, Span] = field(default_factory=dict)
     shifts: dict[str, int] = field(default_factory=dict)
-    race_state: Applied | None = None
+    race_state: BoundRaceState | None = None
     schedule: Schedule | None = None
 
 

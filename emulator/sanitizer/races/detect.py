@@ -1,18 +1,30 @@
 """The race rule: two threads access one element, at least one of them writes, and nothing orders the two accesses.
 
 Atomic operations do not race with each other. A write of the value that is there already is benign: it is reported as
-a remark, and is a fault only if asked for. The rule is applied to one access of a warp at a time.
+a remark, and is a fault only on request. The rule is applied to one access of a warp at a time.
+
+`engines.llvm.races.fast_path` states the rule again, for accesses that are certainly no findings. The property test
+`tests/checkers/test_fast_path.py` holds the two to each other.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import native
-from .hand_overs import BY_LANE, NOT_AT_ALL, READ_ONLY, hand_over, handed_over
 from .happens_before import has, timestamp_of
+from .release_acquire import (
+    NOT_RELEASED,
+    READ_NOT_ACQUIRED,
+    RELEASED_BY_LANE,
+    atomic_operation,
+    release_status,
+)
 from .shadow import (
     ACCESS_OF,
+    ASYNCHRONOUS,
     ATOMIC,
     ATOMICS,
     BARRIERS,
@@ -27,330 +39,309 @@ from .shadow import (
     MERGED,
     MOST_PAIRS,
     NOW,
-    ONE,
     OTHER,
     PAIR,
     PHASE,
     READ,
     STORES,
     THREAD,
+    TICK,
     WARP,
     WARP_SYNCHRONOUS,
+    WRITTEN,
+    RaceState,
 )
 
-ORDERED, OF_WARP, OF_BLOCK, OF_GRID = range(4)
-"""The smallest group that holds two threads whose accesses nothing orders."""
+ORDERED, WITHIN_WARP, WITHIN_BLOCK, WITHIN_GRID = range(4)
+"""The smallest group that contains two threads with unordered accesses."""
 (
-    USED, FIRST, SECOND, ARRAY, BENIGN, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, AT_ONCE, RELEASED,
+    USED, FIRST, SECOND, ARRAY, REMARK, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, OVERLAP, RELEASER,
 ) = range(PAIR)  # fmt: skip
 """Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
 HARMFUL, SAME_VALUE, UNACQUIRED = range(3)
-"""BENIGN: no remark; both write the same value; the first was released, and the second thread has read that but not acquired it."""
-NOT_AT_ONCE, ALL_AT_ONCE, UNDER_WAY = range(3)
-"""AT_ONCE: the second access is another one, or the same of other lanes; or the first is a copy not waited for. RELEASED: how near it
-came to being handed over: BY_LANE, BY_WARP, or not at all."""
+"""REMARK: none; both write the same value; the first was released, and the second thread has read the release but not acquired it."""
+SEPARATE, SAME_INSTRUCTION, PENDING_COPY = range(3)
+"""OVERLAP: the second access is another one; it is the same, of other lanes; the first is an asynchronous copy not waited for.
+RELEASER: RELEASED_BY_LANE, RELEASED_BY_WARP, or 0."""
+
+
+class Access(NamedTuple):
+    """One access of the current warp. base: the epoch of lane 0. start: of the WRITTEN plane. size: epochs of a plane.
+    shared: whether the array is the block's own. parts: 64-bit words of a stored element."""
+
+    array: i64
+    access_id: i64
+    base: i64
+    start: i64
+    size: i64
+    shared: bool
+    parts: i64
+
+
+class Finding(NamedTuple):
+    """Columns REMARK, RELATION, OVERLAP and RELEASER of a finding."""
+
+    remark: i32
+    relation: i32
+    overlap: i32
+    releaser: i32
 
 
 # ------------------------------------------------------------------ order
 @st.device
-def _distance(state: Global[i64], full: Global[u32], shared: bool, epoch: i64, thread: i64) -> i32:
-    """The smallest group that holds the thread of an earlier access and the current one; ORDERED if they are ordered.
+def _relation(race: RaceState, shared: bool, epoch: i64, thread: i64) -> i32:
+    """Return the smallest group that contains the thread of an earlier access and the current one; ORDERED if they are ordered.
 
-    Orders that only vector clocks and fences give are left out.
+    Vector clocks and fences are not considered.
     """
-    if epoch < state[GRID]:
+    if epoch < race.state[GRID]:
         return ORDERED
-    if epoch < state[FOREIGN]:
-        return ORDERED if epoch < ONE or shared else OF_GRID  # of shared memory: a block that has ended
+    if epoch < race.state[FOREIGN]:
+        return ORDERED if epoch < TICK or shared else WITHIN_GRID  # of shared memory: a block that has ended
     other = epoch & THREAD
-    if epoch < state[PHASE] or other == thread:
+    if epoch < race.state[PHASE] or other == thread:
         return ORDERED
     if other >> 5 != thread >> 5:
-        return OF_BLOCK
-    return ORDERED if state[WARP_SYNCHRONOUS] != 0 or epoch < i64(full[thread >> 5]) else OF_WARP
+        return WITHIN_BLOCK
+    in_step = race.state[WARP_SYNCHRONOUS] != 0 or epoch < i64(race.full_warp_syncs[thread >> 5])
+    return ORDERED if in_step else WITHIN_WARP
 
 
 @st.device
-def _owns(state: Global[i64], epoch: i64, thread: i64) -> bool:
-    """Whether an access is of the current thread since its last synchronisation.
+def _owns(race: RaceState, epoch: i64, thread: i64) -> bool:
+    """Return whether an access is of the current thread since its last synchronisation.
 
     No other access to the element can be ordered between the two, so any access that races with one races with the other.
     """
-    return epoch >= state[NOW] and epoch & THREAD == thread
+    return epoch >= race.state[NOW] and epoch & THREAD == thread
 
 
 @st.device
-def _covered(state: Global[i64], shared: bool, read: i64, other: i64, thread: i64) -> bool:
-    """Whether any later access that races with this read races with READ or OTHER already."""
-    if read < state[PHASE]:
+def _covered(race: RaceState, shared: bool, read: i64, other: i64, thread: i64) -> bool:
+    """Return whether any later access that races with this read races with READ or OTHER already."""
+    if read < race.state[PHASE]:
         return False
-    if _owns(state, read, thread):
+    if _owns(race, read, thread):
         return True
-    if other < state[PHASE]:
-        return other > 0 and state[GRID] <= other < state[FOREIGN] and not shared
+    if other < race.state[PHASE]:
+        return other > 0 and race.state[GRID] <= other < race.state[FOREIGN] and not shared
     if (read ^ other) & (THREAD & ~31) != 0:
         return True
-    lately = min(read, other) >= state[NOW]
-    return lately and (read & THREAD) >> 5 == thread >> 5 and (read ^ other) & THREAD != 0
+    recent = min(read, other) >= race.state[NOW]
+    return recent and (read & THREAD) >> 5 == thread >> 5 and (read ^ other) & THREAD != 0
 
 
 @st.device
-def _met(state: Global[i64], clock: Global[i32], epoch: i64, thread: i64) -> bool:
-    """Whether a `syncwarp` of some lanes orders two lanes of a warp."""
+def _synchronised(race: RaceState, epoch: i64, thread: i64) -> bool:
+    """Return whether a `syncwarp` of some lanes orders two lanes of a warp."""
     other = epoch & THREAD
-    if epoch < state[FOREIGN] or other >> 5 != thread >> 5:
+    if epoch < race.state[FOREIGN] or other >> 5 != thread >> 5:
         return False
-    return (epoch >> BITS) < i64(clock[32 * thread + (other & 31)])
+    return (epoch >> BITS) < i64(race.clocks[32 * thread + (other & 31)])
 
 
 @st.device
-def _is_under_way(
-    state: Global[i64],
-    log: Global[i32],
-    copies: Global[i64],
-    asynchronous: Global[i32],
-    groups: Global[i32],
-    shared: bool,
-    wrote: i64,
-) -> bool:
-    """Whether an element was written last by an asynchronous copy that nobody waited for, as the current warp may know:
-    its own waits, and those of other warps before the last barrier."""
-    if wrote < ONE or wrote < state[GRID] or (shared and wrote < state[FOREIGN]) or state[MERGED] != 0:
+def _is_pending(race: RaceState, shared: bool, wrote: i64) -> bool:
+    """Return whether the last write of an element is an asynchronous copy that may be pending for the current warp.
+
+    The warp knows its own waits, and those of other warps before the last barrier.
+    """
+    if wrote < TICK or wrote < race.state[GRID] or (shared and wrote < race.state[FOREIGN]) or race.state[MERGED] != 0:
         return False
     when = wrote >> BITS
-    if asynchronous[i64(log[4 * when + ACCESS_OF]) // 4] == 0:
+    if race.roles[i64(race.log[4 * when + ACCESS_OF]) // 4] & ASYNCHRONOUS == 0:
         return False
     warp = (wrote & THREAD) >> 5
-    known = warp == state[WARP] or copies[4 * warp + 3] < state[BARRIERS]
-    done = copies[4 * warp + 1] if known else copies[4 * warp + 2]
-    return i64(groups[when]) > done
+    visible = warp == race.state[WARP] or race.copy_groups[4 * warp + 3] < race.state[BARRIERS]
+    completed = race.copy_groups[4 * warp + 1] if visible else race.copy_groups[4 * warp + 2]
+    return i64(race.log_groups[when]) > completed
 
 
 # ------------------------------------------------------------------ one access of a warp
 @native
-def access(
-    state: Global[i64],
-    log: Global[i32],
-    timestamp: Global[i32],
-    epochs: Global[u32],
-    places: Global[i64],
-    joined: Global[u32],
-    full: Global[u32],
-    clock: Global[i32],
-    fences: Global[i64],
-    events: Global[i64],
-    heads: Global[u32],
-    known: Global[i64],
-    visited: Global[i32],
-    roles: Global[i32],
-    pairs: Global[i64],
-    scratch: Global[i32],
-    copies: Global[i64],
-    asynchronous: Global[i32],
-    groups: Global[i32],
-    array: i64,
-    access_id: i64,
-    mask: u32,
-    lanes: Global[i64],
-    parts: i64,
-) -> None:
-    """Lanes of the current warp access elements of an array: find races, and update shadow memory.
+def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global[i64], parts: i64) -> None:
+    """Check an access of lanes of the current warp for races, and update shadow memory.
 
-    lanes: int64[1 + 2 parts, 32]: the elements, the bits a store writes, part by part, and those it finds.
+    lanes: int64[1 + 2 parts, 32]: the elements, then the words a store writes, then the words in memory before it.
     """
-    kind = access_id & 3
-    base = (
-        timestamp_of(state, log, timestamp, epochs, joined, full, clock, scratch, access_id) << BITS | state[WARP] << 5
-    )
-    copying = asynchronous[access_id // 4] != 0
-    if copying:
-        groups[base >> BITS] = i32(copies[4 * state[WARP]] + 1)
-    start = places[4 * array]
-    size = places[4 * array + 1]
-    shared = places[4 * array + 2] != 0
-    atomic = places[4 * array + 3] != 0
-    noted = u32(0)
+    base = timestamp_of(race, access_id) << BITS | race.state[WARP] << 5
+    if race.roles[access_id // 4] & ASYNCHRONOUS != 0:
+        race.log_groups[base >> BITS] = i32(race.copy_groups[4 * race.state[WARP]] + 1)
+    place = 4 * array
+    shared = race.planes[place + 2] != 0
+    current = Access(array, access_id, base, race.planes[place], race.planes[place + 1], shared, parts)
+    recorded = u32(0)
     for lane in range(i64(32)):
-        if not has(mask, lane):
-            continue
-        thread = base & THREAD | lane
-        element = lanes[lane]
-        at = start + element
-        wrote = i64(epochs[at])
-        read = i64(epochs[at + READ * size])
-        other = i64(epochs[at + OTHER * size])
-        last_atomic = i64(epochs[at + ATOMIC * size]) if atomic else i64(0)
-        if not copying and _is_under_way(state, log, copies, asynchronous, groups, shared, wrote):
-            _report(
-                state, log, pairs, array, access_id, wrote, thread, element, HARMFUL, OF_WARP, i32(UNDER_WAY),
-                i32(NOT_AT_ALL),
-            )  # fmt: skip
-            continue
-        if kind < ATOMICS and _owns(state, wrote, thread) and _kind(log, wrote) == STORES:
-            continue
-        for which in range(4):
-            epoch = wrote if which == 0 else read if which == 1 else other if which == 2 else last_atomic
-            apart = _distance(state, full, shared, epoch, thread)
-            if apart == ORDERED:
-                continue
-            first = _kind(log, epoch)
-            if first == LOADS and kind == LOADS:
-                continue
-            if first >= ATOMICS and kind >= ATOMICS and not (apart == OF_GRID and max(first, kind) == BLOCK_ATOMICS):
-                continue  # of scopes that hold both threads
-            ordered = _met(state, clock, epoch, thread)
-            handed = i32(NOT_AT_ALL)
-            if state[FENCED] != 0 and not ordered:
-                handed = handed_over(state, log, events, known, visited, epoch, thread)
-                if handed == READ_ONLY:
-                    _report(
-                        state, log, pairs, array, access_id, epoch, thread, element, UNACQUIRED, apart,
-                        i32(NOT_AT_ONCE), handed,
-                    )  # fmt: skip
-                ordered = handed != NOT_AT_ALL and handed < BY_LANE
-                if ordered and kind == STORES and which > 0:
-                    epochs[at + i64(which) * size] = u32(0)  # what races with it races with this store
-            if not ordered:
-                same = epoch == wrote and kind == STORES and first == STORES
-                same = same and _equal(lanes, parts, 1 + parts, lane, lane)
-                mark = i32(SAME_VALUE if same else HARMFUL)
-                _report(
-                    state, log, pairs, array, access_id, epoch, thread, element, mark, apart, i32(NOT_AT_ONCE), handed
-                )
-                break
-        if kind >= ATOMICS:
-            if state[FENCED] != 0:
-                hand_over(state, full, clock, fences, events, heads, known, at, shared, roles[access_id // 4], thread)
-            if wrote < ONE or (shared and wrote < state[FOREIGN]):
-                epochs[at] = u32(base | lane)
-        if kind == STORES:
-            noted |= u32(1) << u32(lane)
-            continue
-        last = last_atomic if kind >= ATOMICS else read
-        second = other if (_kind(log, other) >= ATOMICS) == (kind >= ATOMICS) else i64(0)
-        if not _covered(state, shared, last, second, thread):
-            noted |= u32(1) << u32(lane)
-            far = _distance(state, full, shared, last, thread)
-            if far != ORDERED and _distance(state, full, shared, second, thread) <= far:
-                epochs[at + OTHER * size] = u32(last)
-    if kind == STORES:
+        if has(mask, lane) and _check_lane(race, current, lanes, lane):
+            recorded |= u32(1) << u32(lane)
+    if access_id & 3 == STORES:
         for lane in range(i64(32)):
-            if has(noted, lane):
-                epochs[start + lanes[lane]] = u32(base | lane)
-        _at_once(state, log, epochs, pairs, array, access_id, start, base, noted, lanes, parts)
+            if has(recorded, lane):
+                race.epochs[current.start + lanes[lane]] = u32(base | lane)
+        _check_same_instruction(race, current, lanes, recorded)
     else:
-        main = (i64(ATOMIC) if kind >= ATOMICS else i64(READ)) * size
-        _note_readers(state, full, epochs, shared, start + main, start + OTHER * size, base, noted, lanes)
+        _record_readers(race, current, lanes, recorded)
 
 
 @st.device
-def _kind(log: Global[i32], epoch: i64) -> i64:
-    """The operation at the timestamp of an epoch."""
-    return i64(log[4 * (epoch >> BITS) + ACCESS_OF]) & 3
+def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64) -> bool:
+    """Check the access of one lane. Return whether its epoch is to be recorded."""
+    kind = current.access_id & 3
+    thread = current.base & THREAD | lane
+    at = current.start + lanes[lane]
+    wrote = i64(race.epochs[at])
+    copies = race.roles[current.access_id // 4] & ASYNCHRONOUS != 0
+    if not copies and _is_pending(race, current.shared, wrote):
+        finding = Finding(HARMFUL, WITHIN_WARP, PENDING_COPY, NOT_RELEASED)
+        _report(race, current, lanes[lane], wrote, thread, finding)
+        return False
+    if kind < ATOMICS and _owns(race, wrote, thread) and _kind(race, wrote) == STORES:
+        return False
+    planes = i64(4) if race.planes[4 * current.array + 3] != 0 else i64(3)
+    for plane in range(planes):
+        if _check_earlier(race, current, lanes, lane, plane):
+            break
+    if kind >= ATOMICS:
+        if race.state[FENCED] != 0:
+            atomic_operation(race, at, current.shared, race.roles[current.access_id // 4], thread)
+        if wrote < TICK or (current.shared and wrote < race.state[FOREIGN]):
+            race.epochs[at] = u32(current.base | lane)
+    if kind == STORES:
+        return True
+    return _is_new_reader(race, current, at, thread)
 
 
 @st.device
-def _equal(lanes: Global[i64], parts: i64, second: i64, lane: i64, other: i64) -> bool:
-    """Whether one lane writes the bits that another one writes or finds, which begin with row `second`; all parts."""
+def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i64, plane: i64) -> bool:
+    """Check the access of one lane against the epoch of one plane. Return whether they race."""
+    kind = current.access_id & 3
+    thread = current.base & THREAD | lane
+    at = current.start + lanes[lane] + plane * current.size
+    epoch = i64(race.epochs[at])
+    relation = _relation(race, current.shared, epoch, thread)
+    if relation == ORDERED:
+        return False
+    first = _kind(race, epoch)
+    if first == LOADS and kind == LOADS:
+        return False
+    if first >= ATOMICS and kind >= ATOMICS and not (relation == WITHIN_GRID and max(first, kind) == BLOCK_ATOMICS):
+        return False  # of scopes that include both threads
+    if _synchronised(race, epoch, thread):
+        return False
+    status = i32(NOT_RELEASED)
+    if race.state[FENCED] != 0:
+        status = release_status(race, epoch, thread)
+        if status == READ_NOT_ACQUIRED:
+            _report(race, current, lanes[lane], epoch, thread, Finding(UNACQUIRED, relation, SEPARATE, status))
+        if status != NOT_RELEASED and status < RELEASED_BY_LANE:
+            if kind == STORES and plane > WRITTEN:
+                race.epochs[at] = u32(0)  # an access that races with it races with this store
+            return False
+    same = kind == STORES and first == STORES and epoch == i64(race.epochs[current.start + lanes[lane]])
+    same = same and _writes_same(current, lanes, 1 + current.parts, lane, lane)
+    remark = i32(SAME_VALUE) if same else i32(HARMFUL)
+    _report(race, current, lanes[lane], epoch, thread, Finding(remark, relation, SEPARATE, status))
+    return True
+
+
+@st.device
+def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bool:
+    """Return whether a read or an atomic operation is to be recorded. If so, move the epoch that it replaces to OTHER unless
+    OTHER is farther."""
+    atomic = current.access_id & 3 >= ATOMICS
+    last = i64(0)
+    if not atomic:
+        last = i64(race.epochs[at + READ * current.size])
+    elif race.planes[4 * current.array + 3] != 0:
+        last = i64(race.epochs[at + ATOMIC * current.size])
+    other = i64(race.epochs[at + OTHER * current.size])
+    second = other if (_kind(race, other) >= ATOMICS) == atomic else i64(0)
+    if _covered(race, current.shared, last, second, thread):
+        return False
+    relation = _relation(race, current.shared, last, thread)
+    if relation != ORDERED and _relation(race, current.shared, second, thread) <= relation:
+        race.epochs[at + OTHER * current.size] = u32(last)
+    return True
+
+
+@st.device
+def _kind(race: RaceState, epoch: i64) -> i64:
+    """Return the operation at the timestamp of an epoch."""
+    return i64(race.log[4 * (epoch >> BITS) + ACCESS_OF]) & 3
+
+
+@st.device
+def _writes_same(current: Access, lanes: Global[i64], second: i64, lane: i64, other: i64) -> bool:
+    """Return whether the words a lane writes equal another lane's words in the rows from `second` on."""
     same = True
-    for part in range(parts):
+    for part in range(current.parts):
         same = same and lanes[32 * (1 + part) + lane] == lanes[32 * (second + part) + other]
     return same
 
 
 @st.device
-def _note_readers(
-    state: Global[i64],
-    full: Global[u32],
-    epochs: Global[u32],
-    shared: bool,
-    last: i64,
-    second: i64,
-    base: i64,
-    mask: u32,
-    lanes: Global[i64],
-) -> None:
-    """Where several lanes access one element, the last becomes its READ or ATOMIC epoch, the one before it OTHER if none
-    is farther. last, second: where these planes begin."""
+def _record_readers(race: RaceState, current: Access, lanes: Global[i64], mask: u32) -> None:
+    """Record the epochs of lanes that read or act atomically.
+
+    If several lanes access one element, the last becomes its READ or ATOMIC epoch, and the one before it OTHER unless OTHER is
+    farther.
+    """
+    main = i64(ATOMIC) if current.access_id & 3 >= ATOMICS else i64(READ)
+    last = current.start + main * current.size
+    second = current.start + OTHER * current.size
     for lane in range(i64(32)):
         if has(mask, lane):
-            epochs[last + lanes[lane]] = u32(base | lane)
+            race.epochs[last + lanes[lane]] = u32(current.base | lane)
     for lane in range(i64(32)):
         if not has(mask, lane):
             continue
-        epoch = base | lane
-        known = i64(epochs[second + lanes[lane]])
-        latest = i64(epochs[last + lanes[lane]])
-        if latest != epoch and _distance(state, full, shared, known, epoch & THREAD) <= OF_WARP:
-            epochs[second + lanes[lane]] = u32(epoch)
+        epoch = current.base | lane
+        present = i64(race.epochs[second + lanes[lane]])
+        latest = i64(race.epochs[last + lanes[lane]])
+        if latest != epoch and _relation(race, current.shared, present, epoch & THREAD) <= WITHIN_WARP:
+            race.epochs[second + lanes[lane]] = u32(epoch)
 
 
 @st.device
-def _at_once(
-    state: Global[i64],
-    log: Global[i32],
-    epochs: Global[u32],
-    pairs: Global[i64],
-    array: i64,
-    access_id: i64,
-    start: i64,
-    base: i64,
-    mask: u32,
-    lanes: Global[i64],
-    parts: i64,
-) -> None:
-    """Lanes of a store to one element race with the last of them."""
+def _check_same_instruction(race: RaceState, current: Access, lanes: Global[i64], mask: u32) -> None:
+    """Report lanes of a store that write one element: each races with the last of them."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            epoch = i64(epochs[start + lanes[lane]])
-            if epoch != base | lane:
-                same = _equal(lanes, parts, i64(1), lane, epoch & 31)
-                _report(
-                    state, log, pairs, array, access_id, epoch, (base | lane) & THREAD, lanes[lane],
-                    SAME_VALUE if same else HARMFUL, OF_WARP, i32(ALL_AT_ONCE), i32(NOT_AT_ALL),
-                )  # fmt: skip
+            epoch = i64(race.epochs[current.start + lanes[lane]])
+            if epoch != current.base | lane:
+                same = _writes_same(current, lanes, i64(1), lane, epoch & 31)
+                remark = i32(SAME_VALUE) if same else i32(HARMFUL)
+                finding = Finding(remark, WITHIN_WARP, SAME_INSTRUCTION, NOT_RELEASED)
+                _report(race, current, lanes[lane], epoch, (current.base | lane) & THREAD, finding)
 
 
 @st.device
-def _report(
-    state: Global[i64],
-    log: Global[i32],
-    pairs: Global[i64],
-    array: i64,
-    access_id: i64,
-    epoch: i64,
-    thread: i64,
-    element: i64,
-    benign: i32,
-    apart: i32,
-    at_once: i32,
-    handed: i32,
-) -> None:
+def _report(race: RaceState, current: Access, element: i64, epoch: i64, thread: i64, finding: Finding) -> None:
     """Count a finding under its pair of sites; keep the first of those that need the strongest order."""
     when = epoch >> BITS
-    first = i64(log[4 * when + ACCESS_OF])
+    first = i64(race.log[4 * when + ACCESS_OF])
     for number in range(i64(MOST_PAIRS)):
         row = PAIR * number
-        used = pairs[row + USED] != 0
-        forth = pairs[row + FIRST] == first and pairs[row + SECOND] == access_id
-        back = pairs[row + FIRST] == access_id and pairs[row + SECOND] == first
-        alike = pairs[row + ARRAY] == array and pairs[row + BENIGN] == i64(benign)
-        if used and not ((forth or back) and alike):
+        used = race.findings[row + USED] != 0
+        forward = race.findings[row + FIRST] == first and race.findings[row + SECOND] == current.access_id
+        backward = race.findings[row + FIRST] == current.access_id and race.findings[row + SECOND] == first
+        equal = race.findings[row + ARRAY] == current.array and race.findings[row + REMARK] == i64(finding.remark)
+        if used and not ((forward or backward) and equal):
             continue
-        pairs[row + COUNT] += 1
-        if not used or i64(apart) > pairs[row + RELATION]:
-            pairs[row + USED] = 1
-            pairs[row + FIRST] = first
-            pairs[row + SECOND] = access_id
-            pairs[row + ARRAY] = array
-            pairs[row + BENIGN] = i64(benign)
-            pairs[row + RELATION] = i64(apart)
-            pairs[row + INDEX] = element
-            pairs[row + AT_ONCE] = i64(at_once)
-            pairs[row + RELEASED] = i64(handed) if handed >= BY_LANE else i64(0)
-            pairs[row + BLOCK_1] = i64(log[4 * when + BLOCK_OF])
-            pairs[row + THREAD_1] = epoch & THREAD
-            pairs[row + BLOCK_2] = state[BLOCK]
-            pairs[row + PHASE_2] = state[BARRIERS]
-            pairs[row + THREAD_2] = thread
+        race.findings[row + COUNT] += 1
+        if not used or i64(finding.relation) > race.findings[row + RELATION]:
+            race.findings[row + USED] = 1
+            race.findings[row + FIRST] = first
+            race.findings[row + SECOND] = current.access_id
+            race.findings[row + ARRAY] = current.array
+            race.findings[row + REMARK] = i64(finding.remark)
+            race.findings[row + RELATION] = i64(finding.relation)
+            race.findings[row + INDEX] = element
+            race.findings[row + OVERLAP] = i64(finding.overlap)
+            race.findings[row + RELEASER] = i64(finding.releaser) if finding.releaser >= RELEASED_BY_LANE else i64(0)
+            race.findings[row + BLOCK_1] = i64(race.log[4 * when + BLOCK_OF])
+            race.findings[row + THREAD_1] = epoch & THREAD
+            race.findings[row + BLOCK_2] = race.state[BLOCK]
+            race.findings[row + PHASE_2] = race.state[BARRIERS]
+            race.findings[row + THREAD_2] = thread
         return

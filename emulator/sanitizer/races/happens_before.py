@@ -1,17 +1,22 @@
-"""The happens-before order of the race detector: how blocks, barriers, fences and resumed warps change the race state."""
+"""Happens-before order of the race detector: transitions of the race state at blocks, barriers, fences and resumed warps."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...native import Native, fixed, native
-from .hand_overs import forget, forget_known, meet_block, meet_lanes, take_in
+from .release_acquire import (
+    acquire_by_fence,
+    clear_thread_events,
+    discard_events,
+    synchronise_block,
+    synchronise_lanes,
+)
 from .shadow import (
     ACCESS_OF,
     BARRIERS,
-    BITS,
     BLOCK,
     BLOCK_OF,
     CAPACITY,
@@ -23,11 +28,11 @@ from .shadow import (
     LENGTH,
     MERGED,
     NOW,
-    ONE,
     PHASE,
     PHASE_OF,
     PUBLISHED,
     SITES,
+    TICK,
     WARP,
     WARP_OF,
     WARPS,
@@ -35,344 +40,322 @@ from .shadow import (
 )
 
 
-class Applied:
-    """Calls native functions on one race state, with the arrays that they name."""
+class BoundRaceState:
+    """Calls native functions with one race state, whose arrays are checked once."""
 
     def __init__(self, race_state: RaceState) -> None:
         self.arrays = race_state
-        self._by_name = dict(zip(RaceState._fields, fixed(*race_state), strict=True))
+        self._fixed = fixed(*race_state)  # type: ignore[arg-type]
 
     def __call__(self, function: Native, *rest: Any) -> Any:
-        return function(*(self._by_name[name] for name in function.names if name in self._by_name), *rest)
+        return function(self._fixed, *rest)
 
 
 @st.device
 def has(mask: u32, lane: i64) -> bool:
-    """Whether a lane is in a mask."""
+    """Return whether a lane is in a mask."""
     return (mask >> u32(lane) & 1) != 0
 
 
-# ------------------------------------------------------------------ what happens to a block
-@native
-def begin_block(state: Global[i64], known: Global[i64], block: i64) -> None:
-    """A block starts: all accesses so far are of other blocks."""
-    state[BLOCK] = block
-    state[BARRIERS] = 0
-    state[WARP] = 0
-    state[PUBLISHED] = 0
-    if state[FENCED] != 0:
-        forget_known(known)
-    now = state[LENGTH]
-    state[FOREIGN] = now * ONE
-    state[PHASE] = now * ONE
-    state[NOW] = now * ONE
-    state[FRESH] = now
+# ------------------------------------------------------------------ blocks and warps
+@st.device
+def _enter_block(race: RaceState, block: i64, barriers: i64) -> None:
+    """Start or resume a block: all accesses so far are of other blocks."""
+    race.state[BLOCK] = block
+    race.state[BARRIERS] = barriers
+    race.state[WARP] = 0
+    race.state[PUBLISHED] = 0
+    if race.state[FENCED] != 0:
+        clear_thread_events(race)
+    now = race.state[LENGTH]
+    race.state[FOREIGN] = now * TICK
+    race.state[PHASE] = now * TICK
+    race.state[NOW] = now * TICK
+    race.state[FRESH] = now
 
 
 @native
-def resume_block(state: Global[i64], known: Global[i64], block: i64, barriers: i64) -> None:
-    """A block goes on after a grid barrier, having passed so many barriers."""
-    state[BLOCK] = block
-    state[BARRIERS] = barriers
-    state[WARP] = 0
-    state[PUBLISHED] = 0
-    if state[FENCED] != 0:
-        forget_known(known)
-    now = state[LENGTH]
-    state[FOREIGN] = now * ONE
-    state[PHASE] = now * ONE
-    state[NOW] = now * ONE
-    state[FRESH] = now
+def begin_block(race: RaceState, block: i64) -> None:
+    """Start a block."""
+    _enter_block(race, block, i64(0))
 
 
 @native
-def grid_barrier(state: Global[i64]) -> None:
+def resume_block(race: RaceState, block: i64, barriers: i64) -> None:
+    """Resume a block after a grid barrier. barriers: the number of barriers that it has passed."""
+    _enter_block(race, block, barriers)
+
+
+@native
+def grid_barrier(race: RaceState) -> None:
     """All blocks pass a grid barrier: all accesses so far are ordered before all later ones."""
-    state[GRID] = state[LENGTH] * ONE
+    race.state[GRID] = race.state[LENGTH] * TICK
 
 
 @native
-def barrier(state: Global[i64], events: Global[i64], known: Global[i64], fences: Global[i64]) -> None:
+def barrier(race: RaceState) -> None:
     """The block passes a barrier: all its accesses so far are ordered before all later ones."""
-    if state[FENCED] != 0:
-        meet_block(state, events, known, fences)
-    now = state[LENGTH]
-    state[BARRIERS] += 1
-    state[PHASE] = now * ONE
-    state[NOW] = now * ONE
-    state[FRESH] = now
+    if race.state[FENCED] != 0:
+        synchronise_block(race)
+    now = race.state[LENGTH]
+    race.state[BARRIERS] += 1
+    race.state[PHASE] = now * TICK
+    race.state[NOW] = now * TICK
+    race.state[FRESH] = now
 
 
 @native
-def resume_warp(state: Global[i64], joined: Global[u32], warp: i64) -> None:
+def resume_warp(race: RaceState, warp: i64) -> None:
     """A warp resumes."""
-    if state[WARP] != warp:
-        state[WARP] = warp
-        state[FRESH] = state[LENGTH]
-        state[NOW] = max(state[PHASE], i64(joined[warp]))
+    if race.state[WARP] != warp:
+        race.state[WARP] = warp
+        race.state[FRESH] = race.state[LENGTH]
+        race.state[NOW] = max(race.state[PHASE], i64(race.warp_syncs[warp]))
 
 
 @native
-def commit_copies(state: Global[i64], copies: Global[i64]) -> None:
-    """The current warp ends a group of asynchronous copies; later ones have timestamps of their own."""
-    copies[4 * state[WARP]] += 1
-    state[FRESH] = state[LENGTH]
+def commit_copies(race: RaceState) -> None:
+    """The current warp ends a group of asynchronous copies; later copies get new timestamps."""
+    race.copy_groups[4 * race.state[WARP]] += 1
+    race.state[FRESH] = race.state[LENGTH]
 
 
 @native
-def wait_for_copies(state: Global[i64], copies: Global[i64], pending: i64) -> None:
-    """The current warp waits for its groups but the last few."""
-    own = 4 * state[WARP]
-    if copies[own + 3] != state[BARRIERS]:
-        copies[own + 2] = copies[own + 1]
-        copies[own + 3] = state[BARRIERS]
-    copies[own + 1] = max(copies[own + 1], copies[own] - pending)
+def wait_for_copies(race: RaceState, pending: i64) -> None:
+    """The current warp waits for its groups of asynchronous copies but the last few. pending: their number."""
+    own = 4 * race.state[WARP]
+    if race.copy_groups[own + 3] != race.state[BARRIERS]:
+        race.copy_groups[own + 2] = race.copy_groups[own + 1]
+        race.copy_groups[own + 3] = race.state[BARRIERS]
+    race.copy_groups[own + 1] = max(race.copy_groups[own + 1], race.copy_groups[own] - pending)
 
 
 @native
-def fence(
-    state: Global[i64],
-    joined: Global[u32],
-    fences: Global[i64],
-    events: Global[i64],
-    known: Global[i64],
-    mask: u32,
-    scope: i32,
-) -> None:
+def fence(race: RaceState, mask: u32, scope: i32) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
-    warp = state[WARP]
-    now = _meet(state, joined)
+    warp = race.state[WARP]
+    now = _synchronise_warp(race)
     for lane in range(i64(32)):
         if has(mask, lane):
             row = 4 * (32 * warp + lane)
-            fences[row] = now
-            fences[row + 1] = state[BARRIERS]
-            fences[row + 2] = state[BLOCK]
-            fences[row + 3] = i64(scope)
-            take_in(state, events, known, 32 * warp + lane, scope)
+            race.fences[row] = now
+            race.fences[row + 1] = race.state[BARRIERS]
+            race.fences[row + 2] = race.state[BLOCK]
+            race.fences[row + 3] = i64(scope)
+            acquire_by_fence(race, 32 * warp + lane, scope)
 
 
 @st.device
-def _meet(state: Global[i64], joined: Global[u32]) -> i64:
-    """Start new timestamps for the current warp, which has synchronised; gives back the first."""
-    now = state[LENGTH]
-    state[FRESH] = now
-    state[NOW] = now * ONE
-    joined[state[WARP]] = u32(now * ONE)
+def _synchronise_warp(race: RaceState) -> i64:
+    """Start new timestamps for the current warp; return the first."""
+    now = race.state[LENGTH]
+    race.state[FRESH] = now
+    race.state[NOW] = now * TICK
+    race.warp_syncs[race.state[WARP]] = u32(now * TICK)
     return now
 
 
 @native
-def join(
-    state: Global[i64],
-    joined: Global[u32],
-    full: Global[u32],
-    clock: Global[i32],
-    events: Global[i64],
-    known: Global[i64],
-    active: u32,
-    alive: u32,
-    masks: Global[u32],
-) -> None:
-    """Lanes of the current warp meet in a `syncwarp`, each with the active lanes of its mask. masks: u32[32]."""
-    warp = state[WARP]
-    now = _meet(state, joined)
-    if state[FENCED] != 0:
-        meet_lanes(state, events, known, warp, active, masks)
-    together = active == alive
+def syncwarp(race: RaceState, active: u32, alive: u32, masks: Global[u32]) -> None:
+    """Active lanes of the current warp synchronise in a `syncwarp`, each with the active lanes of its mask. masks: u32[32].
+
+    alive: the lanes that have not returned.
+    """
+    warp = race.state[WARP]
+    now = _synchronise_warp(race)
+    if race.state[FENCED] != 0:
+        synchronise_lanes(race, warp, active, masks)
+    complete = active == alive
     for lane in range(i64(32)):
         if has(active, lane) and (masks[lane] & alive) != alive:
-            together = False
-    if together:
-        full[warp] = u32(now * ONE)
+            complete = False
+    if complete:
+        race.full_warp_syncs[warp] = u32(now * TICK)
         return
     before = st.local(i32, 1024)
     for at in range(i64(1024)):
-        before[at] = clock[1024 * warp + at]
+        before[at] = race.clocks[1024 * warp + at]
     for lane in range(i64(32)):
         if not has(active, lane):
             continue
-        others = masks[lane] & active
+        partners = masks[lane] & active
         own = 1024 * warp + 32 * lane
         for other in range(i64(32)):
-            if has(others, other):
+            if has(partners, other):
                 for third in range(i64(32)):
-                    clock[own + third] = max(clock[own + third], before[32 * other + third])
+                    race.clocks[own + third] = max(race.clocks[own + third], before[32 * other + third])
         for other in range(i64(32)):
-            if has(others, other):
-                clock[own + other] = i32(now)
+            if has(partners, other):
+                race.clocks[own + other] = i32(now)
 
 
 # ------------------------------------------------------------------ timestamps
 @st.device
-def timestamp_of(
-    state: Global[i64],
-    log: Global[i32],
-    timestamp: Global[i32],
-    epochs: Global[u32],
-    joined: Global[u32],
-    full: Global[u32],
-    clock: Global[i32],
-    scratch: Global[i32],
-    access_id: i64,
-) -> i64:
-    """The timestamp of an access of the current warp."""
+def timestamp_of(race: RaceState, access_id: i64) -> i64:
+    """Return the timestamp of an access of the current warp; a new one unless the site has one since FRESH."""
     site = access_id // 4
-    known = i64(timestamp[site])
-    if known >= state[FRESH]:
-        return known
-    if state[LENGTH] == state[CAPACITY]:
-        _shorten(state, log, timestamp, epochs, joined, full, clock, scratch)
-    now = state[LENGTH]
-    log[4 * now + BLOCK_OF] = i32(state[BLOCK])
-    log[4 * now + PHASE_OF] = i32(state[BARRIERS])
-    log[4 * now + WARP_OF] = i32(state[WARP])
-    log[4 * now + ACCESS_OF] = i32(access_id)
-    timestamp[site] = i32(now)
-    state[LENGTH] = now + 1
+    present = i64(race.timestamps[site])
+    if present >= race.state[FRESH]:
+        return present
+    if race.state[LENGTH] == race.state[CAPACITY]:
+        _shorten_log(race)
+    now = race.state[LENGTH]
+    race.log[4 * now + BLOCK_OF] = i32(race.state[BLOCK])
+    race.log[4 * now + PHASE_OF] = i32(race.state[BARRIERS])
+    race.log[4 * now + WARP_OF] = i32(race.state[WARP])
+    race.log[4 * now + ACCESS_OF] = i32(access_id)
+    race.timestamps[site] = i32(now)
+    race.state[LENGTH] = now + 1
     return now
 
 
 @native
-def unwritten(
-    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
-) -> u32:
-    """The lanes of a mask whose element was never written."""
-    least = state[FOREIGN] if places[4 * array + 2] != 0 else i64(1)
-    found = u32(0)
+def unwritten(race: RaceState, array: i64, mask: u32, index: Global[i64]) -> u32:
+    """Return the lanes of a mask whose element was never written. index: int64[32]."""
+    least = race.state[FOREIGN] if race.planes[4 * array + 2] != 0 else i64(1)
+    result = u32(0)
     for lane in range(i64(32)):
-        if has(mask, lane) and i64(epochs[places[4 * array] + index[lane]]) < least:
-            found |= u32(1) << u32(lane)
-    return found
+        if has(mask, lane) and i64(race.epochs[race.planes[4 * array] + index[lane]]) < least:
+            result |= u32(1) << u32(lane)
+    return result
 
 
 @native
-def note_written(
-    state: Global[i64], epochs: Global[u32], places: Global[i64], array: i64, mask: u32, index: Global[i64]
-) -> None:
-    """Lanes write elements of an array in which races are not looked for: the writing thread is not recorded."""
+def record_writes(race: RaceState, array: i64, mask: u32, index: Global[i64]) -> None:
+    """Lanes write elements of an array that is not checked for races: the writing thread is not recorded. index: int64[32]."""
     for lane in range(i64(32)):
         if has(mask, lane):
-            epochs[places[4 * array] + index[lane]] = u32(state[FOREIGN])
+            race.epochs[race.planes[4 * array] + index[lane]] = u32(race.state[FOREIGN])
 
 
-# ------------------------------------------------------------------ a shorter log
+# ------------------------------------------------------------------ shortening the log
+class MergeLimits(NamedTuple):
+    """Timestamps that decide which rows of the log are merged. sites: number of sites. foreign, phase: first of the block, of
+    the phase."""
+
+    sites: i64
+    foreign: i64
+    phase: i64
+
+
 @st.device
-def _group(log: Global[i32], full: Global[u32], sites: i64, foreign: i64, phase: i64, m: i64) -> i64:
-    """The group of rows that row m is merged with; 0: it is not merged."""
-    warp = i64(log[4 * m + WARP_OF])
-    site = i64(log[4 * m + ACCESS_OF]) // 4
-    if m < foreign:
+def _group(race: RaceState, limits: MergeLimits, row: i64) -> i64:
+    """Return the group of rows with which a row is merged; 0 if it is not merged."""
+    warp = i64(race.log[4 * row + WARP_OF])
+    site = i64(race.log[4 * row + ACCESS_OF]) // 4
+    if row < limits.foreign:
         return 1 + site
-    if m < phase:
-        return 1 + sites + site
-    if m < i64(full[warp]) // ONE:
-        return 1 + 2 * sites + 32 * site + warp
+    if row < limits.phase:
+        return 1 + limits.sites + site
+    if row < i64(race.full_warp_syncs[warp]) // TICK:
+        return 1 + 2 * limits.sites + 32 * site + warp
     return i64(0)
 
 
 @st.device
-def _shorten(
-    state: Global[i64],
-    log: Global[i32],
-    timestamp: Global[i32],
-    epochs: Global[u32],
-    joined: Global[u32],
-    full: Global[u32],
-    clock: Global[i32],
-    scratch: Global[i32],
-) -> None:
-    """Merge rows of the log that order later accesses in the same way. The blocks of merged rows are lost.
-
-    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
-    last `syncwarp` of all lanes. Where these are few, all rows count as before the last barrier. Events name rows, and are
-    forgotten.
-
-    scratch: the new number of each row, and one more; the same for `_move`; of each group its number, then its row.
-    """
-    length = state[LENGTH]
-    sites = state[SITES]
-    phase = state[PHASE] // ONE
-    foreign = state[FOREIGN] // ONE
+def _merge_limits(race: RaceState) -> MergeLimits:
+    """Return the limits of the present phase; those of a new phase if fewer than half of the rows would be merged."""
+    limits = MergeLimits(race.state[SITES], race.state[FOREIGN] // TICK, race.state[PHASE] // TICK)
     single = i64(0)
-    for m in range(1, length):
-        single += i64(_group(log, full, sites, foreign, phase, m) == 0)
-    if 2 * single > state[CAPACITY]:
-        phase = length
-    groups = 1 + 34 * sites
-    number = 2 * (state[CAPACITY] + 1)
-    rows = number + groups
-    for g in range(groups):
-        scratch[number + g] = 0
-    for m in range(1, length):
-        scratch[number + _group(log, full, sites, foreign, phase, m)] = 1
-    count = i64(1)
-    for g in range(1, groups):
-        if g == 1 + sites:
-            state[FOREIGN] = count * ONE
-        elif g == 1 + 2 * sites:
-            state[PHASE] = count * ONE
-        if scratch[number + g] != 0:
-            scratch[number + g] = i32(count)
-            count += 1
-    kept = i64(1)  # rows of their own first move to the front, then to where they belong
-    for m in range(1, length):
-        group = _group(log, full, sites, foreign, phase, m)
-        if group != 0:
-            scratch[m] = scratch[number + group]
-            for column in range(i64(4)):
-                scratch[rows + 4 * i64(scratch[m]) + column] = log[4 * m + column]
-        else:
-            scratch[m] = i32(kept + count - 1)
-            for column in range(i64(4)):
-                log[4 * kept + column] = log[4 * m + column]
-            kept += 1
-    for at in range(4 * kept - 1, i64(3), -1):
-        log[4 * (count - 1) + at] = log[at]
-    for at in range(i64(4), 4 * count):
-        log[at] = scratch[rows + at]
-    own = kept + count - 1
-    scratch[length] = i32(own)
-    for at in range(state[EPOCHS]):
-        epoch = epochs[at]
-        if epoch >= ONE:
-            epochs[at] = (u32(scratch[epoch >> BITS]) << BITS) + epoch % ONE
-    _move(state, timestamp, joined, full, clock, scratch, count, own)
-    if state[GRID] != 0:
-        state[GRID] = state[FOREIGN]  # rows before and after the grid barrier were merged
-    state[MERGED] = 1
-    if state[FENCED] != 0:
-        forget(state)
+    for row in range(1, race.state[LENGTH]):
+        single += i64(_group(race, limits, row) == 0)
+    if 2 * single > race.state[CAPACITY]:
+        limits = MergeLimits(limits.sites, limits.foreign, race.state[LENGTH])
+    return limits
 
 
 @st.device
-def _move(
-    state: Global[i64],
-    timestamp: Global[i32],
-    joined: Global[u32],
-    full: Global[u32],
-    clock: Global[i32],
-    scratch: Global[i32],
-    first: i64,
-    length: i64,
-) -> None:
-    """Update the timestamps kept elsewhere, now that the rows of the current phase begin with `first`."""
-    before = state[LENGTH]
-    upward = state[CAPACITY] + 1  # the first row of its own at or above each old one
-    scratch[upward + before] = i32(length)
-    for m in range(before - 1, 0, -1):
-        known = i64(scratch[m]) >= first
-        scratch[upward + m] = scratch[m] if known else scratch[upward + m + 1]
+def _shorten_log(race: RaceState) -> None:
+    """Merge rows of the log that order later accesses equally. The blocks of merged rows are lost.
+
+    These are rows of one site in other blocks, of one site before the last barrier, and of one site and warp before the
+    last `syncwarp` of all lanes. If these are few, all rows count as before the last barrier. Events refer to rows, and are
+    discarded.
+
+    scratch: the new number of each row, and one more; the same for `_renumber`; of each group its number, then its row.
+    """
+    limits = _merge_limits(race)
+    merged = _number_groups(race, limits)
+    length = _move_rows(race, limits, merged)
+    race.scratch[race.state[LENGTH]] = i32(length)
+    for at in range(race.state[EPOCHS]):
+        epoch = race.epochs[at]
+        if epoch >= TICK:
+            race.epochs[at] = u32(race.scratch[epoch // TICK]) * TICK + epoch % TICK
+    _renumber(race, merged, length)
+    if race.state[GRID] != 0:
+        race.state[GRID] = race.state[FOREIGN]  # rows before and after the grid barrier were merged
+    race.state[MERGED] = 1
+    if race.state[FENCED] != 0:
+        discard_events(race)
+
+
+@st.device
+def _number_groups(race: RaceState, limits: MergeLimits) -> i64:
+    """Number the groups that have rows, from 1 on, and set FOREIGN and PHASE to theirs. Return the number after the last."""
+    groups = 1 + 34 * limits.sites
+    number = 2 * (race.state[CAPACITY] + 1)
+    for g in range(groups):
+        race.scratch[number + g] = 0
+    for row in range(1, race.state[LENGTH]):
+        race.scratch[number + _group(race, limits, row)] = 1
+    count = i64(1)
+    for g in range(1, groups):
+        if g == 1 + limits.sites:
+            race.state[FOREIGN] = count * TICK
+        elif g == 1 + 2 * limits.sites:
+            race.state[PHASE] = count * TICK
+        if race.scratch[number + g] != 0:
+            race.scratch[number + g] = i32(count)
+            count += 1
+    return count
+
+
+@st.device
+def _move_rows(race: RaceState, limits: MergeLimits, merged: i64) -> i64:
+    """Move merged rows to the start of the log and the other rows after them. Return the new length of the log."""
+    number = 2 * (race.state[CAPACITY] + 1)
+    rows = number + 1 + 34 * limits.sites
+    end = i64(1)  # unmerged rows move to the front first, then after the merged rows
+    for row in range(1, race.state[LENGTH]):
+        group = _group(race, limits, row)
+        if group != 0:
+            race.scratch[row] = race.scratch[number + group]
+            for column in range(i64(4)):
+                race.scratch[rows + 4 * i64(race.scratch[row]) + column] = race.log[4 * row + column]
+        else:
+            race.scratch[row] = i32(end + merged - 1)
+            for column in range(i64(4)):
+                race.log[4 * end + column] = race.log[4 * row + column]
+            end += 1
+    for at in range(4 * end - 1, i64(3), -1):
+        race.log[4 * (merged - 1) + at] = race.log[at]
+    for at in range(i64(4), 4 * merged):
+        race.log[at] = race.scratch[rows + at]
+    return end + merged - 1
+
+
+@st.device
+def _renumber(race: RaceState, first: i64, length: i64) -> None:
+    """Update the timestamps outside shadow memory. first: of the unmerged rows. length: of the log."""
+    before = race.state[LENGTH]
+    upward = race.state[CAPACITY] + 1  # the first unmerged row at or above each old one
+    race.scratch[upward + before] = i32(length)
+    for row in range(before - 1, 0, -1):
+        unmerged = i64(race.scratch[row]) >= first
+        race.scratch[upward + row] = race.scratch[row] if unmerged else race.scratch[upward + row + 1]
     for warp in range(i64(32)):
-        if full[warp] != 0:
-            full[warp] = u32(scratch[upward + min(i64(full[warp]) // ONE, before)]) * ONE
-        if joined[warp] != 0:
-            joined[warp] = u32(scratch[upward + min(i64(joined[warp]) // ONE, before)]) * ONE
-    for at in range(1024 * state[WARPS]):
-        if clock[at] != 0:
-            clock[at] = scratch[upward + i64(clock[at])]
-    for site in range(state[SITES]):
-        timestamp[site] = 0
-    state[LENGTH] = length
-    state[FRESH] = length
-    state[NOW] = max(state[PHASE], i64(joined[state[WARP]]))
+        full = i64(race.full_warp_syncs[warp]) // TICK
+        if race.full_warp_syncs[warp] != 0:
+            race.full_warp_syncs[warp] = u32(race.scratch[upward + min(full, before)]) * TICK
+        last = i64(race.warp_syncs[warp]) // TICK
+        if race.warp_syncs[warp] != 0:
+            race.warp_syncs[warp] = u32(race.scratch[upward + min(last, before)]) * TICK
+    for at in range(1024 * race.state[WARPS]):
+        if race.clocks[at] != 0:
+            race.clocks[at] = race.scratch[upward + i64(race.clocks[at])]
+    for site in range(race.state[SITES]):
+        race.timestamps[site] = 0
+    race.state[LENGTH] = length
+    race.state[FRESH] = length
+    race.state[NOW] = max(race.state[PHASE], i64(race.warp_syncs[race.state[WARP]]))

@@ -13,29 +13,29 @@ from ..elements import Forms, element
 from ..places import Dim3, coordinates
 from .detect import (
     ARRAY,
-    AT_ONCE,
-    BENIGN,
     BLOCK_1,
     BLOCK_2,
     COUNT,
     FIRST,
     HARMFUL,
     INDEX,
-    OF_BLOCK,
-    OF_GRID,
-    OF_WARP,
+    OVERLAP,
+    PENDING_COPY,
     PHASE_2,
     RELATION,
-    RELEASED,
+    RELEASER,
+    REMARK,
     SAME_VALUE,
     SECOND,
     THREAD_1,
     THREAD_2,
     UNACQUIRED,
-    UNDER_WAY,
     USED,
+    WITHIN_BLOCK,
+    WITHIN_GRID,
+    WITHIN_WARP,
 )
-from .hand_overs import BY_LANE, BY_WARP
+from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
 from .shadow import ATOMICS, BLOCK_ATOMICS, FENCED, LOADS, MERGED, PAIR, STORES, RaceState
 
 
@@ -52,17 +52,17 @@ def findings(
 ) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
     """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
     barriers: their lines."""
-    rows = sorted((row for row in h.pairs.reshape(-1, PAIR) if row[USED]), key=_order)
-    harmful = {_places(row, sites) for row in rows if not row[BENIGN]}
+    rows = sorted((row for row in h.findings.reshape(-1, PAIR) if row[USED]), key=_order)
+    harmful = {_places(row, sites) for row in rows if not row[REMARK]}
     together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are one
     for row in rows:
-        if not row[BENIGN] or _places(row, sites) not in harmful:
+        if not row[REMARK] or _places(row, sites) not in harmful:
             together.setdefault(_places(row, sites), []).append(row)
     found = []
     for same in together.values():
         row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
         number = int(row[ARRAY])
-        forgotten = bool(h.state[MERGED]) and row[RELATION] == OF_GRID
+        forgotten = bool(h.state[MERGED]) and row[RELATION] == WITHIN_GRID
         place = element(names[number], arrays[number], int(row[INDEX]), forms)
         fenced = bool(h.state[FENCED])
         told = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten, fenced).told()
@@ -97,9 +97,9 @@ class _Finding:
     def told(self) -> Diagnostic:
         row, (first, second), kinds = self.row, self.spans, self.kinds
         element = self.element
-        if row[AT_ONCE] == UNDER_WAY:
+        if row[OVERLAP] == PENDING_COPY:
             what = f"{element} is {_DONE[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
-        elif row[AT_ONCE]:
+        elif row[OVERLAP]:
             what = f"{element} is written by several threads at once"
         elif first == second and kinds[0] == kinds[1]:
             what = f"two threads {_VERBS[kinds[0]]} {element} here"
@@ -108,9 +108,9 @@ class _Finding:
         else:
             what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
         notes = [self._thread(1), self._thread(0), self._advice()]
-        if row[BENIGN] == SAME_VALUE:
+        if row[REMARK] == SAME_VALUE:
             notes.insert(2, "both write the same value: the result does not depend on who comes last")
-        benign = _BENIGN[int(row[BENIGN])]
+        benign = _BENIGN[int(row[REMARK])]
         message = f"{benign}race on {self.type.space} memory: {what}"
         related = None if first == second else first
         return Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), int(row[COUNT]), related)
@@ -134,18 +134,18 @@ class _Finding:
     def _advice(self) -> str:
         """How the two accesses could be ordered."""
         first, second = self.spans
-        if self.row[AT_ONCE] == UNDER_WAY:
+        if self.row[OVERLAP] == PENDING_COPY:
             return "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
-        if self.row[AT_ONCE]:
+        if self.row[OVERLAP]:
             return "give each thread an element of its own, let one thread write, or use an atomic operation"
-        if self.row[BENIGN] == UNACQUIRED:
-            fence = "st.fence()" if self.row[RELATION] == OF_GRID else "st.fence_block()"
+        if self.row[REMARK] == UNACQUIRED:
+            fence = "st.fence()" if self.row[RELATION] == WITHIN_GRID else "st.fence_block()"
             return f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
         if min(self.kinds) >= ATOMICS:
             return 'scope="block" holds for the threads of one block: use scope="device"'
-        if self.row[RELEASED] == BY_LANE:
+        if self.row[RELEASER] == RELEASED_BY_LANE:
             return f"another lane of the warp released it: st.syncwarp() after line {first.line}, before that release"
-        if self.row[RELEASED] == BY_WARP:
+        if self.row[RELEASER] == RELEASED_BY_WARP:
             return f"another warp of the block released it: st.sync() after line {first.line}, before that release"
         if first == second and STORES in self.kinds:
             release = "; or, where it is handed over, release it: st.fence() before the atomic operation" * self.fenced
@@ -180,7 +180,7 @@ _DONE = {
     BLOCK_ATOMICS: "accessed by an atomic operation of a block",
 }
 _ORDERS = {
-    OF_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
-    OF_BLOCK: "st.sync() {}",
-    OF_GRID: "end the launch between them (no barrier orders blocks), or hand over by st.fence() and an atomic flag",
+    WITHIN_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
+    WITHIN_BLOCK: "st.sync() {}",
+    WITHIN_GRID: "end the launch between them (no barrier orders blocks), or hand over by st.fence() and an atomic flag",
 }

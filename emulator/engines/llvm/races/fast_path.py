@@ -70,7 +70,8 @@ def call_fast_path(
     context.helper(name, lambda: helper_text(context, "i1", name, text, body))
     base = f"%.tracked{tracked.number}"
     fixed = [
-        "%.shadow.state", "%.shadow.full", "%.shadow.timestamp", "%.shadow.log", base, f"{base}.size", context.warp, str(access),
+        "%.shadow.state", "%.shadow.full_warp_syncs", "%.shadow.timestamps", "%.shadow.log", base, f"{base}.size",
+        context.warp, str(access),
     ]  # fmt: skip
     arguments = [(type, value) for (type, _), value in zip(parameters, [*fixed, *given], strict=True)]
     return builder.call("i1", name, *arguments, hint="slow")
@@ -127,7 +128,7 @@ class _FastPath:
 
     @cached_property
     def last_foreign(self) -> str:
-        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, {shadow.ONE}", "foreign"))
+        return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, {shadow.TICK}", "foreign"))
 
     def at_least(self, epoch: str, least: str) -> str:
         return self.let(f"icmp uge {V} {epoch}, {least}", "since")
@@ -136,7 +137,7 @@ class _FastPath:
         """Whether the epoch is another block's. Shared memory has none of them."""
         if self.shared:
             return splat("i1", "false")
-        less = self.let(f"sub {V} {epoch}, {splat('i32', shadow.ONE)}", "less")  # what is nobody's becomes the largest
+        less = self.let(f"sub {V} {epoch}, {splat('i32', shadow.TICK)}", "less")  # what is nobody's becomes the largest
         return self.let(f"icmp ult {V} {less}, {self.last_foreign}", "foreign")
 
     def same(self, epoch: str, other: str, bits: int) -> str:
@@ -306,7 +307,7 @@ class _FastPath:
 
         early = test(f"icmp ult i32 {wrote}, {phase}")
         if not self.shared:
-            before, less = (self.let(f"sub i32 {n}, {shadow.ONE}") for n in (foreign, wrote))
+            before, less = (self.let(f"sub i32 {n}, {shadow.TICK}") for n in (foreign, wrote))
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
         here = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
@@ -316,7 +317,7 @@ class _FastPath:
         partly_inside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
         second = self.let(f"or i1 {apart}, {partly_inside}")
         if not self.shared:
-            less = self.let(f"sub i32 {other}, {shadow.ONE}")
+            less = self.let(f"sub i32 {other}, {shadow.TICK}")
             second = self.let(f"or i1 {second}, {test(f'icmp ult i32 {less}, {before}')}")
         known = self.let(f"and i1 {early}, {self.let(f'and i1 {here}, {second}')}")
         return self.let(f"xor i1 {known}, true")

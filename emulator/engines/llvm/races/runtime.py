@@ -21,21 +21,16 @@ FUNCTIONS: dict[str, Native] = {
     "fence": happens_before.fence,
     "commit_copies": happens_before.commit_copies,
     "wait_for_copies": happens_before.wait_for_copies,
-    "join": happens_before.join,
+    "syncwarp": happens_before.syncwarp,
     "access": detect.access,
 }
 """In the order of their addresses in the table."""
 
 
 _ORDERS: dict[type, str] = {
-    ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "join", ir.AsyncCommit: "commit_copies",
+    ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "syncwarp", ir.AsyncCommit: "commit_copies",
     ir.AsyncWait: "wait_for_copies",
 }  # fmt: skip
-
-
-def arrays_of(function: str) -> list[str]:
-    """The arrays of the race state that a function takes; they come first among its arguments."""
-    return [name for name in FUNCTIONS[function].names if name in RaceState._fields]
 
 
 def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:

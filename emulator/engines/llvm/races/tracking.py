@@ -27,7 +27,7 @@ from ..faults import record_fault
 from ..memory import elements
 from ..segments import STATEMENTS, Node
 from .fast_path import Elements, call_fast_path
-from .runtime import FUNCTIONS, arrays_of
+from .runtime import FUNCTIONS
 
 ARRAYS = shadow.RaceState._fields
 V, W = many("i32"), many("i64")
@@ -42,7 +42,7 @@ def load_table(context: CodegenContext) -> None:
     _look_up(builder, ARRAYS, len(FUNCTIONS))
     for tracked in context.plan.tracked.values():
         for column, what in enumerate(("start", "size")):
-            at = builder.element("i64", "%.shadow.places", 4 * tracked.number + column)
+            at = builder.element("i64", "%.shadow.planes", 4 * tracked.number + column)
             builder.do(f"%.tracked{tracked.number}.{what} = load i64, ptr {at}")
         start = f"%.tracked{tracked.number}.start"
         builder.do(f"%.tracked{tracked.number} = getelementptr i32, ptr %.shadow.epochs, i64 {start}")
@@ -57,7 +57,7 @@ def _look_up(builder: FunctionBuilder, names: Sequence[str], first: int) -> None
 
 def _call(builder: FunctionBuilder, function: str, *arguments: tuple[str, str]) -> None:
     """Call a function of the table with the arrays it takes."""
-    given = [*(("ptr", f"%.shadow.{name}") for name in arrays_of(function)), *arguments]
+    given = [*(("ptr", f"%.shadow.{name}") for name in ARRAYS), *arguments]
     builder.do(f"call void %.shadow.{function}.of({', '.join(f'{type} {value}' for type, value in given)})")
 
 
@@ -88,7 +88,7 @@ def resume(context: CodegenContext) -> None:
 
     put(shadow.WARP, builder.let(f"zext i32 {context.warp} to i64"))
     put(shadow.FRESH, number(shadow.LENGTH))
-    joined = builder.load("i32", builder.element("i32", "%.shadow.joined", context.warp, width="i32"), "joined")
+    joined = builder.load("i32", builder.element("i32", "%.shadow.warp_syncs", context.warp, width="i32"), "joined")
     joined = builder.let(f"zext i32 {joined} to i64", "joined")
     put(shadow.NOW, builder.intrinsic("llvm.smax", "i64", number(shadow.PHASE), joined, hint="now"))
 
