@@ -372,7 +372,7 @@ GH100 = Timing(
     dated="2026-11-24",
     source=(
         "measured on an H200 at 1980 MHz (simtbed hardware measure; line_interval, store_interval, l2_slices, dram_row, "
-        "open_lines, open_cycles, queue: simtbed hardware times --scattered); estimates: issue, vote, branch, l2_bandwidth; "
+        "open_lines, open_cycles, queue: simtbed hardware times, scattered); estimates: issue, vote, branch, l2_bandwidth; "
         "l1_size and l2_halves: public"
     ),
 )
@@ -401,6 +401,6 @@ HOPPER = replace(
     source=(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
         "float_interval, lookup_rate; and less, as its atomic_rate is: l2_bandwidth, fetch_rate, request_rate, store_rate, load_rate, "
-        "as simtbed hardware times --scattered confirms, which dram_row is read from; l1_size and l2_halves: public"
+        "as simtbed hardware times, scattered confirms, which dram_row is read from; l1_size and l2_halves: public"
     ),
 )

@@ -49,7 +49,7 @@ each access the more of those of its words, of which each of the 32 banks that a
 stores, and those of its lines, of which each of four banks of tags finds one at a time."""
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
 """Bits of a line's number whose parities tell its bank of tags. Read from what Nsight Compute counts on an H100
-(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of the loads of `reports.hardware.patterns` and of lines 2^5 to 2^22 apart."""
+(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of random load patterns and of lines 2^5 to 2^22 apart."""
 _SEEN, _BEFORE = 256, 1 << 16
 _OF = 6
 """Words of a line that an access touches: its number, the bits of the words that any lane has, and of those of each phase."""

@@ -24,7 +24,7 @@ class ValidationErrors:
         return self.factors_of.get(bound, self.others)
 
     def __str__(self) -> str:
-        return f"validated on {self.launches} launches of {self.kernels} textbook kernels: {100 * self.mean:.0f} % off on average"
+        return f"validated on {self.launches} launches of {self.kernels} validation kernels: {100 * self.mean:.0f} % off on average"
 
 
 VALIDATED: Mapping[str, ValidationErrors] = {

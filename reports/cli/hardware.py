@@ -15,17 +15,14 @@ from simtbed.kernels.files import write
 from .. import tables
 from ..hardware import compare as comparison
 from ..hardware import record, text
-from ..hardware.cases import VARIANTS
+from ..hardware.cases import VARIANTS, results_of
 from ..terminal import progress
 from .options import Cases, Json
 from .parameters import Argument, Option, command
 
-Scattered = Annotated[
-    bool,
-    Option(
-        ("--scattered",),
-        help="Launches of scattered accesses and of one SM instead, which figures of a device are read from.",
-    ),
+Launches = Annotated[
+    list[str] | None,
+    Option(("--cases",), metavar="MODULE:FUNCTION", help="Launches; default: the validated ones, in a checkout."),
 ]
 
 
@@ -86,7 +83,7 @@ def times(
     device: Annotated[str, Option(metavar="NAME", help="The row of this GPU.")] = "H200",
     only: Annotated[str, Option(metavar="PATTERN", help="Launches that fit, such as 'matmul *'.")] = "*",
     counters: Annotated[bool, Option(("--counters",), help="Hit rates and bytes too, by Nsight Compute.")] = False,
-    scattered: Scattered = False,
+    cases: Launches = None,
 ) -> int:
     """Time the launches that the model is held to, warm and cold, on this GPU.
 
@@ -99,9 +96,9 @@ def times(
     """
     from ..hardware import errors as of_times
     from ..hardware import launches, nsight, timing, traffic
-    from ..hardware.timed import every
 
-    row, chosen = devices.find(device), launches.chosen(every(scattered), only)
+    names = cases or [launches.TIMED]
+    row, chosen = devices.find(device), launches.matching(results_of(names), only)
     known = of_times.load(target) if target.exists() else None
     if known and known.get("device") != row.name:
         raise SimtbedError(f"{target}: expected times of {row.name}, got those of {known.get('device')}")
@@ -112,7 +109,7 @@ def times(
             done("Nsight Compute")
             found = record["launches"]
             waiting = [one.name for one in chosen if "cold" not in found.get(one.name, {"cold": {}})]
-            for counted in traffic.take(ncu, waiting):
+            for counted in traffic.take(ncu, waiting, names):
                 for name, figures in counted.items():
                     found[name] |= figures
                 timing.save(record, target)
@@ -154,7 +151,7 @@ def errors(
     device: Annotated[str, Option(metavar="NAME", help="The GPU's row, or the TOML file of `measure`.")] = "H200",
     only: Annotated[str, Option(metavar="PATTERN", help="Launches that fit.")] = "*",
     cold: Annotated[bool, Option(("--cold",), help="The times with empty caches.")] = False,
-    scattered: Scattered = False,
+    cases: Launches = None,
     json: Json = False,
 ) -> int:
     """The time model beside measured times, on any machine.
@@ -162,14 +159,14 @@ def errors(
     Constants are fitted without the kernel that they are tried on. A roofline stands beside the model.
 
     \b
-    simtbed hardware errors times_h200.json
+    simtbed hardware errors tests/validation/records/times/h200.json
     """
     from ..hardware import errors as of_times
     from ..hardware import launches
-    from ..hardware.timed import every
     from ..hardware.traffic import within
 
-    known, row, chosen = of_times.load(record), devices.find(device), launches.chosen(every(scattered), only)
+    known, row = of_times.load(record), devices.find(device)
+    chosen = launches.matching(results_of(cases or [launches.TIMED]), only)
     with progress("the model") as done:
         rows = of_times.compare(chosen, known, row, cold, done)
     kept_back, constants = of_times.left_out(rows), of_times.fitted(rows)

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
-from simtbed import DeviceArray, SimtbedError
+from simtbed import SimtbedError
 from simtbed.ir.ops import Op
 from simtbed.kernels import FAMILIES, Launcher
 from simtbed.language.types import Scalar
 from simtbed.runtime.engine import Request
-
-from .textbook import KERNELS, Textbook
 
 Values = npt.NDArray[Any]
 
@@ -53,10 +51,10 @@ class OperationCase:
     comparable: Callable[[Op, tuple[Values, ...]], Values]
 
 
+CHECKOUT = "tests.validation"
+"""Cases and records of this project, in a checkout only."""
 VARIANTS = "simtbed.reports.hardware.cases:variants"
 """Every shipped variant on its family's example."""
-TEXTBOOK = "simtbed.reports.hardware.cases:textbook"
-"""Every textbook kernel, at a small size."""
 
 
 def variants() -> Iterator[Case]:
@@ -64,19 +62,6 @@ def variants() -> Iterator[Case]:
     for family in FAMILIES.values():
         for variant in family.variants:
             yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
-
-
-def textbook() -> Iterator[Case]:
-    """One case a textbook kernel: "textbook KERNEL"."""
-    for one in KERNELS:
-        yield Case(f"textbook {one.name}", partial(solve_textbook, one))
-
-
-def solve_textbook(one: Textbook, launcher: Launcher) -> None:
-    """A textbook kernel at the size whose counters are recorded. Arrays that hang on the order of threads stay on the device."""
-    case = one.small
-    args = {name: DeviceArray(value) if name in case.unordered else value for name, value in case.make().items()}
-    launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared)
 
 
 def data_set_cases(folder: Path, only: str = "*") -> list[Case]:
@@ -101,18 +86,27 @@ def _problem(family: str, path: Path) -> Any:
     return chosen.example() if path.name == "example" else chosen.read(path)
 
 
-def find_all(names: Iterable[str], only: str = "*") -> list[Case | OperationCase]:
-    """The cases that functions named "module:function" give, those whose names fit the pattern `only`. Raises
-    SimtbedError where there is none, or two of a name."""
-    found: list[Case | OperationCase] = []
+def results_of(names: Iterable[str]) -> Iterator[Any]:
+    """Return the items of the functions with the names "MODULE:FUNCTION", default `cases`. Raises SimtbedError for an unknown name."""
     for name in names:
         module, _, function = name.partition(":")
         if str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))
         try:
-            found += getattr(importlib.import_module(module), function or "cases")()
+            items = getattr(importlib.import_module(module), function or "cases")()
         except (ImportError, AttributeError) as error:
+            if isinstance(error, ModuleNotFoundError) and CHECKOUT.startswith(str(error.name)):
+                raise SimtbedError(
+                    f"{name}: run this in a checkout of simtbed, or name other cases: --cases MODULE:FUNCTION"
+                ) from None
             raise SimtbedError(f"{name}: expected module:function, a function that gives cases: {error}") from None
+        yield from items
+
+
+def find_all(names: Iterable[str], only: str = "*") -> list[Case | OperationCase]:
+    """Return the cases of the functions "MODULE:FUNCTION" with names that match the pattern `only`. Raises SimtbedError if none does,
+    or two cases have one name."""
+    found: list[Case | OperationCase] = list(results_of(names))
     known = [case.name for case in found]
     if twice := {name for name in known if known.count(name) > 1}:
         raise SimtbedError(f"two cases are called {', '.join(sorted(twice))}")

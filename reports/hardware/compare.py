@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from simtbed import Device, SimtbedError, devices
@@ -19,10 +18,11 @@ from simtbed.machine.occupancy import occupancy
 from .cases import find
 from .figures import FIGURES, Figure
 from .profiled import Profiled
-from .record import Record
+from .record import RECORDS, Record
 from .recording import RecordingLauncher
 
-REASONS = Path(__file__).with_name("reasons.toml")
+REASONS = RECORDS / "reasons.toml"
+"""Known reasons of differences, in a checkout."""
 AGAIN = "record it again on the GPU: simtbed record"
 
 
@@ -180,4 +180,4 @@ def _patterns(found: str | list[str]) -> tuple[str, ...]:
 
 @cache
 def _entries() -> dict[str, Any]:
-    return tomllib.loads(REASONS.read_text(encoding="utf-8"))
+    return tomllib.loads(REASONS.read_text(encoding="utf-8")) if REASONS.exists() else {"reason": []}

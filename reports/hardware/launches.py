@@ -16,6 +16,8 @@ from simtbed.runtime.request import prepare_request
 from simtbed.runtime.specialisation import signature_of
 
 Values = npt.NDArray[Any]
+TIMED = "tests.validation.launches:timed"
+"""Launches of the validated times: kernels of one kind each, validation kernels, shipped variants."""
 NEAR = 1e-4
 """How far numbers that are not whole may be from the answer: a share of the largest of them."""
 
@@ -77,8 +79,8 @@ def agree(found: Values, expected: Values) -> bool:
     return bool((found.ravel() == expected.ravel()).all())
 
 
-def chosen(cases: Iterable[Timed], pattern: str) -> list[Timed]:
-    """The cases that a pattern fits. Raises SimtbedError where there is none."""
+def matching(cases: Iterable[Timed], pattern: str) -> list[Timed]:
+    """Return the launches with names that match a pattern. Raises SimtbedError if none does."""
     found = [case for case in cases if fnmatchcase(case.name, pattern)]
     if not found:
         raise SimtbedError(f"no case fits {pattern!r}")

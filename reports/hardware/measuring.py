@@ -13,7 +13,7 @@ import numpy.typing as npt
 from simtbed import Device, Kernel, SimtbedError, UnavailableError
 
 from . import microbenchmarks as kernels
-from .one_sm import regions_in_turn
+from .microbenchmarks import regions_in_turn
 from .patterns import FILLED, fours_from_l2, words_from_l1, words_from_l2
 
 TURNS, STEPS = 64, 16

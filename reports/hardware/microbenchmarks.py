@@ -354,3 +354,14 @@ def stores_queued(x: Global[f32], out: Global[i64], STORES: Const) -> None:
     end = st.clock64()
     if st.thread.x == 0:
         out[0] = end - start
+
+
+@st.kernel
+def regions_in_turn(out: Global[f32], turns: i32, region: i32, REGIONS: Const) -> None:
+    """A thread writes the first one of two words in each of so many regions, then the second one of each; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    for turn in range(turns):
+        first = (turn * threads + i) * 2
+        for k in st.unroll(range(2)):
+            for r in st.unroll(range(REGIONS)):
+                out[first + k + r * region] = f32(1)

@@ -27,7 +27,8 @@ from .cases import Case, OperationCase, data_set_cases, find_all
 from .profiled import Profiled, Ran, take_counters
 from .recording import RecordingLauncher
 
-FOLDER = Path(__file__).parent / "records"
+RECORDS = Path("tests/validation/records")
+"""The records of this project, in a checkout."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,13 @@ def merged(older: Record, newer: Record) -> Record:
 
 # ------------------------------------------------------------------ as a file
 def path_of(device: str) -> Path:
-    """Where the record of a device is kept."""
-    return FOLDER / f"{device.lower()}.json"
+    """Return the record of a device in a checkout. Raises SimtbedError if there is none."""
+    path = RECORDS / f"{device.lower()}.json"
+    if not path.exists():
+        raise SimtbedError(
+            f"{path}: no such file: run this in a checkout of simtbed, or name a record: --device FILE.json"
+        )
+    return path
 
 
 def save(record: Record, path: Path) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from simtbed import SimtbedError
 from simtbed.engines.cuda.driver import DeviceLaunch
 
+from .cases import results_of
 from .launches import Timed
-from .timed import every
 
 
-def main(log: str, listed: str) -> None:
-    """Launch the cases whose names a JSON file lists on the GPU; `log` receives their names, a line each, as they are launched."""
+def main(log: str, listed: str, cases: Sequence[str]) -> None:
+    """Launch on the GPU the launches of `cases` with the names in the JSON file `listed`; append each name to `log`."""
     names = json.loads(Path(listed).read_text(encoding="utf-8"))
     known: dict[str, Timed] = {}
-    cases = every()
+    launches = results_of(cases)
     while len(known) < len(names):  # the last ones cost time to make
-        case = next(cases)
+        case = next(launches)
         if case.name in names:
             known[case.name] = case
     with Path(log).open("w", encoding="utf-8") as file:
@@ -39,4 +40,4 @@ def main(log: str, listed: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

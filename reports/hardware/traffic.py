@@ -36,26 +36,26 @@ AT_ONCE = 120
 """Launches of one run of Nsight Compute: what it counted is kept after each."""
 
 
-def take(ncu: Path, names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]:
+def take(ncu: Path, names: Sequence[str], cases: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]:
     """Of the second launch of each case, by name, some at a time: the figures with warm caches, and under "cold" those with
     emptied ones and, under "metrics", all that was counted then. One launch of each kernel comes first, so that work which is
     ended has something of all.
 
-    Raises UnavailableError and LaunchError.
+    cases: functions of the launches, "MODULE:FUNCTION". Raises UnavailableError and LaunchError.
     """
     first = {name.split(" ")[0]: name for name in reversed(names)}
     ordered = sorted(names, key=lambda name: first[name.split(" ")[0]] != name)
     metrics: tuple[str, ...] = (*METRICS, *MORE)
     for start in range(0, len(ordered), AT_ONCE):
         some = ordered[start : start + AT_ONCE]
-        warm = _taken(ncu, some, METRICS, nsight.WARM)
+        warm = _taken(ncu, some, cases, METRICS, nsight.WARM)
         try:
-            cold = _taken(ncu, some, metrics, nsight.COLD)
+            cold = _taken(ncu, some, cases, metrics, nsight.COLD)
         except LaunchError:  # ncu ends where it does not know a metric
             if metrics == METRICS:
                 raise
             metrics = METRICS
-            cold = _taken(ncu, some, metrics, nsight.COLD)
+            cold = _taken(ncu, some, cases, metrics, nsight.COLD)
         yield {
             name: {**figures(warm[name]), "cold": {**figures(found), "metrics": found}}
             for name, found in cold.items()
@@ -64,12 +64,12 @@ def take(ncu: Path, names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]
 
 
 def _taken(
-    ncu: Path, names: Sequence[str], metrics: tuple[str, ...], caches: Sequence[str]
+    ncu: Path, names: Sequence[str], cases: Sequence[str], metrics: tuple[str, ...], caches: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         listed, log = Path(folder, "names.json"), Path(folder, "log.txt")
         listed.write_text(json.dumps(names), encoding="utf-8")
-        command = [sys.executable, "-m", "simtbed.reports.hardware.timed_process", str(log), str(listed)]
+        command = [sys.executable, "-m", "simtbed.reports.hardware.timed_process", str(log), str(listed), *cases]
         profiles = nsight.measure(ncu, command, metrics, caches=caches)
         named = log.read_text(encoding="utf-8").splitlines()
     if len(profiles) == 2 * len(named):  # the first launch of each too

@@ -1,36 +1,41 @@
-"""What the record of a GPU holds of a shipped variant, for the papers' tables."""
+"""Recorded registers, times and efficiencies of shipped variants, for the papers' tables: `recorded.json`.
+
+`python -m tests.validation.packaged --write`, in a checkout, writes the file from `tests/validation/records`.
+"""
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from simtbed import devices
+from simtbed.kernels.files import contents
 
-from ..hardware.record import Record, load, path_of
+FILE = Path(__file__).with_suffix(".json")
 
 
 @cache
-def _record(device: str) -> Record:
-    return load(path_of(devices.find(device).name))
+def _of_device(device: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(contents(FILE))[devices.find(device).name]
+    return found
 
 
 def registers(variant: str, device: str = "H200") -> int | None:
-    """Registers a thread of the variant's kernels on its family's example, the most of them; None where it waits for
-    its run. variant: "FAMILY NAME"."""
-    record = _record(device)
-    kernels = record.counters.get(variant, ())
-    return None if variant in record.waiting or not kernels else max(one.registers for one in kernels)
+    """Return the maximum of registers a thread over the variant's kernels on its family's example; None if not recorded.
+
+    variant: "FAMILY NAME".
+    """
+    return _of_device(device)["registers"].get(variant)
 
 
 def milliseconds(variant: str, data: str, device: str = "H200") -> float | None:
-    """Of the variant's kernels alone on a published data set; None where it waits for its run."""
-    record = _record(device)
-    found: Any = record.answers.get(f"{variant} {data}", {}).get("milliseconds")
-    return None if variant in record.waiting else found
+    """Return the time of the variant's kernels on a published data set; None if not recorded."""
+    return _of_device(device)["milliseconds"].get(f"{variant} {data}")
 
 
 def warp_execution_efficiency(variant: str, kernel: str, device: str = "H200") -> float:
-    """Of a kernel of the variant on its family's example, as Nsight Compute counted it. kernel: its function's name."""
-    (one,) = (one for one in _record(device).counters[variant] if one.kernel == kernel)
-    return one.figures["warp_execution_efficiency"]
+    """Return Nsight Compute's efficiency, 0 to 1, of a kernel of the variant on its family's example. kernel: its function's name."""
+    found: float = _of_device(device)["warp_execution_efficiency"][f"{variant} {kernel}"]
+    return found

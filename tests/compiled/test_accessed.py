@@ -13,14 +13,14 @@ from simtbed.compiled.kernel import counted
 from simtbed.compiled.memory import MemoryTraffic
 from simtbed.language.hints import Global, f32, f64, i32
 from simtbed.profiler.events import GLOBAL, SHARED
-from simtbed.reports.hardware import record
-from simtbed.reports.hardware.cases import TEXTBOOK, find
+from simtbed.reports.hardware.cases import find
 from simtbed.reports.hardware.profiled import Profiled
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compiled.listings import launched, placed
+from tests.validation.recorded import KERNEL_CASES, load_record
 
-KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
+KEPT = load_record("kernels/h200")
 CASES = {
     "newton_roots": "lanes leave a loop at different turns, and store together behind it",
     "n_queens": "the same, of lanes that leave an unrolled loop and those behind it",
@@ -47,7 +47,7 @@ def compiled(
     name: str, accesses: bool = True, spaces: tuple[str, ...] = ("global", "shared")
 ) -> Iterator[tuple[Profiled, MemoryTraffic]]:
     """accesses: whether what was recorded of them is there; spaces: of which memories."""
-    (case,) = (case for case in find([TEXTBOOK]) if case.name == f"textbook {name}")
+    (case,) = (case for case in find([KERNEL_CASES]) if case.name == f"validation {name}")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
     for one in launcher.kernels:
@@ -273,7 +273,7 @@ def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
 def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_addresses() -> None:
     """c is kept in a register; of a two elements are loaded, that of row i first."""
     ((_, memory),) = compiled("syrk_triangle")
-    (case,) = (case for case in find([TEXTBOOK]) if case.name == "textbook syrk_triangle")
+    (case,) = (case for case in find([KERNEL_CASES]) if case.name == "validation syrk_triangle")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
     (one,) = launcher.kernels

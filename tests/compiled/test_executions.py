@@ -15,26 +15,26 @@ from simtbed.compiled.path_estimator import PathEstimate, PathEstimator
 from simtbed.compiled.replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from simtbed.compiled.residuals import Residuals
 from simtbed.language.hints import Global, f32, i32
-from simtbed.reports.hardware import record
-from simtbed.reports.hardware.cases import TEXTBOOK, VARIANTS, find
+from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compiled.listings import launched, placed
+from tests.validation.recorded import KERNEL_CASES, load_record
 
 
-def of(name: str, cases: str = TEXTBOOK, kept: str = "textbook/h200.json") -> tuple[Executions, int]:
+def of(name: str, cases: str = KERNEL_CASES, kept: str = "kernels/h200") -> tuple[Executions, int]:
     """Of a kernel, the first of its case, with the warp instructions that ran."""
     (case,) = find([cases], name)
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
     one = launcher.kernels[0]
-    (profiled,) = (each for each in record.load(record.FOLDER / kept).counters[case.name] if each.source == one.digest)
+    (profiled,) = (each for each in load_record(kept).counters[case.name] if each.source == one.digest)
     return executions_of([ran.placed for ran in profiled.sass], one), sum(ran.warps for ran in profiled.sass)
 
 
 def executions() -> Executions:
     """Of a kernel that is walked, and whose warps decide otherwise each."""
-    return of("textbook mandelbrot")[0]
+    return of("validation mandelbrot")[0]
 
 
 @pytest.mark.parametrize("believed", [False, True])
@@ -44,7 +44,7 @@ def test_a_walk_whose_lanes_meet_more_often_than_in_the_source_is_not_believed(
     """Its lanes go through different copies of a loop, where the warps shuffle 1.6 times as often; by threads nothing is wrong."""
     if believed:
         monkeypatch.setattr(Residuals, "parted", lambda explained, warps: 0.0)
-    found, ran = of("pairhmm intratask-warps", VARIANTS, "h200.json")
+    found, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
     assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
     assert ("where they meet" in found.walk.given_up) != believed
 
@@ -54,7 +54,7 @@ def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: 
     """Its lanes stay together where in the source they do not."""
     if believed:
         monkeypatch.setattr(PathEstimator, "lost", lambda walk, threads: 0.0)
-    found, _ = of("textbook expand_frontier")
+    found, _ = of("validation expand_frontier")
     efficiency = found.thread_instructions / (32 * found.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
     assert ("do not show all" in found.walk.given_up) != believed
@@ -74,21 +74,21 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
         return found
 
     monkeypatch.setattr(PathEstimator, "run", other)
-    found, ran = of("textbook mri_q")
+    found, ran = of("validation mri_q")
     assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
     assert abs(found.warp_instructions / ran - 1) < 0.02
 
 
 def test_what_the_flow_is_sure_of_stays_certain_where_a_walk_that_explains_no_more_is_believed() -> None:
     """nvcc has dropped a few loads: the blocks around show not just what the source executed, whoever counts them."""
-    found, ran = of("sfs tiled", VARIANTS, "h200.json")
+    found, ran = of("sfs tiled", VARIANTS, "h200")
     assert found.warp_instructions == ran and found.walk.ways
     loads = [n for n, one in enumerate(found.placed) if one.instruction.opcode == "LDS"]
     assert loads and all(found.least[n] == found.most[n] for n in loads)
 
 
 def test_turns_of_a_loop_that_is_left_in_its_middle_are_walked_as_often_as_what_follows() -> None:
-    found, ran = of("nested_loops", "tests.hardware.cases:cases", "h200.json")
+    found, ran = of("nested_loops", "tests.validation.cases:cases", "h200")
     assert found.warp_instructions == ran
 
 
@@ -218,7 +218,7 @@ def test_operations_of_which_others_are_made_are_more_than_the_source_asked_for(
 
 def off(name: str) -> float:
     """By how much instructions are off that are counted for a kernel of the H100's record."""
-    found, ran = of(f"textbook {name}", kept="textbook/h100.json")
+    found, ran = of(f"validation {name}", kept="kernels/h100")
     return found.warp_instructions / ran - 1
 
 
@@ -244,11 +244,11 @@ def test_what_the_compiler_does_to_loops_and_arms_is_known(
 
 
 def test_long_divisions_of_inlined_calls_are_told_though_one_line_stands_for_both_calls() -> None:
-    found, ran = of("textbook power_modulo")
+    found, ran = of("validation power_modulo")
     assert abs(found.warp_instructions / ran - 1) < 0.05
 
 
 def test_a_flow_that_explains_nearly_all_is_walked_as_well() -> None:
     """Blocks of an unrolled loop that are executed less often than the others: 2 % of the loads were too many."""
-    found, ran = of("textbook bucket_by_splitters")
+    found, ran = of("validation bucket_by_splitters")
     assert found.warp_instructions == ran

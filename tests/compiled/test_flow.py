@@ -21,11 +21,11 @@ from simtbed.compiled.flow import estimate_executions as estimated
 from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.cases import VARIANTS, find
-from simtbed.reports.hardware.record import load, path_of
 from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
+from tests.validation.recorded import load_record
 
 
 def ran(
@@ -164,7 +164,7 @@ def test_the_pipes_are_those_of_the_hardware() -> None:
     cbu, and kernels whose threads race are not the same in every pass of the profiler: nor those that wait for others."""
     waiting = {"sum_of_the_grid", "turns_in_a_loop", "grid_barrier_in_a_function", "grid_barriers_until_it_is_enough"}
     features = {feature.name for feature in FEATURES} - waiting
-    for case, kernels in load(path_of("H200")).counters.items():
+    for case, kernels in load_record("h200").counters.items():
         for one in kernels if case not in waiting else ():
             found = dict.fromkeys(PIPES, 0)
             for each in one.sass:
@@ -259,7 +259,7 @@ def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
 
 def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
     launcher = RecordingLauncher("jit")
-    (transposing,) = [case for case in find(["tests.hardware.cases:cases"]) if case.name == "transpose, pitch 33"]
+    (transposing,) = [case for case in find(["tests.validation.cases:cases"]) if case.name == "transpose, pitch 33"]
     transposing.run(launcher)
     (launched,) = launcher.kernels
     accesses = [

@@ -9,10 +9,11 @@ from simtbed.compiled.coefficient_tables import looked_up, tables_of
 from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import compiled_kernel
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.reports.hardware.cases import TEXTBOOK, find
+from simtbed.reports.hardware.cases import find
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compilers import needs_sass
+from tests.validation.recorded import KERNEL_CASES
 
 SINE = [
     "LDC.64 R32, c[0x4][RZ]",
@@ -54,7 +55,7 @@ def test_lanes_need_one_of_two_rows() -> None:
 @needs_sass
 def test_a_table_is_not_taken_for_the_array_of_another_line() -> None:
     """As many sectors as an H200 counts, but for warps whose lanes all need the same row."""
-    (case,) = [case for case in find([TEXTBOOK]) if case.name == "textbook lomb_periodogram"]
+    (case,) = [case for case in find([KERNEL_CASES]) if case.name == "validation lomb_periodogram"]
     launcher = RecordingLauncher("jit")
     case.run(launcher)
     memory = compiled_kernel(launcher.kernels[0], "sm_90").memory

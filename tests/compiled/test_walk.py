@@ -26,12 +26,12 @@ from simtbed.engines.cuda.sass import Instruction
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
 from simtbed.language.hints import Global, i32
-from simtbed.reports.hardware import record
-from simtbed.reports.hardware.cases import TEXTBOOK, Case, find
+from simtbed.reports.hardware.cases import Case, find
 from simtbed.reports.hardware.profiled import Profiled
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 from tests.compiled.strands import executions
+from tests.validation.recorded import KERNEL_CASES, load_record
 
 
 def sass(*texts: str) -> Graph:
@@ -266,8 +266,8 @@ def test_a_group_that_asks_for_itself_does_not_wait() -> None:
 
 
 # ------------------------------------------------------------------ real kernels
-KEPT = record.load(record.FOLDER / "textbook" / "h200.json")
-CASES = {case.name.removeprefix("textbook "): case for case in find([TEXTBOOK])}
+KEPT = load_record("kernels/h200")
+CASES = {case.name.removeprefix("validation "): case for case in find([KERNEL_CASES])}
 
 
 def launched(case: Case) -> tuple[KernelLaunches, Profiled]:

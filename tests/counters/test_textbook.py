@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Const, Counters, Global, Kernel, SimtbedError, devices, empty, f32, i32, launch
-from simtbed.reports.hardware.textbook import graphs, reductions, texts
 from simtbed.runtime.registry import EngineName
+
+from tests.validation.kernels import graphs, reductions, texts
 
 N = 64
 WARPS_A_PASS = N * N // 32  # every element of the matrix is moved once, a warp moves 32

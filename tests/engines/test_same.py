@@ -13,7 +13,7 @@ from simtbed import Result
 from simtbed.kernels import FAMILIES, FunctionLauncher
 from simtbed.testing.conformance import FEATURES, Feature
 
-from tests.hardware.cases import EXAMPLES
+from tests.validation.cases import EXAMPLES
 
 Launch = Callable[..., Result]
 

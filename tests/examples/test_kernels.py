@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from simtbed import launch
 
-from tests.hardware.cases import EXAMPLES
+from tests.validation.cases import EXAMPLES
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 SLOW = {"attention", "conjugate_gradient", "fft", "needleman_wunsch", "radix_sort"}

@@ -17,7 +17,7 @@ from simtbed.reports.hardware.cases import OperationCase
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.device_arrays import sequence
 
-from tests.hardware.cases import feature_case, operations
+from tests.validation.cases import feature_case, operations
 
 
 @cache

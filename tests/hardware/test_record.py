@@ -15,7 +15,7 @@ from simtbed.compiled.flow import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
+from simtbed.reports.hardware import answers, cases, nsight, profiled, profiled_process, record
 from simtbed.reports.hardware.cases import VARIANTS, Case, data_set_cases, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
@@ -24,9 +24,10 @@ from simtbed.runtime.engine import Resources
 from simtbed.runtime.registry import EngineName
 
 from tests.reports.conftest import Simtbed
+from tests.validation.recorded import load_record
 
-FEW = "tests.hardware.cases:few"
-KEPT = record.load(record.path_of("H200"))
+FEW = "tests.validation.cases:few"
+KEPT = load_record("h200")
 RAW = """==PROF== noise
 "ID","Kernel Name","a.sum","b"
 "","","inst",""
@@ -169,7 +170,7 @@ def test_some_cases_are_recorded_again() -> None:
 def test_rows_of_the_op_table_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not profiled: ncu fails where it sees no launch of theirs."""
     monkeypatch.setattr(nsight, "profile", lambda *how: pytest.fail("profiled"))
-    taken, differences = record.take(["tests.hardware.cases:operations"], "bool-*")
+    taken, differences = record.take(["tests.validation.cases:operations"], "bool-*")
     assert differences == [] and len(taken.operations) > 1
     assert taken.operations == {name: KEPT.operations[name] for name in taken.operations}
     assert record.merged(replace(KEPT, operations={}), taken).operations == taken.operations
@@ -286,11 +287,35 @@ def test_a_record_that_is_not_there(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ cases
 def test_cases_are_found_by_name() -> None:
-    names = [case.name for case in find([VARIANTS, "tests.hardware.cases:cases"])]
+    names = [case.name for case in find([VARIANTS, "tests.validation.cases:cases"])]
     assert {"pairhmm wavefront-loaded", "pairhmm intertask-naive", "block_reduction"} <= set(names)
     with pytest.raises(SimtbedError, match=r"^nowhere:cases: expected module:function"):
         find(["nowhere:cases"])
-    with pytest.raises(SimtbedError, match=r"^tests\.hardware\.cases:none: expected module:function"):
-        find(["tests.hardware.cases:none"])
+    with pytest.raises(SimtbedError, match=r"^tests\.validation\.cases:none: expected module:function"):
+        find(["tests.validation.cases:none"])
     with pytest.raises(SimtbedError, match=r"^two cases are called .*pairhmm wavefront"):
         find([VARIANTS, VARIANTS])
+
+
+def test_without_a_checkout_cases_and_records_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simtbed: Simtbed
+) -> None:
+    """An installed package has no validation kernels and no records."""
+    missing = ModuleNotFoundError("No module named 'tests'", name="tests")
+    monkeypatch.setattr(cases.importlib, "import_module", Raises(missing))
+    monkeypatch.chdir(tmp_path)
+    times = simtbed("hardware", "errors", "times.json", "--cases", "tests.validation.launches:timed")
+    assert "times.json: No such file" in times.refused()
+    (tmp_path / "times.json").write_text(json.dumps({"launches": {"a": {"warm_us": 1, "cold_us": 1}}}))
+    for ran in (simtbed("hardware", "errors", "times.json"), simtbed("hardware", "compare")):
+        assert "run this in a checkout of simtbed, or name" in ran.refused()
+
+
+class Raises:
+    """A function with one outcome, an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __call__(self, *arguments: object) -> object:
+        raise self.error

@@ -32,13 +32,13 @@ from simtbed.reports.hardware import (
 from simtbed.reports.hardware.errors import Compared, Errors
 from simtbed.reports.hardware.launches import Timed
 from simtbed.reports.hardware.measuring import Taken, cycle
-from simtbed.reports.hardware.textbook import KERNELS
-from simtbed.reports.hardware.timed_kernels import cases
-from simtbed.reports.hardware.timed_variants import variants
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.runtime.registry import engine_called
 
 from tests.reports.conftest import Simtbed, simtbed  # noqa: F401
+from tests.validation.kernels import KERNELS
+from tests.validation.launches.kinds import cases
+from tests.validation.launches.variants import variants
 
 SMALL = replace(st.devices.H200, sms=4, l2=1 << 20)
 
@@ -194,7 +194,7 @@ def test_there_are_enough_launches_each_with_a_name_of_its_own() -> None:
     "pattern", ["polynomial64 132 * 64", "conflicts stride 32*", "matmul 512 8x8", "rows*64", "histogram*256"]
 )
 def test_the_timed_kernels_have_no_faults(pattern: str) -> None:
-    (case,) = launches.chosen(cases(), pattern)
+    (case,) = launches.matching(cases(), pattern)
     assert not st.launch(case.kernel, grid=case.grid, block=case.block, args=dict(case.make())).faults
 
 
@@ -203,7 +203,7 @@ def test_every_variant_is_timed() -> None:
     found = list(variants())
     assert len(found) == sum(len(family.variants) for family in FAMILIES.values())
     assert {case.name for case in found}.isdisjoint({case.name for case in cases()})
-    (one,) = launches.chosen(found, "sfs reduction-shared example")
+    (one,) = launches.matching(found, "sfs reduction-shared example")
     assert not st.launch(one.kernel, grid=one.grid, block=one.block, args=dict(one.make()), shared=one.shared).faults
 
 
@@ -228,7 +228,9 @@ def test_a_record_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(timing, "clocks", lambda: "a GPU, 1980 MHz")
     monkeypatch.setattr(timing, "compile_ahead", lambda cases: None)
     monkeypatch.setattr(timing, "CudaEngine", Emulated)
-    chosen = launches.chosen(cases(), "*o*n*als 132 blocks 64") + launches.chosen(cases(), "polynomial 132 blocks 64")
+    chosen = launches.matching(cases(), "*o*n*als 132 blocks 64") + launches.matching(
+        cases(), "polynomial 132 blocks 64"
+    )
     path, lengths = tmp_path / "times.json", []
 
     def kept(record: Mapping[str, Any]) -> None:
@@ -243,7 +245,7 @@ def test_a_record_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert record["failed"] == {"exponentials 132 blocks 64": "no such instruction"}
     assert record["empty_us"] == 250.0 and record["clocks"] == ["a GPU, 1980 MHz"] * 2
     with pytest.raises(st.SimtbedError, match=r"no case fits 'nothing'"):
-        launches.chosen(cases(), "nothing")
+        launches.matching(cases(), "nothing")
 
 
 @pytest.fixture
@@ -394,16 +396,16 @@ def test_launches_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     def measure(
         ncu: Path, command: Sequence[str], metrics: Sequence[str], caches: Sequence[str]
     ) -> list[dict[str, float]]:
-        names = json.loads(Path(command[-1]).read_text())
+        names = json.loads(Path(command[-2]).read_text())
         asked.append((len(names), len(metrics), caches))
         if len(metrics) > len(traffic.METRICS):
             raise st.LaunchError("no such metric")
-        Path(command[-2]).write_text("".join(f"{name}\n" for name in names))
+        Path(command[-3]).write_text("".join(f"{name}\n" for name in names))
         return [dict.fromkeys(traffic.METRICS, 2.0 if caches == nsight.WARM else 3.0)] * len(names)
 
     monkeypatch.setattr(nsight, "measure", measure)
     monkeypatch.setattr(traffic, "AT_ONCE", 2)
-    found = list(traffic.take(Path("ncu"), ["a 1 64", "a 2 64", "b 1 64"]))
+    found = list(traffic.take(Path("ncu"), ["a 1 64", "a 2 64", "b 1 64"], [launches.TIMED]))
     assert [list(one) for one in found] == [["a 1 64", "b 1 64"], ["a 2 64"]]
     one = found[1]["a 2 64"]
     assert one["dram_bytes"] == 4.0
@@ -436,7 +438,7 @@ def test_the_watched_process_makes_each_launch_twice(tmp_path: Path, monkeypatch
     listed, log = tmp_path / "names.json", tmp_path / "log.txt"
     names = ["bfs_step 65536 64", "strided 2^20/8 64"]
     listed.write_text(json.dumps(names))
-    timed_process.main(str(log), str(listed))
+    timed_process.main(str(log), str(listed), [launches.TIMED])
     assert [name for name, _ in seen] == ["bfs_step"] * 2 + ["strided"] * 2
     assert log.read_text().splitlines() == names
 

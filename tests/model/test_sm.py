@@ -3,20 +3,20 @@ than the source, or not at all."""
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.kernels.files import contents
 from simtbed.machine.device import H100
 from simtbed.model.instruction_stream import LSU, MISSED, SHARE, InstructionStream, _alike, _any, stream, ways_of
 from simtbed.model.launches import observe
 from simtbed.model.time import ObservedLaunch, estimate
 from simtbed.model.traffic import ACCESSES, ASKED, AWAITED, COLUMNS, DRAM_AWAITED, FAR_AWAITED, LINES, MISSES, SECTORS
-from simtbed.reports.hardware import one_sm, record
 from simtbed.runtime.request import prepare_request
+
+from tests.validation.launches import one_sm
+from tests.validation.recorded import load_times
 
 
 def compiled(found: ObservedLaunch) -> Any:
@@ -31,7 +31,7 @@ def beside_measured(name: str) -> tuple[float, float]:
     case = next(case for case in one_sm.cases() if case.name == name)
     found = observe(prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
     compiled(found)
-    measured = json.loads(contents(record.FOLDER / "times" / "scattered_h100.json"))["launches"][name]["warm_us"]
+    measured = load_times("scattered_h100")["launches"][name]["warm_us"]
     return estimate(found, H100).time_us, measured
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 from simtbed import Device, devices
-from simtbed.kernels.files import contents
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import STORE
 from simtbed.model.time import Estimate, ObservedLaunch, estimate
 from simtbed.model.traffic import MERGED, SECTORS
-from simtbed.reports.hardware import one_sm, record
-from simtbed.reports.hardware.textbook import KERNELS
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import observed, rows, written_and_read
+from tests.validation.kernels import KERNELS
+from tests.validation.launches import one_sm
+from tests.validation.recorded import load_times
 
 H200 = devices.H200
 COUNTED = "lts__t_sectors_srcunit_tex_op_write.sum"
@@ -36,8 +35,7 @@ def timed(name: str) -> ObservedLaunch:
 
 @cache
 def counted() -> dict[str, Any]:
-    path = record.FOLDER / "times" / "scattered_h200.json"
-    launches: dict[str, Any] = json.loads(contents(path))["launches"]
+    launches: dict[str, Any] = load_times("scattered_h200")["launches"]
     return launches
 
 

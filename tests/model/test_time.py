@@ -15,7 +15,6 @@ from simtbed.model.line_trace import ATOMIC, LOAD
 from simtbed.model.time import estimate
 from simtbed.model.traffic import SECTORS
 from simtbed.model.validated import VALIDATED
-from simtbed.reports.hardware.timed_kernels import cases
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import (
@@ -34,6 +33,7 @@ from tests.model.launches import (
     uneven,
     voted,
 )
+from tests.validation.launches.kinds import cases
 
 H200, H100, A100, K40 = devices.H200, devices.H100, devices.A100, devices.K40
 ROWS = devices.DEVICES.values()

@@ -6,16 +6,16 @@ import json
 
 import pytest
 from simtbed.engines.cuda import nvcc
-from simtbed.reports.hardware import record
 
 from tests.compilers import needs_sass
 from tests.reports.conftest import Simtbed
+from tests.validation.recorded import load_record
 
 
 @pytest.mark.slow
 @needs_sass
 def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> None:
-    (measured,) = record.load(record.path_of("H200")).counters["pairhmm intertask-naive"]
+    (measured,) = load_record("h200").counters["pairhmm intertask-naive"]
     content = json.loads(simtbed("profile", "intertask-naive", "--compiled", "--json").out)
     (kernel,) = content["kernels"]
     assert kernel["warp_instructions"] == pytest.approx(measured.figures["warp_instructions"], rel=0.05)

@@ -1,0 +1,76 @@
+"""Kernels to compare with a GPU besides the variants: every feature of the language, every row of the op table, the
+examples, and what `simtbed bench` adds.
+
+`simtbed hardware compare --cases tests.validation.cases:cases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simtbed import Result, empty
+from simtbed.kernels import Launcher
+from simtbed.reports.bench.kernels import block_sum, transpose
+from simtbed.reports.hardware.cases import VARIANTS, Case, OperationCase, variants
+from simtbed.testing.conformance import FEATURES, Feature
+from simtbed.testing.conformance.edge_values import comparable
+from simtbed.testing.conformance.operations import group_id, groups, request
+
+EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[2] / "examples" / "kernels").glob("*.py"))
+SIDE = 256
+CASES = (VARIANTS, "tests.validation.cases:cases", "tests.validation.cases:operations")
+"""All that a record holds but for the data sets."""
+
+
+def cases() -> Iterator[Case]:
+    """One case a feature and one an example; the transpose with and without bank conflicts; the reduction."""
+    for feature in FEATURES:
+        yield feature_case(feature)
+    for example in EXAMPLES:
+        yield example_case(example)
+    x = np.arange(SIDE * SIDE, dtype=np.float32)
+    tiles = (SIDE // 32, SIDE // 32)
+    for pitch in (33, 32):
+        args: dict[str, Any] = {"x": x, "out": empty(len(x), "f32"), "width": SIDE, "PITCH": pitch}
+        yield Case(f"transpose, pitch {pitch}", partial(_launch, transpose, tiles, (32, 8), args))
+    args = {"x": x, "out": empty(SIDE, "f32"), "BLOCK": 256}
+    yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
+
+
+def operations() -> Iterator[OperationCase]:
+    """The op table, rows that share their operands together."""
+    for group in groups():
+        yield OperationCase(group_id(group), *group, partial(request, group), comparable)
+
+
+def few() -> Iterator[Case]:
+    """Two of the shipped variants, for tests that need but some."""
+    return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront-loaded"))
+
+
+def feature_case(feature: Feature) -> Case:
+    """A feature's kernel as a case."""
+    return Case(feature.name, partial(_feature, feature))
+
+
+def example_case(example: str) -> Case:
+    """What a file of `examples/kernels` launches when it checks itself. Its arrays hang on no order of threads."""
+    return Case(f"example {example}", partial(_example, example))
+
+
+def _example(example: str, launcher: Launcher) -> None:
+    import_module(f"examples.kernels.{example}").check(launcher.launch)
+
+
+def _feature(feature: Feature, launcher: Launcher) -> Result:
+    result: Result = feature.launch(launcher.launch)
+    return result
+
+
+def _launch(kernel: Any, grid: Any, block: Any, args: dict[str, Any], launcher: Launcher) -> Result:
+    return launcher.launch(kernel, grid=grid, block=block, args=args)

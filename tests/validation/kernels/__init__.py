@@ -1,0 +1,93 @@
+"""Textbook kernels, each with inputs drawn from a seed and an answer by NumPy: what counters and times are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from simtbed import DeviceArray
+from simtbed.kernels import Launcher
+from simtbed.reports.hardware.cases import Case
+
+from . import (
+    blocks,
+    chances,
+    ciphers,
+    codes,
+    dense,
+    factors,
+    fields,
+    finance,
+    geometry,
+    grains,
+    graphs,
+    grids,
+    histograms,
+    images,
+    joins,
+    layers,
+    learning,
+    machines,
+    matter,
+    networks,
+    numerics,
+    packing,
+    panels,
+    particles,
+    physics,
+    pictures,
+    products,
+    programs,
+    queues,
+    rays,
+    reductions,
+    rows,
+    samples,
+    scores,
+    searches,
+    sequences,
+    signals,
+    simulation,
+    solvers,
+    sorts,
+    stencils,
+    suites,
+    surfaces,
+    tables,
+    tails,
+    texts,
+    tiled,
+    views,
+    walks,
+    waves,
+)
+from .kernel import ValidationKernel
+
+KERNELS: tuple[ValidationKernel, ...] = (
+    *dense.KERNELS, *reductions.KERNELS, *histograms.KERNELS, *sorts.KERNELS, *stencils.KERNELS, *graphs.KERNELS,
+    *numerics.KERNELS, *texts.KERNELS, *simulation.KERNELS, *chances.KERNELS, *solvers.KERNELS, *images.KERNELS,
+    *learning.KERNELS, *codes.KERNELS, *searches.KERNELS,
+    *suites.KERNELS, *samples.KERNELS, *fields.KERNELS, *particles.KERNELS, *programs.KERNELS, *queues.KERNELS,
+    *ciphers.KERNELS, *packing.KERNELS, *tables.KERNELS, *signals.KERNELS, *surfaces.KERNELS, *geometry.KERNELS,
+    *matter.KERNELS, *networks.KERNELS,
+    *tiled.KERNELS, *blocks.KERNELS, *grids.KERNELS, *physics.KERNELS, *finance.KERNELS, *walks.KERNELS, *layers.KERNELS,
+    *scores.KERNELS, *rays.KERNELS, *panels.KERNELS, *waves.KERNELS, *machines.KERNELS, *rows.KERNELS,
+    *products.KERNELS, *pictures.KERNELS, *sequences.KERNELS, *tails.KERNELS,
+    *views.KERNELS, *factors.KERNELS, *joins.KERNELS, *grains.KERNELS,
+)  # fmt: skip
+
+
+def cases() -> Iterator[Case]:
+    """Yield each kernel at its counted size: "validation KERNEL"."""
+    for kernel in KERNELS:
+        yield Case(f"validation {kernel.name}", partial(launch_counted, kernel))
+
+
+def launch_counted(kernel: ValidationKernel, launcher: Launcher) -> None:
+    """Launch a kernel at its counted size; arrays in the order of threads stay on the device."""
+    case = kernel.small
+    args = {name: DeviceArray(value) if name in case.unordered else value for name, value in case.make().items()}
+    launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared)
+
+
+__all__ = ["KERNELS", "ValidationKernel", "cases"]

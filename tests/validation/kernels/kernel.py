@@ -1,0 +1,105 @@
+"""What a textbook kernel is here: how it is launched at a size and a block, and what NumPy says it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from simtbed import Kernel
+from simtbed.reports.hardware.launches import Timed
+
+SEED = 20
+Values = npt.NDArray[Any]
+Args = Mapping[str, Any]
+Block = int | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ValidationKernel:
+    """A kernel with what it is launched on. A size is what `grid` and `make` take it for: elements, rows or a side.
+
+    grid: blocks, from size and block. make: arguments, from size and block; the same each time. answer: arrays that the launch
+    leaves, by name, from the arguments. counted: the size and block whose counters are recorded. sizes, blocks: what is timed,
+    each with each. unordered: arrays whose order, or that of what is added up in them, hangs on which thread comes first; they
+    stay on the device. restored: arrays that a launch changes so that it would do something else the next time. shared: bytes
+    of dynamic shared memory, from size and block.
+    """
+
+    kernel: Kernel
+    grid: Callable[[int, Any], Any]
+    make: Callable[[int, Any], Args]
+    answer: Callable[[Any], Mapping[str, Values]]
+    counted: tuple[int, Block]
+    sizes: tuple[int, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    unordered: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    shared: Callable[[int, Any], int] = lambda size, block: 0
+
+    @property
+    def name(self) -> str:
+        return self.kernel.__name__
+
+    def at(self, size: int, block: Block) -> Timed:
+        """The launch of a size and a block: "KERNEL SIZE BLOCK"."""
+        shape = block if isinstance(block, int) else "x".join(map(str, block))
+        make, grid = partial(self.make, size, block), self.grid(size, block)
+        return Timed(
+            f"{self.name} {size} {shape}", self.kernel, grid, block, make, self.shared(size, block),
+            answer=self.answer, unordered=self.unordered, restored=self.restored,
+        )  # fmt: skip
+
+    @property
+    def small(self) -> Timed:
+        """The launch whose counters are recorded."""
+        return self.at(*self.counted)
+
+    def timed(self) -> Iterator[Timed]:
+        """The launches that are timed."""
+        return (self.at(size, block) for size in self.sizes for block in self.blocks)
+
+
+# ------------------------------------------------------------------ grids
+def cover(n: int, block: int) -> int:
+    """Blocks of a thread an element."""
+    return -(-n // block)
+
+
+def tiles(n: int, block: tuple[int, int]) -> tuple[int, int]:
+    """Blocks of a thread an element of a square."""
+    return -(-n // block[0]), -(-n // block[1])
+
+
+def warps(n: int, block: int) -> int:
+    """Blocks of a warp an element."""
+    return -(-n // (block // 32))
+
+
+# ------------------------------------------------------------------ inputs
+def draw() -> np.random.Generator:
+    """Of random inputs."""
+    return np.random.default_rng(SEED)
+
+
+def floats(*shape: int) -> npt.NDArray[np.float32]:
+    """Numbers from 0 to 1."""
+    return draw().random(shape, dtype=np.float32)
+
+
+def ints(n: int, most: int, type: Any = np.int32) -> Values:
+    """Whole numbers below `most`."""
+    return draw().integers(0, most, n, dtype=type)
+
+
+def words(n: int) -> npt.NDArray[np.uint32]:
+    """Bits of every kind."""
+    return draw().integers(0, 2**32, n, dtype=np.uint32)
+
+
+def zeros(n: int, type: Any = np.float32) -> Values:
+    """What an output begins with."""
+    return np.zeros(n, type)

@@ -1,0 +1,284 @@
+"""Launches that tell what the warps of one SM take from each other: stores that L1 sends together, the cycles of L1 for the lines
+of a load, the port to L2, and instructions that are fetched for the first time.
+
+Blocks of one size each, one an SM: what changes from launch to launch is how many warps are at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import simtbed as st
+from simtbed import Const, Global, Kernel, f32, i32, u32, u64
+from simtbed.reports.hardware.launches import Timed
+from simtbed.reports.hardware.microbenchmarks import empty, regions_in_turn
+
+SMS = 132
+WARPS = (1, 2, 4, 8, 16, 32)
+_STORING = 1 << 14
+"""Words that an SM stores of each number of a thread, at most."""
+
+
+# ------------------------------------------------------------------ stores
+@st.kernel
+def words_in_turn(out: Global[f32], turns: i32, N: Const) -> None:
+    """A thread writes N words side by side, each by a store; `turns` times."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    for turn in range(turns):
+        first = (turn * threads + i) * N
+        for k in st.unroll(range(N)):
+            out[first + k] = f32(1)
+
+
+@st.kernel
+def words_apart(out: Global[f32], turns: i32, delay: i32, N: Const) -> None:
+    """The same, each store so many products later than the one before. A loop keeps nvcc from moving the stores together."""
+    i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
+    value = f32(st.thread.x)
+    for turn in range(turns):
+        first = (turn * threads + i) * N
+        for k in st.unroll(range(N)):
+            out[first + k] = value
+            for _ in range(delay):
+                value = value * f32(0.5)
+
+
+@st.kernel
+def stores_drawn(out: Global[f32], mask: i32, turns: i32) -> None:
+    """Sixteen words a turn, as drawn, among as many as `mask` says."""
+    drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
+    for _ in range(turns):
+        for _step in st.unroll(range(16)):
+            drawn = drawn * u32(1664525) + u32(1013904223)
+            out[i32(drawn >> u32(8)) & mask] = f32(1)
+
+
+# ------------------------------------------------------------------ loads
+@st.kernel
+def looked_up(x: Global[f32], out: Global[f32], lanes: i32, apart: i32, turns: i32) -> None:
+    """Of every `lanes` lanes each reads a word so far apart from that of the one before, and the others read the same; sixteen
+    times a turn, of the same lines a turn."""
+    first = st.lane % lanes * apart
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            total += x[first + 32 * (turn & 3) + 128 * k]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def groups_drawn(x: Global[f32], out: Global[f32], mask: i32, turns: i32, GROUP: Const) -> None:
+    """GROUP neighbours read words that lie side by side, sixteen a turn, as drawn, among as many as `mask` says."""
+    i = st.block.x * st.block_dim.x + st.thread.x
+    drawn, total = u32(i // GROUP) * u32(2654435761) + u32(12345), f32(0)
+    for _ in range(turns):
+        for _step in st.unroll(range(16)):
+            drawn = drawn * u32(1664525) + u32(1013904223)
+            total += x[((i32(drawn >> u32(8)) * GROUP) & mask) + i % GROUP]
+    out[i] = total
+
+
+@st.kernel
+def own_lines(x: Global[f32], out: Global[f32], turns: i32, lines: i32) -> None:
+    """Sixteen whole lines a turn, each behind the one before; each warp begins so many lines behind the one before it."""
+    first = st.warp * lines * 32 + st.lane
+    total = f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            total += x[first + (turn & 1) * 32 + k * 32]
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+# ------------------------------------------------------------------ barriers
+@st.kernel
+def barriers_in_turn(out: Global[i32], turns: i32) -> None:
+    """Sixteen barriers a turn, and a sum behind each."""
+    total = st.thread.x
+    for _turn in range(turns):
+        for _step in st.unroll(range(16)):
+            st.sync()
+            total += total >> 1
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+@st.kernel
+def counts_in_turn(out: Global[i32], turns: i32) -> None:
+    """Sixteen barriers a turn that count threads, each those that the count before it says."""
+    total = st.thread.x
+    for _turn in range(turns):
+        for _step in st.unroll(range(16)):
+            total = st.sync_count(total & 1 == 0) + st.thread.x
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+
+
+# ------------------------------------------------------------------ instructions
+@st.kernel
+def straight(out: Global[f32], x: f32, turns: i32, N: Const) -> None:
+    """A chain of N products without a jump, `turns` times."""
+    value = x
+    for _ in range(turns):
+        for _step in st.unroll(range(N)):
+            value = value * f32(0.5) + x
+    out[st.block.x * st.block_dim.x + st.thread.x] = value
+
+
+@st.kernel
+def products_in_turn(out: Global[u32], x: u32, turns: i32) -> None:
+    """32 products of 32 bits a turn, in four chains."""
+    a = x + u32(st.thread.x)
+    b, c, d = a + u32(1), a + u32(2), a + u32(3)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, b, c, d = a * x + a, b * x + b, c * x + c, d * x + d
+    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
+
+
+@st.kernel
+def long_products_in_turn(out: Global[u32], x: u32, turns: i32) -> None:
+    """The same of 64 bits."""
+    a = u64(x) + u64(st.thread.x)
+    b, c, d = a + u64(1), a + u64(2), a + u64(3)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, b = u64(u32(a)) * u64(x) + a, u64(u32(b)) * u64(x) + b
+            c, d = u64(u32(c)) * u64(x) + c, u64(u32(d)) * u64(x) + d
+    out[st.block.x * st.block_dim.x + st.thread.x] = u32(a + b + c + d)
+
+
+@st.kernel
+def mixed_products_in_turn(out: Global[u32], x: u32, y: f32, turns: i32) -> None:
+    """Sixteen products of 32 bits, and sixteen of floating point numbers."""
+    a = x + u32(st.thread.x)
+    b = a + u32(1)
+    c, d = f32(a), f32(b)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, c = a * x + a, st.fma(c, y, c)
+            b, d = b * x + b, st.fma(d, y, d)
+    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + st.bitcast(u32, c + d)
+
+
+@st.kernel
+def long_mixed_products_in_turn(out: Global[u32], x: u32, y: f32, turns: i32) -> None:
+    """The same of 64 bits and of floating point numbers."""
+    a = u64(x) + u64(st.thread.x)
+    b = a + u64(1)
+    c, d = f32(x), f32(x) + f32(1)
+    for _ in range(turns):
+        for _step in st.unroll(range(8)):
+            a, c = u64(u32(a)) * u64(x) + a, st.fma(c, y, c)
+            b, d = u64(u32(b)) * u64(x) + b, st.fma(d, y, d)
+    out[st.block.x * st.block_dim.x + st.thread.x] = u32(a + b) + st.bitcast(u32, c + d)
+
+
+# ------------------------------------------------------------------ launches
+PATTERNS = (
+    (1, 0), (2, 1), (8, 1), (16, 1), (32, 1), (2, 8), (4, 8), (2, 32), (2, 33), (4, 32), (4, 33), (8, 32), (8, 33), (16, 33), (32, 33),
+    (32, 2), (32, 3), (32, 4), (32, 8), (32, 9), (8, 9), (8, 2), (8, 4), (16, 9), (32, 32),
+)  # fmt: skip
+"""Lanes that read different words, and how far these lie apart: of 1 to 4 sectors of a line, of 1 to 32 lines, in banks of their own or
+in one."""
+
+
+def _stored(size: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(size, np.float32), **others}
+
+
+def _read(words: int, threads: int, **others: int) -> Mapping[str, Any]:
+    return {"x": np.ones(words, np.float32), "out": np.zeros(threads, np.float32), **others}
+
+
+def _straight(threads: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.float32), "x": 1.0, **others}
+
+
+def _products(threads: int, **others: float) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.uint32), **others}
+
+
+def _counting(threads: int, **others: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.int32), **others}
+
+
+def _nothing() -> Mapping[str, Any]:
+    return {"out": np.zeros(1, np.int32)}
+
+
+def _turns(words: int, warps: int) -> int:
+    return max(1, _STORING // words // (32 * warps))
+
+
+def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *given: Any, **others: int) -> Timed:
+    return Timed(f"{kernel.__name__} {label} {32 * warps}", kernel, blocks, 32 * warps, partial(make, *given, **others))
+
+
+def storing() -> Iterator[Timed]:
+    """Those of which it is counted too how many sectors L2 is given."""
+    for n in (2, 3, 4, 6, 8, 9, 16):
+        for warps in WARPS if n in (4, 9) else (1, 4, 8, 32):
+            turns = _turns(n, warps)
+            words = SMS * 32 * warps * turns * n
+            yield _case(words_in_turn, f"{n}", SMS, warps, _stored, words, turns=turns, N=n)
+    for n, delay in ((4, 8), (4, 32), (4, 128), (9, 8), (9, 32)):
+        for warps in (1, 4, 16):
+            turns = _turns(n, warps)
+            words = SMS * 32 * warps * turns * n
+            yield _case(
+                words_apart, f"{n} {delay}", SMS, warps, _stored, words, turns=turns, delay=delay, N=n
+            )  # fmt: skip
+    for regions in (1, 2, 4, 8, 16, 32):
+        for warps in (1, 4):
+            turns = _turns(2 * regions, warps)
+            region = SMS * 64 * warps * turns
+            yield _case(
+                regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=turns, region=region,
+                REGIONS=regions,
+            )  # fmt: skip
+
+
+def cases() -> Iterator[Timed]:
+    """All of them; the last word of a name is the size of the block."""
+    yield from storing()
+    for blocks, warps in ((1, 1), (SMS, 1), (SMS, 32), (8 * SMS, 8)):
+        yield _case(empty, f"{blocks}", blocks, warps, _nothing)
+    for n in (64, 256, 1024, 4096):
+        for turns in (1, 2, 4):
+            for warps in (1, 16):
+                made = {"turns": turns, "N": n}
+                yield _case(straight, f"{n} {turns}", SMS, warps, _straight, SMS * 32 * warps, **made)
+    for blocks in (1, 16, SMS):
+        for warps in (1, 8, 32):
+            words = 1 << 20
+            yield _case(
+                stores_drawn, f"{blocks}", blocks, warps, _stored, words, mask=words - 1, turns=max(1, 32 // warps)
+            )
+    for lanes, apart in PATTERNS:
+        words = 128 * 16 + 32 * 3 + lanes * apart + 1
+        yield _case(
+            looked_up, f"{lanes} {apart}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lanes=lanes, apart=apart, turns=16
+        )
+    for warps in (1, 4, 16):
+        yield _case(looked_up, "8 33", SMS, warps, _read, 2500, SMS * 32 * warps, lanes=8, apart=33, turns=64)
+    for lines in (0, 1, 2, 16, 17):
+        words = 32 * (32 * lines + 18)
+        yield _case(own_lines, f"{lines}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lines=lines, turns=64)
+    for kernel in (barriers_in_turn, counts_in_turn):
+        for warps in (1, 2, 4, 8, 16, 32):
+            for resident in (1, 2, 4, 8, 16):
+                if warps * resident <= 64:
+                    threads = resident * SMS * 32 * warps
+                    yield _case(kernel, f"{resident}", resident * SMS, warps, _counting, threads, turns=32)
+    for kernel in (products_in_turn, long_products_in_turn, mixed_products_in_turn, long_mixed_products_in_turn):
+        other = {} if kernel in (products_in_turn, long_products_in_turn) else {"y": 0.5}
+        for warps in (1, 8, 32):
+            make = partial(_products, SMS * 32 * warps, x=3, turns=128, **other)
+            yield Timed(f"{kernel.__name__} {32 * warps}", kernel, SMS, 32 * warps, make)
+    for group in (1, 8, 32):
+        for blocks in (1, 16, SMS):
+            for warps in (4, 32):
+                words, turns = 1 << 22, 64 // warps
+                made = {"mask": words - 1, "turns": turns, "GROUP": group}
+                yield _case(groups_drawn, f"{group} {blocks}", blocks, warps, _read, words, blocks * 32 * warps, **made)

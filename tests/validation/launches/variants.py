@@ -1,0 +1,38 @@
+"""The first launch of every shipped variant on its family's example, to be timed beside the kernels of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from simtbed import DeviceArray, Kernel, Result, launch
+from simtbed.kernels import FAMILIES, Family, FunctionLauncher
+from simtbed.reports.hardware.launches import Timed
+
+
+def variants() -> Iterator[Timed]:
+    """One a variant: "FAMILY VARIANT example". What comes before its launch is emulated."""
+    for family in FAMILIES.values():
+        for variant in family.variants:
+            yield _first(family, variant)
+
+
+def _first(family: Family[Any], variant: str) -> Timed:
+    class Reached(Exception):
+        pass
+
+    found: list[Timed] = []
+
+    @FunctionLauncher
+    def stop(kernel: Kernel, **how: Any) -> Result:
+        if kernel is not family.variants[variant].kernel:
+            return launch(kernel, counters=False, **how)
+        args = {name: v.numpy() if isinstance(v, DeviceArray) else v for name, v in how["args"].items()}
+        name = f"{family.name} {variant} example"
+        found.append(Timed(name, kernel, how["grid"], how["block"], lambda: args, how.get("shared", 0)))
+        raise Reached
+
+    with suppress(Reached):
+        family.solve(family.example(), variant, stop)
+    return found[0]

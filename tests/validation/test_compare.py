@@ -1,0 +1,154 @@
+"""The emulator is held to every record kept, and the published comparison is the one that is true now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from simtbed.reports.hardware import compare as comparing
+from simtbed.reports.hardware import record, text
+from simtbed.reports.hardware.compare import Comparison, compare
+from simtbed.reports.hardware.figures import FIGURES
+
+from tests.reports.conftest import Simtbed
+from tests.validation.cases import CASES
+from tests.validation.recorded import load_record
+
+FEW = "tests.validation.cases:few"
+AGAIN = "on the GPU: simtbed record " + " ".join(f"--cases {name}" for name in CASES)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare(load_record("h200"), CASES)
+
+
+@pytest.mark.slow
+def test_every_kernel_is_recorded_as_it_is_printed(found: Comparison) -> None:
+    assert found.stale == (), f"record them again {AGAIN}"
+
+
+@pytest.mark.slow
+def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None:
+    """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
+    assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
+    assert [(reason.kernels, reason.figures) for reason in found.idle] == []
+
+
+@pytest.mark.slow
+def test_all_is_measured_of_what_is_there(found: Comparison) -> None:
+    assert found.record.waiting == ()
+
+
+@pytest.mark.slow
+def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:
+    """But for barriers of the grid, which are the compiler's own code."""
+    names = ("barriers", "registers", "occupancy")
+    grid = {reason.kernels for reason in comparing.reasons() if "barriers" in reason.figures}
+    differ = {c.kernel for c in found.cells if c.figure.name in names and not c.meets}
+    assert [set(kernels) for kernels in grid] == [differ]
+
+
+@pytest.mark.slow
+def test_the_published_report_is_current(found: Comparison) -> None:
+    path = record.path_of(found.record.device).with_suffix(".md")
+    assert path.read_text(encoding="utf-8") == text.markdown(found) + "\n", (
+        f"write it again: simtbed hardware compare {AGAIN.partition('record ')[2]} --markdown > {path.name}"
+    )
+
+
+# ------------------------------------------------------------------ what would be found
+@pytest.fixture(scope="module")
+def kept() -> record.Record:
+    full = load_record("h200")
+    return replace(
+        full,
+        counters={
+            "pairhmm wavefront-loaded": full.counters["pairhmm wavefront-loaded"],
+            "pairhmm intertask-naive": full.counters["pairhmm intertask-naive"],
+        },
+    )
+
+
+@pytest.mark.slow
+def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
+    one = kept.counters["pairhmm intertask-naive"][0]
+    wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
+    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW])
+    assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
+        ("pairhmm intertask-naive", "global_load_sectors")
+    ]
+    assert not found.holds
+    assert "UNEXPLAINED" in text.table(found)
+
+
+@pytest.mark.slow
+def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
+    one = replace(kept.counters["pairhmm intertask-naive"][0], source="0" * 64)
+    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (one,)}), [FEW])
+    assert found.stale == ("pairhmm intertask-naive",)
+    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
+
+
+def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = comparing.Reason(("pairhmm intertask-naive",), ("global_load_sectors",), "none", "")
+    monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
+    found = compare(kept, [FEW])
+    assert found.idle == (idle,)
+    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
+
+
+real = comparing.reasons
+
+
+def test_goals() -> None:
+    def meets(goal: str, emulated: float, measured: float) -> bool:
+        figure = next(f for f in FIGURES if f.goal == goal)
+        return comparing.Cell("kernel", figure, emulated, measured).meets
+
+    assert [meets("equal", 3, n) for n in (3, 4)] == [True, False]
+    assert [meets("5 %", n, 100) for n in (95, 105, 94, 106)] == [True, True, False, False]
+    assert [meets("2 points", n, 0.5) for n in (0.52, 0.48, 0.53)] == [True, True, False]
+    assert meets("shown", 0, 7)
+
+
+# ------------------------------------------------------------------ the command line
+
+
+@pytest.mark.slow
+def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
+    plain = simtbed("hardware", "compare", "--cases", FEW)
+    assert plain.code == 0
+    assert plain.out.splitlines()[0].split() == ["figure", "goal", "met", "worst"]
+    content = json.loads(simtbed("hardware", "compare", "--cases", FEW, "--json").out)
+    assert (content["holds"], content["stale"]) == (True, [])
+    assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront-loaded, kernel 1"}
+
+
+@pytest.mark.slow
+def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    record.save(load_record("h200"), path)
+    ran = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.validation.cases:cases")
+    assert ran.code == 0
+    assert "UNEXPLAINED" not in ran.out
+
+
+def test_a_device_without_a_record(simtbed: Simtbed) -> None:
+    assert (
+        "tests/validation/records/k40.json: no such file: run this in a checkout of simtbed, or name a record"
+        in simtbed("hardware", "compare", "--device", "K40").refused()
+    )
+    assert "no device is called" in simtbed("hardware", "compare", "--device", "B300").refused()
+
+
+def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "")
+    assert "Nsight Compute (ncu) is not found" in simtbed("record").refused(3)
+    assert "there is no folder" in simtbed("record", "-o", str(tmp_path / "no" / "x.json")).refused()
+    assert "name its file with --output" in simtbed("record", "--only", "sfs *").refused()
+    begun = str(tmp_path / "x.json")
+    assert "Nsight Compute (ncu) is not found" in simtbed("record", "--only", "sfs *", "-o", begun).refused(3)

@@ -1,0 +1,127 @@
+"""What the emulator computes and prints is what each recorded GPU ran and answered; a stale record fails."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.kernels import FAMILIES
+from simtbed.reports.hardware.answers import ROUNDING, answers_of, operation_answers
+from simtbed.reports.hardware.cases import Case, OperationCase, solve_data_set
+from simtbed.runtime.engine import Engine
+from simtbed.runtime.registry import EngineName
+from simtbed.testing.conformance import FEATURES, Feature
+
+from tests.validation.cases import CASES, EXAMPLES, example_case, feature_case, operations
+from tests.validation.recorded import load_record
+
+LOADED = {"h200": load_record("h200")}
+AGAIN = f"record it again on the GPU: simtbed record {' '.join(f'--cases {name}' for name in CASES)} --data FOLDER"
+recorded = pytest.mark.parametrize("device", LOADED)
+emulated = pytest.mark.parametrize("engine", ["jit", "numpy"])
+
+
+def test_there_is_a_record() -> None:
+    assert "h200" in LOADED
+
+
+def waits(device: str, name: str) -> None:
+    """Kernels written since a GPU was last at hand stand in its record as waiting: seen here, and no agreement yet."""
+    if name in LOADED[device].waiting:
+        pytest.xfail(f"{name} waits for its run on the GPU; {AGAIN}")
+
+
+def held(device: str, case: Case, engine: EngineName) -> None:
+    """A case is printed as it was for the GPU, and answers as it did there."""
+    waits(device, case.name)
+    known = LOADED[device].answers.get(case.name)
+    assert known is not None, f"{case.name} is not in the record; {AGAIN}"
+    found = answers_of(case, engine).entry()
+    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+
+
+@recorded
+@emulated
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
+def test_feature(device: str, feature: Feature, engine: EngineName) -> None:
+    held(device, feature_case(feature), engine)
+
+
+@recorded
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(device: str, example: str) -> None:
+    held(device, example_case(example), "jit")
+
+
+@recorded
+@pytest.mark.parametrize("engine", [LlvmEngine(), NumpyEngine()], ids=["jit", "numpy"])
+@pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
+def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
+    waits(device, case.name)
+    known = LOADED[device].operations.get(case.name)
+    assert known is not None, f"{case.name} is not in the record; {AGAIN}"
+    found = operation_answers(case, engine)
+    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    for row in case.rows:
+        if row.held(case.type).name == "bits":
+            assert found["rows"][row.name] == known["rows"][row.name], f"{row.name}: not the GPU's bits"
+        else:
+            assert known["rows"][row.name]["ulp"] <= row.held(case.type).ulp, (
+                f"{row.name}: beyond its policy on the GPU"
+            )
+
+
+DATA_SETS = [
+    (device, family.name, variant, case.removeprefix(f"{family.name} {variant} "))
+    for device, one in LOADED.items()
+    for family in FAMILIES.values()
+    for variant in family.variants
+    for case in one.answers
+    if case.startswith(f"{family.name} {variant} ")
+]
+
+LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
+"""Left to the jit engine: the numpy engine, to which it is held elsewhere, takes ten seconds for many a variant."""
+RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
+SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
+PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
+VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
+
+
+@recorded
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_is_recorded(device: str, variant: str) -> None:
+    waits(device, variant)
+    assert any(case.startswith(f"{variant} ") for case in LOADED[device].answers), f"{variant}: {AGAIN}"
+
+
+@recorded
+def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
+    answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
+    names |= {*(example_case(example).name for example in EXAMPLES), *(case.name for case in operations())}
+    known = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}
+    assert set(LOADED[device].waiting) <= names - known
+
+
+@pytest.fixture(autouse=True)
+def optimised_where_slow(request: pytest.FixtureRequest) -> None:
+    """The large data sets hold optimised code to the GPU's bits."""
+    if request.node.get_closest_marker("slow"):
+        request.getfixturevalue("optimised")
+
+
+@pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
+@pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), PARAMETERS)
+def test_variant(device: str, family: str, variant: str, data: str, engine: EngineName) -> None:
+    name = f"{family} {variant} {data}"
+    known = LOADED[device].answers[name]
+    run = partial(solve_data_set, family, variant, Path(os.environ["SIMTBED_DATA"]) / data)
+    found = answers_of(Case(name, run), engine).entry()
+    assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
+    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+    assert known.get("rounding", 0.0) <= ROUNDING
