@@ -15,14 +15,14 @@ from .foreign import closest
 from .values import ArrayValue, Host, Value, written
 
 LISTED = "docs/language.md lists every word"
-PYTHONS_OWN = frozenset({"abs", "float", "int", "len", "max", "min", "ord", "pow", "print", "range"})
+PYTHON_BUILTINS = frozenset({"abs", "float", "int", "len", "max", "min", "ord", "pow", "print", "range"})
 """Functions of Python that kernels may call."""
 ARRAY_FIRST = "give the array and the index apart: x, i"
-LONGEST_SHOWN, LONGEST_WIDENED = 40, 80
+MAX_SHOWN, MAX_WIDENED = 40, 80
 """Characters of an expression that is shown inside a cast, and of one whose operands are."""
 _GROWING = (ast.Add, ast.Sub, ast.Mult, ast.LShift, ast.Pow, ast.USub)
 """Operators whose result may have more bits than their operands."""
-_OF_SIGN = (ast.FloorDiv, ast.Mod, ast.RShift)
+_SIGN_DEPENDENT = (ast.FloorDiv, ast.Mod, ast.RShift)
 """Operators whose result depends on the sign of their operands."""
 
 
@@ -54,21 +54,21 @@ def no_attribute(value: Value, name: str) -> tuple[str, ...]:
         target = value.object
         if isinstance(target, type) and hasattr(target, name):
             return (f"write a constant of the module: {name} = {target.__name__}.{name}",)
-        known = [f.name for f in fields(target)] if is_dataclass(target) else list(getattr(target, "_fields", ()))
-        near = closest(name, known or [n for n in dir(target) if not n.startswith("_")])
+        candidates = [f.name for f in fields(target)] if is_dataclass(target) else list(getattr(target, "_fields", ()))
+        near = closest(name, candidates or [n for n in dir(target) if not n.startswith("_")])
         return (f"do you mean {near}?" if near else "write a constant of the module",)
     return ("a number has no attributes: write an operation of it",)
 
 
 # ------------------------------------------------------------------ casts
-def cast_of(type: ValueType, found: ValueType, place: Span | None) -> str:
+def cast_of(type: ValueType, source: ValueType, place: Span | None) -> str:
     """The cast to a type of what stands there, in full where it is short. Arithmetic of narrower integers is given wider
     operands: its result has lost its upper bits already."""
     text = place.text if place is not None else ""
     node = _expression(text)
-    if node is not None and _is_wider(type, found) and _holds(node, _GROWING):
-        return _widened(type, found, text, node)
-    return f"{written(type)}({text if node is not None and len(text) <= LONGEST_SHOWN else '...'})"
+    if node is not None and _is_wider(type, source) and _uses_operator(node, _GROWING):
+        return _widened(type, source, text, node)
+    return f"{written(type)}({text if node is not None and len(text) <= MAX_SHOWN else '...'})"
 
 
 def _expression(text: str) -> ast.expr | None:
@@ -78,22 +78,22 @@ def _expression(text: str) -> ast.expr | None:
         return None
 
 
-def _is_wider(type: ValueType, found: ValueType) -> bool:
-    both = isinstance(type, Scalar) and isinstance(found, Scalar) and type.is_integer and found.is_integer
-    return both and type.size > found.size
+def _is_wider(type: ValueType, source: ValueType) -> bool:
+    both = isinstance(type, Scalar) and isinstance(source, Scalar) and type.is_integer and source.is_integer
+    return both and type.size > source.size
 
 
-def _widened(type: ValueType, found: ValueType, text: str, node: ast.expr) -> str:
+def _widened(type: ValueType, source: ValueType, text: str, node: ast.expr) -> str:
     """The expression with its operands cast; as signed ones where their sign counts, and the result then."""
-    assert isinstance(type, Scalar) and isinstance(found, Scalar)
-    signed = found in SIGNED and type not in SIGNED and _holds(node, _OF_SIGN)
+    assert isinstance(type, Scalar) and isinstance(source, Scalar)
+    signed = source in SIGNED and type not in SIGNED and _uses_operator(node, _SIGN_DEPENDENT)
     inner = next(t for t in SIGNED if t.size == type.size) if signed else type
     new = text.encode()
-    for leaf in reversed(_uncast(node)):
+    for leaf in reversed(_cast_leaves(node)):
         begin, end = leaf.col_offset, leaf.end_col_offset
         new = b"%s%s(%s)%s" % (new[:begin], written(inner).encode(), new[begin:end], new[end:])
     result = f"{written(type)}({new.decode()})" if signed else new.decode()
-    short = len(text) <= LONGEST_SHOWN and len(result) <= LONGEST_WIDENED
+    short = len(text) <= MAX_SHOWN and len(result) <= MAX_WIDENED
     return result if short else f"{written(inner)}(...) of each operand"
 
 
@@ -111,20 +111,20 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _holds(node: ast.expr, operators: tuple[type[ast.AST], ...]) -> bool:
+def _uses_operator(node: ast.expr, operators: tuple[type[ast.AST], ...]) -> bool:
     """Whether one of these operators gives the result, or an operand of it."""
     own = isinstance(node, ast.BinOp | ast.UnaryOp) and isinstance(node.op, operators)
-    return own or any(_holds(operand, operators) for operand in _operands(node))
+    return own or any(_uses_operator(operand, operators) for operand in _operands(node))
 
 
-def _uncast(node: ast.expr) -> list[ast.expr]:
+def _cast_leaves(node: ast.expr) -> list[ast.expr]:
     """The operands to cast, in order: those that take no type from another one."""
     if isinstance(node, ast.Constant):
         return []
     operands = _operands(node)
     if not operands:
         return [node]
-    found = [leaf for operand in operands for leaf in _uncast(operand)]
-    if not found and isinstance(node, ast.BinOp) and not isinstance(node.right, ast.Constant):
+    leaves = [leaf for operand in operands for leaf in _cast_leaves(operand)]
+    if not leaves and isinstance(node, ast.BinOp) and not isinstance(node.right, ast.Constant):
         return [node.left]  # the literal of 1 << n
-    return found
+    return leaves

@@ -18,9 +18,9 @@ from ..span import Span
 from . import typing
 from .constants import Literal, Tuple
 from .protocols import FunctionReader
-from .values import ArrayValue, Choice, Number, SourceError, Value, no_number
+from .values import ArrayValue, Choice, Number, SourceError, Value, view_as_number
 
-ONE, ZERO = Literal(1), Literal(0)
+ONE_LITERAL, ZERO_LITERAL = Literal(1), Literal(0)
 
 
 # ------------------------------------------------------------------ whole arrays
@@ -30,7 +30,7 @@ def whole(name: str, type: Array, span: Span) -> ArrayValue:
     if type.shape is not None:
         shape = tuple(Literal(extent) for extent in type.shape)
     shown = names.Name.of(name).user
-    return ArrayValue(name, type, shape, _row_major(shape, span), ZERO, shown, is_whole=len(shape) == 1)
+    return ArrayValue(name, type, shape, _row_major(shape, span), ZERO_LITERAL, shown, is_whole=len(shape) == 1)
 
 
 def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[ArrayValue, list[ir.Param]]:
@@ -50,7 +50,7 @@ def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[Array
 
 
 def _row_major(extents: Sequence[Number], span: Span) -> tuple[Number, ...]:
-    strides: list[Number] = [ONE]
+    strides: list[Number] = [ONE_LITERAL]
     for extent in reversed(extents[1:]):
         strides.insert(0, _multiply(extent, strides[0], span))
     return tuple(strides)
@@ -66,60 +66,60 @@ class _Slice:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _IndexItem:
     """What stands for one dimension in brackets."""
 
     value: Number | _Slice
     span: Span
 
 
-def _places(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> list[_Place]:
-    found = list(node.places) if isinstance(node, Given) else read_index(reader, node)
-    if len(found) > len(array.extents):
+def _index_items(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIndex) -> list[_IndexItem]:
+    places = list(node.places) if isinstance(node, EvaluatedIndex) else read_index(reader, node)
+    if len(places) > len(array.extents):
         has = f"{len(array.extents)} dimension{'s' if len(array.extents) > 1 else ''}"
-        advice = f"give the kernel an array of {len(found)} dimensions: .reshape(...)"
+        advice = f"give the kernel an array of {len(places)} dimensions: .reshape(...)"
         raise SourceError(
-            node.span if isinstance(node, Given) else reader.span(node),
-            f"{array.shown} has {has}, {len(found)} indices given",
+            node.span if isinstance(node, EvaluatedIndex) else reader.span(node),
+            f"{array.shown} has {has}, {len(places)} indices given",
             advice if array.type.space == "global" else "declare it with as many extents",
         )
-    return found
+    return places
 
 
 @dataclass(frozen=True)
-class Given:
+class EvaluatedIndex:
     """An index that was read: of several arrays, the fields of an array of structs."""
 
-    places: tuple[_Place, ...]
+    places: tuple[_IndexItem, ...]
     span: Span
     text: str
 
 
-def given(reader: FunctionReader, node: ast.expr) -> Given:
+def evaluate_index(reader: FunctionReader, node: ast.expr) -> EvaluatedIndex:
     """The index, computed once for the statement it stands in."""
     span = reader.span(node)
 
-    def kept(place: _Place) -> _Place:
+    def frozen(place: _IndexItem) -> _IndexItem:
         if isinstance(place.value, _Slice | ir.Reg | ir.Special):
             return place
-        return _Place(_frozen(reader, place.value, place.span, "index"), place.span)
+        return _IndexItem(_frozen(reader, place.value, place.span, "index"), place.span)
 
-    return Given(tuple(kept(place) for place in read_index(reader, node)), span, ast.unparse(node))
+    return EvaluatedIndex(tuple(frozen(place) for place in read_index(reader, node)), span, ast.unparse(node))
 
 
-def read_index(reader: FunctionReader, node: ast.expr) -> list[_Place]:
+def read_index(reader: FunctionReader, node: ast.expr) -> list[_IndexItem]:
     """What stands in the brackets."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
 
-    def place(item: ast.expr) -> list[_Place]:
-        span = reader.span(item)
-        if isinstance(item, ast.Slice):
-            return [_Place(_slice(reader, item, span), span)]
-        value = reader.value(item)
-        parts = value.items if isinstance(value, Tuple) and len(nodes) == 1 else (value,)
-        return [_Place(_integer(part, span), span) for part in parts]
+    def place(child: ast.expr) -> list[_IndexItem]:
+        span = reader.span(child)
+        if isinstance(child, ast.Slice):
+            return [_IndexItem(_slice(reader, child, span), span)]
+        value = reader.value(child)
+        values = value.items if isinstance(value, Tuple) and len(nodes) == 1 else (value,)
+        return [_IndexItem(_integer(value, span), span) for value in values]
 
-    return [one for part in reader.together(*(partial(place, item) for item in nodes)) for one in part]
+    return [item for value in reader.together(*(partial(place, child) for child in nodes)) for item in value]
 
 
 def _slice(reader: FunctionReader, node: ast.Slice, span: Span) -> _Slice:
@@ -164,10 +164,10 @@ def refuse_slice(array: ArrayValue, node: ast.expr, span: Span) -> None:
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     if not any(isinstance(n, ast.Slice) for n in nodes) or len(nodes) > len(array.extents):
         return
-    every = ast.Slice()
+    full = ast.Slice()
     letters, loops, indices = iter("jkmn"), [], []
     for dimension in range(len(array.extents)):
-        place = nodes[dimension] if dimension < len(nodes) else every
+        place = nodes[dimension] if dimension < len(nodes) else full
         if isinstance(place, ast.Slice):
             letter = next(letters)
             over = _range_of(place, array, dimension)
@@ -197,86 +197,86 @@ def _is_tuple(reader: FunctionReader, node: ast.expr, items: int) -> bool:
     return isinstance(value, Tuple) and len(value.items) >= items
 
 
-def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> ir.Expr:
+def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIndex) -> ir.Expr:
     """The index of the element `array[node]` in the array of the IR."""
-    places, span = _places(reader, array, node), _span(reader, node)
+    places, span = _index_items(reader, array, node), _span(reader, node)
     if len(places) < len(array.extents) or any(isinstance(p.value, _Slice) for p in places):
-        raise SourceError(span, *no_number(view(reader, array, node)))
-    given = [p.value for p in places if not isinstance(p.value, _Slice)]
+        raise SourceError(span, *view_as_number(view(reader, array, node)))
+    values = [p.value for p in places if not isinstance(p.value, _Slice)]
     for dimension, place in enumerate(places):
-        _check_known(array, dimension, place)
+        _check_constant(array, dimension, place)
     if array.is_whole:
-        return typing.expression(given[0], span, I32)
-    flat = _sum(array, [array.offset], [*zip(given, array.strides, strict=True)], span)
-    if all(isinstance(v, Literal) for v in (*given, *array.extents)):
+        return typing.expression(values[0], span, I32)
+    flat = _sum(array, [array.offset], [*zip(values, array.strides, strict=True)], span)
+    if all(isinstance(v, Literal) for v in (*values, *array.extents)):
         return flat
-    parts = tuple(typing.expression(v, p.span, I32) for v, p in zip(given, places, strict=True))
+    indices = tuple(typing.expression(v, p.span, I32) for v, p in zip(values, places, strict=True))
     extents = tuple(typing.expression(n, span, I32) for n in array.extents)
     assert isinstance(flat.type, Scalar)
-    return ir.Within(flat, array.shown, parts, extents, flat.type, span)
+    return ir.Within(flat, array.shown, indices, extents, flat.type, span)
 
 
-def once(reader: FunctionReader, array: ArrayValue, given: ir.Expr, span: Span) -> ir.Expr:
+def evaluate_once(reader: FunctionReader, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
     """The index of a place that is read and then written: computed once."""
-    if isinstance(given, ir.Within):
-        parts = tuple(part and _kept(reader, part, f"{array.name}_index", span) for part in given.index)
-        flat = _kept(reader, given.flat, f"{array.name}_index", span)
-        return replace(given, flat=flat, index=parts)
-    return given if isinstance(given, ir.Const | ir.Reg) else reader.let(given, f"{array.name}_index", span)
+    if isinstance(index, ir.Within):
+        indices = tuple(item and _in_register(reader, item, f"{array.name}_index", span) for item in index.index)
+        flat = _in_register(reader, index.flat, f"{array.name}_index", span)
+        return replace(index, flat=flat, index=indices)
+    return index if isinstance(index, ir.Const | ir.Reg) else reader.let(index, f"{array.name}_index", span)
 
 
-def _kept(reader: FunctionReader, value: ir.Expr, stem: str, span: Span) -> ir.Expr:
+def _in_register(reader: FunctionReader, value: ir.Expr, stem: str, span: Span) -> ir.Expr:
     return value if isinstance(value, ir.Const | ir.Reg) else reader.let(value, stem, span)
 
 
-def _check_known(array: ArrayValue, dimension: int, place: _Place) -> None:
+def _check_constant(array: ArrayValue, dimension: int, place: _IndexItem) -> None:
     """Refuse an index that is known to be outside."""
     value, extent = place.value, array.extents[dimension]
-    known = value.value if isinstance(value, Literal | ir.Const) else None
-    if known is None:
+    constant = value.value if isinstance(value, Literal | ir.Const) else None
+    if constant is None:
         return
-    if known < 0:
+    if constant < 0:
         length = f"{array.shown}.shape[{dimension}]" if len(array.extents) > 1 else f"len({array.shown})"
-        message = f"index {known}: arrays do not wrap around in a kernel"
-        raise SourceError(place.span, message, f"write {length} - {-known}")
-    if isinstance(extent, Literal) and known >= extent.value:
+        message = f"index {constant}: arrays do not wrap around in a kernel"
+        raise SourceError(place.span, message, f"write {length} - {-constant}")
+    if isinstance(extent, Literal) and constant >= extent.value:
         has = f"{extent.value} elements"
         raise SourceError(
             place.span,
-            f"index {known}, but {array.shown} has {has}{f' in dimension {dimension}' if len(array.extents) > 1 else ''}",
+            f"index {constant}, but {array.shown} has {has}{f' in dimension {dimension}' if len(array.extents) > 1 else ''}",
             f"its last index is {extent.value - 1}",
         )
 
 
 # ------------------------------------------------------------------ views
-def _span(reader: FunctionReader, node: ast.expr | Given) -> Span:
-    return node.span if isinstance(node, Given) else reader.span(node)
+def _span(reader: FunctionReader, node: ast.expr | EvaluatedIndex) -> Span:
+    return node.span if isinstance(node, EvaluatedIndex) else reader.span(node)
 
 
-def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | Given) -> ArrayValue:
+def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIndex) -> ArrayValue:
     """The row, the column or the slice `array[node]`."""
     span = _span(reader, node)
     if array.type.space == "register":
         raise SourceError(span, f"{array.shown} is in registers, which have no slices", "index one register at a time")
-    places = _places(reader, array, node)
-    places += [_Place(_Slice(None, None), span)] * (len(array.extents) - len(places))
+    places = _index_items(reader, array, node)
+    places += [_IndexItem(_Slice(None, None), span)] * (len(array.extents) - len(places))
     extents: list[Number] = []
     strides: list[Number] = []
     begins: list[tuple[Number, Number]] = []
     for dimension, place in enumerate(places):
         extent, stride = array.extents[dimension], array.strides[dimension]
         if isinstance(place.value, _Slice):
-            start = _frozen(reader, place.value.start or ZERO, place.span)
+            start = _frozen(reader, place.value.start or ZERO_LITERAL, place.span)
             stop = None if place.value.stop is None else _frozen(reader, place.value.stop, place.span)
             _check_start(reader, start, place.span)
             extents.append(_length(start, stop, extent, place.span))
             strides.append(stride)
             begins.append((start, stride))
         else:
-            _check_known(array, dimension, place)
+            _check_constant(array, dimension, place)
             begins.append((place.value, stride))
     _check_fixed(reader, array, places, span)
-    inside = ast.Name(node.text.strip("()")) if isinstance(node, Given) else node
+    inside = ast.Name(node.text.strip("()")) if isinstance(node, EvaluatedIndex) else node
     shown = ast.unparse(ast.Subscript(ast.Name(array.shown), inside))
     stem = f"{names.Name.of(array.name).user.replace('.', '_')}_offset"
     offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
@@ -313,31 +313,31 @@ def _check_start(reader: FunctionReader, start: Number, span: Span) -> None:
     reader.emit(ir.Check("bounds", holds, start, (start,), span))
 
 
-def _check_fixed(reader: FunctionReader, array: ArrayValue, places: Sequence[_Place], span: Span) -> None:
+def _check_fixed(reader: FunctionReader, array: ArrayValue, places: Sequence[_IndexItem], span: Span) -> None:
     """A check that the indices of a row or a column lie in their dimensions."""
-    parts: list[ir.Expr | None] = []
+    indices: list[ir.Expr | None] = []
     holds: list[ir.Expr] = []
     for place, extent in zip(places, array.extents, strict=True):
         if isinstance(place.value, _Slice):
-            parts.append(None)
+            indices.append(None)
             continue
-        part = typing.expression(place.value, place.span, I32)
-        parts.append(part)
+        index = typing.expression(place.value, place.span, I32)
+        indices.append(index)
         if not (isinstance(place.value, Literal) and isinstance(extent, Literal)):
-            holds += _inside(part, extent, place.span)
+            holds += _inside(index, extent, place.span)
     if not holds:
         return
-    whole = holds[0]
-    for one in holds[1:]:
-        whole = ir.Op("both", (whole, one), BOOL, span)
+    condition = holds[0]
+    for term in holds[1:]:
+        condition = ir.Op("both", (condition, term), BOOL, span)
     extents = tuple(typing.expression(n, span, I32) for n in array.extents)
-    within = ir.Within(ir.Const(0, I32, span), array.shown, tuple(parts), extents, I32, span)
-    reader.emit(ir.Check("bounds", whole, within, (*(p for p in parts if p is not None), *extents), span))
+    within = ir.Within(ir.Const(0, I32, span), array.shown, tuple(indices), extents, I32, span)
+    reader.emit(ir.Check("bounds", condition, within, (*(i for i in indices if i is not None), *extents), span))
 
 
-def _inside(part: ir.Expr, extent: Number, span: Span) -> list[ir.Expr]:
-    kind = I64 if _is_wide(part, extent) else I32
-    at, wide = typing.cast(part, kind, span), typing.cast(extent, kind, span)
+def _inside(index: ir.Expr, extent: Number, span: Span) -> list[ir.Expr]:
+    kind = I64 if _is_wide(index, extent) else I32
+    at, wide = typing.cast(index, kind, span), typing.cast(extent, kind, span)
     return [ir.Op("ge", (at, ir.Const(0, kind, span)), BOOL, span), ir.Op("lt", (at, wide), BOOL, span)]
 
 
@@ -358,15 +358,15 @@ def _kind(values: Sequence[Number], layout: Sequence[Number]) -> Scalar:
     where something has 64 bits."""
     types = {v.type for v in values if isinstance(v, ir.EXPRESSIONS)}
     if len(types) == 1 and all(isinstance(v, Literal) for v in layout):
-        (one,) = types
-        assert isinstance(one, Scalar)
-        return one
+        (kind,) = types
+        assert isinstance(kind, Scalar)
+        return kind
     return I64 if _is_wide(*values, *layout) else I32
 
 
 def _sum(array: ArrayValue, first: Sequence[Number], terms: Sequence[tuple[Number, Number]], span: Span) -> ir.Expr:
     kind = _kind([v for v, _ in terms], [*first, *(stride for _, stride in terms)])
-    total: Number = ZERO
+    total: Number = ZERO_LITERAL
     for start in first:
         total = _add(total, _as(start, kind, span), span)
     for value, stride in terms:
@@ -382,9 +382,9 @@ def _multiply(a: Number, b: Number, span: Span) -> Number:
     if isinstance(a, Literal) and isinstance(b, Literal):
         return Literal(a.value * b.value)
     if any(isinstance(v, Literal) and v.value == 0 for v in (a, b)):
-        return ZERO
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Literal) and one.value == 1:
+        return ZERO_LITERAL
+    for factor, other in ((a, b), (b, a)):
+        if isinstance(factor, Literal) and factor.value == 1:
             return other
     return typing.operation("mul", typing.unified([(a, span), (b, span)], "*"), span, "*")
 
@@ -392,8 +392,8 @@ def _multiply(a: Number, b: Number, span: Span) -> Number:
 def _add(a: Number, b: Number, span: Span) -> Number:
     if isinstance(a, Literal) and isinstance(b, Literal):
         return Literal(a.value + b.value)
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Literal) and one.value == 0:
+    for term, other in ((a, b), (b, a)):
+        if isinstance(term, Literal) and term.value == 0:
             return other
     return typing.operation("add", typing.unified([(a, span), (b, span)], "+"), span, "+")
 
@@ -401,12 +401,12 @@ def _add(a: Number, b: Number, span: Span) -> Number:
 # ------------------------------------------------------------------ what an array tells
 def extent(array: ArrayValue, dimension: int, span: Span) -> Number:
     """Elements in one dimension, an i32."""
-    found = array.extents[dimension]
-    if isinstance(found, Literal):
-        return found
-    if isinstance(found, ir.Extent):
-        return replace(found, span=span)
-    return typing.cast(found, I32, span)
+    result = array.extents[dimension]
+    if isinstance(result, Literal):
+        return result
+    if isinstance(result, ir.Extent):
+        return replace(result, span=span)
+    return typing.cast(result, I32, span)
 
 
 def attribute(array: ArrayValue, name: str, span: Span) -> Value:
@@ -425,9 +425,9 @@ def attribute(array: ArrayValue, name: str, span: Span) -> Value:
             f"{array.shown} has more elements than an i32 holds",
             "multiply its extents: st.i64(x.shape[0]) * st.i64(x.shape[1])",
         )
-    total: Number = ONE
-    for one in extents:
-        total = _multiply(total, one, span)
+    total: Number = ONE_LITERAL
+    for size in extents:
+        total = _multiply(total, size, span)
     return total
 
 
@@ -439,25 +439,25 @@ def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list
         return replace(whole(name, type, span), type=type), []
     more: list[tuple[ir.Param, ir.Expr]] = []
 
-    def given(value: Number, own: str) -> Number:
+    def pass_value(value: Number, own: str) -> Number:
         if isinstance(value, Literal):
             return value
         assert isinstance(value.type, Scalar)
         more.append((ir.Param(own, value.type, span), value))
         return ir.Reg(own, value.type, span)
 
-    extents = tuple(given(n, names.extent(name, d)) for d, n in enumerate(array.extents))
-    known = {id(old): new for old, new in zip(array.extents, extents, strict=True)}
+    extents = tuple(pass_value(n, names.extent(name, d)) for d, n in enumerate(array.extents))
+    passed = {id(old): new for old, new in zip(array.extents, extents, strict=True)}
     strides = tuple(
-        known[id(n)] if id(n) in known else given(n, names.stride(name, d)) for d, n in enumerate(array.strides)
+        passed[id(n)] if id(n) in passed else pass_value(n, names.stride(name, d)) for d, n in enumerate(array.strides)
     )
-    offset = given(array.offset, names.offset(name))
+    offset = pass_value(array.offset, names.offset(name))
     return ArrayValue(name, type, extents, strides, offset, name, is_whole=False, is_view=array.is_view), more
 
 
 def layout_key(array: ArrayValue) -> tuple[object, ...]:
     """What a device function is specialised for, of an array's extents and strides."""
-    parts = (array.offset, *array.extents, *array.strides)
-    kinds = [part if isinstance(part, Literal) else str(part.type) for part in parts]
+    values = (array.offset, *array.extents, *array.strides)
+    kinds = [value if isinstance(value, Literal) else str(value.type) for value in values]
     same = tuple(tuple(extent is stride for extent in array.extents) for stride in array.strides)
     return (array.is_whole, *kinds, same)

@@ -21,14 +21,14 @@ _OF_FLOATS = ("add", "sub", "exchange")
 _OF_HALVES = ("add", "sub")
 
 
-def choice(reader: FunctionReader, given: ast.expr | str, what: str, among: tuple[str, ...]) -> str:
+def choice(reader: FunctionReader, node: ast.expr | str, subject: str, choices: tuple[str, ...]) -> str:
     """One of a few words, written out as text."""
-    if isinstance(given, str):
-        return given
-    value = reader.value(given)
-    if not (isinstance(value, Host) and value.object in among):
-        wanted = ", ".join(f'"{word}"' for word in among)
-        raise SourceError(reader.span(given), f"{what} is not known", f"write one of {wanted}")
+    if isinstance(node, str):
+        return node
+    value = reader.value(node)
+    if not (isinstance(value, Host) and value.object in choices):
+        options = ", ".join(f'"{word}"' for word in choices)
+        raise SourceError(reader.span(node), f"{subject} is not known", f"write one of {options}")
     return cast(str, value.object)
 
 
@@ -64,8 +64,8 @@ def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
             )
     else:
         _check_vector(op, array, order, scope, span)
-    given = args["limit"] if op in ("inc", "dec") else args["value"]
-    value = reader.convert(given, type, f"{array.name}'s element")
+    operand = args["limit"] if op in ("inc", "dec") else args["value"]
+    value = reader.convert(operand, type, f"{array.name}'s element")
     update = ir.Atomic(op, array.name, index, value, type, span, order, scope)
     return reader.let(update, f"{array.name}_old", span)
 
@@ -83,10 +83,10 @@ def _check(op: forms.AtomicOp, type: Scalar, span: Span) -> None:
 
 def _check_vector(op: forms.AtomicOp, array: ArrayValue, order: str, scope: str, span: Span) -> None:
     halves = array.type.element in _HALF_VECTORS
-    somewhere = halves or array.type.space == "global"
-    if op != "add" or not somewhere or (order, scope) != ("relaxed", "device"):
-        where = "" if halves else " to global memory"
-        message = f"an atomic operation on {array.type.element} is a relaxed add{where}"
+    supported = halves or array.type.space == "global"
+    if op != "add" or not supported or (order, scope) != ("relaxed", "device"):
+        restriction = "" if halves else " to global memory"
+        message = f"an atomic operation on {array.type.element} is a relaxed add{restriction}"
         raise SourceError(span, message, "work on an array of f32")
 
 
@@ -107,8 +107,8 @@ def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span:
 def _in_memory(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
     array = reader.array(args["array"])
     if array.type.space not in ("global", "shared") or array.type.element not in _NUMBERS:
-        held = f"{array.name} is {array.type.space} {array.type.element}"
-        raise SourceError(span, f"{word.name} works on 32- and 64-bit numbers in global and shared memory, {held}")
+        actual = f"{array.name} is {array.type.space} {array.type.element}"
+        raise SourceError(span, f"{word.name} works on 32- and 64-bit numbers in global and shared memory, {actual}")
     assert isinstance(array.type.element, Scalar)
     return array, reader.index(array, args["index"]), array.type.element
 

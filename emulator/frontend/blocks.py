@@ -14,7 +14,7 @@ from .protocols import Progress
 from .values import AlreadyReported, SourceError
 
 _STATE = (
-    "names", "types", "renamed", "taken", "assigned", "fixed", "numbers", "active", "ended", "positive", "soft", "unresolved",
+    "names", "types", "renamed", "registers", "assigned", "fixed", "numbers", "active", "ended", "positive", "soft", "unresolved",
     "launch_known", "bundles",
 )  # fmt: skip
 
@@ -33,8 +33,8 @@ class Blocks(Expressions):
 
     def state(self) -> State:
         """What `restore` needs to read again from here."""
-        known = {name: getattr(self, name).copy() for name in _STATE}
-        return State(known, len(self.body), self.program.progress())
+        variables = {name: getattr(self, name).copy() for name in _STATE}
+        return State(variables, len(self.body), self.program.progress())
 
     def restore(self, state: State) -> None:
         for name, value in state.variables.items():

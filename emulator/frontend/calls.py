@@ -65,8 +65,8 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     if isinstance(target, builtins.type) and issubclass(target, np.generic):
         return _numpy_cast(reader, node, target, span)
     if is_struct(target):
-        given = bound(reader, node, target.__name__, inspect.signature(target))
-        return records.construct(reader, reader.struct(target, span), given, span)
+        arguments = bind_arguments(reader, node, target.__name__, inspect.signature(target))
+        return records.construct(reader, reader.struct(target, span), arguments, span)
     if target in _BUILTINS:
         return _BUILTINS[target](reader, node, span)
     word = intrinsic_of(target)
@@ -100,11 +100,11 @@ def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
     """Something that cannot be called in a kernel."""
     name = getattr(target, "__name__", None) or f"this {type(target).__name__}"
     names = foreign.names_elsewhere(target)
-    found = foreign.advice(called) or foreign.advice(names)
-    if found is not None:
-        raise SourceError(span, *found)
-    here = [word.name for word in INTRINSICS.values() if names and word.name == name]
-    if here:
+    equivalent = foreign.advice(called) or foreign.advice(names)
+    if equivalent is not None:
+        raise SourceError(span, *equivalent)
+    intrinsics = [word.name for word in INTRINSICS.values() if names and word.name == name]
+    if intrinsics:
         raise SourceError(span, f"{name} runs on the host", f"write st.{name}(...)")
     if str(getattr(target, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]:
         raise SourceError(span, f"{name} belongs to the host", "call it outside of the kernel")
@@ -112,23 +112,23 @@ def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
     raise SourceError(span, f"{name} is not in the kernel language", advice)
 
 
-def bound(reader: FunctionReader, node: ast.Call, name: str, signature: inspect.Signature) -> Args:
+def bind_arguments(reader: FunctionReader, node: ast.Call, name: str, signature: inspect.Signature) -> Args:
     """What a call gives, by parameter name: expressions, or the defaults of the signature."""
     span = reader.span(node)
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         raise SourceError(span, "`*` and `**` are not in the kernel language", "write the arguments one by one")
     try:
-        found = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+        arguments = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     except TypeError as error:
         params = ", ".join(p.name for p in signature.parameters.values() if p.default is p.empty)
         raise SourceError(span, f"{name}: {error}", f"write {name}({params})") from None
-    found.apply_defaults()
-    return dict(found.arguments)
+    arguments.apply_defaults()
+    return dict(arguments.arguments)
 
 
 def _bind(reader: FunctionReader, node: ast.Call, word: Intrinsic) -> Args:
     """Argument nodes by parameter name; defaults as they are."""
-    return bound(reader, node, f"st.{word.name}", word.signature)
+    return bind_arguments(reader, node, f"st.{word.name}", word.signature)
 
 
 def _only(reader: FunctionReader, node: ast.Call) -> Value:
@@ -139,8 +139,10 @@ def _only(reader: FunctionReader, node: ast.Call) -> Value:
 
 def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
     if len(node.args) != type.lanes or node.keywords:
-        parts = ", ".join("xyzw"[: type.lanes])
-        raise SourceError(reader.span(node), f"{type} takes {type.lanes} values", f"write {written(type)}({parts})")
+        components = ", ".join("xyzw"[: type.lanes])
+        raise SourceError(
+            reader.span(node), f"{type} takes {type.lanes} values", f"write {written(type)}({components})"
+        )
     what = f"a part of {type}"
     args = reader.together(*(partial(reader.convert, a, type.element, what) for a in node.args))
     return ir.Pack(tuple(args), type, reader.span(node))
@@ -200,9 +202,9 @@ def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader,
         args = typing.unified(values, name)
         result: ir.Expr = args[0]
         for number, arg in enumerate(args[1:], 1):
-            kept = reader.shallow(typing.operation(name, [result, arg], span, name), number, span)
-            assert isinstance(kept, ir.EXPRESSIONS)
-            result = kept
+            shallow = reader.shallow(typing.operation(name, [result, arg], span, name), number, span)
+            assert isinstance(shallow, ir.EXPRESSIONS)
+            result = shallow
         return result
 
     return word
@@ -301,9 +303,9 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
             if not shape:
                 raise SourceError(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
     type = Array(element, shape, word.form.space)
-    no_room = too_much(type.space, taken(type))
-    if no_room is not None:
-        raise SourceError(span, *no_room)
+    excess = too_much(type.space, taken(type))
+    if excess is not None:
+        raise SourceError(span, *excess)
     return reader.declare(name, type, values, span)
 
 
@@ -326,18 +328,18 @@ def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span)
     value = reader.value(node)
     if isinstance(value, Literal):
         return ir.Const(_extent(reader, node), I32, reader.span(node))
-    found = reader.launch_known.of(value) if isinstance(value, ir.EXPRESSIONS) else None
-    if found is None or found.type.size < 4:
+    count = reader.launch_known.resolve(value) if isinstance(value, ir.EXPRESSIONS) else None
+    if count is None or count.type.size < 4:
         raise SourceError(
             reader.span(node),
             "a count of dynamic shared memory is an integer that the launch knows",
             "use constants, parameters that are not assigned, st.block_dim and st.grid_dim, of 32 or 64 bits",
         )
-    return found
+    return count
 
 
 def _extent(reader: FunctionReader, node: ast.expr) -> int:
-    extent = reader.known(node, "an array's size")
+    extent = reader.constant_int(node, "an array's size")
     if extent < 1:
         advice = "write a positive number of elements"
         raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}", advice)
@@ -351,8 +353,8 @@ def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
         advice = "write st.constant(st.f32, (1.0, 2.0)), or a tuple of the module"
         raise SourceError(span, "a constant table is a tuple of numbers of a scalar type", advice)
-    if no_room := too_much("constant", len(value.items) * element.size):  # before each is looked at
-        raise SourceError(span, *no_room)
+    if excess := too_much("constant", len(value.items) * element.size):  # before each is looked at
+        raise SourceError(span, *excess)
     if not all(isinstance(item, Literal) for item in value.items):
         advice = "use an array of the launch, or shared memory that the kernel fills"
         raise SourceError(span, "a constant table's values must be known at compile time", advice)
@@ -382,17 +384,17 @@ def _operation(
     """python: what computes it of constants alone, where that is Python's function."""
     form = cast(forms.Operation, word.form)
     places = form.order or tuple(range(len(args)))
-    given = list(zip(reader.values(*args.values()), map(reader.span, args.values()), strict=True))
-    literals = [value for value, _ in given if isinstance(value, Literal)]
-    if python is not None and len(literals) == len(given):
+    operands = list(zip(reader.values(*args.values()), map(reader.span, args.values()), strict=True))
+    literals = [value for value, _ in operands if isinstance(value, Literal)]
+    if python is not None and len(literals) == len(operands):
         return typing.fold(python, literals, span)
-    if "count" in args and isinstance(count := given[-1][0], ir.EXPRESSIONS) and count.type == I32:  # as of >>
-        given[-1] = (typing.cast(count, U32, given[-1][1]), given[-1][1])
-    values = [given[place] for place in places]
+    if "count" in args and isinstance(count := operands[-1][0], ir.EXPRESSIONS) and count.type == I32:  # as of >>
+        operands[-1] = (typing.cast(count, U32, operands[-1][1]), operands[-1][1])
+    values = [operands[place] for place in places]
     fixed: list[ir.Expr] = []
     if first := TABLE[form.op].first:
-        (value, where), *values = values
-        fixed = [typing.converted(value, first, where, f"st.{word.name}'s {list(args)[places[0]]}")]
+        (value, value_span), *values = values
+        fixed = [typing.converted(value, first, value_span, f"st.{word.name}'s {list(args)[places[0]]}")]
     return typing.operation(form.op, [*fixed, *typing.unified(values, f"st.{word.name}")], span, f"st.{word.name}")
 
 

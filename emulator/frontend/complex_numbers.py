@@ -17,7 +17,7 @@ from .protocols import Emitter, FunctionReader
 from .values import Choice, SourceError, Value, describe
 
 Operand = tuple[Value, Span]
-Parts = tuple[ir.Expr, ir.Expr]
+RealImag = tuple[ir.Expr, ir.Expr]
 
 
 def is_complex(value: Value) -> TypeGuard[ir.Expr | Literal | Choice]:
@@ -33,13 +33,15 @@ def construct(reader: FunctionReader, node: ast.Call, type: Any, span: Span) -> 
     if len(node.args) not in (1, 2) or node.keywords:
         raise SourceError(span, f"{type} takes a real and an imaginary part", f"write {type}(re, im), or {type}(re)")
     if len(node.args) == 2:
-        found = zip(reader.values(*node.args), map(reader.span, node.args), strict=True)
-        return _pack((typing.converted(v, type.element, s, f"a part of {type}") for v, s in found), type, span)
+        components = zip(reader.values(*node.args), map(reader.span, node.args), strict=True)
+        return _pack((typing.converted(v, type.element, s, f"a part of {type}") for v, s in components), type, span)
     value = reader.value(node.args[0])
     if isinstance(value, Literal | Choice):
         return typing.expression(value, span, type)
     if is_complex(value):
-        return _pack((typing.cast(part, type.element, span) for part in _parts(reader, value, span)), type, span)
+        return _pack(
+            (typing.cast(component, type.element, span) for component in _components(reader, value, span)), type, span
+        )
     return _pack((typing.cast(value, type.element, span), typing.constant(Literal(0), type.element, span)), type, span)
 
 
@@ -49,10 +51,10 @@ def attribute(value: Value, name: str, span: Span) -> Value:
         raise SourceError(span, f"{describe(value)} has no {name}", "write z.real, z.imag, st.conj(z) or abs(z)")
     if isinstance(value, Literal):
         return Literal(getattr(value.value, name))
-    return typing.part(typing.expression(value, span), int(name == "imag"), span)
+    return typing.component(typing.expression(value, span), int(name == "imag"), span)
 
 
-def refuse_parts(value: Value, span: Span) -> None:
+def refuse_components(value: Value, span: Span) -> None:
     """Refuse a complex number where a vector's parts are indexed or assigned."""
     if is_complex(value):
         raise SourceError(
@@ -70,18 +72,18 @@ def conjugate(reader: FunctionReader, value: Value, span: Span) -> Value:
         raise SourceError(
             span, f"st.conj takes a complex number, this is {describe(value)}", "write c64(x), or x itself"
         )
-    real, imag = _parts(reader, value, span)
+    real, imag = _components(reader, value, span)
     return _pack((real, _real("neg", span, imag)), _type(value), span)
 
 
 def magnitude(reader: FunctionReader, value: Value, span: Span) -> Value:
     """`abs(z)`: hypot of the parts."""
-    return _real("hypot", span, *_parts(reader, value, span))
+    return _real("hypot", span, *_components(reader, value, span))
 
 
 def negative(reader: FunctionReader, value: Value, span: Span) -> Value:
     """`-z`."""
-    return _pack((_real("neg", span, part) for part in _parts(reader, value, span)), _type(value), span)
+    return _pack((_real("neg", span, component) for component in _components(reader, value, span)), _type(value), span)
 
 
 # ------------------------------------------------------------------ operators
@@ -90,9 +92,11 @@ def arithmetic(reader: FunctionReader, kind: type, symbol: str, a: Operand, b: O
     if kind not in _OPERATORS:
         advice = "write z * z" if kind is ast.Pow else "they have +, -, * and /"
         raise SourceError(span, f"{symbol} is not defined for complex numbers", advice)
-    one, other = _unified(a, b, symbol)
+    left, right = _unified(a, b, symbol)
     return _pack(
-        _OPERATORS[kind](reader, _parts(reader, one, a[1]), _parts(reader, other, b[1]), span), _type(one), span
+        _OPERATORS[kind](reader, _components(reader, left, a[1]), _components(reader, right, b[1]), span),
+        _type(left),
+        span,
     )
 
 
@@ -100,27 +104,27 @@ def compared(reader: Emitter, name: str, symbol: str, a: Operand, b: Operand, sp
     """`a == b` and `a != b`."""
     if name not in _JOINED:
         raise SourceError(span, f"{symbol}: complex numbers have no order", "compare abs(z), z.real or z.imag")
-    one, other = _unified(a, b, symbol)
-    pairs = zip(_parts(reader, one, a[1]), _parts(reader, other, b[1]), strict=True)
-    return _real(_JOINED[name], span, *(_real(name, span, left, right) for left, right in pairs))
+    left, right = _unified(a, b, symbol)
+    pairs = zip(_components(reader, left, a[1]), _components(reader, right, b[1]), strict=True)
+    return _real(_JOINED[name], span, *(_real(name, span, x, y) for x, y in pairs))
 
 
-def _sum(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+def _sum(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> RealImag:
     return _real("add", span, a[0], b[0]), _real("add", span, a[1], b[1])
 
 
-def _difference(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+def _difference(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> RealImag:
     return _real("sub", span, a[0], b[0]), _real("sub", span, a[1], b[1])
 
 
-def _product(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+def _product(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> RealImag:
     real = _real("sub", span, _real("mul", span, a[0], b[0]), _real("mul", span, a[1], b[1]))
     return real, _real("add", span, _real("mul", span, a[0], b[1]), _real("mul", span, a[1], b[0]))
 
 
-def _quotient(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
+def _quotient(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> RealImag:
     """Smith's formula (Communications of the ACM 5, 1962): by the larger part of the divisor."""
-    size = [_real("abs", span, part) for part in b]
+    size = [_real("abs", span, component) for component in b]
     wide = reader.let(_real("ge", span, *size), "wide", span)
 
     def chosen(yes: ir.Expr, no: ir.Expr) -> ir.Expr:
@@ -131,8 +135,8 @@ def _quotient(reader: FunctionReader, a: Parts, b: Parts, span: Span) -> Parts:
     scale = reader.let(_real("add", span, large, _real("mul", span, small, ratio)), "scale", span)
     first, second = chosen(*a), chosen(a[1], a[0])
     real = _real("add", span, first, _real("mul", span, second, ratio))
-    turned = _real("mul", span, first, ratio)
-    imag = chosen(_real("sub", span, a[1], turned), _real("sub", span, _real("mul", span, a[1], ratio), a[0]))
+    scaled = _real("mul", span, first, ratio)
+    imag = chosen(_real("sub", span, a[1], scaled), _real("sub", span, _real("mul", span, a[1], ratio), a[0]))
     return _real("fdiv", span, real, scale), _real("fdiv", span, imag, scale)
 
 
@@ -144,27 +148,29 @@ _JOINED = {"eq": "both", "ne": "either"}
 def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
     """Both operands as complex numbers of one type: literals take it, nothing else is converted."""
     typed = [value.type for value, _ in (a, b) if isinstance(value, ir.EXPRESSIONS)]
-    wanted = next((type for type in typed if type in COMPLEX), None)
+    type = next((t for t in typed if t in COMPLEX), None)
     for value, span in (a, b):
-        if wanted is None or (isinstance(value, ir.EXPRESSIONS) and value.type != wanted):
+        if type is None or (isinstance(value, ir.EXPRESSIONS) and value.type != type):
             names = " and ".join(describe(v) for v, _ in (a, b))
-            real = next((s for v, s in (a, b) if isinstance(v, ir.EXPRESSIONS) and v.type != wanted), span)
-            advice = f"write {wanted or 'c64'}({real.text})"
+            real = next((s for v, s in (a, b) if isinstance(v, ir.EXPRESSIONS) and v.type != type), span)
+            advice = f"write {type or 'c64'}({real.text})"
             raise SourceError(real, f"{symbol} of {names}: nothing is converted silently", advice)
-    one, other = (typing.expression(value, span, wanted) for value, span in (a, b))
-    return one, other
+    left, right = (typing.expression(value, span, type) for value, span in (a, b))
+    return left, right
 
 
-def _parts(reader: Emitter, value: Value, span: Span) -> Parts:
+def _components(reader: Emitter, value: Value, span: Span) -> RealImag:
     """The real and the imaginary part, computed once."""
     whole = typing.expression(value, span)
     plain = isinstance(whole, ir.Reg) or (isinstance(whole, ir.Pack) and all(map(_is_plain, whole.args)))
     whole = whole if plain else reader.let(whole, "complex", span)
-    return typing.part(whole, 0, span), typing.part(whole, 1, span)
+    return typing.component(whole, 0, span), typing.component(whole, 1, span)
 
 
-def _is_plain(part: ir.Expr) -> bool:
-    return isinstance(part, ir.Reg | ir.Const) or (isinstance(part, ir.Part) and isinstance(part.value, ir.Reg))
+def _is_plain(component: ir.Expr) -> bool:
+    return isinstance(component, ir.Reg | ir.Const) or (
+        isinstance(component, ir.Part) and isinstance(component.value, ir.Reg)
+    )
 
 
 def _type(value: Value) -> Vector:
@@ -177,5 +183,5 @@ def _real(name: str, span: Span, *args: ir.Expr) -> ir.Op:
     return typing.operation(name, list(args), span, name)
 
 
-def _pack(parts: Any, type: Any, span: Span) -> ir.Pack:
-    return ir.Pack(tuple(parts), type, span)
+def _pack(components: Any, type: Any, span: Span) -> ir.Pack:
+    return ir.Pack(tuple(components), type, span)

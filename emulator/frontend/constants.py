@@ -15,7 +15,7 @@ import numpy as np
 
 from ..language.types import BOOL, C64, F32, I32, Scalar, Vector
 
-LONGEST_TUPLE = 1 << 17
+MAX_TUPLE = 1 << 17
 """Items of a tuple that the language sees: more than any constant table has room for."""
 
 
@@ -49,13 +49,13 @@ def is_record(value: Any) -> bool:
     return is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
 
 
-def is_struct(found: Any) -> bool:
+def is_struct(value: Any) -> bool:
     """Whether an object is a class of structs."""
-    if not isinstance(found, type):
+    if not isinstance(value, type):
         return False
-    if issubclass(found, tuple):
-        return hasattr(found, "_fields")
-    return is_dataclass(found)
+    if issubclass(value, tuple):
+        return hasattr(value, "_fields")
+    return is_dataclass(value)
 
 
 def field_annotations(record: type, user: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,13 +63,13 @@ def field_annotations(record: type, user: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NameError.
     """
-    found: dict[str, Any] = {}
+    annotations: dict[str, Any] = {}
     for base in reversed(record.__mro__):
-        found |= vars(base).get("__annotations__", {})
+        annotations |= vars(base).get("__annotations__", {})
     own = sys.modules.get(record.__module__)
     space = {**user, **(vars(own) if own else {})}
     fields = getattr(record, "_fields", None) or tuple(getattr(record, "__dataclass_fields__", ()))
-    return {name: _evaluated(found.get(name), space) for name in fields}
+    return {name: _evaluated(annotations.get(name), space) for name in fields}
 
 
 def _evaluated(annotation: Any, space: dict[str, Any]) -> Any:

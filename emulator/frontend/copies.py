@@ -9,7 +9,7 @@ from ..span import Span
 from .protocols import Args, Binder, FunctionReader
 from .values import NOTHING, SourceError, Value
 
-MOST_PENDING = 8
+MAX_PENDING = 8
 
 
 def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
@@ -19,11 +19,11 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
         raise SourceError(span, f"async_copy goes from global to shared memory, {spaces}")
     element = target.type.element
     if element != source.type.element or element.size not in (4, 8, 16):
-        given = f"{target.shown} holds {element}, {source.shown} {source.type.element}"
-        raise SourceError(span, f"async_copy copies elements of one type of 4, 8 or 16 bytes, {given}")
+        actual = f"{target.shown} holds {element}, {source.shown} {source.type.element}"
+        raise SourceError(span, f"async_copy copies elements of one type of 4, 8 or 16 bytes, {actual}")
     to, at = reader.index(target, args["i"]), reader.index(source, args["j"])
-    found = reader.let(ir.Load(source.name, at, element, span), "copied", span)
-    reader.emit(ir.Store(target.name, to, found, span, order="async"))
+    copied = reader.let(ir.Load(source.name, at, element, span), "copied", span)
+    reader.emit(ir.Store(target.name, to, copied, span, order="async"))
     return NOTHING
 
 
@@ -33,10 +33,14 @@ def _commit(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
 
 
 def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    given = args["pending"]
-    pending = given if isinstance(given, int) else reader.known(given, "the number of groups that may be pending")
-    if not 0 <= pending <= MOST_PENDING:
-        raise SourceError(span, f"0 to {MOST_PENDING} groups of copies may be pending, not {pending}")
+    argument = args["pending"]
+    pending = (
+        argument
+        if isinstance(argument, int)
+        else reader.constant_int(argument, "the number of groups that may be pending")
+    )
+    if not 0 <= pending <= MAX_PENDING:
+        raise SourceError(span, f"0 to {MAX_PENDING} groups of copies may be pending, not {pending}")
     reader.emit(ir.AsyncWait(pending, span))
     return NOTHING
 

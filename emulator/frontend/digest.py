@@ -21,7 +21,7 @@ import numpy as np
 
 from ..language import atomics, bits, hints, intrinsics, maths, warps
 from ..language.functions import SourceFunction
-from .constants import LONGEST_TUPLE, field_annotations, is_record, is_struct
+from .constants import MAX_TUPLE, field_annotations, is_record, is_struct
 from .source import MISSING, free_value
 
 _WORDS = re.compile(
@@ -51,66 +51,66 @@ class Digest:
     @property
     def stale(self) -> bool:
         """Whether a name stands for another object by now."""
-        spaces, others = self._spaces
+        spaces, indirect = self._spaces
         return any(space.stale for space in spaces) or any(
-            _value(source, parts) is not value for source, parts, value in others
+            _value(source, path) is not value for source, path, value in indirect
         )
 
     @cached_property
-    def _spaces(self) -> tuple[list[_Space], list[_Named]]:
+    def _spaces(self) -> tuple[list[_ModuleNames], list[_Named]]:
         """The modules in which names are looked up, and the names that are looked up elsewhere. Launches ask often, so the
         names of a module are looked up together."""
-        spaces: dict[int, _Space] = {}
-        others = []
-        for source, parts, value in self.values:
-            steps = _steps(source, parts)
+        spaces: dict[int, _ModuleNames] = {}
+        indirect = []
+        for source, path, value in self.values:
+            steps = _steps(source, path)
             if steps is None or steps[-1][2] is not value:
-                others.append((source, parts, value))
+                indirect.append((source, path, value))
                 continue
-            for names, name, held in steps:
-                spaces.setdefault(id(names), _Space(names)).held[name] = held
-        return list(spaces.values()), others
+            for names, name, value in steps:
+                spaces.setdefault(id(names), _ModuleNames(names)).values[name] = value
+        return list(spaces.values()), indirect
 
 
 _Named = tuple[SourceFunction, Sequence[str], Any]
 
 
 @dataclass(frozen=True)
-class _Space:
+class _ModuleNames:
     """What names of a module stand for: MISSING where it has none."""
 
     names: dict[str, Any]
-    held: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def _there(self) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...], frozenset[str]]:
+    def _lookup(self) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...], frozenset[str]]:
         """What looks up those that are there, what it finds, and those that are not there."""
-        there = {name: value for name, value in self.held.items() if value is not MISSING}
-        return _getter(list(there)), tuple(there.values()), frozenset(self.held.keys() - there.keys())
+        present = {name: value for name, value in self.values.items() if value is not MISSING}
+        return _getter(list(present)), tuple(present.values()), frozenset(self.values.keys() - present.keys())
 
     @property
     def stale(self) -> bool:
-        getter, values, absent = self._there
+        getter, values, absent = self._lookup
         try:
             return not (all(map(is_, getter(self.names), values)) and self.names.keys().isdisjoint(absent))
         except KeyError:
             return True
 
 
-def _steps(source: SourceFunction, parts: Sequence[str]) -> list[tuple[dict[str, Any], str, Any]] | None:
+def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, Any], str, Any]] | None:
     """The modules in which `_value` looks, the names and what they stand for there; None where it looks elsewhere."""
     space = source.function.__globals__
-    if parts[0] in source.function.__code__.co_freevars:
+    if path[0] in source.function.__code__.co_freevars:
         return None
     steps = []
-    if parts[0] not in space:
-        steps.append((space, parts[0], MISSING))
+    if path[0] not in space:
+        steps.append((space, path[0], MISSING))
         space = vars(builtins)
-    for part in parts:
-        value = space.get(part, MISSING)
-        if value is MISSING and part != parts[0]:
+    for attribute in path:
+        value = space.get(attribute, MISSING)
+        if value is MISSING and attribute != path[0]:
             return None  # a module may make it when it is asked
-        steps.append((space, part, value))
+        steps.append((space, attribute, value))
         if not isinstance(value, ModuleType):
             break
         space = vars(value)
@@ -133,10 +133,10 @@ def digest(function: SourceFunction) -> Digest | None:
     """
     try:
         reading = _Reading()
-        parts = list(reading.function(function))
+        pieces = list(reading.function(function))
     except _Unknown:
         return None
-    key = hashlib.sha256("\0".join([sys.version, *parts]).encode()).hexdigest()
+    key = hashlib.sha256("\0".join([sys.version, *pieces]).encode()).hexdigest()
     return Digest(key, repr(reading.places), list(reading.values.values()))
 
 
@@ -144,14 +144,14 @@ class _Reading:
     """What is read of a function and of those that it calls."""
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
+        self.visited: set[int] = set()
         self.places: list[tuple[str, int]] = []
         self.values: dict[tuple[int, str], tuple[SourceFunction, Sequence[str], Any]] = {}
 
     def function(self, source: SourceFunction) -> Iterator[str]:
-        if id(source) in self.seen:
+        if id(source) in self.visited:
             return
-        self.seen.add(id(source))
+        self.visited.add(id(source))
         code = source.function.__code__
         text = _text(code)
         self.places.append((code.co_filename, code.co_firstlineno))
@@ -170,9 +170,9 @@ class _Reading:
                 yield from self.named(source, name)
 
     def named(self, source: SourceFunction, name: str) -> Iterator[str]:
-        parts = name.split(".")
-        value = _value(source, parts)
-        self.values[id(source), name] = (source, parts, value)
+        path = name.split(".")
+        value = _value(source, path)
+        self.values[id(source), name] = (source, path, value)
         yield from self.object(value)
 
     def object(self, value: Any) -> Iterator[str]:
@@ -200,7 +200,7 @@ class _Reading:
                 yield from self.object(annotation)
         elif is_record(value):
             yield from self.record(value)
-        elif type(value) is tuple and len(value) <= LONGEST_TUPLE:
+        elif type(value) is tuple and len(value) <= MAX_TUPLE:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.object(item)
@@ -208,8 +208,8 @@ class _Reading:
             yield "Global"
             for element in get_args(value):
                 yield from self.object(element)
-        elif id(value) in _known():
-            yield _known()[id(value)]
+        elif id(value) in _language_names():
+            yield _language_names()[id(value)]
         else:
             raise _Unknown
 
@@ -219,17 +219,17 @@ class _Reading:
             names = list(value.__members__)
         else:
             names = list(getattr(value, "_fields", ())) or [field.name for field in fields(value)]
-        held = {name: getattr(value, name) for name in names}
-        yield f"record {len(held)}"
-        for name, item in held.items():
+        items = {name: getattr(value, name) for name in names}
+        yield f"record {len(items)}"
+        for name, item in items.items():
             yield name
             yield from self.object(item)
 
 
-def _value(source: SourceFunction, parts: Sequence[str]) -> Any:
+def _value(source: SourceFunction, path: Sequence[str]) -> Any:
     """What a name, or an attribute as in `module.name`, stands for in a function."""
-    value = free_value(source.function, parts[0])
-    for attribute in parts[1:]:
+    value = free_value(source.function, path[0])
+    for attribute in path[1:]:
         if not isinstance(value, ModuleType):
             break
         value = getattr(value, attribute, MISSING)
@@ -256,23 +256,23 @@ def _margin(line: str) -> int:
 
 def _body(text: str) -> int:
     """Where the definition begins, after its decorators."""
-    found = _DEFINITION.search(text)
-    if found is None:
+    definition = _DEFINITION.search(text)
+    if definition is None:
         raise _Unknown
-    return found.start()
+    return definition.start()
 
 
 def _names(text: str) -> Iterator[str]:
     """Names, and attributes as in `module.name`, outside comments and docstrings. A short text may be an annotation."""
-    for found in _WORDS.finditer(text):
-        if found["name"]:
-            yield re.sub(r"\s", "", found["name"])
-        elif found["text"]:
-            yield from _names(found["text"][1:-1])
+    for match in _WORDS.finditer(text):
+        if match["name"]:
+            yield re.sub(r"\s", "", match["name"])
+        elif match["text"]:
+            yield from _names(match["text"][1:-1])
 
 
 @cache
-def _known() -> dict[int, str]:
+def _language_names() -> dict[int, str]:
     """Names of the words of the language and of Python's own functions, by identity."""
     modules = (
         ("python", builtins),

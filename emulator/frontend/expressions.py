@@ -17,7 +17,7 @@ from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
-from .advice import ARRAY_FIRST, LISTED, PYTHONS_OWN, advice_for, no_attribute
+from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribute
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
 from .foreign import PYTHON, closest, dotted
@@ -48,8 +48,8 @@ BINARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
 UNARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.USub: ("neg", "-", operator.neg), ast.Invert: ("invert", "~", operator.invert), ast.Not: ("not", "not", operator.not_),
 }  # fmt: skip
-PARTS = "xyzw"
-DEEPEST = 100
+COMPONENTS = "xyzw"
+MAX_DEPTH = 100
 """How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
 for each."""
 _TABLES = "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time"
@@ -72,10 +72,10 @@ class Expressions(Logic):
     @contextmanager
     def nested(self, node: ast.AST) -> Iterator[None]:
         """Read what is inside another construct, up to a depth."""
-        if self.program.depth == DEEPEST:
+        if self.program.depth == MAX_DEPTH:
             raise SourceError(
                 self.span(node),
-                f"this is nested more than {DEEPEST} deep: loops, branches, calls and expressions together",
+                f"this is nested more than {MAX_DEPTH} deep: loops, branches, calls and expressions together",
                 "give parts of the expression names, or make a branch a function of its own",
             )
         self.program.depth += 1
@@ -94,7 +94,7 @@ class Expressions(Logic):
     def condition(self, node: ast.expr) -> ir.Expr:
         return self.truth(self.value(node), self.span(node))
 
-    def known(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
+    def constant_int(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
         if isinstance(value, ir.EXPRESSIONS):
@@ -141,16 +141,16 @@ class Expressions(Logic):
         return Tuple(tuple(self.values(*node.elts)))
 
     def _List(self, node: ast.List | ast.Set) -> Value:
-        found: list[ValueType] = []  # of each item; those that are no numbers have none
+        typed: list[ValueType] = []  # of each item; those that are no numbers have none
         literal: list[ValueType] = []
         for item in node.elts:
             with suppress(SourceError, AlreadyReported):
                 value = self.value(item)
-                (literal if isinstance(value, Literal) else found).append(
+                (literal if isinstance(value, Literal) else typed).append(
                     typing.expression(value, self.span(item)).type
                 )
         natural = F32 if F32 in literal or not literal else literal[0]
-        raise refused(node, self.span(node), found[0] if found else natural)
+        raise refused(node, self.span(node), typed[0] if typed else natural)
 
     _Set = _List
 
@@ -171,7 +171,7 @@ class Expressions(Logic):
             return struct_arrays.attribute(owner, node.attr, span)
         if isinstance(owner, Host):
             target = owner.object
-            if isinstance(target, intrinsics.Index3) and node.attr in PARTS[:3]:
+            if isinstance(target, intrinsics.Index3) and node.attr in COMPONENTS[:3]:
                 return ir.Special(f"{target._name}.{node.attr}", I32, span)
             if isinstance(target, ModuleType):
                 found = self.program.attribute(target, node.attr)
@@ -180,7 +180,7 @@ class Expressions(Logic):
                         self.refuse_foreign(names, span)
                     near = closest(node.attr, dir(target))
                     meant = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
-                    if node.attr in PYTHONS_OWN:
+                    if node.attr in PYTHON_BUILTINS:
                         meant = f"write {node.attr}(...), which is Python's own"
                     raise SourceError(span, f"{target.__name__} has no {node.attr}", meant)
                 return self.special(found, span)
@@ -195,29 +195,29 @@ class Expressions(Logic):
         if complex_numbers.is_complex(owner):
             return complex_numbers.attribute(owner, node.attr, span)
         if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
-            known = tuple(PARTS[: owner.type.lanes])
-            if node.attr not in known:
-                raise SourceError(span, f"{owner.type} has no part {node.attr}", f"write {', '.join(known)}")
-            return typing.part(owner, known.index(node.attr), span)
+            components = tuple(COMPONENTS[: owner.type.lanes])
+            if node.attr not in components:
+                raise SourceError(span, f"{owner.type} has no part {node.attr}", f"write {', '.join(components)}")
+            return typing.component(owner, components.index(node.attr), span)
         if isinstance(owner, ArrayValue):
             return arrays.attribute(owner, node.attr, span)
         if isinstance(owner, Struct):
             return records.field(owner, node.attr, span)
         raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel", *no_attribute(owner, node.attr))
 
-    def part(self, vector: ir.Expr, index: ir.Expr, span: Span) -> ir.Expr:
+    def component(self, vector: ir.Expr, index: ir.Expr, span: Span) -> ir.Expr:
         assert isinstance(vector.type, Vector)
         if isinstance(vector, ir.Pack) and isinstance(index, ir.Const):
             return vector.args[int(index.value)]
         return ir.Part(vector, index, vector.type.element, span)
 
-    def struct_element(self, node: ast.expr) -> StructElement | tuple[ArrayValue, arrays.Given] | None:
+    def struct_element(self, node: ast.expr) -> StructElement | tuple[ArrayValue, arrays.EvaluatedIndex] | None:
         """The element of an array of structs that an expression names, or a field of it; None for anything else."""
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             array = self.names.get(node.value.id)
             if isinstance(array, StructArray):
-                found = struct_arrays.subscript(self, array, node.slice)
-                return found if isinstance(found, StructElement) else None
+                element = struct_arrays.subscript(self, array, node.slice)
+                return element if isinstance(element, StructElement) else None
         if isinstance(node, ast.Attribute):
             element = self.struct_element(node.value)
             if isinstance(element, StructElement):
@@ -227,8 +227,8 @@ class Expressions(Logic):
     def _Subscript(self, node: ast.Subscript) -> Value:
         owner, span = self.value(node.value), self.span(node)
         if isinstance(owner, StructArray):
-            found = struct_arrays.subscript(self, owner, node.slice)
-            return struct_arrays.load(self, found, span) if isinstance(found, StructElement) else found
+            element = struct_arrays.subscript(self, owner, node.slice)
+            return struct_arrays.load(self, element, span) if isinstance(element, StructElement) else element
         if isinstance(owner, ArrayValue):
             if not arrays.is_element(self, owner, node.slice):
                 return arrays.view(self, owner, node.slice)
@@ -236,11 +236,11 @@ class Expressions(Logic):
             if owner.type.space == "register":
                 return ir.Item(owner.name, index, owner.type.element, span)
             return self.let(ir.Load(owner.name, index, owner.type.element, span), owner.name, span)
-        complex_numbers.refuse_parts(owner, span)
+        complex_numbers.refuse_components(owner, span)
         if isinstance(owner, Struct):
             owner = records.as_tuple(owner, span)
         if isinstance(owner, Tuple):
-            at = self.known(node.slice, "a tuple's index", _TABLES)
+            at = self.constant_int(node.slice, "a tuple's index", _TABLES)
             if not -len(owner.items) <= at < len(owner.items):
                 advice = f"its last index is {len(owner.items) - 1}"
                 raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items", advice)
@@ -258,7 +258,7 @@ class Expressions(Logic):
                 raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts", advice)
             if not isinstance(owner, ir.Reg):
                 owner = self.let(owner, "vector", span)
-            return self.part(owner, index, span)
+            return self.component(owner, index, span)
         raise SourceError(span, f"{describe(owner)} cannot be indexed", advice_for(owner))
 
     # -------------------------------------------------------------- operators
@@ -266,14 +266,14 @@ class Expressions(Logic):
         row = [node]  # a + b + c is ((a + b) + c)
         while isinstance(row[-1].left, ast.BinOp):
             row.append(row[-1].left)
-        for part in row:
-            if type(part.op) not in BINARY:
-                raise refused(part.op, self.span(part))
-        operands = self.values(row[-1].left, *(part.right for part in reversed(row)))
+        for step in row:
+            if type(step.op) not in BINARY:
+                raise refused(step.op, self.span(step))
+        operands = self.values(row[-1].left, *(step.right for step in reversed(row)))
         value = operands[0]
-        for number, (part, right) in enumerate(zip(reversed(row), operands[1:], strict=True), 1):
-            spans = [self.span(n) for n in (part, part.left, part.right)]
-            value = self.shallow(self.arithmetic(type(part.op), value, right, *spans), number, spans[0])
+        for number, (step, right) in enumerate(zip(reversed(row), operands[1:], strict=True), 1):
+            spans = [self.span(n) for n in (step, step.left, step.right)]
+            value = self.shallow(self.arithmetic(type(step.op), value, right, *spans), number, spans[0])
         return value
 
     def arithmetic(self, kind: type, a: Value, b: Value, span: Span, left: Span, right: Span) -> Value:
@@ -312,7 +312,7 @@ class Expressions(Logic):
         if isinstance(yes, Literal | Choice) and isinstance(no, Literal | Choice):
             if then or orelse:
                 condition = self.let(condition, "choice", span)
-                yes, no = self._decided(yes, then, orelse, span), self._decided(no, orelse, then, span)
+                yes, no = self._decide_arm(yes, then, orelse, span), self._decide_arm(no, orelse, then, span)
                 self.emit(ir.If(condition, tuple(then), tuple(orelse), span))
             return Choice(condition, yes, no)
         if isinstance(yes, ArrayValue | StructArray) or isinstance(no, ArrayValue | StructArray):
@@ -334,16 +334,16 @@ class Expressions(Logic):
         )
         return target
 
-    def _decided(
-        self, arm: Literal | Choice, here: list[ir.Stmt], elsewhere: list[ir.Stmt], span: Span
+    def _decide_arm(
+        self, arm: Literal | Choice, taken_body: list[ir.Stmt], other_body: list[ir.Stmt], span: Span
     ) -> Literal | Choice:
         """The same arm, whose conditions are known behind the statements of both arms: those of this one decide them."""
         if isinstance(arm, Literal):
             return arm
-        yes, no = (self._decided(each, here, elsewhere, span) for each in (arm.yes, arm.no))
+        yes, no = (self._decide_arm(branch, taken_body, other_body, span) for branch in (arm.yes, arm.no))
         target = self.temporary("choice", BOOL, span)
-        here.append(ir.Let(target, arm.condition, span))
-        elsewhere.append(ir.Let(target, ir.Const(False, BOOL, span), span))
+        taken_body.append(ir.Let(target, arm.condition, span))
+        other_body.append(ir.Let(target, ir.Const(False, BOOL, span), span))
         return Choice(target, yes, no)
 
     def _chosen_record(
@@ -358,9 +358,9 @@ class Expressions(Logic):
         records.refuse_arrays(type, span)
         targets = [self.temporary("choice", leaf, span) for leaf in records.leaf_types(type)]
         bodies: list[ir.Body] = []
-        for (value, where), before in zip(arms, effects, strict=True):
-            given = records.leaves(records.converted(value, type, where, "the other arm"))
-            lets = [ir.Let(t, typing.expression(v, where), where) for t, v in zip(targets, given, strict=True)]
+        for (value, arm_span), before in zip(arms, effects, strict=True):
+            values = records.leaves(records.converted(value, type, arm_span, "the other arm"))
+            lets = [ir.Let(t, typing.expression(v, arm_span), arm_span) for t, v in zip(targets, values, strict=True)]
             bodies.append((*before, *lets))
         self.emit(ir.If(condition, bodies[0], bodies[1], span))
         return records.filled(type, iter(targets))
@@ -394,38 +394,38 @@ class Expressions(Logic):
                 read = ast.parse(node.value, mode="eval").body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 raise SourceError(self.span(node), f"{shown(node.value)} is not a type", _WRITE_TYPES) from None
-            for part in ast.walk(read):  # every place in the text is that of the text
-                ast.copy_location(part, node)
+            for child in ast.walk(read):  # every place in the text is that of the text
+                ast.copy_location(child, node)
             node = read
         if isinstance(node, ast.Subscript):
-            found = self.annotation(node.value)
-            if found is tuple:
+            generic = self.annotation(node.value)
+            if generic is tuple:
                 items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 return records.TupleType(tuple(self.any_type_of(item) for item in items))
             if isinstance(node.slice, ast.Tuple):
                 raise SourceError(self.span(node.slice), "one type is expected here: that of an element", _ONE_TYPE)
-            return found, self.any_type_of(node.slice)
+            return generic, self.any_type_of(node.slice)
         value = self.value(node)
         return value.object if isinstance(value, Host) else value
 
     def type_of(self, node: ast.expr) -> ValueType:
         """The scalar or vector type an expression names."""
-        found = self.annotation(node)
-        type = calls.value_type(self.program, found, self.span(node))
+        target = self.annotation(node)
+        type = calls.value_type(self.program, target, self.span(node))
         if type is None:
             raise SourceError(
                 self.span(node),
-                f"a type is expected here, this is {describe(of_python(found))}",
+                f"a type is expected here, this is {describe(of_python(target))}",
                 "write st.i32, st.f32, st.float4 ...",
             )
         return type
 
     def any_type_of(self, node: ast.expr) -> ValueType | records.RecordType:
         """The type an expression names, tuples and structs included."""
-        found = self.annotation(node)
-        if isinstance(found, records.RecordType):
-            return found
-        return self.struct(found, self.span(node)) if is_struct(found) else self.type_of(node)
+        target = self.annotation(node)
+        if isinstance(target, records.RecordType):
+            return target
+        return self.struct(target, self.span(node)) if is_struct(target) else self.type_of(node)
 
     def struct(self, record: type, span: Span, arrays: bool = False) -> records.StructType:
         """Return the struct type of a class. arrays: whether fields may be `Global[...]` arrays."""
@@ -441,8 +441,8 @@ class Expressions(Logic):
                     continue
             type = calls.value_type(self.program, annotation, span)
             if type is None:
-                said = describe(of_python(annotation))
-                raise SourceError(span, f"{record.__name__}.{name} is {said}", "write st.i32, st.f32, st.float4 ...")
+                actual = describe(of_python(annotation))
+                raise SourceError(span, f"{record.__name__}.{name} is {actual}", "write st.i32, st.f32, st.float4 ...")
             fields.append((name, type))
         return records.StructType(record, tuple(fields))
 
@@ -460,7 +460,7 @@ class Expressions(Logic):
         if name in self.names or name in self.types:
             raise SourceError(span, f"{name} is already in use", "give each array a name of its own")
         own = self.new_register(name, "plain", None)
-        self.taken[own] = "plain", type.element
+        self.registers[own] = "plain", type.element
         self.emit(ir.Alloc(own, type, values, span, count=count))
         return arrays.whole(own, type, span)
 

@@ -32,9 +32,9 @@ def advice(names: Sequence[str]) -> tuple[str, str] | None:
     for length in range(len(names), 0, -1):
         text, axis = ".".join(names[:length]), names[length - 1]
         key = f"{text[:-1]}x" if axis in ("y", "z") else text
-        found = by_name().get(key) or by_name().get(f"{text}.x")
-        if found is not None:
-            origin, word = found
+        entry = by_name().get(key) or by_name().get(f"{text}.x")
+        if entry is not None:
+            origin, word = entry
             ours = word.ours.replace("`", "")
             return f"{text} is a word of {origin}", f"write {ours if key == text else ours.replace('.x', f'.{axis}')}"
     return None
@@ -51,7 +51,7 @@ def names_elsewhere(target: Any) -> list[str]:
         return []
     if getattr(builtins, name, None) is target:
         return [name]
-    package = next((known for full, known in _KNOWN_AS.items() if (module + ".").startswith(full + ".")), None)
+    package = next((alias for full, alias in _KNOWN_AS.items() if (module + ".").startswith(full + ".")), None)
     return [package, name] if package else []
 
 

@@ -35,26 +35,26 @@ def _roots(expr: ir.Expr, soft: Soft) -> frozenset[str] | None:
             return soft.get(expr.name)
         case ir.Op() if (row := TABLE[expr.name]).deciding(expr.args).type == expr.type:
             operands = expr.args[:1] if row.count else expr.args[1:] if expr.name == "select" else expr.args
-            found = [_roots(arg, soft) for arg in operands]
-            return None if None in found else frozenset().union(*(f for f in found if f is not None))
+            operand_roots = [_roots(arg, soft) for arg in operands]
+            return None if None in operand_roots else frozenset().union(*(f for f in operand_roots if f is not None))
     return None
 
 
 def decide(conflict: TypeConflict, soft: Soft, decided: Mapping[str, Scalar]) -> None:
     """Raise Decided where a conflict is one of a variable that began with a literal, and the literal can have the
     other type."""
-    for expr, wanted in conflict.pairs:
+    for expr, expected in conflict.pairs:
         for name in sorted(roots(expr, soft) - set(decided)):
-            if isinstance(wanted, Scalar) and isinstance(expr.type, Scalar) and _alike(expr.type, wanted):
-                raise Decided(name, wanted)
+            if isinstance(expected, Scalar) and isinstance(expr.type, Scalar) and _same_kind(expr.type, expected):
+                raise Decided(name, expected)
 
 
-def _alike(one: Scalar, other: Scalar) -> bool:
-    return (one.is_integer and other.is_integer) or (one.is_float and other.is_float)
+def _same_kind(a: Scalar, b: Scalar) -> bool:
+    return (a.is_integer and b.is_integer) or (a.is_float and b.is_float)
 
 
-def whole_number(expr: ir.Expr, wanted: ValueType, soft: Soft) -> str | None:
+def whole_number(expr: ir.Expr, expected: ValueType, soft: Soft) -> str | None:
     """The variable that began with a whole number, where a float is wanted of it."""
     integer = isinstance(expr.type, Scalar) and expr.type.is_integer
     names = sorted(roots(expr, soft))
-    return names[0] if names and integer and isinstance(wanted, Scalar) and wanted.is_float else None
+    return names[0] if names and integer and isinstance(expected, Scalar) and expected.is_float else None

@@ -28,9 +28,9 @@ class LaunchKnown:
 
     def copy(self) -> LaunchKnown:
         """What is known so far, apart from what is added later."""
-        found = copy(self)
-        found.parameters, found.variables = set(self.parameters), dict(self.variables)
-        return found
+        result = copy(self)
+        result.parameters, result.variables = set(self.parameters), dict(self.variables)
+        return result
 
     def add_parameter(self, name: str) -> None:
         if name not in self.stored:
@@ -38,21 +38,21 @@ class LaunchKnown:
 
     def add_variable(self, name: str, value: ir.Expr) -> None:
         """A variable that has no other value."""
-        found = self.of(value)
-        if found is not None:
-            self.variables[name] = found
+        known_value = self.resolve(value)
+        if known_value is not None:
+            self.variables[name] = known_value
 
-    def of(self, value: ir.Expr) -> ir.Expr | None:
+    def resolve(self, value: ir.Expr) -> ir.Expr | None:
         """The value of an integer expression in terms of parameters and sizes; None where the launch does not know it."""
         if not (isinstance(value.type, Scalar) and value.type.is_integer):
             return None
         whole: ir.Expr = rewrite(value, lambda e: self.variables.get(e.name, e) if isinstance(e, ir.Reg) else e)
-        return whole if all(self._known(e) for e in (whole, *expressions(whole))) else None
+        return whole if all(self._is_constant_leaf(e) for e in (whole, *expressions(whole))) else None
 
-    def _known(self, part: ir.Expr) -> bool:
-        match part:
+    def _is_constant_leaf(self, expr: ir.Expr) -> bool:
+        match expr:
             case ir.Reg() | ir.Extent():
-                return (part.name if isinstance(part, ir.Reg) else part.array) in self.parameters
+                return (expr.name if isinstance(expr, ir.Reg) else expr.array) in self.parameters
             case ir.Special():
-                return part.name.split(".")[0] in SIZES
-        return isinstance(part, ir.Const | ir.Op)
+                return expr.name.split(".")[0] in SIZES
+        return isinstance(expr, ir.Const | ir.Op)

@@ -26,9 +26,9 @@ MEMBERSHIP: dict[type, tuple[type, str, str]] = {
     ast.In: (ast.Eq, "either", "in"),
     ast.NotIn: (ast.NotEq, "both", "not in"),
 }
-MOST_MEMBERS = 4096
+MAX_MEMBERS = 4096
 """Numbers that `in` compares with."""
-LONGEST_ROW = 32
+MAX_OPERANDS = 32
 """Operands of one expression: more are added up in a register."""
 
 
@@ -38,7 +38,7 @@ class Logic(Variables):
     def shallow(self, value: Value, operands: int, span: Span) -> Value:
         """The value of an expression so far that has many operands in a row; kept in a register now and then, so that no
         expression is as deep as they are many."""
-        if operands % LONGEST_ROW == 0 and isinstance(value, ir.EXPRESSIONS):
+        if operands % MAX_OPERANDS == 0 and isinstance(value, ir.EXPRESSIONS):
             return self.let(value, "part", span)
         return value
 
@@ -83,22 +83,22 @@ class Logic(Variables):
 
     def members(self, node: ast.Compare, at: int) -> Tuple:
         """What `in` looks among: the numbers of a tuple, a list or a set, all of them evaluated first, as Python does."""
-        given, span = node.comparators[at], self.span(node.comparators[at])
+        operand, span = node.comparators[at], self.span(node.comparators[at])
         word = f"`{MEMBERSHIP[type(node.ops[at])][2]}` takes a tuple of numbers"
-        if isinstance(given, ast.List | ast.Set):
-            return Tuple(tuple(self.values(*given.elts)))
-        if isinstance(given, ast.Call) and dotted(given.func) == ["range"]:
-            bounds = [self.span(n).text for n in given.args]
+        if isinstance(operand, ast.List | ast.Set):
+            return Tuple(tuple(self.values(*operand.elts)))
+        if isinstance(operand, ast.Call) and dotted(operand.func) == ["range"]:
+            bounds = [self.span(n).text for n in operand.args]
             low, high = (["0", *bounds] if len(bounds) == 1 else [*bounds, "a", "b"])[:2]
             left = self.span(node.left if at == 0 else node.comparators[at - 1]).text
             opposite = "not " if isinstance(node.ops[at], ast.NotIn) else ""
             raise SourceError(span, f"{word}, this is a range", f"write {opposite}{low} <= {left} < {high}")
-        value = self.value(given)
+        value = self.value(operand)
         if not isinstance(value, Tuple):
             advice = "write a loop over its elements" if isinstance(value, ArrayValue) else advice_for(value)
             raise SourceError(span, f"{word}, this is {describe(value)}", advice)
-        if len(value.items) > MOST_MEMBERS:
-            message = f"this tuple has {len(value.items)} numbers, `in` compares with {MOST_MEMBERS} at most"
+        if len(value.items) > MAX_MEMBERS:
+            message = f"this tuple has {len(value.items)} numbers, `in` compares with {MAX_MEMBERS} at most"
             raise SourceError(span, message, "look for the number in a st.constant table, in a loop")
         return value
 
@@ -119,8 +119,8 @@ class Logic(Variables):
         equal, join, word = MEMBERSHIP[kind]
         result: Value = Literal(join == "both")
         for number, item in enumerate(right.items, 1):
-            where = item.span if isinstance(item, ir.EXPRESSIONS) else sides[1][1]
-            term = self.related(equal, word, [sides[0], (item, where)], span)
+            item_span = item.span if isinstance(item, ir.EXPRESSIONS) else sides[1][1]
+            term = self.related(equal, word, [sides[0], (item, item_span)], span)
             result = self.shallow(self._join(join, result, term, span), number, span)
         return result
 
@@ -161,17 +161,19 @@ class Logic(Variables):
             raise not_a_bool(f"`{word}` takes bools, this is {describe(value)}", self.span(operand))
         return value
 
-    def also(self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, where: Span) -> Value:
+    def also(
+        self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, right_span: Span
+    ) -> Value:
         """`result and right` ("both") or `result or right`, whose effects belong to `right` alone."""
         if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
             return self._join(name, result, right, span)
         if isinstance(result, Literal):  # the neutral one
             self.body += effects
             return right
-        kept = self.let(self.truth(result, span), name, span)
-        arm = (*effects, ir.Let(kept, self.truth(right, where), where))
-        self.emit(ir.If(kept, arm, (), span) if name == "both" else ir.If(kept, (), arm, span))
-        return kept
+        flag = self.let(self.truth(result, span), name, span)
+        arm = (*effects, ir.Let(flag, self.truth(right, right_span), right_span))
+        self.emit(ir.If(flag, arm, (), span) if name == "both" else ir.If(flag, (), arm, span))
+        return flag
 
 
 def is_bool(value: Value) -> bool:

@@ -19,12 +19,12 @@ from .blocks import Blocks, stored
 from .constants import Literal, Tuple
 from .values import ArrayValue, Host, NeedsConstants, SourceError, Value, describe
 
-MOST_TURNS = 4096
+MAX_UNROLLED_ITERATIONS = 4096
 """Turns of a loop that is written out."""
 
 
 @dataclass
-class _Turn:
+class _LoopContext:
     """The loop around a statement. written_out: each turn is read by itself. broke: set by its break, where what
     follows asks for that. left: whether a statement leaves a turn that is written out. at_break, at_continue: the variables that are
     assigned at all of its breaks, and of its continues; None without any."""
@@ -39,42 +39,42 @@ class _Turn:
 class Loops(Blocks):
     """Reads the loops of one function."""
 
-    turns: tuple[_Turn, ...] = ()
+    loops: tuple[_LoopContext, ...] = ()
 
     # -------------------------------------------------------------- break and continue
     def _Break(self, node: ast.Break) -> bool:
-        turn = self._turn()
-        if turn.broke is not None:
-            self.emit(ir.Let(turn.broke, ir.Const(True, BOOL, self.span(node)), self.span(node)))
-        turn.left = True
-        turn.at_break = _both(turn.at_break, self.assigned)
+        iteration = self._current_iteration()
+        if iteration.broke is not None:
+            self.emit(ir.Let(iteration.broke, ir.Const(True, BOOL, self.span(node)), self.span(node)))
+        iteration.left = True
+        iteration.at_break = _both(iteration.at_break, self.assigned)
         self.emit(ir.Break(self.span(node)))
         return False
 
     def _Continue(self, node: ast.Continue) -> bool:
-        turn = self._turn()
-        turn.left = True
-        turn.at_continue = _both(turn.at_continue, self.assigned)
+        iteration = self._current_iteration()
+        iteration.left = True
+        iteration.at_continue = _both(iteration.at_continue, self.assigned)
         # A turn that is written out is a loop of one turn.
-        leave = ir.Break if turn.kind == "written out" else ir.Continue
+        leave = ir.Break if iteration.kind == "written out" else ir.Continue
         self.emit(leave(self.span(node)))
         return False
 
-    def _turn(self) -> _Turn:
-        if self.turns[-1].kind == "unrolled":
+    def _current_iteration(self) -> _LoopContext:
+        if self.loops[-1].kind == "unrolled":
             raise NeedsConstants  # such a loop has no place to jump to
-        return self.turns[-1]
+        return self.loops[-1]
 
-    def _in_turn(self, turn: _Turn, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
-        outer, self.turns = self.turns, (*self.turns, turn)
+    def _read_iteration(self, iteration: _LoopContext, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
+        outer, self.loops = self.loops, (*self.loops, iteration)
         try:
             return self.body_of(nodes)
         finally:
-            self.turns = outer
+            self.loops = outer
 
-    def _flag(self, node: ast.While | ast.For, wanted: bool) -> ir.Reg | None:
+    def _flag(self, node: ast.While | ast.For, needed: bool) -> ir.Reg | None:
         """A register that says whether the loop was left by break."""
-        if not (wanted and _breaks(node.body)):
+        if not (needed and _breaks(node.body)):
             return None
         span = self.span(node.orelse[0]) if node.orelse else self.span(node.body[0])
         return self.let(ir.Const(False, BOOL, span), "broke", span)
@@ -89,13 +89,15 @@ class Loops(Blocks):
         before = set(self.assigned)
         body, _ = self.body_of(node.orelse)
         self.assigned &= before
-        self.emit(ir.If(_no(broke), body, (), self.span(node.orelse[0])))
+        self.emit(ir.If(_negate(broke), body, (), self.span(node.orelse[0])))
 
-    def _lasting(self, assigned: set[str], before: set[str]) -> set[str]:
+    def _assigned_after(self, assigned: set[str], before: set[str]) -> set[str]:
         """What of what a turn has assigned stays behind the loop: variables that are registers, and numbers; a view or a tuple may be made
         of what ends with the turn."""
         return {
-            one for one in assigned if one in before or one in self.types or isinstance(self.names.get(one), Literal)
+            name
+            for name in assigned
+            if name in before or name in self.types or isinstance(self.names.get(name), Literal)
         }
 
     def _enter(self, node: ast.While | ast.For) -> None:
@@ -111,10 +113,12 @@ class Loops(Blocks):
             test = self.condition(node.test)
         before = set(self.assigned)
         broke = self._flag(node, bool(node.orelse))
-        turn = _Turn("plain", broke)
-        body, _ = self._in_turn(turn, node.body)
+        iteration = _LoopContext("plain", broke)
+        body, _ = self._read_iteration(iteration, node.body)
         endless = isinstance(test, ir.Const) and bool(test.value)
-        self.assigned = self._lasting(turn.at_break, before) if endless and turn.at_break is not None else before
+        self.assigned = (
+            self._assigned_after(iteration.at_break, before) if endless and iteration.at_break is not None else before
+        )
         self.emit(ir.While(tuple(setup), test, body, self.span(node.test)))
         if endless and not _breaks(node.body):
             return False
@@ -171,9 +175,9 @@ class Loops(Blocks):
     def _counted(self, node: ast.For, call: ast.Call, unroll: bool) -> None:
         bounds = self._bounds(call)
         step: int | ir.Expr = 1
-        given = bounds[2][0] if len(bounds) == 3 else Literal(1)
-        if isinstance(given, Literal):
-            step = _whole(given, "a loop's step", bounds[-1][1])
+        step_value = bounds[2][0] if len(bounds) == 3 else Literal(1)
+        if isinstance(step_value, Literal):
+            step = _whole(step_value, "a loop's step", bounds[-1][1])
             del bounds[2:]
         unified = typing.unified(bounds, "range")
         start, stop = unified[:2]
@@ -198,10 +202,10 @@ class Loops(Blocks):
         assert isinstance(node.target, ast.Name) and isinstance(start.type, Scalar)
         name, span = node.target.id, self.span(node.target)
         changed = {self.register(n) for n in stored(node.body)}
-        stop = self._kept(stop, changed, f"{name}_stop")  # Python evaluates range() once
+        stop = self._snapshot(stop, changed, f"{name}_stop")  # Python evaluates range() once
         rises = False
         if not isinstance(step, int):
-            step = self._kept(step, changed, f"{name}_step")
+            step = self._snapshot(step, changed, f"{name}_step")
             rises = self._rises(step)
         broke = None if unroll else self._flag(node, bool(node.orelse))
         outer = self._bind_loop(name, start.type)
@@ -209,19 +213,19 @@ class Loops(Blocks):
         before = set(self.assigned) - {name}
         self.fixed |= {name} if unroll else set()
         variable = ir.Reg(self.register(name), start.type, span)
-        turn = _Turn("unrolled" if unroll else "plain", broke)
-        body, falls = self._in_turn(turn, node.body)
+        iteration = _LoopContext("unrolled" if unroll else "plain", broke)
+        body, falls = self._read_iteration(iteration, node.body)
         self.fixed.discard(name)
-        ends = [turn.at_break, turn.at_continue, self.assigned if falls else None]
-        turns = _turns(start, stop, step) > 0
-        every = set.intersection(*(one for one in ends if one is not None)) - {name}
-        self.assigned = self._lasting(every, before) if turns else before
+        ends = [iteration.at_break, iteration.at_continue, self.assigned if falls else None]
+        runs = _trip_count(start, stop, step) > 0
+        assigned_always = set.intersection(*(names for names in ends if names is not None)) - {name}
+        self.assigned = self._assigned_after(assigned_always, before) if runs else before
         self._unbind(name, outer)
         self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter), rises=rises))
         if not unroll:
             self._otherwise(node, broke)
 
-    def _kept(self, bound: ir.Expr, changed: set[str], stem: str) -> ir.Expr:
+    def _snapshot(self, bound: ir.Expr, changed: set[str], stem: str) -> ir.Expr:
         """A bound that stays what it is before the loop."""
         inside = (bound, *expressions(bound))
         if any(isinstance(e, ir.Item) or (isinstance(e, ir.Reg) and e.name in changed) for e in inside):
@@ -243,7 +247,7 @@ class Loops(Blocks):
         """Make a name a loop's variable. Returns what it was."""
         outer = self.types.pop(name, None), self.renamed.pop(name, None)
         own = self.new_register(name, "loop", type)
-        self.taken[own] = "loop", type
+        self.registers[own] = "loop", type
         self.types[name] = type
         if own != name:
             self.renamed[name] = own
@@ -269,7 +273,7 @@ class Loops(Blocks):
         """The numbers of a range that is known."""
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise SourceError(self.span(call), "range takes one to three numbers", "write range(start, stop, step)")
-        bounds = [self.known(a, "an unrolled loop's bound") for a in call.args]
+        bounds = [self.constant_int(a, "an unrolled loop's bound") for a in call.args]
         if len(bounds) == 3 and bounds[2] == 0:
             raise SourceError(self.span(call), "a loop's step is not 0", "write a step, such as 1 or -1")
         return range(*bounds)
@@ -293,21 +297,21 @@ class Loops(Blocks):
         advice = "write: for i in range(n), or for w in a tuple of constants"
         raise SourceError(span, f"a loop runs over range(...) or a tuple, this is {describe(value)}", advice)
 
-    def _combined(self, node: ast.Call, by: Any) -> list[Value]:
+    def _combined(self, node: ast.Call, function: Any) -> list[Value]:
         keywords = {k.arg: k.value for k in node.keywords}
-        if by is enumerate and set(keywords) <= {"start"} and 1 <= len(node.args) <= 2 - len(keywords):
-            first = next((self.known(n, "start") for n in (*node.args[1:], *keywords.values())), 0)
+        if function is enumerate and set(keywords) <= {"start"} and 1 <= len(node.args) <= 2 - len(keywords):
+            first = next((self.constant_int(n, "start") for n in (*node.args[1:], *keywords.values())), 0)
             return [Tuple((Literal(i), item)) for i, item in enumerate(self._items(node.args[0]), first)]
-        if by is reversed and len(node.args) == 1 and not keywords:
+        if function is reversed and len(node.args) == 1 and not keywords:
             return self._items(node.args[0])[::-1]
-        if by is zip and node.args and not set(keywords) - {"strict"}:
+        if function is zip and node.args and not set(keywords) - {"strict"}:
             columns = [self._items(n) for n in node.args]
             if len({len(c) for c in columns}) > 1:
                 lengths = ", ".join(str(len(c)) for c in columns)
                 raise SourceError(self.span(node), f"zip of different lengths: {lengths}", "make them equally long")
             return [Tuple(row) for row in zip(*columns, strict=True)]
         raise SourceError(
-            self.span(node), f"{by.__name__} does not take this", "write enumerate(T), zip(A, B) or reversed(T)"
+            self.span(node), f"{function.__name__} does not take this", "write enumerate(T), zip(A, B) or reversed(T)"
         )
 
     def _written_out(self, node: ast.For, items: list[Value]) -> bool:
@@ -315,10 +319,10 @@ class Loops(Blocks):
         targets = [n for n in ast.walk(node.target) if isinstance(n, ast.Name)]
         for target in targets:
             self._check_target(target)
-        if len(items) > MOST_TURNS:
-            message = f"this loop would be written out {len(items)} times, at most {MOST_TURNS} are"
+        if len(items) > MAX_UNROLLED_ITERATIONS:
+            message = f"this loop would be written out {len(items)} times, at most {MAX_UNROLLED_ITERATIONS} are"
             raise SourceError(self.span(node.iter), message, "write a plain range, without st.unroll")
-        items = [self.kept(item, self.span(node.iter), "item") for item in items]
+        items = [self.snapshot(item, self.span(node.iter), "item") for item in items]
         broke = self._flag(node, True)
         names = {target.id for target in targets}
         outer = {
@@ -327,7 +331,7 @@ class Loops(Blocks):
         self.active |= names
         falls = True
         for at, item in enumerate(items):
-            falls = self._one_turn(node, item, broke, at)
+            falls = self._unrolled_iteration(node, item, broke, at)
             if not falls:
                 break
         self.active -= names
@@ -341,7 +345,7 @@ class Loops(Blocks):
             self._otherwise(node, broke)
         return falls
 
-    def _one_turn(self, node: ast.For, item: Value, broke: ir.Reg | None, at: int) -> bool:
+    def _unrolled_iteration(self, node: ast.For, item: Value, broke: ir.Reg | None, at: int) -> bool:
         """One turn; whether control goes on behind it."""
         span = self.span(node.iter)
         own = stored(node.body)
@@ -351,21 +355,21 @@ class Loops(Blocks):
         self.assigned -= constants
         self._enter(node)
         before = set(self.assigned)
-        turn = _Turn("written out", broke)
+        iteration = _LoopContext("written out", broke)
         with self.block() as whole:
             self._bind(node.target, item, self.span(node.target))
-            inner, falls = self._in_turn(turn, node.body)
-            if turn.left:
+            inner, falls = self._read_iteration(iteration, node.body)
+            if iteration.left:
                 end = (ir.Break(span),) if falls else ()
                 self.emit(ir.While((), ir.Const(True, BOOL, span), (*inner, *end), span))
                 falls = True
             else:
                 self.body += inner
         guarded = broke is not None and at > 0
-        if turn.left or guarded:
+        if iteration.left or guarded:
             self.assigned &= before
         if guarded and broke is not None:
-            self.emit(ir.If(_no(broke), tuple(whole), (), span))
+            self.emit(ir.If(_negate(broke), tuple(whole), (), span))
             return True
         self.body += whole
         return falls
@@ -383,8 +387,8 @@ class Loops(Blocks):
         if not isinstance(item, Tuple) or len(item.items) != len(target.elts):
             message = f"{len(target.elts)} values are expected here, this is {describe(item)}"
             raise SourceError(span, message, "write as many values as names")
-        for part, value in zip(target.elts, item.items, strict=True):
-            self._bind(part, value, self.span(part))
+        for element, value in zip(target.elts, item.items, strict=True):
+            self._bind(element, value, self.span(element))
 
 
 def _both(before: set[str] | None, now: set[str]) -> set[str]:
@@ -392,21 +396,21 @@ def _both(before: set[str] | None, now: set[str]) -> set[str]:
     return set(now) if before is None else before & now
 
 
-def _turns(start: ir.Expr, stop: ir.Expr, step: int | ir.Expr) -> int:
+def _trip_count(start: ir.Expr, stop: ir.Expr, step: int | ir.Expr) -> int:
     """Turns of a counted loop with constant bounds; 0 where they are not known."""
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, int)):
         return 0
     return len(range(int(start.value), int(stop.value), step))
 
 
-def _no(flag: ir.Reg) -> ir.Expr:
+def _negate(flag: ir.Reg) -> ir.Expr:
     return ir.Op("not", (flag,), BOOL, flag.span)
 
 
-def _whole(given: Literal, what: str, span: Span) -> int:
-    if isinstance(given.value, bool) or not isinstance(given.value, int):
-        raise SourceError(span, f"{what} is a whole number, this is {describe(given)}", "write a whole number")
-    return given.value
+def _whole(literal: Literal, what: str, span: Span) -> int:
+    if isinstance(literal.value, bool) or not isinstance(literal.value, int):
+        raise SourceError(span, f"{what} is a whole number, this is {describe(literal)}", "write a whole number")
+    return literal.value
 
 
 def _breaks(nodes: list[ast.stmt]) -> bool:

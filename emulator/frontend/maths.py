@@ -29,10 +29,10 @@ MULTIPLIED = (2, 3, 4)
 
 def folded_power(a: Any, b: Any) -> Any:
     """a ** b of constants."""
-    found = operator.pow(a, b)
-    if isinstance(found, complex):
+    result = operator.pow(a, b)
+    if isinstance(result, complex):
         raise ValueError(f"{a} ** {b} is no real number")
-    return found
+    return result
 
 
 def power(reader: FunctionReader, a: Value, b: Value, span: Span, left: Span, right: Span) -> Value:

@@ -13,7 +13,7 @@ from . import typing
 from .protocols import FunctionReader
 from .values import NOTHING, ArrayValue, Host, SourceError, Value
 
-Part = str | ir.Expr
+PrintItem = str | ir.Expr
 _AS_IT_IS = (-1, ord("r"), ord("s"))  # numbers have one text
 
 
@@ -21,15 +21,15 @@ def print_call(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     """Emit what a call of print writes; its values are one space apart."""
     if node.keywords:
         raise SourceError(span, "print takes no keywords in a kernel", 'write one text: print(f"{a}, {b}")')
-    given = reader.together(*(lambda n=n: list(_parts(reader, n)) for n in node.args))
-    spaced = chain.from_iterable((" ", *parts) if at else parts for at, parts in enumerate(given))
+    pieces = reader.together(*(lambda n=n: list(_items(reader, n)) for n in node.args))
+    spaced = chain.from_iterable((" ", *row) if at else row for at, row in enumerate(pieces))
     reader.emit(ir.Print(tuple(_joined(spaced)), span))
     return NOTHING
 
 
-def _parts(reader: FunctionReader, node: ast.expr) -> Iterator[Part]:
+def _items(reader: FunctionReader, node: ast.expr) -> Iterator[PrintItem]:
     if not isinstance(node, ast.JoinedStr):
-        yield _part(reader, node)
+        yield _item(reader, node)
         return
     for field in node.values:
         if isinstance(field, ast.Constant):
@@ -39,10 +39,10 @@ def _parts(reader: FunctionReader, node: ast.expr) -> Iterator[Part]:
         if field.format_spec is not None or field.conversion not in _AS_IT_IS:
             message = "a format of an f-string is not in the kernel language"
             raise SourceError(reader.span(field.value), message, "write the field alone: {x}")
-        yield _part(reader, field.value)
+        yield _item(reader, field.value)
 
 
-def _part(reader: FunctionReader, node: ast.expr) -> Part:
+def _item(reader: FunctionReader, node: ast.expr) -> PrintItem:
     value, span = reader.value(node), reader.span(node)
     if isinstance(value, Host) and isinstance(value.object, str):
         return value.object
@@ -51,21 +51,23 @@ def _part(reader: FunctionReader, node: ast.expr) -> Part:
     shown = typing.expression(value, span)
     if isinstance(shown.type, Vector):
         raise SourceError(
-            span, f"print takes text and numbers, this is {shown.type}", f"print its parts: {typing.parts(shown.type)}"
+            span,
+            f"print takes text and numbers, this is {shown.type}",
+            f"print its parts: {typing.component_names(shown.type)}",
         )
     return shown
 
 
-def _joined(parts: Iterator[Part]) -> Iterator[Part]:
+def _joined(items: Iterator[PrintItem]) -> Iterator[PrintItem]:
     """The parts with neighbouring texts made one."""
     text = ""
-    for part in parts:
-        if isinstance(part, str):
-            text += part
+    for item in items:
+        if isinstance(item, str):
+            text += item
             continue
         if text:
             yield text
         text = ""
-        yield part
+        yield item
     if text:
         yield text

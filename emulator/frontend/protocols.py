@@ -116,7 +116,7 @@ class FunctionReader(Emitter, Protocol):
     def waits_for_unrolling(self, expr: ir.Expr) -> bool:
         """Whether the expression is a number where the unrolled loops around it are written out."""
 
-    def known(self, node: ast.expr, what: str, advice: str = ...) -> int:
+    def constant_int(self, node: ast.expr, what: str, advice: str = ...) -> int:
         """A whole number that is known at compile time."""
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:

@@ -56,7 +56,7 @@ class Specialised:
 
     @property
     def stale(self) -> bool:
-        return any(_find(holder, name) is not value for holder, name, value in self.externals)
+        return any(_lookup(holder, name) is not value for holder, name, value in self.externals)
 
 
 class Specialiser:
@@ -69,15 +69,15 @@ class Specialiser:
         self.diagnostics: list[Diagnostic] = []
         self.functions: list[ir.Function] = []
         self.externals: list[tuple[Any, str, Any]] = []
-        self._done: dict[tuple[Any, ...], ir.Function | None] = {}
+        self._specialised: dict[tuple[Any, ...], ir.Function | None] = {}
         self._open: list[DeviceFunction] = []
         self._types: dict[str, Any] = {}  # what functions return, by name
 
     # -------------------------------------------------------------- services for function readers
     def report(self, span: Span, message: str, *notes: str) -> None:
-        found = Diagnostic("compile", message, span, notes)
-        if found not in self.diagnostics:
-            self.diagnostics.append(found)
+        diagnostic = Diagnostic("compile", message, span, notes)
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
 
     def progress(self) -> Progress:
         return (len(self.diagnostics),)
@@ -105,7 +105,7 @@ class Specialiser:
         return self._remember(module, name)
 
     def _remember(self, holder: Any, name: str) -> Any:
-        value = _find(holder, name)
+        value = _lookup(holder, name)
         self.externals.append((holder, name, value))
         return value
 
@@ -146,10 +146,10 @@ class Specialiser:
         for arg, annotation in self._parameters(reader):
             name, span = arg.arg, reader.span(arg)
             if annotation is hints.Const:
-                given = {**function.defaults, **consts}
-                if name not in given:
+                values = {**function.defaults, **consts}
+                if name not in values:
                     raise CompileError([Diagnostic("compile", f"{name} is Const: launch needs its value", span)])
-                reader.names[name] = of_python(given[name])
+                reader.names[name] = of_python(values[name])
                 continue
             try:
                 type = self._parameter_type(reader, arg, annotation)
@@ -187,14 +187,14 @@ class Specialiser:
         """The parameters of a number, a vector, or the parts of a tuple or a struct."""
         own = list(zip(records.leaf_names(name, type), records.leaf_types(type), strict=True))
         leaves = (
-            arrays.whole(part, leaf, span) if isinstance(leaf, Array) else ir.Reg(part, leaf, span)
-            for part, leaf in own
+            arrays.whole(register, leaf, span) if isinstance(leaf, Array) else ir.Reg(register, leaf, span)
+            for register, leaf in own
         )
         reader.names[name] = records.filled(type, leaves)
         if isinstance(type, records.RecordType) and not any(isinstance(leaf, Array) for _, leaf in own):
             reader.bundles[name] = name, type
             reader.assigned.add(name)
-        return [ir.Param(part, leaf, span) for part, leaf in own]
+        return [ir.Param(register, leaf, span) for register, leaf in own]
 
     def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
         """A call of a device function: the function specialised for these arguments, and the Call emitted."""
@@ -202,7 +202,7 @@ class Specialiser:
         if device in self._open:
             advice = "write a loop: the kernel language has no recursion"
             raise SourceError(span, f"{device.__name__} calls itself", advice)
-        given = calls.bound(caller, node, device.__name__, inspect.signature(device.function))
+        given = calls.bind_arguments(caller, node, device.__name__, inspect.signature(device.function))
         reader = Statements(self, source)
         params: list[ir.Param] = []
         args: list[ir.Expr | ir.ArrayRef] = []
@@ -280,16 +280,16 @@ class Specialiser:
             raise SourceError(span, message, "pass a number, a Const parameter, or the variable of an unrolled loop")
         return value
 
-    def _array_argument(self, name: str, wanted: Array, value: Value, span: Span) -> ArrayValue:
+    def _array_argument(self, name: str, expected: Array, value: Value, span: Span) -> ArrayValue:
         if not isinstance(value, ArrayValue):
             raise SourceError(
                 span, f"{name} is an array, this is {describe(value)}", "pass the array, without an index"
             )
-        if (value.type.element, value.type.space) != (wanted.element, wanted.space):
-            message = f"{name} is {wanted.space} {wanted.element}, this is {value.type.space} {value.type.element}"
-            advice = f"annotate {name} with st.Array[{wanted.element}], which takes every memory"
-            other = f"pass an array of {wanted.element}"
-            raise SourceError(span, message, advice if value.type.element == wanted.element else other)
+        if (value.type.element, value.type.space) != (expected.element, expected.space):
+            message = f"{name} is {expected.space} {expected.element}, this is {value.type.space} {value.type.element}"
+            advice = f"annotate {name} with st.Array[{expected.element}], which takes every memory"
+            other = f"pass an array of {expected.element}"
+            raise SourceError(span, message, advice if value.type.element == expected.element else other)
         return value
 
     def _specialise(
@@ -300,11 +300,11 @@ class Specialiser:
         params: list[ir.Param],
         key: tuple[Any, ...],
     ) -> ir.Function:
-        if key in self._done:
-            done = self._done[key]
-            if done is None:
+        if key in self._specialised:
+            existing = self._specialised[key]
+            if existing is None:
                 raise AlreadyReported
-            return done
+            return existing
         errors = len(self.diagnostics)
         self._open.append(device)
         try:
@@ -313,16 +313,16 @@ class Specialiser:
             self.report(error.span, error.message, *error.notes)
         finally:
             self._open.pop()
-        taken = {f.name for f in self.functions}
+        names = {f.name for f in self.functions}
         name, number = device.__name__, 2
-        while name in taken:
+        while name in names:
             name, number = f"{device.__name__}_{number}", number + 1
         result: Any = reader.result
         result = records.results(result) if isinstance(result, records.RecordType) else result
         body = reader.swaps.expanded(tuple(reader.body))
         function = ir.Function(name, tuple(params), body, result, reader.span(source.tree))
-        self._done[key] = function if errors == len(self.diagnostics) else None
-        if self._done[key] is None:
+        self._specialised[key] = function if errors == len(self.diagnostics) else None
+        if self._specialised[key] is None:
             raise AlreadyReported
         self.functions.append(function)
         self._types[name] = reader.result
@@ -341,7 +341,7 @@ class Specialiser:
 
     def _parameters(self, reader: Statements) -> list[tuple[ast.arg, Any]]:
         """Each parameter with the object (or pair) its annotation names."""
-        spec, found = reader.source.tree.args, []
+        spec, parameters = reader.source.tree.args, []
         for extra in (spec.vararg, spec.kwarg):
             if extra is not None:
                 self.report(
@@ -354,11 +354,11 @@ class Specialiser:
                     raise SourceError(
                         reader.span(arg), f"{arg.arg} needs a type", "write st.Global[st.f32], st.i32, st.Const ..."
                     )
-                found.append((arg, reader.annotation(arg.annotation)))
+                parameters.append((arg, reader.annotation(arg.annotation)))
             except SourceError as error:
                 self.report(error.span, error.message, *error.notes)
                 reader.unresolved.add(arg.arg)
-        return found
+        return parameters
 
     def _parameter_type(self, reader: Statements, arg: ast.arg, annotation: Any) -> Any:
         """A type, an array, or a `records.RecordType`."""
@@ -412,8 +412,8 @@ def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir
     reader = Specialiser(None)
     reader.function(device, consts)
     reader.check()
-    *others, function = reader.functions
-    program = ir.Program(function, tuple(others))
+    *helpers, function = reader.functions
+    program = ir.Program(function, tuple(helpers))
     verify(program)
     return program
 
@@ -449,18 +449,18 @@ def signature(kernel: Kernel) -> Signature:
 
 def _called(kernel: ir.Function, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
     """The functions that a kernel reaches; those of a reading that was begun again are left out."""
-    found: list[ir.Function] = []
+    reachable: list[ir.Function] = []
     waiting = [kernel]
     while waiting:
         effects = (effect(stmt) for stmt in statements(waiting.pop().body))
         names = {call.function for call in effects if isinstance(call, ir.Call)}
-        new = [f for f in functions if f.name in names and f not in found]
-        found += new
+        new = [f for f in functions if f.name in names and f not in reachable]
+        reachable += new
         waiting += new
-    return tuple(f for f in functions if f in found)
+    return tuple(f for f in functions if f in reachable)
 
 
-def _find(holder: Any, name: str) -> Any:
+def _lookup(holder: Any, name: str) -> Any:
     return holder.lookup(name) if isinstance(holder, FunctionSource) else getattr(holder, name, MISSING)
 
 

@@ -36,7 +36,7 @@ class TupleType:
         return f"tuple[{', '.join(map(str, self.items))}]"
 
     @property
-    def parts(self) -> Iterator[tuple[str, Any]]:
+    def components(self) -> Iterator[tuple[str, Any]]:
         return ((str(n), item) for n, item in enumerate(self.items))
 
 
@@ -51,7 +51,7 @@ class StructType:
         return self.record.__name__
 
     @property
-    def parts(self) -> Iterator[tuple[str, Any]]:
+    def components(self) -> Iterator[tuple[str, Any]]:
         return iter(self.fields)
 
 
@@ -62,28 +62,28 @@ RecordType = TupleType | StructType
 def leaf_types(type: ValueType | RecordType) -> list[Any]:
     """Return the types of the numbers, vectors and arrays in a value of this type, in order."""
     if isinstance(type, RecordType):
-        return [leaf for _, part in type.parts for leaf in leaf_types(part)]
+        return [leaf for _, component in type.components for leaf in leaf_types(component)]
     return [type]
 
 
 def leaf_names(name: str, type: ValueType | RecordType) -> list[str]:
     """A register or parameter for each of them."""
     if isinstance(type, RecordType):
-        return [leaf for key, part in type.parts for leaf in leaf_names(names.part(name, key), part)]
+        return [leaf for key, component in type.components for leaf in leaf_names(names.part(name, key), component)]
     return [name]
 
 
 def leaf_paths(type: ValueType | RecordType) -> list[tuple[str, ...]]:
     """The fields and items that lead to each of them."""
     if isinstance(type, RecordType):
-        return [(key, *path) for key, part in type.parts for path in leaf_paths(part)]
+        return [(key, *path) for key, component in type.components for path in leaf_paths(component)]
     return [()]
 
 
 def parameter(name: str, type: RecordType) -> Record:
     """What a launch must know of a parameter of this type."""
-    parts = zip(leaf_names(name, type), leaf_paths(type), leaf_types(type), strict=True)
-    return Record(_written(type) if isinstance(type, StructType) else str(type), tuple(parts))
+    components = zip(leaf_names(name, type), leaf_paths(type), leaf_types(type), strict=True)
+    return Record(_written(type) if isinstance(type, StructType) else str(type), tuple(components))
 
 
 def leaves(value: Value) -> list[Value]:
@@ -93,11 +93,11 @@ def leaves(value: Value) -> list[Value]:
     return [value]
 
 
-def filled(type: ValueType | RecordType, given: Iterator[Any]) -> Value:
+def filled(type: ValueType | RecordType, leaf_values: Iterator[Any]) -> Value:
     """A value of this type with these leaves."""
     if not isinstance(type, RecordType):
-        return next(given)  # type: ignore[no-any-return]
-    items = tuple(filled(part, given) for _, part in type.parts)
+        return next(leaf_values)  # type: ignore[no-any-return]
+    items = tuple(filled(component, leaf_values) for _, component in type.components)
     return Struct(type, items) if isinstance(type, StructType) else Tuple(items)
 
 
@@ -127,14 +127,14 @@ def converted(value: Value, type: ValueType | RecordType, span: Span, what: str)
     if not isinstance(type, RecordType):
         return typing.converted(value, type, span, what)
     items = _items(value, type)
-    parts = list(type.parts)
-    if items is None or len(items) != len(parts):
+    components = list(type.components)
+    if items is None or len(items) != len(components):
         raise SourceError(span, f"{what} is {type}, this is {describe(value)}", f"write {_written(type)}")
-    found = [
-        converted(item, part, span, f"item {key} of {what}" if key.isdigit() else f"{what}'s {key}")
-        for item, (key, part) in zip(items, parts, strict=True)
+    values = [
+        converted(item, component, span, f"item {key} of {what}" if key.isdigit() else f"{what}'s {key}")
+        for item, (key, component) in zip(items, components, strict=True)
     ]
-    return Struct(type, tuple(found)) if isinstance(type, StructType) else Tuple(tuple(found))
+    return Struct(type, tuple(values)) if isinstance(type, StructType) else Tuple(tuple(values))
 
 
 def _items(value: Value, type: RecordType) -> tuple[Value, ...] | None:
@@ -160,16 +160,16 @@ def called(reader: FunctionReader, type: RecordType, call: ir.Call, stem: str, s
     return filled(type, (ir.Part(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
 
 
-def construct(reader: FunctionReader, type: StructType, given: dict[str, Any], span: Span) -> Value:
+def construct(reader: FunctionReader, type: StructType, arguments: dict[str, Any], span: Span) -> Value:
     """`Point(x, y)`: given holds expressions, and the class's own defaults."""
 
-    def part(name: str, kind: Any) -> Value:
-        one = given[name]
-        if hasattr(one, "lineno"):
-            return converted(reader.value(one), kind, reader.span(one), f"{type}'s {name}")
-        return converted(of_python(one), kind, span, f"{type}'s {name}")
+    def field_value(name: str, kind: Any) -> Value:
+        argument = arguments[name]
+        if hasattr(argument, "lineno"):
+            return converted(reader.value(argument), kind, reader.span(argument), f"{type}'s {name}")
+        return converted(of_python(argument), kind, span, f"{type}'s {name}")
 
-    return Struct(type, tuple(reader.together(*(partial(part, name, kind) for name, kind in type.fields))))
+    return Struct(type, tuple(reader.together(*(partial(field_value, name, kind) for name, kind in type.fields))))
 
 
 def field(value: Struct, name: str, span: Span) -> Value:
@@ -185,5 +185,5 @@ def as_tuple(value: Value, span: Span) -> Value:
     if isinstance(value, Struct) and issubclass(value.type.record, tuple):
         return Tuple(value.items)
     if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector) and value.type not in COMPLEX:
-        return Tuple(tuple(typing.part(value, n, span) for n in range(value.type.lanes)))
+        return Tuple(tuple(typing.component(value, n, span) for n in range(value.type.lanes)))
     return value

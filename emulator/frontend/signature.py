@@ -16,7 +16,7 @@ class Record:
     that lead there and their types."""
 
     name: str
-    parts: tuple[tuple[str, tuple[str, ...], Value], ...]
+    components: tuple[tuple[str, tuple[str, ...], Value], ...]
 
     def __str__(self) -> str:
         return self.name
@@ -54,17 +54,17 @@ class Signature:
 
 def _encoded(type: Value | Array | Record | None) -> Any:
     if isinstance(type, Record):
-        parts = [[name, path, type_text(part)] for name, path, part in type.parts]
-        return [type.name, isinstance(type, RecordArray), parts]
+        components = [[name, path, type_text(component)] for name, path, component in type.components]
+        return [type.name, isinstance(type, RecordArray), components]
     return None if type is None else type_text(type)
 
 
-def _decoded(found: Any) -> Value | Array | Record | None:
-    if isinstance(found, list):
-        name, array, parts = found
-        found = tuple((part, tuple(path), type_of(text)) for part, path, text in parts)
-        return (RecordArray if array else Record)(name, found)
-    return None if found is None else type_of(found)
+def _decoded(encoded: Any) -> Value | Array | Record | None:
+    if isinstance(encoded, list):
+        name, array, components = encoded
+        encoded = tuple((component, tuple(path), type_of(text)) for component, path, text in components)
+        return (RecordArray if array else Record)(name, encoded)
+    return None if encoded is None else type_of(encoded)
 
 
 def type_text(type: Value | Array) -> str:
@@ -75,5 +75,5 @@ def type_text(type: Value | Array) -> str:
 def type_of(text: str) -> Value | Array:
     """The type that `type_text` wrote."""
     space, _, element = text.rpartition(" ")
-    found = SCALARS.get(element) or VECTORS[element]
-    return Array(found, None, space) if space else found  # type: ignore[arg-type]
+    element_type = SCALARS.get(element) or VECTORS[element]
+    return Array(element_type, None, space) if space else element_type  # type: ignore[arg-type]

@@ -34,19 +34,19 @@ class FunctionSource:
 
     def _find(self) -> ast.FunctionDef:
         code = self.function.__code__
-        where = Span(self.file, code.co_firstlineno, 1, code.co_firstlineno, 1)
+        span = Span(self.file, code.co_firstlineno, 1, code.co_firstlineno, 1)
         if not self.lines:
             message = f"Python does not keep the source of {code.co_name}, from which it is read here"
-            raise CompileError([Diagnostic("compile", message, where, _ADVICE)])
+            raise CompileError([Diagnostic("compile", message, span, _ADVICE)])
         for node in _functions("".join(self.lines), self.file):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if node.name == code.co_name and first == code.co_firstlineno:
                 return node
         if code.co_name == "<lambda>":
             message = "a kernel or device function is defined with def: a lambda has no annotations"
-            raise CompileError([Diagnostic("compile", message, where)])
+            raise CompileError([Diagnostic("compile", message, span)])
         message = f"{code.co_name} is not where its file says; was the file changed since it was imported?"
-        raise CompileError([Diagnostic("compile", message, where)])
+        raise CompileError([Diagnostic("compile", message, span)])
 
     def span(self, node: ast.AST) -> Span:
         """The span of a node of this function; `col_offset` counts UTF-8 bytes, a span characters."""

@@ -12,7 +12,7 @@ from . import arrays, calls, complex_numbers, records, struct_arrays, typing
 from .advice import advice_for, cast_of
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
-from .expressions import BINARY, PARTS
+from .expressions import BINARY, COMPONENTS
 from .inference import roots
 from .loops import Loops
 from .values import (
@@ -49,7 +49,7 @@ class Statements(Loops):
             return
         last = self.own_let(value) if len(self.body) > before else None
         if last is None or not isinstance(last.value, ir.EFFECTS):
-            raise SourceError(self.span(node), "this expression has no effect", _meant(node.value))
+            raise SourceError(self.span(node), "this expression has no effect", _intended(node.value))
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
     def _Assert(self, node: ast.Assert) -> None:
@@ -81,8 +81,8 @@ class Statements(Loops):
             raise SourceError(span, f"this function returns {self.result}", "write return and the value")
         if isinstance(self.result, records.RecordType):
             whole = records.converted(self.value(node.value), self.result, self.span(node.value), "the result")
-            given = tuple(typing.expression(leaf, span) for leaf in records.leaves(whole))
-            self.emit(ir.Return(ir.Pack(given, records.results(self.result), span), span))  # type: ignore[arg-type]
+            values = tuple(typing.expression(leaf, span) for leaf in records.leaves(whole))
+            self.emit(ir.Return(ir.Pack(values, records.results(self.result), span), span))  # type: ignore[arg-type]
         else:
             self.emit(ir.Return(self.convert(node.value, self.result, "the result"), span))
         return False
@@ -96,7 +96,7 @@ class Statements(Loops):
             return
         value = self.value(node.value)
         if len(node.targets) > 1:  # the first target may be what the value is made of
-            value = self.kept(value, self.span(node.value))
+            value = self.snapshot(value, self.span(node.value))
             self.fresh = None
         for target in node.targets:
             self.assign(target, value, self.span(node))
@@ -125,53 +125,59 @@ class Statements(Loops):
         kind, span = type(node.op), self.span(node)
         if kind not in BINARY:
             raise refused(node.op, span)
-        where, right_span = self.span(node.target), self.span(node.value)
+        target_span, right_span = self.span(node.target), self.span(node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(array := self.value(node.target.value), ArrayValue):
-            arrays.refuse_slice(array, node.target.slice, where)
+            arrays.refuse_slice(array, node.target.slice, target_span)
             index = self.index(array, node.target.slice)
             if array.type.space != "register":
-                index = arrays.once(self, array, index, where)
-            old = self.element(array, index, where)
+                index = arrays.evaluate_once(self, array, index, target_span)
+            old = self.element(array, index, target_span)
             right = self.value(node.value)
-            self.store(array, index, self.arithmetic(kind, old, right, span, where, right_span), span, where)
+            self.store(
+                array, index, self.arithmetic(kind, old, right, span, target_span, right_span), span, target_span
+            )
             return
         element = self.struct_element(node.target) if isinstance(node.target, ast.Attribute) else None
         if isinstance(element, tuple):
-            array, given = element
-            old = self.element(array, arrays.index(self, array, given), where)
-            new = self.arithmetic(kind, old, self.value(node.value), span, where, right_span)
-            self.store(array, arrays.index(self, array, given), new, span, where)
+            array, element_index = element
+            old = self.element(array, arrays.index(self, array, element_index), target_span)
+            new = self.arithmetic(kind, old, self.value(node.value), span, target_span, right_span)
+            self.store(array, arrays.index(self, array, element_index), new, span, target_span)
             return
         left = self.value(ast.copy_location(_loaded(node.target), node.target))
-        self.assign(node.target, self.arithmetic(kind, left, self.value(node.value), span, where, right_span), span)
+        self.assign(
+            node.target, self.arithmetic(kind, left, self.value(node.value), span, target_span, right_span), span
+        )
 
     def assign(self, target: ast.expr, value: Value, span: Span) -> None:
         """`target = value`."""
-        where = self.span(target)
+        target_span = self.span(target)
         match target:
             case ast.Name():
                 self._assign_name(target, value, span)
             case ast.Subscript():
                 owner = self.value(target.value)
                 if isinstance(owner, StructArray):
-                    self._store_struct(struct_arrays.subscript(self, owner, target.slice), value, span, where)
+                    self._store_struct(struct_arrays.subscript(self, owner, target.slice), value, span, target_span)
                     return
-                complex_numbers.refuse_parts(owner, where)
+                complex_numbers.refuse_components(owner, target_span)
                 if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
-                    self._assign_part(self._part_of(target, owner.type), value, span)
+                    self._assign_component(self._component_of(target, owner.type), value, span)
                     return
                 if not isinstance(owner, ArrayValue):
                     raise SourceError(
-                        where, f"{describe(owner)} cannot be assigned by index", "write v.x = ... for a vector's part"
+                        target_span,
+                        f"{describe(owner)} cannot be assigned by index",
+                        "write v.x = ... for a vector's part",
                     )
-                arrays.refuse_slice(owner, target.slice, where)
-                self.store(owner, self.index(owner, target.slice), value, span, where)
+                arrays.refuse_slice(owner, target.slice, target_span)
+                self.store(owner, self.index(owner, target.slice), value, span, target_span)
             case ast.Attribute():
                 element = self.struct_element(target)
                 if element is None:
-                    self._assign_part(target, value, span)
+                    self._assign_component(target, value, span)
                 else:
-                    self._store_struct(element, value, span, where)
+                    self._store_struct(element, value, span, target_span)
             case ast.Tuple() | ast.List():
                 value = records.as_tuple(value, span)
                 if not isinstance(value, Tuple) or len(value.items) != len(target.elts):
@@ -179,47 +185,49 @@ class Statements(Loops):
                         span, f"{len(target.elts)} values are expected here, this is {describe(value)}", _ONE_EACH
                     )
                 # All right sides are read before any name changes.
-                items = [self.kept(v, span) for v in value.items]
+                items = [self.snapshot(v, span) for v in value.items]
                 for name, item in zip(target.elts, items, strict=True):
                     self.assign(name, item, span)
             case _:
                 raise SourceError(
-                    where, f"{construct_name(target)} cannot be assigned", "assign a variable or an element"
+                    target_span, f"{construct_name(target)} cannot be assigned", "assign a variable or an element"
                 )
 
     def _store_struct(
         self,
-        element: StructElement | StructArray | tuple[ArrayValue, arrays.Given],
+        element: StructElement | StructArray | tuple[ArrayValue, arrays.EvaluatedIndex],
         value: Value,
         span: Span,
-        where: Span,
+        target_span: Span,
     ) -> None:
         """Store into an element of an array of structs, field by field in order, or into one field."""
         if isinstance(element, tuple):
             array, index = element
-            self.store(array, arrays.index(self, array, index), value, span, where)
+            self.store(array, arrays.index(self, array, index), value, span, target_span)
             return
         if isinstance(element, StructArray):
-            raise SourceError(where, f"this is a view of an array of {element.type}", "store one element at a time")
-        given = records.leaves(records.converted(value, element.array.type, span, "the element"))
-        kept = [self.kept(leaf, span) for leaf in given]
-        for array, leaf in zip(struct_arrays.leaves(element.array), kept, strict=True):
-            self.store(array, arrays.index(self, array, element.index), leaf, span, where)
+            raise SourceError(
+                target_span, f"this is a view of an array of {element.type}", "store one element at a time"
+            )
+        leaves = records.leaves(records.converted(value, element.array.type, span, "the element"))
+        snapshot = [self.snapshot(leaf, span) for leaf in leaves]
+        for array, leaf in zip(struct_arrays.leaves(element.array), snapshot, strict=True):
+            self.store(array, arrays.index(self, array, element.index), leaf, span, target_span)
 
     def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
         if array.type.space == "register":
             return ir.Item(array.name, index, array.type.element, span)
         return self.let(ir.Load(array.name, index, array.type.element, span), array.name, span)
 
-    def store(self, array: ArrayValue, index: ir.Expr, value: Value, span: Span, where: Span) -> None:
+    def store(self, array: ArrayValue, index: ir.Expr, value: Value, span: Span, target_span: Span) -> None:
         if array.type.space == "constant":
             advice = "use st.shared(...) or st.local(...) for what changes"
-            raise SourceError(where, f"{array.name} is constant", advice)
+            raise SourceError(target_span, f"{array.name} is constant", advice)
         result = typing.converted(value, array.type.element, span, f"{array.name}'s element")
         if array.type.space == "register":
-            self.emit(ir.Let(ir.Item(array.name, index, array.type.element, where), result, span))
+            self.emit(ir.Let(ir.Item(array.name, index, array.type.element, target_span), result, span))
         else:
-            self.emit(ir.Store(array.name, index, result, where))
+            self.emit(ir.Store(array.name, index, result, target_span))
 
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id
@@ -248,10 +256,10 @@ class Statements(Loops):
         assert not isinstance(value, Tuple | Struct)
         parameter = self.names.get(name)
         if name not in self.types and isinstance(parameter, ir.Reg):
-            register, result = parameter.name, self._of_type(name, parameter, value, span)
+            register, result = parameter.name, self._as_type(name, parameter, value, span)
         elif name in self.types:
-            known = ir.Reg(self.register(name), self.types[name], span)
-            register, result = known.name, self._of_type(name, known, value, span)
+            variable = ir.Reg(self.register(name), self.types[name], span)
+            register, result = variable.name, self._as_type(name, variable, value, span)
             self.assigned.add(name)
             self._note_number(name, register, result)
         else:
@@ -263,15 +271,15 @@ class Statements(Loops):
         else:
             self.emit(ir.Let(assigned, result, span))
 
-    def _of_type(self, name: str, known: ir.Reg, value: Value, span: Span) -> ir.Expr:
+    def _as_type(self, name: str, variable: ir.Reg, value: Value, span: Span) -> ir.Expr:
         """The value for a variable that has a type."""
-        result = typing.expression(value, span, known.type)
-        if result.type != known.type:
-            here = cast_of(known.type, result.type, result.span)
-            advice = f"write {here} here, or start {name} as {written(result.type)}(...)"
+        result = typing.expression(value, span, variable.type)
+        if result.type != variable.type:
+            cast_text = cast_of(variable.type, result.type, result.span)
+            advice = f"write {cast_text} here, or start {name} as {written(result.type)}(...)"
             message, pairs = (
-                f"{name} is {known.type}, this is {result.type}",
-                ((known, result.type), (result, known.type)),
+                f"{name} is {variable.type}, this is {result.type}",
+                ((variable, result.type), (result, variable.type)),
             )
             raise TypeConflict(span, message, advice, pairs=pairs)
         return result
@@ -284,7 +292,7 @@ class Statements(Loops):
         softly = frozenset({register}) if literal else roots(result, self.soft)
         if softly and register not in self.decided:
             self.soft[register] = softly
-        self.taken[register] = "plain", result.type
+        self.registers[register] = "plain", result.type
         self.types[name] = result.type
         if register != name:
             self.renamed[name] = register
@@ -307,28 +315,28 @@ class Statements(Loops):
 
     def _is_constant(self, name: str, value: Value) -> bool:
         """Whether a tuple is known at compile time, and so is the variable."""
-        known = all(isinstance(leaf, Literal | Host) for leaf in records.leaves(value))
-        return known and isinstance(value, Tuple) and name in self.once and name not in self.names
+        is_literal = all(isinstance(leaf, Literal | Host) for leaf in records.leaves(value))
+        return is_literal and isinstance(value, Tuple) and name in self.once and name not in self.names
 
     def _assign_record(self, target: ast.Name, value: Value, span: Span) -> None:
         """Each part of a tuple or a struct has a register of its own."""
-        name, where = target.id, self.span(target)
+        name, target_span = target.id, self.span(target)
         if name in self.types or (name in self.names and name not in self.bundles):
-            known = self.types.get(name) or describe(self.names[name])
-            raise SourceError(span, f"{name} is {known}, this is {describe(value)}", "use another name")
+            current = self.types.get(name) or describe(self.names[name])
+            raise SourceError(span, f"{name} is {current}, this is {describe(value)}", "use another name")
         if name not in self.bundles:
             register = self.new_register(name, "plain", None)
             type = records.type_of(value, span)
             records.refuse_arrays(type, span)
             self.bundles[name] = register, type
         register, type = self.bundles[name]
-        given = records.leaves(records.converted(value, type, span, name))
+        leaves = records.leaves(records.converted(value, type, span, name))
         if name in self.names:  # the parts may be made of each other
-            given = [self.kept(leaf, span) for leaf in given]
+            leaves = [self.snapshot(leaf, span) for leaf in leaves]
         registers = []
-        for own, leaf in zip(records.leaf_names(register, type), given, strict=True):
+        for own, leaf in zip(records.leaf_names(register, type), leaves, strict=True):
             assert isinstance(leaf, ir.EXPRESSIONS)
-            registers.append(ir.Reg(own, leaf.type, where))
+            registers.append(ir.Reg(own, leaf.type, target_span))
             self.emit(ir.Let(registers[-1], leaf, span))
         self.names[name] = records.filled(type, iter(registers))
         self.assigned.add(name)
@@ -341,34 +349,37 @@ class Statements(Loops):
         self.names[name] = struct_arrays.renamed(view, name)
         self.assigned.add(name)
 
-    def _part_of(self, target: ast.Subscript, vector: Vector) -> ast.Attribute:
+    def _component_of(self, target: ast.Subscript, vector: Vector) -> ast.Attribute:
         """`v[1]` as `v.y`."""
-        at = self.known(target.slice, "a vector's index")
+        at = self.constant_int(target.slice, "a vector's index")
         if not 0 <= at < vector.lanes:
             advice = f"its last index is {vector.lanes - 1}"
             raise SourceError(self.span(target.slice), f"{vector} has {vector.lanes} parts", advice)
-        return ast.copy_location(ast.Attribute(target.value, PARTS[at], ast.Store()), target)
+        return ast.copy_location(ast.Attribute(target.value, COMPONENTS[at], ast.Store()), target)
 
-    def _assign_part(self, target: ast.Attribute, value: Value, span: Span) -> None:
-        where = self.span(target)
+    def _assign_component(self, target: ast.Attribute, value: Value, span: Span) -> None:
+        target_span = self.span(target)
         owner = self.value(target.value)
         if isinstance(owner, Struct):
             fields = ", ".join(name for name, _ in owner.type.fields)
             raise SourceError(
-                where, f"the fields of a {owner.type} do not change", f"make one anew: {owner.type}({fields})"
+                target_span, f"the fields of a {owner.type} do not change", f"make one anew: {owner.type}({fields})"
             )
         if not (isinstance(owner, ir.Reg) and isinstance(owner.type, Vector) and isinstance(target.value, ast.Name)):
             raise SourceError(
-                where, "only a variable's part can be assigned", "change a copy, then store the whole vector"
+                target_span, "only a variable's part can be assigned", "change a copy, then store the whole vector"
             )
-        complex_numbers.refuse_parts(owner, where)
-        vector, at = owner.type, PARTS.find(target.attr)
+        complex_numbers.refuse_components(owner, target_span)
+        vector, at = owner.type, COMPONENTS.find(target.attr)
         if not (len(target.attr) == 1 and 0 <= at < vector.lanes):
-            known = ", ".join(PARTS[: vector.lanes])
-            raise SourceError(where, f"{vector} has no part {target.attr}", f"write {known}")
+            components = ", ".join(COMPONENTS[: vector.lanes])
+            raise SourceError(target_span, f"{vector} has no part {target.attr}", f"write {components}")
         new = typing.converted(value, vector.element, span, f"a part of {vector}")
-        parts = tuple(new if i == at else self.part(owner, ir.Const(i, I32, where), where) for i in range(vector.lanes))
-        self.emit(ir.Let(ir.Reg(owner.name, vector, where), ir.Pack(parts, vector, where), span))
+        values = tuple(
+            new if i == at else self.component(owner, ir.Const(i, I32, target_span), target_span)
+            for i in range(vector.lanes)
+        )
+        self.emit(ir.Let(ir.Reg(owner.name, vector, target_span), ir.Pack(values, vector, target_span), span))
 
     # -------------------------------------------------------------- control
     def _If(self, node: ast.If) -> bool:
@@ -405,7 +416,7 @@ def _loaded(target: ast.expr) -> ast.expr:
 _ONE_EACH = "write as many values as names"
 
 
-def _meant(node: ast.expr) -> str:
+def _intended(node: ast.expr) -> str:
     """What an expression that stands alone was meant to be."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
         return "write i += 1 or i -= 1"

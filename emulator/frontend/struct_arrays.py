@@ -20,8 +20,8 @@ OF_FIELD = Layout(1, contiguous=False)
 
 def record(name: str, type: records.StructType) -> RecordArray:
     """What a launch must know of a parameter that is an array of these."""
-    parts = records.parameter(name, type)
-    return RecordArray(parts.name, parts.parts)
+    layout = records.parameter(name, type)
+    return RecordArray(layout.name, layout.components)
 
 
 def parameter(
@@ -30,15 +30,15 @@ def parameter(
     """A kernel's parameter, and the program's own parameters for it."""
     items: list[ArrayValue | StructArray] = []
     params: list[ir.Param] = []
-    for key, part in type.fields:
+    for key, kind in type.fields:
         own = names.part(name, key)
-        if isinstance(part, records.StructType):
-            inner, more = parameter(own, part, layouts, span)
+        if isinstance(kind, records.StructType):
+            inner, more = parameter(own, kind, layouts, span)
             items.append(inner)
         else:
-            if not isinstance(part, Scalar):
-                raise SourceError(span, f"{type}.{key} is {part}: the fields of an array are numbers and structs")
-            array = Array(part, None, "global")
+            if not isinstance(kind, Scalar):
+                raise SourceError(span, f"{type}.{key} is {kind}: the fields of an array are numbers and structs")
+            array = Array(kind, None, "global")
             leaf, more = arrays.parameter(own, array, layouts.get(own, OF_FIELD), span)
             items.append(leaf)
             more = [ir.Param(own, array, span), *more]
@@ -51,35 +51,35 @@ def leaves(array: StructArray | ArrayValue) -> list[ArrayValue]:
     return [leaf for item in array.items for leaf in leaves(item)] if isinstance(array, StructArray) else [array]
 
 
-def filled(type: records.StructType, given: list[ArrayValue]) -> StructArray:
+def filled(type: records.StructType, arrays_left: list[ArrayValue]) -> StructArray:
     """The array of structs with these arrays, which are used up."""
     items: list[ArrayValue | StructArray] = []
-    for _, part in type.fields:
-        items.append(filled(part, given) if isinstance(part, records.StructType) else given.pop(0))
+    for _, kind in type.fields:
+        items.append(filled(kind, arrays_left) if isinstance(kind, records.StructType) else arrays_left.pop(0))
     return StructArray(type, tuple(items))
 
 
 def subscript(reader: FunctionReader, array: StructArray, node: ast.expr) -> StructElement | StructArray:
     """An element, of which nothing is loaded, or a view."""
-    index = arrays.given(reader, node)
+    index = arrays.evaluate_index(reader, node)
     first = leaves(array)[0]
     if arrays.is_element(reader, first, node):
         return StructElement(array, index)
     return filled(array.type, [arrays.view(reader, leaf, index) for leaf in leaves(array)])
 
 
-def field(element: StructElement, name: str, span: Span) -> StructElement | tuple[ArrayValue, arrays.Given]:
+def field(element: StructElement, name: str, span: Span) -> StructElement | tuple[ArrayValue, arrays.EvaluatedIndex]:
     """A field of an element: an array and the index in it, or an element of structs."""
-    found = member(element.array, name, span)
-    return StructElement(found, element.index) if isinstance(found, StructArray) else (found, element.index)
+    result = member(element.array, name, span)
+    return StructElement(result, element.index) if isinstance(result, StructArray) else (result, element.index)
 
 
 def member(array: StructArray, name: str, span: Span) -> ArrayValue | StructArray:
     """`x.field`: the field of every element."""
-    known = [key for key, _ in array.type.fields]
-    if name not in known:
-        raise SourceError(span, f"{array.type} has the fields {', '.join(known)}, not {name}")
-    return array.items[known.index(name)]
+    fields = [key for key, _ in array.type.fields]
+    if name not in fields:
+        raise SourceError(span, f"{array.type} has the fields {', '.join(fields)}, not {name}")
+    return array.items[fields.index(name)]
 
 
 def attribute(array: StructArray, name: str, span: Span) -> Value:
@@ -95,9 +95,9 @@ def load(reader: FunctionReader, element: StructElement, span: Span) -> Struct:
     for leaf in leaves(element.array):
         index = arrays.index(reader, leaf, element.index)
         loaded.append(reader.let(ir.Load(leaf.name, index, leaf.type.element, span), leaf.shown, span))
-    found = records.filled(element.array.type, iter(loaded))
-    assert isinstance(found, Struct)
-    return found
+    struct = records.filled(element.array.type, iter(loaded))
+    assert isinstance(struct, Struct)
+    return struct
 
 
 def renamed(array: StructArray | ArrayValue, shown: str) -> StructArray | ArrayValue:

@@ -35,7 +35,7 @@ class Swaps:
     copies: int = 0
 
     @staticmethod
-    def of(function: ast.FunctionDef) -> Swaps:
+    def find(function: ast.FunctionDef) -> Swaps:
         """The groups of names that assignments such as `a, b = b, a` permute."""
         partners: dict[str, list[str]] = {}
         for node in ast.walk(function):
@@ -70,19 +70,19 @@ class Swaps:
             raise SourceError(
                 span, f"{missing[0]} is no array of one dimension, or of a constant shape, declared before"
             )
-        first, *others = (self.arrays[name] for name in self.partners[names[0]])
-        for other in others:
-            mine, theirs = (
+        first, *rest = (self.arrays[name] for name in self.partners[names[0]])
+        for other in rest:
+            own, expected = (
                 (a.type.element, a.type.space, a.type.shape, len(a.extents), a.type.length is None)
                 for a in (first, other)
             )
-            if mine != theirs:
+            if own != expected:
                 message = f"{first.shown} is {first.type}, {other.shown} is {other.type}"
                 raise SourceError(span, message, "only arrays of one type, space and shape change places")
-        held = [ir.Reg(f"{which_array(name)}@{number}", I32, span) for number, name in enumerate(names)]
-        for register, name in zip(held, names, strict=True):
+        saved = [ir.Reg(f"{which_array(name)}@{number}", I32, span) for number, name in enumerate(names)]
+        for register, name in zip(saved, names, strict=True):
             emit(ir.Let(register, _which(name, span), span))
-        for target, register in zip(targets, held, strict=True):
+        for target, register in zip(targets, saved, strict=True):
             emit(ir.Let(_which(target, span), register, span))
         return True
 
@@ -95,21 +95,21 @@ class Swaps:
     def _unit(self, stmts: ir.Body) -> ir.Body:
         """Statements that stay together."""
         stmts = tuple(map_bodies(rewrite_operands(stmt, self._extent), self.expanded) for stmt in stmts)
-        touched = {array for stmt in stmts for array in _touched(stmt)}
-        name = next((n for n in self.arrays if variable_array(n) in touched), None)
+        accessed = {array for stmt in stmts for array in _accessed(stmt)}
+        name = next((n for n in self.arrays if variable_array(n) in accessed), None)
         return stmts if name is None else self._choice(stmts, name, self.partners[name])
 
     def _choice(self, stmts: ir.Body, name: str, candidates: list[str]) -> ir.Body:
         """The statements on the first candidate, or else on one of the others."""
-        first, *others = candidates
-        real = tuple(_on(stmt, variable_array(name), self.arrays[first].name) for stmt in stmts)
-        chosen = self._unit(real if len(real) == 1 else self._own_register(real))
-        if not others:
-            return chosen
+        first, *rest = candidates
+        real = tuple(_retarget(stmt, variable_array(name), self.arrays[first].name) for stmt in stmts)
+        selected = self._unit(real if len(real) == 1 else self._own_register(real))
+        if not rest:
+            return selected
         span = stmts[-1].span
         number = ir.Const(self.partners[name].index(first), I32, span)
         test = ir.Op("eq", (_which(name, span), number), BOOL, span)
-        return (ir.If(test, chosen, self._choice(stmts, name, others), span),)
+        return (ir.If(test, selected, self._choice(stmts, name, rest), span),)
 
     def _own_register(self, stmts: ir.Body) -> ir.Body:
         """A copy with a register of its own, as each temporary has one assignment."""
@@ -126,9 +126,9 @@ class Swaps:
         name = next((n for n in self.arrays if variable_array(n) == node.array), None)
         if name is None:
             return node
-        first, *others = self.partners[name]
+        first, *rest = self.partners[name]
         length: ir.Expr = replace(node, array=self.arrays[first].name)
-        for other in others:
+        for other in rest:
             number = ir.Const(self.partners[name].index(other), I32, node.span)
             test = ir.Op("eq", (_which(name, node.span), number), BOOL, node.span)
             length = ir.Op("select", (test, replace(node, array=self.arrays[other].name), length), I32, node.span)
@@ -141,17 +141,17 @@ def _which(name: str, span: Span) -> ir.Reg:
 
 
 def _names(node: ast.expr) -> list[str]:
-    parts = node.elts if isinstance(node, ast.Tuple) else []
-    found = [part.id for part in parts if isinstance(part, ast.Name)]
-    return found if len(found) == len(parts) else []
+    elements = node.elts if isinstance(node, ast.Tuple) else []
+    names = [element.id for element in elements if isinstance(element, ast.Name)]
+    return names if len(names) == len(elements) else []
 
 
 def _permuted(node: ast.AST) -> list[str]:
     """The names of an assignment that gives each of some names the value of another of them."""
     if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
         return []
-    targets, given = _names(node.targets[0]), _names(node.value)
-    return targets if len(set(targets)) == len(targets) > 1 and set(targets) == set(given) else []
+    targets, sources = _names(node.targets[0]), _names(node.value)
+    return targets if len(set(targets)) == len(targets) > 1 and set(targets) == set(sources) else []
 
 
 def _units(body: ir.Body) -> Iterator[ir.Body]:
@@ -168,7 +168,7 @@ def _units(body: ir.Body) -> Iterator[ir.Body]:
                 yield (rest.pop(0),)
 
 
-def _touched(stmt: ir.Stmt) -> set[str]:
+def _accessed(stmt: ir.Stmt) -> set[str]:
     """The arrays that a statement accesses or passes on, its bodies left out."""
     value = stmt.value if isinstance(stmt, ir.Let) else stmt
     if isinstance(value, _ACCESSES):
@@ -178,7 +178,7 @@ def _touched(stmt: ir.Stmt) -> set[str]:
     return set()
 
 
-def _on(stmt: Any, virtual: str, real: str) -> Any:
+def _retarget(stmt: Any, virtual: str, real: str) -> Any:
     """The statement on another array."""
     node = stmt.value if isinstance(stmt, ir.Let) else stmt
     if isinstance(node, ir.Call):
@@ -187,7 +187,7 @@ def _on(stmt: Any, virtual: str, real: str) -> Any:
             for arg in node.args
         )
         return replace(stmt, value=replace(node, args=args))
-    if virtual not in _touched(stmt):
+    if virtual not in _accessed(stmt):
         return stmt
     changed = replace(node, array=real)
     return changed if node is stmt else replace(stmt, value=changed)

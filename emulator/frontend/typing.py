@@ -17,7 +17,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from .advice import advice_for, cast_of
 from .constants import Literal
-from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, describe, no_number, written
+from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, describe, view_as_number, written
 
 
 def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
@@ -58,7 +58,7 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
         type = type or value.natural
         if type in COMPLEX:
             assert isinstance(type, Vector)
-            both = [_untyped(_each(name, value), type.element, span) for name in ("real", "imag")]
+            both = [_untyped(_component(name, value), type.element, span) for name in ("real", "imag")]
             return ir.Pack(tuple(both), type, span)
         if isinstance(type, Vector):
             raise SourceError(span, f"{describe(value)} is not {_a(type)}", f"write {written(type)}(...)")
@@ -66,15 +66,15 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
     if isinstance(value, ir.EXPRESSIONS):
         return value
     if isinstance(value, ArrayValue) and value.is_view:
-        raise SourceError(span, *no_number(value))
+        raise SourceError(span, *view_as_number(value))
     raise SourceError(span, f"a number is expected here, this is {describe(value)}", advice_for(value))
 
 
-def _each(name: str, value: Literal | Choice) -> Literal | Choice:
+def _component(name: str, value: Literal | Choice) -> Literal | Choice:
     """The real or the imaginary part of literals."""
     if isinstance(value, Literal):
         return Literal(getattr(value.value, name))
-    return replace(value, yes=_each(name, value.yes), no=_each(name, value.no))
+    return replace(value, yes=_component(name, value.yes), no=_component(name, value.no))
 
 
 def _untyped(value: Literal | Choice, type: Scalar, span: Span) -> ir.Expr:
@@ -102,29 +102,31 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     typed = [v for v, _ in values if not isinstance(v, Literal | Choice)]
     for value, span in values:
         if isinstance(value, ArrayValue) and value.is_view:
-            raise SourceError(span, *no_number(value))
+            raise SourceError(span, *view_as_number(value))
         if not isinstance(value, (Literal, Choice, *ir.EXPRESSIONS)):
             raise SourceError(span, f"{word} takes numbers, this is {describe(value)}", advice_for(value))
         if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector):
             raise SourceError(
-                span, f"{word} takes numbers, this is {_a(value.type)}", f"work on its parts: {parts(value.type)}"
+                span,
+                f"{word} takes numbers, this is {_a(value.type)}",
+                f"work on its parts: {component_names(value.type)}",
             )
     if not typed:
         kinds = [v.natural for v, _ in values if isinstance(v, Literal | Choice)]
         return [expression(v, s, F32 if F32 in kinds else kinds[0]) for v, s in values]
-    wanted = typed[0].type  # type: ignore[union-attr]
+    common = typed[0].type  # type: ignore[union-attr]
     for value, span in values:
-        if isinstance(value, ir.EXPRESSIONS) and value.type != wanted:
-            message = f"{word} of {wanted} and {value.type}: nothing is converted silently"
-            advice = _cast_of(values, wanted, value.type)  # type: ignore[arg-type]
-            pairs = ((value, wanted), *((v, value.type) for v in typed if v.type == wanted))  # type: ignore[union-attr]
+        if isinstance(value, ir.EXPRESSIONS) and value.type != common:
+            message = f"{word} of {common} and {value.type}: nothing is converted silently"
+            advice = _cast_of(values, common, value.type)  # type: ignore[arg-type]
+            pairs = ((value, common), *((v, value.type) for v in typed if v.type == common))  # type: ignore[union-attr]
             raise TypeConflict(span, message, advice, pairs=pairs)  # type: ignore[arg-type]
     for value, span in values:
-        if isinstance(value, Literal) and isinstance(value.value, float) and not wanted.is_float:  # type: ignore[union-attr]
-            message = f"{word} of {wanted} and the literal {value.value!r}: nothing is converted silently"
+        if isinstance(value, Literal) and isinstance(value.value, float) and not common.is_float:  # type: ignore[union-attr]
+            message = f"{word} of {common} and the literal {value.value!r}: nothing is converted silently"
             pairs = tuple((v, F32) for v in typed)
-            raise TypeConflict(span, message, _cast_of(values, wanted, F32), pairs=pairs)  # type: ignore[arg-type]
-    return [expression(v, s, wanted) for v, s in values]  # type: ignore[arg-type]
+            raise TypeConflict(span, message, _cast_of(values, common, F32), pairs=pairs)  # type: ignore[arg-type]
+    return [expression(v, s, common) for v, s in values]  # type: ignore[arg-type]
 
 
 def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr | None:
@@ -138,17 +140,17 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
     return count if typed else None  # type: ignore[return-value]
 
 
-def _cast_of(values: list[tuple[Value, Span]], one: Scalar, other: Scalar) -> str:
+def _cast_of(values: list[tuple[Value, Span]], first: Scalar, second: Scalar) -> str:
     """Which cast to write where two types meet: a bool's, an integer's where the other is a float, that of the integer with fewer bits."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
-    casts = {type: cast_of(type, found, place.get(found)) for type, found in ((one, other), (other, one))}
-    if BOOL in (one, other):
-        return f"write {casts[one if other == BOOL else other]}"
-    if one.is_integer and other.is_integer and one.size != other.size:
-        return f"write {casts[one if one.size > other.size else other]}"
-    if one.is_float == other.is_float:
-        return f"cast one of them: {casts[one]} or {casts[other]}"
-    return f"write {casts[one if one.is_float else other]}"
+    casts = {type: cast_of(type, source, place.get(source)) for type, source in ((first, second), (second, first))}
+    if BOOL in (first, second):
+        return f"write {casts[first if second == BOOL else second]}"
+    if first.is_integer and second.is_integer and first.size != second.size:
+        return f"write {casts[first if first.size > second.size else second]}"
+    if first.is_float == second.is_float:
+        return f"cast one of them: {casts[first]} or {casts[second]}"
+    return f"write {casts[first if first.is_float else second]}"
 
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
@@ -178,16 +180,18 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
     if source.type == type:
         return source
     if isinstance(source.type, Vector):
-        raise SourceError(span, f"{source.type} cannot become {_a(type)}", f"cast its parts: {parts(source.type)}")
+        raise SourceError(
+            span, f"{source.type} cannot become {_a(type)}", f"cast its parts: {component_names(source.type)}"
+        )
     return ir.Op(f"cast_{type.name}", (source,), type, span)
 
 
-def parts(type: Vector) -> str:
+def component_names(type: Vector) -> str:
     """How a kernel names the parts of a vector."""
     return "z.real, z.imag" if type in COMPLEX else "v.x, v.y ..."
 
 
-def part(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
+def component(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
     """A part of a vector."""
     assert isinstance(vector.type, Vector)
     if isinstance(vector, ir.Pack):
@@ -206,8 +210,8 @@ def must_be_guarded(expr: ir.Expr) -> bool:
 def fold(function: Callable[..., object], values: list[Literal], span: Span) -> Literal:
     """Compile-time arithmetic, with Python's own numbers."""
     numbers = [v.value for v in values]
-    if function is operator.lshift and isinstance(numbers[1], int) and numbers[1] > WIDEST:
-        raise SourceError(span, f"this constant needs more than {WIDEST} bits", "write a smaller number")
+    if function is operator.lshift and isinstance(numbers[1], int) and numbers[1] > MAX_CONSTANT_BITS:
+        raise SourceError(span, f"this constant needs more than {MAX_CONSTANT_BITS} bits", "write a smaller number")
     try:
         result = function(*numbers)
     except ArithmeticError as error:
@@ -215,12 +219,12 @@ def fold(function: Callable[..., object], values: list[Literal], span: Span) -> 
     except (TypeError, ValueError) as error:
         raise SourceError(span, f"this constant cannot be computed: {error}", _SEE) from None
     assert isinstance(result, bool | int | float | complex)
-    if isinstance(result, int) and result.bit_length() > WIDEST:
-        raise SourceError(span, f"this constant needs more than {WIDEST} bits", "write a smaller number")
+    if isinstance(result, int) and result.bit_length() > MAX_CONSTANT_BITS:
+        raise SourceError(span, f"this constant needs more than {MAX_CONSTANT_BITS} bits", "write a smaller number")
     return Literal(result)
 
 
-WIDEST = 256
+MAX_CONSTANT_BITS = 256
 """Bits of a whole number while constants are computed."""
 
 _SEE = "write a constant that Python can compute"
@@ -228,8 +232,8 @@ _SEE = "write a constant that Python can compute"
 
 def _bits_of(type: Scalar, value: float, span: Span) -> str:
     """How to write the bits of a negative number in an unsigned type, where bits are meant: `~0` is -1."""
-    meant = type.kind == "uint" and -1 - type.range[1] <= value < 0 and "~" in span.text
-    return f"write ~{written(type)}({shown(-1 - value)})" if meant else ""
+    is_complement = type.kind == "uint" and -1 - type.range[1] <= value < 0 and "~" in span.text
+    return f"write ~{written(type)}({shown(-1 - value)})" if is_complement else ""
 
 
 def _wider(type: Scalar, value: float) -> str:

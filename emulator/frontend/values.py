@@ -14,7 +14,7 @@ from ..language.intrinsics import Index3
 from ..language.types import C64, F32, Array, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from .constants import LONGEST_TUPLE, Literal, Tuple, is_record
+from .constants import MAX_TUPLE, Literal, Tuple, is_record
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class Host:
     @property
     def name(self) -> str:
         """How a message names it."""
-        found = self.object
-        if isinstance(found, Index3):
-            return f"st.{found._name}"
-        if found is None:
+        target = self.object
+        if isinstance(target, Index3):
+            return f"st.{target._name}"
+        if target is None:
             return "nothing"
-        if isinstance(found, str):
-            return f"the text {found!r}"
-        named = getattr(found, "__name__", None)
+        if isinstance(target, str):
+            return f"the text {target!r}"
+        named = getattr(target, "__name__", None)
         if isinstance(named, str):
-            return f"the module {named}" if isinstance(found, ModuleType) else named
+            return f"the module {named}" if isinstance(target, ModuleType) else named
         words = {list: "a list", dict: "a dict", set: "a set", np.ndarray: "a NumPy array"}
-        return words.get(type(found), f"an object of {type(found).__name__}")
+        return words.get(type(target), f"an object of {type(target).__name__}")
 
 
 NOTHING = Host(None)
@@ -151,7 +151,7 @@ def of_python(value: Any) -> Value:
         return value
     if is_record(value):
         return Host(value)
-    if isinstance(value, tuple | bytes) and len(value) <= LONGEST_TUPLE:
+    if isinstance(value, tuple | bytes) and len(value) <= MAX_TUPLE:
         return Tuple(tuple(of_python(v) for v in value))
     return Host(value)
 
@@ -183,7 +183,7 @@ def written(type: ValueType) -> str:
     return f"st.{type}"
 
 
-def no_number(value: ArrayValue) -> tuple[str, str]:
+def view_as_number(value: ArrayValue) -> tuple[str, str]:
     """The message and the advice where a view is used as a number."""
     word = "a row" if value.shown.endswith("]") and ":" not in value.shown else "a view"
     indices = value.shown.removesuffix("]")

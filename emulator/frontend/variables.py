@@ -51,7 +51,7 @@ class Variables:
         self.types: dict[str, ValueType] = {}  # variables
         self.renamed: dict[str, str] = {}  # registers of variables that are not called as the user calls them
         self.bundles: dict[str, tuple[str, Any]] = {}  # variables that are tuples or structs: register, type
-        self.taken: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
+        self.registers: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
         self.assigned: set[str] = set()  # variables that every path has assigned
         self.fixed: set[str] = set()  # those that are constants once loops are unrolled
         self.numbers: dict[str, ir.Const] = {}  # registers that are constants already
@@ -61,14 +61,14 @@ class Variables:
         self.soft: dict[str, frozenset[str]] = {}  # registers whose type the first literals of others decide
         self.decided: dict[str, Scalar] = {}  # registers that begin with a literal, and the type of their other uses
         self.once = assigned_once(source.tree)
-        self.swaps = Swaps.of(source.tree)
+        self.swaps = Swaps.find(source.tree)
         self.local = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.launch_known = LaunchKnown(source)
         self.in_kernel = False
         self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
         self.fresh: ir.Let | None = None  # the last Let, while only the expression that is read knows its register
-        self.overtaken = overtaken(source.tree)
+        self.rebound_reads = rebound_reads(source.tree)
         self._temporaries = 0
 
     def value(self, node: ast.expr) -> Value:
@@ -84,8 +84,8 @@ class Variables:
             decide(error, self.soft, self.decided)
             if any(self.waits_for_unrolling(expr) for expr, _ in error.pairs):
                 raise NeedsConstants  # a literal takes the other type
-            for expr, wanted in error.pairs:
-                name = whole_number(expr, wanted, self.soft)
+            for expr, expected in error.pairs:
+                name = whole_number(expr, expected, self.soft)
                 if name is not None:
                     variable = next(n for n in self.types if self.register(n) == name)
                     notes = (f"{variable} starts as a whole number: start it as a float, such as 0.0",)
@@ -94,17 +94,17 @@ class Variables:
 
     def together(self, *reads: Callable[[], T]) -> list[T]:
         """What several parts of an expression are; what is wrong with any of them is noted."""
-        found: list[T] = []
+        results: list[T] = []
         for read in reads:
             try:
-                found.append(read())
+                results.append(read())
             except SourceError as error:
                 self.refuse(error)
             except AlreadyReported:
                 pass
-        if len(found) < len(reads):
+        if len(results) < len(reads):
             raise AlreadyReported
-        return found
+        return results
 
     def values(self, *nodes: ast.expr) -> list[Value]:
         """The values of several parts of an expression."""
@@ -151,12 +151,12 @@ class Variables:
         last = self.body[-1] if self.body else None
         return last if isinstance(last, ir.Let) and last is self.fresh and last.target is value else None
 
-    def kept(self, value: Value, span: Span, stem: str = "value") -> Value:
+    def snapshot(self, value: Value, span: Span, stem: str = "value") -> Value:
         """The value as it is now. What is constant once loops are unrolled does not change."""
         if isinstance(value, Tuple | Struct):
-            return replace(value, items=tuple(self.kept(item, span, stem) for item in value.items))
+            return replace(value, items=tuple(self.snapshot(item, span, stem) for item in value.items))
         if isinstance(value, Choice):
-            arms: list[Any] = [self.kept(arm, span, stem) for arm in (value.yes, value.no)]
+            arms: list[Any] = [self.snapshot(arm, span, stem) for arm in (value.yes, value.no)]
             return Choice(self.let(value.condition, stem, span), *arms)
         if isinstance(value, ir.EXPRESSIONS) and not self.is_fixed(value):
             return self.let(value, stem, span)
@@ -171,16 +171,16 @@ class Variables:
         """A register for a variable of this name: loops that follow each other share one, nothing else does.
         type: None where the first value of the variable decides it."""
         number, chosen = 1, name
-        while self._is_taken(chosen, kind, type):
+        while self._is_used(chosen, kind, type):
             number += 1
             chosen = renamed(name, number)
         return chosen
 
-    def _is_taken(self, register: str, kind: Word["plain", "loop"], type: ValueType | None) -> bool:
-        if register in self.taken:
-            return kind == "plain" or self.taken[register] != (kind, type)
-        known = self.names.get(register)
-        return known is not None and not isinstance(known, Literal | Tuple)
+    def _is_used(self, register: str, kind: Word["plain", "loop"], type: ValueType | None) -> bool:
+        if register in self.registers:
+            return kind == "plain" or self.registers[register] != (kind, type)
+        value = self.names.get(register)
+        return value is not None and not isinstance(value, Literal | Tuple)
 
     def _Name(self, node: ast.Name) -> Value:
         name, span = node.id, self.span(node)
@@ -196,8 +196,8 @@ class Variables:
             or is_view
             or (name in self.once and isinstance(value, Literal | Tuple))
         )
-        unknown = value is None and name in self.local and name not in self.types
-        if unknown or (variable and name not in self.assigned and name not in self.fixed):
+        is_unbound = value is None and name in self.local and name not in self.types
+        if is_unbound or (variable and name not in self.assigned and name not in self.fixed):
             advice = "assign it on every path, for example before the loop or branch"
             raise SourceError(span, f"{name} may be unassigned here", advice)
         if name in self.types:
@@ -205,25 +205,25 @@ class Variables:
         elif isinstance(value, ir.Reg):  # a scalar parameter, or an item of a loop
             value = ir.Reg(value.name, value.type, span)
         if value is not None:
-            return self.kept(value, span) if (node.lineno, node.col_offset) in self.overtaken else value
-        found = self.program.external(self.source, name)
-        if found is MISSING:
+            return self.snapshot(value, span) if (node.lineno, node.col_offset) in self.rebound_reads else value
+        external = self.program.external(self.source, name)
+        if external is MISSING:
             self.refuse_foreign([name], span)
             near = foreign.closest(name, [*self.names, *self.types, *self.source.function.__globals__])
             if name in (SCALARS.keys() | VECTORS) or any(word.name == name for word in INTRINSICS.values()):
                 near = f"st.{name}"
             meant = f"do you mean {near}?" if near else "make it a parameter, or assign it first"
             raise SourceError(span, f"{name} is not defined", meant)
-        return self.special(found, span)
+        return self.special(external, span)
 
-    def special(self, found: Any, span: Span) -> Value:
+    def special(self, target: Any, span: Span) -> Value:
         """`st.lane` and `st.warp` are values, everything else stands for itself."""
-        return ir.Special(found.name, I32, span) if isinstance(found, Index) else of_python(found)
+        return ir.Special(target.name, I32, span) if isinstance(target, Index) else of_python(target)
 
     def refuse_foreign(self, names: Sequence[str], span: Span) -> None:
         """Raise for a word that has another name here."""
-        if (found := foreign.advice(names)) is not None:
-            raise SourceError(span, *found)
+        if (equivalent := foreign.advice(names)) is not None:
+            raise SourceError(span, *equivalent)
 
     def names_elsewhere(self, node: ast.expr) -> list[str]:
         """How another library calls what a name such as `cuda.threadIdx.x` stands for, or would; empty where it is
@@ -250,11 +250,11 @@ class Variables:
             case ir.Reg():
                 return self.numbers.get(expr.name)
             case ir.Op():
-                found = [self.number_of(arg) for arg in expr.args]
-                given = [np.array([n.value], n.type.dtype) for n in found if n is not None]
-                if len(given) == len(found):
+                constants = [self.number_of(arg) for arg in expr.args]
+                values = [np.array([n.value], n.type.dtype) for n in constants if n is not None]
+                if len(values) == len(constants):
                     with np.errstate(all="ignore"):
-                        return ir.Const(TABLE[expr.name].meaning(*given).item(), expr.type, expr.span)
+                        return ir.Const(TABLE[expr.name].meaning(*values).item(), expr.type, expr.span)
         return None
 
     def waits_for_unrolling(self, expr: ir.Expr) -> bool:
@@ -289,9 +289,9 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(n for n in plain if stores.count(n) == 1)
 
 
-def overtaken(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
+def rebound_reads(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
     """Where a name is read before the same statement gives it another value by `:=`, as in `a + (a := 2)`."""
-    found: set[tuple[int, int]] = set()
+    places: set[tuple[int, int]] = set()
     if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(function)):
         return frozenset()
     for stmt in (n for n in ast.walk(function) if isinstance(n, ast.stmt)):
@@ -299,8 +299,8 @@ def overtaken(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
         names = [(n.id, (n.lineno, n.col_offset)) for n in inside if isinstance(n, ast.Name)]
         for later in (n for n in inside if isinstance(n, ast.NamedExpr)):
             start = later.lineno, later.col_offset
-            found |= {place for name, place in names if name == later.target.id and place < start}
-    return frozenset(found)
+            places |= {place for name, place in names if name == later.target.id and place < start}
+    return frozenset(places)
 
 
 def _expressions_of(node: ast.AST) -> Iterator[ast.AST]:

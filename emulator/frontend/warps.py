@@ -17,10 +17,10 @@ from .values import NOTHING, SourceError, Value, written
 
 
 def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
-    given = args["mask"]
-    if isinstance(given, ast.expr):
-        return reader.convert(given, U32, "a lane mask")
-    return ir.Const(given, U32, span)
+    mask = args["mask"]
+    if isinstance(mask, ast.expr):
+        return reader.convert(mask, U32, "a lane mask")
+    return ir.Const(mask, U32, span)
 
 
 def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
@@ -34,16 +34,16 @@ def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     if isinstance(value.type, Vector) or value.type is BOOL:
         advice = "shuffle st.i32(flag)"
         if isinstance(value.type, Vector):
-            advice = f"shuffle its components: {typing.parts(value.type)}"
+            advice = f"shuffle its components: {typing.component_names(value.type)}"
         raise SourceError(span, f"a shuffle moves a number, this is {value.type}", advice)
-    where = reader.convert(args[form.lane], I32, f"{form.lane} of a shuffle")
+    source_lane = reader.convert(args[form.lane], I32, f"{form.lane} of a shuffle")
     width = args["width"]
     if isinstance(width, ast.expr):
-        width = reader.known(args["width"], "a shuffle's width")
+        width = reader.constant_int(args["width"], "a shuffle's width")
     if width not in (2, 4, 8, 16, 32):
         raise SourceError(span, f"{width} is no width of a shuffle", "write 2, 4, 8, 16 or 32")
     return reader.let(
-        ir.Shuffle(form.mode, value, where, width, _mask(reader, args, span), value.type, span), "shuffled", span
+        ir.Shuffle(form.mode, value, source_lane, width, _mask(reader, args, span), value.type, span), "shuffled", span
     )
 
 
@@ -69,17 +69,17 @@ def _match_all(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
         raise SourceError(
             span, f"match_all compares 32- and 64-bit numbers, this is {value.type}", "cast it: st.i32(...)"
         )
-    found = reader.let(ir.Vote("match_all", value, _mask(reader, args, span), U32, span), "match_all", span)
-    return Tuple((found, ir.Op("ne", (found, ir.Const(0, U32, span)), BOOL, span)))
+    matching = reader.let(ir.Vote("match_all", value, _mask(reader, args, span), U32, span), "match_all", span)
+    return Tuple((matching, ir.Op("ne", (matching, ir.Const(0, U32, span)), BOOL, span)))
 
 
 def _reduction(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     op, value = cast(forms.Reduction, word.form).op, reader.expr(args["value"])
     types = (I32, U32) if op in ("add", "min", "max") else (U32,)
     if value.type not in types:
-        wanted = " or ".join(str(t) for t in types)
+        expected = " or ".join(str(t) for t in types)
         raise SourceError(
-            span, f"{word.name} combines {wanted}, this is {value.type}", f"cast it: {written(types[-1])}(...)"
+            span, f"{word.name} combines {expected}, this is {value.type}", f"cast it: {written(types[-1])}(...)"
         )
     assert isinstance(value.type, Scalar)
     return reader.let(ir.Vote(op, value, _mask(reader, args, span), value.type, span), word.name, span)
@@ -89,15 +89,15 @@ def _lane_mask(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
     """Of the bit of this lane, or of the next one."""
     order = cast(forms.LaneMask, word.form).order
 
-    def op(name: str, *of: ir.Expr) -> ir.Expr:
-        return ir.Op(name, of, U32, span)
+    def op(name: str, *args: ir.Expr) -> ir.Expr:
+        return ir.Op(name, args, U32, span)
 
-    one = ir.Const(1, U32, span)
+    unit = ir.Const(1, U32, span)
     lane = op("cast_u32", ir.Special("lane", I32, span))
-    bit = op("shl", ir.Const(2, U32, span) if order in ("le", "gt") else one, lane)
+    bit = op("shl", ir.Const(2, U32, span) if order in ("le", "gt") else unit, lane)
     if order == "eq":
         return bit
-    below = op("sub", bit, one)
+    below = op("sub", bit, unit)
     return op("invert", below) if order in ("ge", "gt") else below
 
 

@@ -90,7 +90,7 @@ def prepare_request(
             numbers |= form.numbers(name)
         elif isinstance(parameter.type, RecordArray):
             structs[name] = _structs(name, parameter.type, args[name])
-            for own, path, kind in parameter.type.parts:
+            for own, path, kind in parameter.type.components:
                 assert isinstance(kind, Scalar)
                 forms[own], arrays[own] = field(name, structs[name], path, kind)
                 numbers |= forms[own].numbers(own)
@@ -287,7 +287,7 @@ def _structs(name: str, type: RecordArray, given: Any) -> Buffer:
     if isinstance(given, NewArray):
         if not is_struct(given.type):
             raise LaunchError(f"{name} is an array of {type}, not {given.type}")
-        return np.zeros(given.shape, _dtype(type.parts))
+        return np.zeros(given.shape, _dtype(type.components))
     if not isinstance(given, np.ndarray):
         raise LaunchError(f"{name} is a NumPy array of {type}, not {shown(given)}")
     if given.dtype.names is None:
@@ -307,7 +307,7 @@ def _dtype(parts: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[Any]:
 def _parts(name: str, type: Record, given: Any) -> dict[str, np.generic]:
     """The numbers of a tuple or a struct, by the program's own parameters."""
     found = {}
-    for part, path, kind in type.parts:
+    for part, path, kind in type.components:
         value = given
         for key in path:
             try:
