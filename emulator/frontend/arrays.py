@@ -350,13 +350,13 @@ def _frozen(reader: FunctionReader, value: Number, span: Span, stem: str = "star
 
 # ------------------------------------------------------------------ arithmetic of indices
 def _is_wide(*values: Number) -> bool:
-    return any(isinstance(v, ir.EXPRESSIONS) and v.type.size == 8 for v in values)
+    return any(isinstance(v, ir.Expr) and v.type.size == 8 for v in values)
 
 
 def _kind(values: Sequence[Number], layout: Sequence[Number]) -> Scalar:
     """The type in which an index is computed: that of all its parts, where nothing but they has one; else i32, or i64
     where something has 64 bits."""
-    types = {v.type for v in values if isinstance(v, ir.EXPRESSIONS)}
+    types = {v.type for v in values if isinstance(v, ir.Expr)}
     if len(types) == 1 and all(isinstance(v, Literal) for v in layout):
         (kind,) = types
         assert isinstance(kind, Scalar)

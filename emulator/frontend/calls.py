@@ -203,7 +203,7 @@ def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader,
         result: ir.Expr = args[0]
         for number, arg in enumerate(args[1:], 1):
             shallow = reader.shallow(typing.operation(name, [result, arg], span, name), number, span)
-            assert isinstance(shallow, ir.EXPRESSIONS)
+            assert isinstance(shallow, ir.Expr)
             result = shallow
         return result
 
@@ -328,7 +328,7 @@ def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span)
     value = reader.value(node)
     if isinstance(value, Literal):
         return ir.Const(_extent(reader, node), I32, reader.span(node))
-    count = reader.launch_known.resolve(value) if isinstance(value, ir.EXPRESSIONS) else None
+    count = reader.launch_known.resolve(value) if isinstance(value, ir.Expr) else None
     if count is None or count.type.size < 4:
         raise SourceError(
             reader.span(node),
@@ -361,22 +361,6 @@ def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[
     return tuple(typing.cast(item, element, span).value for item in value.items)  # type: ignore[union-attr]
 
 
-# ------------------------------------------------------------------ block and warp
-def _block_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    form = cast(forms.BlockBarrier, word.form)
-    value = reader.condition(args["predicate"]) if args else ir.Const(True, BOOL, span)
-    barrier = ir.Barrier(form.mode, value, SCALARS[form.result], span)
-    if form.mode in ("sync", "grid"):
-        reader.emit(ir.Let(None, barrier, span))
-        return NOTHING
-    return reader.let(barrier, "barrier", span)
-
-
-def _fence(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    reader.emit(ir.Fence(cast(forms.Fence, word.form).scope, span))
-    return NOTHING
-
-
 # ------------------------------------------------------------------ arithmetic
 def _operation(
     reader: FunctionReader, word: Intrinsic, args: Args, span: Span, python: Callable[..., Any] | None = None
@@ -388,7 +372,7 @@ def _operation(
     literals = [value for value, _ in operands if isinstance(value, Literal)]
     if python is not None and len(literals) == len(operands):
         return typing.fold(python, literals, span)
-    if "count" in args and isinstance(count := operands[-1][0], ir.EXPRESSIONS) and count.type == I32:  # as of >>
+    if "count" in args and isinstance(count := operands[-1][0], ir.Expr) and count.type == I32:  # as of >>
         operands[-1] = (typing.cast(count, U32, operands[-1][1]), operands[-1][1])
     values = [operands[place] for place in places]
     fixed: list[ir.Expr] = []
@@ -446,8 +430,6 @@ _BINDERS: dict[type, Binder] = {
     **atomics.BINDERS,
     **copies.BINDERS,
     forms.Allocation: _not_declaring,
-    forms.BlockBarrier: _block_barrier,
-    forms.Fence: _fence,
     forms.Operation: _operation,
     forms.Operations: _operations,
     forms.Conjugate: _conjugate,

@@ -24,7 +24,7 @@ def is_complex(value: Value) -> TypeGuard[ir.Expr | Literal | Choice]:
     """Whether a value, or a literal by itself, is a complex number."""
     if isinstance(value, Literal | Choice):
         return value.natural in COMPLEX
-    return isinstance(value, ir.EXPRESSIONS) and value.type in COMPLEX
+    return isinstance(value, ir.Expr) and value.type in COMPLEX
 
 
 # ------------------------------------------------------------------ values
@@ -147,12 +147,12 @@ _JOINED = {"eq": "both", "ne": "either"}
 # ------------------------------------------------------------------ parts
 def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
     """Both operands as complex numbers of one type: literals take it, nothing else is converted."""
-    typed = [value.type for value, _ in (a, b) if isinstance(value, ir.EXPRESSIONS)]
+    typed = [value.type for value, _ in (a, b) if isinstance(value, ir.Expr)]
     type = next((t for t in typed if t in COMPLEX), None)
     for value, span in (a, b):
-        if type is None or (isinstance(value, ir.EXPRESSIONS) and value.type != type):
+        if type is None or (isinstance(value, ir.Expr) and value.type != type):
             names = " and ".join(describe(v) for v, _ in (a, b))
-            real = next((s for v, s in (a, b) if isinstance(v, ir.EXPRESSIONS) and v.type != type), span)
+            real = next((s for v, s in (a, b) if isinstance(v, ir.Expr) and v.type != type), span)
             advice = f"write {type or 'c64'}({real.text})"
             raise SourceError(real, f"{symbol} of {names}: nothing is converted silently", advice)
     left, right = (typing.expression(value, span, type) for value, span in (a, b))
@@ -174,7 +174,7 @@ def _is_plain(component: ir.Expr) -> bool:
 
 
 def _type(value: Value) -> Vector:
-    type = typing.expression(value, value.span).type if isinstance(value, ir.EXPRESSIONS) else value.natural  # type: ignore[union-attr]
+    type = typing.expression(value, value.span).type if isinstance(value, ir.Expr) else value.natural  # type: ignore[union-attr]
     assert isinstance(type, Vector)
     return type
 

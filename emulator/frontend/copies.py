@@ -27,11 +27,6 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     return NOTHING
 
 
-def _commit(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    reader.emit(ir.AsyncCommit(span))
-    return NOTHING
-
-
 def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     argument = args["pending"]
     pending = (
@@ -45,4 +40,4 @@ def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     return NOTHING
 
 
-BINDERS: dict[type, Binder] = {forms.AsyncCopy: _copy, forms.AsyncCommit: _commit, forms.AsyncWait: _wait}
+BINDERS: dict[type, Binder] = {forms.AsyncCopy: _copy, forms.AsyncWait: _wait}

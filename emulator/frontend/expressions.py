@@ -97,7 +97,7 @@ class Expressions(Logic):
     def constant_int(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
         """A whole number that is known at compile time."""
         value = self.value(node)
-        if isinstance(value, ir.EXPRESSIONS):
+        if isinstance(value, ir.Expr):
             if self.waits_for_unrolling(value):
                 raise NeedsConstants
             number = self.number_of(value)
@@ -194,7 +194,7 @@ class Expressions(Logic):
                 raise SourceError(span, f"a field of {name} may change", f"write @dataclass(frozen=True) for {name}")
         if complex_numbers.is_complex(owner):
             return complex_numbers.attribute(owner, node.attr, span)
-        if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
+        if isinstance(owner, ir.Expr) and isinstance(owner.type, Vector):
             components = tuple(COMPONENTS[: owner.type.lanes])
             if node.attr not in components:
                 raise SourceError(span, f"{owner.type} has no part {node.attr}", f"write {', '.join(components)}")
@@ -245,7 +245,7 @@ class Expressions(Logic):
                 advice = f"its last index is {len(owner.items) - 1}"
                 raise SourceError(span, f"index {at}, but the tuple has {len(owner.items)} items", advice)
             return owner.items[at]  # type: ignore[no-any-return]
-        if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
+        if isinstance(owner, ir.Expr) and isinstance(owner.type, Vector):
             index = self.convert(node.slice, I32, "an index")
             index = self.number_of(index) or index
             if not self.is_fixed(index):
@@ -320,7 +320,7 @@ class Expressions(Logic):
             raise SourceError(span, "an array cannot be chosen at run time", advice)
         if isinstance(yes, Tuple | Struct) or isinstance(no, Tuple | Struct):
             return self._chosen_record(condition, arms, (then, orelse), span)
-        vector = next((v.type for v, _ in arms if isinstance(v, ir.EXPRESSIONS) and isinstance(v.type, Vector)), None)
+        vector = next((v.type for v, _ in arms if isinstance(v, ir.Expr) and isinstance(v.type, Vector)), None)
         if vector is None:
             yes, no = typing.unified(arms, "a conditional expression")
         else:

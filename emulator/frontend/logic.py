@@ -38,7 +38,7 @@ class Logic(Variables):
     def shallow(self, value: Value, operands: int, span: Span) -> Value:
         """The value of an expression so far that has many operands in a row; kept in a register now and then, so that no
         expression is as deep as they are many."""
-        if operands % MAX_OPERANDS == 0 and isinstance(value, ir.EXPRESSIONS):
+        if operands % MAX_OPERANDS == 0 and isinstance(value, ir.Expr):
             return self.let(value, "part", span)
         return value
 
@@ -105,7 +105,7 @@ class Logic(Variables):
     def middle(self, node: ast.expr) -> Value:
         """An operand that is compared twice and evaluated once."""
         value = self.value(node)
-        if isinstance(value, ir.EXPRESSIONS) and not isinstance(value, ir.Reg | ir.Const):
+        if isinstance(value, ir.Expr) and not isinstance(value, ir.Reg | ir.Const):
             return self.let(value, "middle", self.span(node))
         return value
 
@@ -119,7 +119,7 @@ class Logic(Variables):
         equal, join, word = MEMBERSHIP[kind]
         result: Value = Literal(join == "both")
         for number, item in enumerate(right.items, 1):
-            item_span = item.span if isinstance(item, ir.EXPRESSIONS) else sides[1][1]
+            item_span = item.span if isinstance(item, ir.Expr) else sides[1][1]
             term = self.related(equal, word, [sides[0], (item, item_span)], span)
             result = self.shallow(self._join(join, result, term, span), number, span)
         return result
@@ -165,7 +165,7 @@ class Logic(Variables):
         self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, right_span: Span
     ) -> Value:
         """`result and right` ("both") or `result or right`, whose effects belong to `right` alone."""
-        if not effects and not (isinstance(right, ir.EXPRESSIONS) and typing.must_be_guarded(right)):
+        if not effects and not (isinstance(right, ir.Expr) and typing.must_be_guarded(right)):
             return self._join(name, result, right, span)
         if isinstance(result, Literal):  # the neutral one
             self.body += effects
@@ -180,4 +180,4 @@ def is_bool(value: Value) -> bool:
     """Whether a value is a bool."""
     if isinstance(value, Literal | Choice):
         return value.natural == BOOL
-    return isinstance(value, ir.EXPRESSIONS) and value.type == BOOL
+    return isinstance(value, ir.Expr) and value.type == BOOL

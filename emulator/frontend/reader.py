@@ -268,7 +268,7 @@ class Specialiser:
         return caller.let(call, device.__name__, span)
 
     def _const_argument(self, caller: FunctionReader, name: str, value: Value, span: Span) -> Value:
-        if isinstance(value, ir.EXPRESSIONS):
+        if isinstance(value, ir.Expr):
             if caller.waits_for_unrolling(value):
                 raise NeedsConstants
             number = caller.number_of(value)

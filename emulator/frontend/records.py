@@ -184,6 +184,6 @@ def as_tuple(value: Value, span: Span) -> Value:
     """The value where a tuple is wanted: named tuples and vectors are taken apart."""
     if isinstance(value, Struct) and issubclass(value.type.record, tuple):
         return Tuple(value.items)
-    if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector) and value.type not in COMPLEX:
+    if isinstance(value, ir.Expr) and isinstance(value.type, Vector) and value.type not in COMPLEX:
         return Tuple(tuple(typing.component(value, n, span) for n in range(value.type.lanes)))
     return value

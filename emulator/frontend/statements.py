@@ -48,7 +48,7 @@ class Statements(Loops):
         if value is NOTHING or isinstance(node.value, ast.NamedExpr):
             return
         last = self.own_let(value) if len(self.body) > before else None
-        if last is None or not isinstance(last.value, ir.EFFECTS):
+        if last is None or not isinstance(last.value, ir.Effect):
             raise SourceError(self.span(node), "this expression has no effect", _intended(node.value))
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
 
@@ -161,7 +161,7 @@ class Statements(Loops):
                     self._store_struct(struct_arrays.subscript(self, owner, target.slice), value, span, target_span)
                     return
                 complex_numbers.refuse_components(owner, target_span)
-                if isinstance(owner, ir.EXPRESSIONS) and isinstance(owner.type, Vector):
+                if isinstance(owner, ir.Expr) and isinstance(owner.type, Vector):
                     self._assign_component(self._component_of(target, owner.type), value, span)
                     return
                 if not isinstance(owner, ArrayValue):
@@ -335,7 +335,7 @@ class Statements(Loops):
             leaves = [self.snapshot(leaf, span) for leaf in leaves]
         registers = []
         for own, leaf in zip(records.leaf_names(register, type), leaves, strict=True):
-            assert isinstance(leaf, ir.EXPRESSIONS)
+            assert isinstance(leaf, ir.Expr)
             registers.append(ir.Reg(own, leaf.type, target_span))
             self.emit(ir.Let(registers[-1], leaf, span))
         self.names[name] = records.filled(type, iter(registers))

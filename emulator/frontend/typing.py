@@ -63,7 +63,7 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
         if isinstance(type, Vector):
             raise SourceError(span, f"{describe(value)} is not {_a(type)}", f"write {written(type)}(...)")
         return _untyped(value, type, span)
-    if isinstance(value, ir.EXPRESSIONS):
+    if isinstance(value, ir.Expr):
         return value
     if isinstance(value, ArrayValue) and value.is_view:
         raise SourceError(span, *view_as_number(value))
@@ -103,9 +103,9 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     for value, span in values:
         if isinstance(value, ArrayValue) and value.is_view:
             raise SourceError(span, *view_as_number(value))
-        if not isinstance(value, (Literal, Choice, *ir.EXPRESSIONS)):
+        if not isinstance(value, Literal | Choice | ir.Expr):
             raise SourceError(span, f"{word} takes numbers, this is {describe(value)}", advice_for(value))
-        if isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Vector):
+        if isinstance(value, ir.Expr) and isinstance(value.type, Vector):
             raise SourceError(
                 span,
                 f"{word} takes numbers, this is {_a(value.type)}",
@@ -116,7 +116,7 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
         return [expression(v, s, F32 if F32 in kinds else kinds[0]) for v, s in values]
     common = typed[0].type  # type: ignore[union-attr]
     for value, span in values:
-        if isinstance(value, ir.EXPRESSIONS) and value.type != common:
+        if isinstance(value, ir.Expr) and value.type != common:
             message = f"{word} of {common} and {value.type}: nothing is converted silently"
             advice = _cast_of(values, common, value.type)  # type: ignore[arg-type]
             pairs = ((value, common), *((v, value.type) for v in typed if v.type == common))  # type: ignore[union-attr]
@@ -132,17 +132,17 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
 def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr | None:
     """The count of a shift of `value`, where it has an integer type of its own; None where one is a literal."""
     number = count.value if isinstance(count, Literal) else None
-    type = count.type if isinstance(count, ir.EXPRESSIONS) else None
+    type = count.type if isinstance(count, ir.Expr) else None
     if isinstance(number, float) or (isinstance(type, Scalar) and not type.is_integer):
         advice = "write a whole number" if type is None else f"cast it: {cast_of(I32, type, span)}"
         raise SourceError(span, f"{symbol} takes an integer as its count, this is {describe(count)}", advice)
-    typed = isinstance(value, ir.EXPRESSIONS) and isinstance(value.type, Scalar) and isinstance(type, Scalar)
+    typed = isinstance(value, ir.Expr) and isinstance(value.type, Scalar) and isinstance(type, Scalar)
     return count if typed else None  # type: ignore[return-value]
 
 
 def _cast_of(values: list[tuple[Value, Span]], first: Scalar, second: Scalar) -> str:
     """Which cast to write where two types meet: a bool's, an integer's where the other is a float, that of the integer with fewer bits."""
-    place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.EXPRESSIONS)}
+    place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.Expr)}
     casts = {type: cast_of(type, source, place.get(source)) for type, source in ((first, second), (second, first))}
     if BOOL in (first, second):
         return f"write {casts[first if second == BOOL else second]}"

@@ -147,7 +147,7 @@ def of_python(value: Any) -> Value:
         return Literal(complex(value))
     if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating):
         return Literal(value.item())
-    if isinstance(value, (Literal, Choice, Tuple, ArrayValue, Host, *ir.EXPRESSIONS)):
+    if isinstance(value, Literal | Choice | Tuple | ArrayValue | Host | ir.Expr):
         return value
     if is_record(value):
         return Host(value)

@@ -158,7 +158,7 @@ class Variables:
         if isinstance(value, Choice):
             arms: list[Any] = [self.snapshot(arm, span, stem) for arm in (value.yes, value.no)]
             return Choice(self.let(value.condition, stem, span), *arms)
-        if isinstance(value, ir.EXPRESSIONS) and not self.is_fixed(value):
+        if isinstance(value, ir.Expr) and not self.is_fixed(value):
             return self.let(value, stem, span)
         return value
 

@@ -1,11 +1,13 @@
-"""Calls of the words for a warp: shuffles, votes, matches, reductions, lane masks; and of those for its time."""
+"""Calls of the intrinsics for warps (shuffles, votes, matches, reductions, lane masks), barriers, fences and time."""
 
 from __future__ import annotations
 
 import ast
+from itertools import zip_longest
 from typing import cast
 
 from ..ir import nodes as ir
+from ..ir.effects import TABLE
 from ..language import forms
 from ..language.intrinsics import FULL_MASK, Intrinsic
 from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, Scalar, Vector
@@ -23,8 +25,26 @@ def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
     return ir.Const(mask, U32, span)
 
 
-def _warp_barrier(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    reader.emit(ir.WarpBarrier(_mask(reader, args, span), span))
+def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    """A call of the word for an effect, whose row has the operands."""
+    form = cast(forms.Effect, word.form)
+    row = ROWS[form.node]
+    operands: dict[str, ir.Expr] = {}
+    for (name, operand), given in zip_longest(row.operands.items(), args.values()):
+        type = operand.type
+        assert isinstance(type, Scalar)
+        if not isinstance(given, ast.expr):
+            operands[name] = ir.Const(operand.default if given is None else given, type, span)
+        else:
+            operands[name] = reader.condition(given) if type is BOOL else reader.convert(given, type, operand.role)
+    of_form = {name: value for name, value in (("mode", form.mode), ("scope", form.scope)) if value}
+    if row.is_statement:
+        reader.emit(row.node(**operands, **of_form, span=span))
+        return NOTHING
+    effect = row.node(**operands, **of_form, type=SCALARS[form.result or "bool"], span=span)
+    if form.result:
+        return reader.let(effect, row.action or word.name, span)
+    reader.emit(ir.Let(None, effect, span))
     return NOTHING
 
 
@@ -101,22 +121,14 @@ def _lane_mask(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
     return op("invert", below) if order in ("ge", "gt") else below
 
 
-def _sleep(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    reader.emit(ir.Sleep(reader.convert(args["nanoseconds"], U32, "a time in nanoseconds"), span))
-    return NOTHING
-
-
-def _clock(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    return reader.let(ir.Clock(SCALARS[cast(forms.Clock, word.form).result], span), word.name, span)
-
+ROWS = {node.__name__: row for node, row in TABLE.items()}
+"""Rows of the table of effects by the name of their node."""
 
 BINDERS: dict[type, Binder] = {
-    forms.WarpBarrier: _warp_barrier,
+    forms.Effect: _effect,
     forms.Shuffle: _shuffle,
     forms.Vote: _vote,
     forms.MatchAll: _match_all,
     forms.Reduction: _reduction,
     forms.LaneMask: _lane_mask,
-    forms.Sleep: _sleep,
-    forms.Clock: _clock,
 }

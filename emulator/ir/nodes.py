@@ -151,8 +151,8 @@ Stmt = (
     | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | Note | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
+Access = Load | Store | Atomic | CompareSwap
 
-WARP = 32
 INDICES = {
     f"{index}.{letter}": (index, axis)
     for index in ("thread", "block", "block_dim", "grid_dim")
@@ -160,5 +160,3 @@ INDICES = {
 }
 """The index and the axis (0, 1, 2) of each special name that has an axis."""
 SPECIALS = (*INDICES, "lane", "warp")
-EXPRESSIONS = (Const, Reg, Item, Special, Op, Pack, Part, Extent, Defined, Within)
-EFFECTS = (Load, Atomic, CompareSwap, Shuffle, Vote, Clock, Barrier, Call)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from . import nodes as ir
+from .effects import TABLE
 
 
 def show(program: ir.Program) -> str:
@@ -26,15 +28,14 @@ def _body(body: ir.Body, lead: str) -> Iterator[str]:
 
 
 def _statement(stmt: ir.Stmt) -> Iterator[str]:
+    if type(stmt) in TABLE:
+        yield _effect(stmt)
     match stmt:
         case ir.Let(target=None):
             yield _text(stmt.value)
         case ir.Let():
             assert stmt.target is not None
             yield f"{_text(stmt.target)}: {stmt.target.type} = {_text(stmt.value)}"
-        case ir.Store():
-            order = "" if stmt.order == "weak" else f" {stmt.order} {stmt.scope}"
-            yield f"{stmt.array}[{_text(stmt.index)}] = {_text(stmt.value)}{order}"
         case ir.Alloc():
             count = f" of {_text(stmt.count)}" if stmt.count is not None else ""
             yield f"alloc {stmt.array}: {stmt.type}{count}{f' = {stmt.values}' if stmt.values else ''}"
@@ -60,16 +61,6 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield from _body(stmt.body, "  ")
         case ir.Return(value=value):
             yield f"return{f' {_text(value)}' if value is not None else ''}"
-        case ir.WarpBarrier():
-            yield f"syncwarp {_text(stmt.mask)}"
-        case ir.Fence():
-            yield f"fence {stmt.scope}"
-        case ir.AsyncCommit():
-            yield "commit copies"
-        case ir.AsyncWait():
-            yield f"wait for copies but {stmt.pending}"
-        case ir.Sleep():
-            yield f"sleep {_text(stmt.time)}"
         case ir.Assert():
             yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
         case ir.Note():
@@ -106,30 +97,24 @@ def _text(node: Any) -> str:
             return f"{_text(node.flat)} in {inside}"
         case ir.Defined():
             return f"defined {_text(node.value)}"
-        case ir.Load():
-            order = "" if node.order == "weak" else f" {node.order} {node.scope}"
-            return f"load {node.array}[{_text(node.index)}]{order}"
-        case ir.Atomic():
-            return f"atomic {node.op} {node.array}[{_text(node.index)}], {_text(node.value)}{_ordering(node)}"
-        case ir.CompareSwap():
-            compared = f"{_text(node.expected)}, {_text(node.value)}"
-            return f"compare_swap {node.array}[{_text(node.index)}], {compared}{_ordering(node)}"
-        case ir.Shuffle():
-            return f"shuffle {node.mode} {_text(node.value)}, {_text(node.lane)}, width {node.width}, mask {_text(node.mask)}"
-        case ir.Vote():
-            return f"vote {node.mode} {_text(node.value)}, mask {_text(node.mask)}"
-        case ir.Clock():
-            return f"clock {node.type}"
-        case ir.Barrier():
-            return f"barrier {node.mode}{f' {_text(node.value)}' if node.mode not in ('sync', 'grid') else ''}"
-        case ir.Call():
-            return f"call {node.function}({_all(node.args)})"
+    if type(node) in TABLE:
+        return _effect(node)
     raise TypeError(type(node))
 
 
-def _ordering(node: ir.Atomic | ir.CompareSwap) -> str:
-    """The order and the scope where they are not the usual ones."""
-    return "" if (node.order, node.scope) == ("relaxed", "device") else f" {node.order} {node.scope}"
+def _effect(node: Any) -> str:
+    """The text of an effect, by its row."""
+    shown = {f.name: _field(getattr(node, f.name)) for f in fields(node)}
+    ordering = [(f.name, f.default) for f in fields(node) if f.name in ("order", "scope")]
+    usual = all(getattr(node, name) == default for name, default in ordering)
+    suffix = "" if usual else "".join(f" {getattr(node, name)}" for name, _ in ordering)
+    return TABLE[type(node)].text.format(**shown, ordering=suffix)
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, tuple):
+        return _all(value)
+    return _text(value) if isinstance(value, ir.Expr) else str(value)
 
 
 def _all(nodes: tuple[Any, ...]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..errors import VerifyError
-from ..language.types import BOOL, I32, I64, U32, Array, Results, Scalar, Type, Value, Vector
+from ..language.types import BOOL, I32, Array, Results, Scalar, Type, Value, Vector
 from . import nodes as ir
+from .effects import Effect, performed, row_of
 from .names import elements
 from .ops import TABLE
 from .walk import bodies, children
@@ -59,11 +61,11 @@ class _Checker:
             self.expr(child)
 
     def statement(self, stmt: ir.Stmt, loops: int, frames: int) -> None:
+        if (row := row_of(stmt)) is not None:
+            self.effect(performed(stmt), row)
         match stmt:
             case ir.Let(target=target, value=value):
-                if isinstance(value, ir.EFFECTS):
-                    self.effect(value)
-                else:
+                if not isinstance(value, ir.Effect):
                     self.require(target is not None, stmt, "a pure Let needs a target")
                 if isinstance(target, ir.Reg):
                     self.define(target, stmt)
@@ -72,11 +74,6 @@ class _Checker:
                 if target is not None:
                     assert value.type is not None
                     self.require(value.type == target.type, stmt, f"{target.type} is given {value.type}")
-            case ir.Store():
-                array = self.array(stmt.array, stmt)
-                self.require(array.space in ("global", "shared", "local"), stmt, "a Store writes memory")
-                self.same(stmt.value, array.element, stmt)
-                self.index(stmt.index, stmt)
             case ir.Alloc():
                 self.require(
                     stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
@@ -103,12 +100,8 @@ class _Checker:
             case ir.Return():
                 given = stmt.value.type if stmt.value is not None else None
                 self.require(given == (None if frames else self.function.result), stmt, "the result's type")
-            case ir.WarpBarrier():
-                self.same(stmt.mask, U32, stmt)
             case ir.Note():
                 self.same(stmt.value, I32, stmt)
-            case ir.Sleep():
-                self.same(stmt.time, U32, stmt)
 
     def define(self, target: ir.Reg, stmt: ir.Stmt) -> None:
         known = self.registers.setdefault(target.name, target.type)
@@ -125,32 +118,28 @@ class _Checker:
         )
 
     # -------------------------------------------------------------- effects and expressions
-    def effect(self, effect: ir.Effect) -> None:
-        match effect:
-            case ir.Load():
-                array = self.array(effect.array, effect)
-                self.require(array.space != "register", effect, "registers are not loaded")
-                self.require(effect.type == array.element, effect, "a Load has its array's type")
-                self.index(effect.index, effect)
-            case ir.Atomic() | ir.CompareSwap():
-                array = self.array(effect.array, effect)
-                self.require(array.space in ("global", "shared"), effect, "atomics work on global and shared memory")
-                self.index(effect.index, effect)
-                self.same(effect.value, array.element, effect)
-                self.require(effect.type == array.element, effect, "an atomic operation has its array's type")
-            case ir.Clock():
-                self.require(effect.type in (I32, I64), effect, "a clock has 32 or 64 bits")
-            case ir.Shuffle():
-                self.same(effect.value, effect.type, effect)
-                self.same(effect.lane, I32, effect)
-                self.same(effect.mask, U32, effect)
-                self.require(effect.width in (2, 4, 8, 16, 32), effect, "a shuffle's width")
-            case ir.Vote():
-                self.same(effect.mask, U32, effect)
-            case ir.Barrier():
-                self.same(effect.value, BOOL, effect)
-            case ir.Call():
-                self.call(effect)
+    def effect(self, effect: Any, row: Effect) -> None:
+        element: Type | None = None
+        if row.spaces:
+            array = self.array(effect.array, effect)
+            spaces = " or ".join(row.spaces)
+            self.require(array.space in row.spaces, effect, f"{row.node.__name__} accesses {spaces} memory")
+            element = array.element
+            self.require(getattr(effect, "type", element) == element, effect, "an access has its array's type")
+            self.index(effect.index, effect)
+        for name, operand in row.operands.items():
+            match operand.type:
+                case "element":
+                    assert element is not None
+                    self.same(getattr(effect, name), element, effect)
+                case "result":
+                    self.same(getattr(effect, name), effect.type, effect)
+                case Scalar() as type:
+                    self.same(getattr(effect, name), type, effect)
+        for holds, message in row.rules:
+            self.require(holds(effect), effect, message)
+        if isinstance(effect, ir.Call):
+            self.call(effect)
 
     def call(self, call: ir.Call) -> None:
         self.require(call.function in self.functions, call, "callees come before callers")

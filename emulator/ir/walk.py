@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import wraps
-from typing import Any, TypeVar
+from functools import cache, wraps
+from typing import Any, TypeVar, get_args
 
 from . import nodes as ir
 
@@ -28,32 +29,15 @@ def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
     return remembered
 
 
-_PLAIN = {
-    "type",
-    "span",
-    "site",
-    "name",
-    "array",
-    "mode",
-    "op",
-    "function",
-    "width",
-    "unroll",
-    "rises",
-    "about",
-    "whole",
-    "alone",
-    "order",
-    "scope",
-}
-_FIELDS: dict[type, tuple[str, ...]] = {}
+_EXPRESSIONS, _EFFECTS = frozenset(get_args(ir.Expr)), frozenset(get_args(ir.Effect))
+_NODES = {name for name, value in vars(ir).items() if getattr(value, "__module__", "") == ir.__name__}
+_NODES |= {"Expr", "Effect", "Stmt", "Body"}
 
 
+@cache
 def _fields(cls: type) -> tuple[str, ...]:
-    """Fields of a node class that may hold nodes."""
-    if cls not in _FIELDS:
-        _FIELDS[cls] = tuple(f.name for f in fields(cls) if f.name not in _PLAIN)
-    return _FIELDS[cls]
+    """Fields of a node class that may hold nodes, by their annotations."""
+    return tuple(f.name for f in fields(cls) if not _NODES.isdisjoint(re.findall(r"\w+", str(f.type))))
 
 
 def children(node: Any) -> Iterator[ir.Expr]:
@@ -63,12 +47,12 @@ def children(node: Any) -> Iterator[ir.Expr]:
         if name in ("target", "var"):  # written, not read; but an Item's index is read
             if isinstance(value, ir.Item):
                 yield value.index
-        elif isinstance(value, ir.EXPRESSIONS):
+        elif type(value) in _EXPRESSIONS:
             yield value
-        elif isinstance(value, ir.EFFECTS):
+        elif type(value) in _EFFECTS:
             yield from children(value)
         elif isinstance(value, tuple):
-            yield from (v for v in value if isinstance(v, ir.EXPRESSIONS))
+            yield from (v for v in value if type(v) in _EXPRESSIONS)
 
 
 _BODIES: dict[type, tuple[str, ...]] = {
@@ -84,14 +68,10 @@ def bodies(stmt: ir.Stmt) -> tuple[ir.Body, ...]:
     return tuple(getattr(stmt, name) for name in _BODIES.get(type(stmt), ()))
 
 
-_OPERANDS: dict[type, tuple[str, ...]] = {}
-
-
+@cache
 def _operands(cls: type) -> tuple[str, ...]:
     """Fields of a statement's class that may hold nodes, without its bodies."""
-    if cls not in _OPERANDS:
-        _OPERANDS[cls] = tuple(name for name in _fields(cls) if name not in _BODIES.get(cls, ()))
-    return _OPERANDS[cls]
+    return tuple(name for name in _fields(cls) if name not in _BODIES.get(cls, ()))
 
 
 def map_bodies(stmt: N, change: Callable[[ir.Body], ir.Body]) -> N:
@@ -122,7 +102,7 @@ def registers(node: Any) -> Iterator[ir.Reg]:
 
 def effect(stmt: ir.Stmt) -> ir.Effect | None:
     """The effect a Let performs."""
-    return stmt.value if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.EFFECTS) else None
+    return stmt.value if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Effect) else None
 
 
 def rewrite(node: N, change: Callable[[Any], Any]) -> N:

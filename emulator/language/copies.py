@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .forms import AsyncCommit, AsyncCopy, AsyncWait
+from .forms import AsyncCopy, AsyncWait, Effect
 from .hints import Array, on_host
 from .intrinsics import intrinsic
 
@@ -20,7 +20,7 @@ def async_copy(shared: Array[T], i: int, source: Array[T], j: int) -> None:
     on_host("async_copy()")
 
 
-@intrinsic(AsyncCommit())
+@intrinsic(Effect("AsyncCommit"))
 def async_commit() -> None:
     """The thread's copies since the last `async_commit` are a group."""
     on_host("async_commit()")

@@ -27,23 +27,16 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class BlockBarrier:
-    """A barrier of the block, or of the grid; `result` is the type of what it gives back."""
+class Effect:
+    """An effect of the IR. Its row in `ir.effects` converts the arguments of the call, in order.
 
-    mode: BarrierMode
-    result: str
+    node: the name of its node. mode, scope: fields of the node. result: the type of the call's value, "" for no value.
+    """
 
-
-@dataclass(frozen=True)
-class WarpBarrier:
-    """A barrier of the named lanes."""
-
-
-@dataclass(frozen=True)
-class Fence:
-    """An order of the thread's own memory accesses, as seen by `scope`."""
-
-    scope: FenceScope
+    node: str
+    mode: str = ""
+    scope: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,18 +75,6 @@ class LaneMask:
 
 
 @dataclass(frozen=True)
-class Sleep:
-    """A pause of the thread."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """A reading of the clock, of type `result`."""
-
-    result: str
-
-
-@dataclass(frozen=True)
 class AtomicUpdate:
     """A read-modify-write of one element; gives back the old value."""
 
@@ -122,11 +103,6 @@ class OrderedStore:
 @dataclass(frozen=True)
 class AsyncCopy:
     """A copy of an element to shared memory that goes on by itself."""
-
-
-@dataclass(frozen=True)
-class AsyncCommit:
-    """The end of a group of asynchronous copies."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +141,6 @@ class UnrolledRange:
 
 
 Form = (
-    Allocation | BlockBarrier | WarpBarrier | Fence | Shuffle | Vote | MatchAll | Reduction | LaneMask | Sleep | Clock
-    | AtomicUpdate | CompareAndSwap | OrderedLoad | OrderedStore | AsyncCopy | AsyncCommit | AsyncWait
-    | Operation | Operations | Conjugate | Bitcast | UnrolledRange
+    Allocation | Effect | Shuffle | Vote | MatchAll | Reduction | LaneMask | AtomicUpdate | CompareAndSwap | OrderedLoad
+    | OrderedStore | AsyncCopy | AsyncWait | Operation | Operations | Conjugate | Bitcast | UnrolledRange
 )  # fmt: skip

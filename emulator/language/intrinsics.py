@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from .forms import (
     Allocation,
     Bitcast,
-    BlockBarrier,
     Conjugate,
-    Fence,
+    Effect,
     Form,
     Operation,
     Shuffle,
     UnrolledRange,
     Vote,
-    WarpBarrier,
 )
 from .hints import Constant, Local, Registers, Shared, on_host
 
@@ -158,50 +156,50 @@ def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
 
 
 # ------------------------------------------------------------------ block
-@intrinsic(BlockBarrier("sync", "bool"))
+@intrinsic(Effect("Barrier", mode="sync"))
 def sync() -> None:
     """Barrier and memory fence of the block; every thread that has not returned must reach it."""
     on_host("sync()")
 
 
-@intrinsic(BlockBarrier("count", "i32"))
+@intrinsic(Effect("Barrier", mode="count", result="i32"))
 def sync_count(predicate: bool) -> int:
     """`sync()`, and the number of threads whose predicate holds."""
     on_host("sync_count()")
 
 
-@intrinsic(BlockBarrier("and", "bool"))
+@intrinsic(Effect("Barrier", mode="and", result="bool"))
 def sync_and(predicate: bool) -> bool:
     """`sync()`, and whether the predicate holds for all threads."""
     on_host("sync_and()")
 
 
-@intrinsic(BlockBarrier("or", "bool"))
+@intrinsic(Effect("Barrier", mode="or", result="bool"))
 def sync_or(predicate: bool) -> bool:
     """`sync()`, and whether the predicate holds for any thread."""
     on_host("sync_or()")
 
 
-@intrinsic(BlockBarrier("grid", "bool"))
+@intrinsic(Effect("Barrier", mode="grid"))
 def grid_sync() -> None:
     """Barrier and memory fence of the grid, in a launch with cooperative=True; every thread must reach it."""
     on_host("grid_sync()")
 
 
-@intrinsic(Fence("block"))
+@intrinsic(Effect("Fence", scope="block"))
 def fence_block() -> None:
     """Order this thread's memory accesses as seen by its block."""
     on_host("fence_block()")
 
 
-@intrinsic(Fence("device"))
+@intrinsic(Effect("Fence", scope="device"))
 def fence() -> None:
     """Order this thread's memory accesses as seen by the whole device."""
     on_host("fence()")
 
 
 # ------------------------------------------------------------------ warp
-@intrinsic(WarpBarrier())
+@intrinsic(Effect("WarpBarrier"))
 def syncwarp(mask: int = FULL_MASK) -> None:
     """Barrier and memory fence of the named lanes."""
     on_host("syncwarp()")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .forms import Clock, LaneMask, MatchAll, Reduction, Sleep
+from .forms import Effect, LaneMask, MatchAll, Reduction
 from .hints import on_host
 from .intrinsics import FULL_MASK, intrinsic
 
@@ -79,19 +79,19 @@ def lanemask_gt() -> int:
     on_host("lanemask_gt()")
 
 
-@intrinsic(Sleep())
+@intrinsic(Effect("Sleep"))
 def nanosleep(nanoseconds: int) -> None:
     """Suspend the thread for about so long, at most a millisecond; an emulator goes on. Compute capability 7.0."""
     on_host("nanosleep()")
 
 
-@intrinsic(Clock("i32"))
+@intrinsic(Effect("Clock", result="i32"))
 def clock() -> int:
     """The low 32 bits of the SM's cycle counter, as i32; in an emulator, how often the thread has read a clock before."""
     on_host("clock()")
 
 
-@intrinsic(Clock("i64"))
+@intrinsic(Effect("Clock", result="i64"))
 def clock64() -> int:
     """The SM's cycle counter, as i64; in an emulator, how often the thread has read a clock before."""
     on_host("clock64()")

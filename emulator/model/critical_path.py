@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..ir import nodes as ir
+from ..ir.effects import TABLE
 from ..ir.shifts import cost_class
 from ..ir.walk import children, flattened, statements
 from ..machine.device import Device
@@ -161,7 +162,7 @@ class CriticalPath:
         site = self.prepared.sites[stmt.site]
         match stmt:
             case ir.Let(target=target, value=value):
-                done = self._effect(value, stmt.site) if isinstance(value, ir.EFFECTS) else self._value(value)
+                done = self._effect(value, stmt.site) if isinstance(value, ir.Effect) else self._value(value)
                 if isinstance(target, ir.Reg):
                     self.ready[target.name] = done
             case _:
@@ -173,20 +174,16 @@ class CriticalPath:
         """When its result is there."""
         timing = self.device.timing
         begun = max([self.start, *(self._value(child) for child in children(effect))])
-        if isinstance(effect, ir.Barrier):
+        row = TABLE[type(effect)]
+        if row.scope == "block":
             self.latest = max(self.latest, begun)
             begun = self._end() + timing.barrier
             self._begin(begun)
             return begun
         self.latest = max(self.latest, begun)
-        match effect:
-            case ir.Load() | ir.Atomic() | ir.CompareSwap():
-                return begun + timing.alu + self.memory(site)
-            case ir.Shuffle():
-                return begun + timing.shuffle
-            case ir.Vote():
-                return begun + timing.vote
-        return begun + timing.alu
+        if row.spaces:
+            return begun + timing.alu + self.memory(site)
+        return begun + {"shuffle": timing.shuffle, "vote": timing.vote}.get(row.action, timing.alu)
 
     def _value(self, expr: ir.Expr) -> float:
         """When an expression's value is there."""

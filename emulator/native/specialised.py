@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import CompileError, Diagnostic
 from ..frontend.reader import specialise_function
 from ..ir import nodes as ir
-from ..ir.walk import effect, expressions, flattened, map_bodies, statements
+from ..ir.effects import row_of
+from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.functions import DeviceFunction
 from ..language.types import Array, Scalar, Vector
 from ..passes.inline import inline
@@ -50,20 +51,10 @@ def _refused(function: ir.Function) -> Iterator[tuple[Any, ...]]:
         if not isinstance(param.type.element if isinstance(param.type, Array) else param.type, Scalar):
             yield param, f"{param.name} is {param.type}: a native function takes numbers and arrays of numbers"
     for stmt in statements(function.body):
-        match effect(stmt) or stmt:
-            case (
-                ir.Shuffle()
-                | ir.Vote()
-                | ir.Barrier()
-                | ir.WarpBarrier()
-                | ir.Fence()
-                | ir.Clock()
-                | ir.Sleep()
-                | ir.AsyncWait()
-            ):
-                yield stmt, NO_OTHERS
-            case ir.Atomic() | ir.CompareSwap():
-                yield stmt, NO_OTHERS, "write a load and a store"
+        row = row_of(stmt)
+        if row is not None and not row.on_host:
+            yield (stmt, NO_OTHERS, "write a load and a store") if row.spaces else (stmt, NO_OTHERS)
+        match stmt:
             case ir.Alloc(type=Array(space="shared")):
                 yield stmt, NO_OTHERS, "write st.local(...)"
             case ir.Assert() | ir.Print():

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, effect, once_a_node, statements
+from ..ir.effects import is_ordered, performed, row_of, written_array
+from ..ir.walk import bodies, once_a_node, statements
 from ..language.types import Scalar
 
 
 @once_a_node
 def holds_barrier(stmt: ir.Stmt) -> bool:
     """Whether the statement holds a block barrier, at any depth."""
-    if isinstance(stmt, ir.Let):
-        return isinstance(stmt.value, ir.Barrier)
+    row = row_of(stmt)
+    if row is not None:
+        return row.scope == "block"
     return any(holds_barrier(s) for b in bodies(stmt) for s in b)
 
 
 def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
     """Global arrays the kernel may change, in parameter order."""
-    changed = set()
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, ir.Store):
-            changed.add(stmt.array)
-        elif isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic | ir.CompareSwap):
-            changed.add(stmt.value.array)
+    changed = {written_array(stmt) for stmt in statements(kernel.body)}
     return tuple(p.name for p in kernel.params if p.name in changed)
 
 
@@ -37,8 +34,8 @@ def order_matters(kernel: ir.Function) -> bool:
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Print):
             return True
-        done = effect(stmt) or stmt
-        if isinstance(done, ir.Load | ir.Store) and done.order not in ("weak", "async"):
+        done = performed(stmt)
+        if isinstance(done, ir.Load | ir.Store) and is_ordered(done):
             return True
         if not isinstance(stmt, ir.Let):
             continue

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ..ir import counting
 from ..ir import nodes as ir
+from ..ir.effects import row_of
 from ..ir.exits import ScopeKind, exited
 from ..ir.names import elements
 from ..ir.walk import registers, statements
@@ -321,7 +322,7 @@ class _Analysis:
                 self.mention([target.name], region)
                 value = self.right_side(stmt)
                 self.join_stride(target.name, value)
-                self.join_multiple(target.name, 1 if isinstance(stmt.value, ir.EFFECTS) else self.multiple(stmt.value))
+                self.join_multiple(target.name, 1 if isinstance(stmt.value, ir.Effect) else self.multiple(stmt.value))
                 self.assignments.append(_Assignment(target.name, value, region, stmt.site))
             case ir.Alloc(type=Array(space="register")):
                 # Its registers start as zeros and may be read unassigned: their region is the whole kernel.
@@ -371,16 +372,13 @@ class _Analysis:
         return [(s, by) for s, by in left if s is not scope]
 
     def right_side(self, let: ir.Let) -> Stride | None:
-        """The stride of what a Let assigns."""
-        match let.value:
-            case ir.Load() as load:
-                index = self.of(load.index)
-                return index if index in (0, None) and self.arrays[load.array].space != "local" else "varying"
-            case ir.Vote() as vote:
-                mask = 0 if vote.mode == "active" else self.of(vote.mask)
-                return mask if mask in (0, None) and not vote.mode.startswith("match") else "varying"
-            case ir.Barrier():
-                return 0
-            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Clock() | ir.Call():
-                return "varying"
-        return self.of(let.value)
+        """The stride of the value that a Let assigns."""
+        row, node = row_of(let), let.value
+        if row is None:
+            assert not isinstance(node, ir.Effect)
+            return self.of(node)
+        deciding = row.uniform_where(node)
+        if deciding is None or (isinstance(node, ir.Load) and self.arrays[node.array].space == "local"):
+            return "varying"
+        strides = [self.of(expr) for expr in deciding]
+        return None if None in strides else 0 if all(stride == 0 for stride in strides) else "varying"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
+from ..ir.effects import performed, row_of
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.types import I32, U32, Array, Scalar
@@ -68,63 +69,56 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     return ir.Program(kernel, ()), tuple(sites)
 
 
-def _counts(atomic: ir.Atomic) -> bool:
-    """Whether it adds the constant 1 to an integer of 4 bytes."""
-    one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
-    return one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)
-
-
 def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     costs: Counter[str] = Counter()
     for expr in expressions(flattened(stmt)):
         if isinstance(expr, ir.Op) and (name := cost_class(expr)) is not None:
             costs[name] += 1
     action: AccessKind | str = "compute"
-    size, span, accessed = 0, stmt.span, ""
-    match stmt:
-        case ir.Let(value=ir.Load() as load):
-            array, accessed = arrays[load.array], load.array
-            action, size = AccessKind(array.space, Operation.LOAD), array.element.size
-        case ir.Let(value=ir.Atomic() | ir.CompareSwap() as atomic):
-            array, accessed = arrays[atomic.array], atomic.array
-            silent = stmt.target is None and isinstance(atomic, ir.Atomic) and atomic.op != "exchange"
-            silent &= atomic.order == "relaxed"  # CUDA gives back the old value of the others, used or not
-            operation = Operation.ATOMIC
-            if silent and array.space == "global":
-                operation = Operation.REDUCTION
-            elif array.space == "shared" and isinstance(atomic, ir.CompareSwap):
-                operation = Operation.SWAP
-            elif silent and isinstance(atomic, ir.Atomic) and _counts(atomic):
-                operation = Operation.COUNT
-            action, size = AccessKind(array.space, operation), array.element.size
-        case ir.Let(value=ir.Shuffle() as shuffle):
-            action, size = "shuffle", shuffle.type.size
-        case ir.Let(value=ir.Vote() | ir.Barrier() as effect):
-            action = type(effect).__name__.lower()
-        case ir.Store():
-            array, accessed = arrays[stmt.array], stmt.array
-            operation = Operation.COPY if stmt.order == "async" and array.element.size < 16 else Operation.STORE
-            action, size = AccessKind(array.space, operation), array.element.size
-        case ir.If() | ir.While() | ir.For():
-            action = "branch"
-            if isinstance(stmt, ir.For):
-                costs = Counter({"alu": 2})  # the test and the step of each iteration; the bounds are computed once
-        case ir.Break() | ir.Continue() | ir.Return():
-            action = "control"
-        case ir.WarpBarrier():
-            action = "syncwarp"
-        case ir.Fence():
-            action = "fence"
-    if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.EFFECTS):
-        span = stmt.value.span
-    own = _CLASSES.get(action.operation if isinstance(action, AccessKind) else action)
-    if own:
-        costs[own] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
+    issue, size, span, accessed = "", 0, stmt.span, ""
+    row = row_of(stmt)
+    if row is not None:
+        node = performed(stmt)
+        action, issue, span = row.action or action, row.issue, node.span
+        if row.spaces:
+            array, accessed = arrays[node.array], node.array
+            action, size = AccessKind(array.space, _operation(stmt, array)), array.element.size
+            if action.operation is Operation.COPY:
+                issue = ""  # the load of the copy is its one instruction
+        elif action == "shuffle":
+            size = node.type.size
+    elif isinstance(stmt, ir.If | ir.While | ir.For):
+        action = "branch"
+        if isinstance(stmt, ir.For):
+            costs = Counter({"alu": 2})  # the test and the step of each iteration; the bounds are computed once
+    elif isinstance(stmt, ir.Break | ir.Continue | ir.Return):
+        action = "control"
+    if action in ("branch", "control"):
+        issue = "control"
+    if issue:
+        costs[issue] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
     return Site(action, span, size, dict(costs), accessed, parent)
 
 
-_CLASSES = {
-    "load": "memory", "store": "memory", "atomic": "atomic", "reduction": "atomic", "count": "atomic",
-    "swap": "atomic", "shuffle": "shuffle", "vote": "vote",
-    "barrier": "barrier", "syncwarp": "barrier", "fence": "memory", "branch": "control", "control": "control",
-}  # fmt: skip
+def _operation(stmt: ir.Stmt, array: Array) -> Operation:
+    """The operation of an access: that of its effect, or the one that GPUs have a faster or slower instruction for."""
+    match stmt:
+        case ir.Store(order="async") if array.element.size < 16:
+            return Operation.COPY
+        case ir.Let(value=ir.CompareSwap()) if array.space == "shared":
+            return Operation.SWAP
+        case ir.Let(value=ir.Atomic() as atomic) if stmt.target is None and atomic.op != "exchange":
+            if atomic.order != "relaxed":  # CUDA returns the old value of the others, used or not
+                return Operation.ATOMIC
+            if array.space == "global":
+                return Operation.REDUCTION
+            return Operation.COUNT if _adds_one(atomic) else Operation.ATOMIC
+    row = row_of(stmt)
+    assert row is not None
+    return Operation(row.action)
+
+
+def _adds_one(atomic: ir.Atomic) -> bool:
+    """Whether the operation adds the constant 1 to an integer of 4 bytes."""
+    one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
+    return one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import nodes as ir
-from ..ir.walk import effect, once_a_node, registers, statements
+from ..ir.effects import is_ordered, performed
+from ..ir.walk import once_a_node, registers, statements
 from .barriers import holds_barrier
 
 
@@ -68,11 +69,11 @@ def _always(loop: ir.While) -> Iterator[ir.Stmt]:
 def _looks(loop: ir.While) -> bool:
     """Whether it has an effect that the order of warps shows in, as `passes.barriers` has it."""
     for stmt in statements((*loop.setup, *loop.body)):
-        done = effect(stmt)
-        if isinstance(done, ir.CompareSwap) or (isinstance(done, ir.Atomic) and done.op == "exchange"):
-            return True
-        if isinstance(done, ir.Load) and done.order not in ("weak", "async"):
-            return True
+        match performed(stmt):
+            case ir.CompareSwap() | ir.Atomic(op="exchange"):
+                return True
+            case ir.Load() as load if is_ordered(load):
+                return True
     return False
 
 
@@ -86,8 +87,8 @@ def _changes_nothing(atomic: ir.Atomic) -> bool:
 def sees_others(loop: ir.While | ir.For) -> bool:
     """Whether the loop looks at memory in a way that shows what other threads do meanwhile: by atomic operations, or by
     accesses with an order. A compiler may take a plain load out of the loop."""
-    done = [effect(stmt) or stmt for stmt in statements((*getattr(loop, "setup", ()), *loop.body))]
-    return any(getattr(one, "order", "weak") not in ("weak", "async") for one in done)
+    inside = map(performed, statements((*getattr(loop, "setup", ()), *loop.body)))
+    return any(isinstance(access, ir.Access) and is_ordered(access) for access in inside)
 
 
 def _reached(name: str, sources: dict[str, set[str]]) -> set[str]:

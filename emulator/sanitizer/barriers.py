@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import Diagnostic
-from ..ir import nodes as ir
+from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..span import Span
 
@@ -78,10 +78,10 @@ def failed(span: Span, where: str, message: str) -> Diagnostic:
 def lanes(mask: int) -> str:
     """Lanes of a mask as ranges: 0-3, 8."""
     parts, lane = [], 0
-    while lane < ir.WARP:
+    while lane < WARP_SIZE:
         if mask >> lane & 1:
             first = lane
-            while lane + 1 < ir.WARP and mask >> (lane + 1) & 1:
+            while lane + 1 < WARP_SIZE and mask >> (lane + 1) & 1:
                 lane += 1
             parts.append(str(first) if first == lane else f"{first}-{lane}")
         lane += 1

@@ -31,7 +31,7 @@ _DONE = {
 
 def out_of_bounds(
     operation: Operation,
-    node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
+    node: ir.Access,
     type: Array,
     numbers: Sequence[int],
     where: str,

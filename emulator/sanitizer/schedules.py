@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..ir.effects import performed, written_array
 from ..ir.walk import effect, statements
 from ..language.types import Array, Scalar
 from .elements import Forms, element
@@ -88,11 +89,8 @@ def difference(
 def _writer(kernel: ir.Function, array: str) -> Any:
     """Where the array is written first."""
     for stmt in statements(kernel.body):
-        found = effect(stmt)
-        if isinstance(stmt, ir.Store) and stmt.array == array:
-            return stmt.span
-        if isinstance(found, ir.Atomic | ir.CompareSwap) and found.array == array:
-            return found.span
+        if written_array(stmt) == array:
+            return performed(stmt).span
     return kernel.span
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.access import Operation
+from ..ir.effects import accesses, is_ordered, row_of
 from ..ir.walk import effect, statements
 from ..language.types import Array
 from ..machine.device import Device
@@ -20,9 +21,6 @@ from .places import Dim3
 from .races import report, shadow
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
 
-Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
-PLAIN = ("weak", "async")
-"""Orders of accesses that race with others."""
 RELEASES = ("release", "acq_rel")
 """Orders of accesses that order what their thread did before."""
 ACQUIRES = ("acquire", "acq_rel")
@@ -69,9 +67,9 @@ class Plan:
         """The arrays that the checkers asked for track; `unwritten` names those given as `empty`."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
         types |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
-        accesses = [e for s in statements(kernel.body) if isinstance(e := effect(s) or s, Access)]
-        atomic = {access.array for access in accesses if access.order != "weak"}  # asynchronous copies too
-        written = {access.array for access in accesses if not isinstance(access, ir.Load)}
+        found = list(accesses(kernel))
+        atomic = {access.array for _, access in found if access.order != "weak"}  # asynchronous copies too
+        written = {access.array for _, access in found if not isinstance(access, ir.Load)}
         rules = [row.on_access for row in checkers.asked(frozenset(checks)) if row.on_access is not None]
         tracked: dict[str, TrackedArray] = {}
         for name, type in types.items():
@@ -85,17 +83,14 @@ class Plan:
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
         sites |= {s.site: s.span for s in statements(kernel.body) if isinstance(s, ir.Store)}
-        barriers = [
-            s.span.line
-            for s in statements(kernel.body)
-            if isinstance(s, ir.WarpBarrier) or isinstance(effect(s), ir.Barrier)
-        ]
+        rows = [(s, row) for s in statements(kernel.body) if (row := row_of(s)) is not None]
+        barriers = [s.span.line for s, row in rows if row.transition in ("syncwarp", "barrier")]
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
-        fenced |= any(access.order in RELEASES for access in accesses)
+        fenced |= any(access.order in RELEASES for _, access in found)
         roles = {
             s.site: shadow.ACQUIRES * (e.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(e, ir.Load)
-            for s in statements(kernel.body)
-            if isinstance(e := effect(s) or s, Access) and e.order not in PLAIN
+            for s, e in found
+            if is_ordered(e)
         }
         roles |= {
             s.site: shadow.ASYNCHRONOUS
@@ -182,8 +177,8 @@ class AccessId:
     effect: int
 
     @staticmethod
-    def of(site: int, operation: Operation, node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap) -> AccessId:
-        if node.order in PLAIN:
+    def of(site: int, operation: Operation, node: ir.Access) -> AccessId:
+        if not is_ordered(node):
             return AccessId(site, LOADS if operation is Operation.LOAD else STORES)
         return AccessId(site, BLOCK_ATOMICS if node.scope == "block" else ATOMICS)
 

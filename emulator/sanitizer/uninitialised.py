@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
+from ..ir.effects import written_array
 from ..ir.names import Name, assigned_flag
 from ..ir.names import elements as registers_of
-from ..ir.walk import effect, registers, statements
+from ..ir.walk import registers, statements
 from ..language.types import BOOL, Array
 from ..span import Span
 from . import checker, elements
@@ -108,9 +109,8 @@ def _diagnostic(
 
 def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
     """The array a statement writes to."""
-    found = effect(stmt)
-    if isinstance(stmt, ir.Store) or isinstance(found, ir.Atomic | ir.CompareSwap):
-        return ((stmt if isinstance(stmt, ir.Store) else found).array,)  # type: ignore[union-attr]
+    if (array := written_array(stmt)) is not None:
+        return (array,)
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
         name = Name.of(stmt.target.name)
         return () if name.element is None else (name.array,)

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..ir.effects import TABLE as EFFECTS
 from ..ir.ops import TABLE
 from ..ir.updates import UPDATES
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Vector
 from ..runtime.engine import Request
 
@@ -40,7 +42,7 @@ class Wait:
     """What a thread waits at."""
 
     position: Position
-    node: ir.Shuffle | ir.Vote | ir.Barrier | ir.WarpBarrier
+    node: Any
     value: Number
     mask: int
     lane: int
@@ -146,7 +148,8 @@ def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
         if source not in group:
             raise Undefined(f"lane {lane} reads lane {source}, which is not here")
         return group[source].value
-    assert isinstance(node, ir.Vote)
+    if not isinstance(node, ir.Vote):
+        return _by_meaning(lane, wait, group)
     match node.mode:
         case "active":
             result = sum(1 << n for n in group)
@@ -167,6 +170,18 @@ def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
                 combined = TABLE[operation].meaning(combined, value) if n != lane else combined
             return combined
     return np.array([result], node.type.dtype)
+
+
+def _by_meaning(lane: int, wait: Wait, group: dict[int, Wait]) -> Number:
+    """The result of a lane, by the NumPy meaning of the effect's row."""
+    row = EFFECTS[type(wait.node)]
+    assert row.meaning is not None
+    masks, values = np.zeros(WARP_SIZE, np.uint32), np.zeros(WARP_SIZE, wait.value.dtype)
+    present = sum(1 << n for n in group)
+    for n, other in group.items():
+        masks[n], values[n] = other.mask & present, other.value[0]
+    operands = [values] if len(row.operands) > 1 else []
+    return np.atleast_1d(row.meaning(wait.node, masks, *operands)[lane])
 
 
 def _source(node: ir.Shuffle, lane: int, given: int) -> int:
@@ -250,8 +265,10 @@ class _Thread:
                     raise Undefined(f"assertion failed: {stmt.message}")
             case ir.Print():
                 pass  # for people: it changes nothing
-            case ir.Fence() | ir.Check() | ir.Sleep() | ir.AsyncCommit() | ir.AsyncWait():
-                pass  # one thread at a time, so memory is always in order; checks are for emulators that go on
+            case ir.Check():
+                pass  # for emulators, which continue after faults
+            case _ if type(stmt) in EFFECTS:
+                pass  # an order of memory: one thread runs at a time, so memory is always in order
             case _:
                 raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
         return None
@@ -306,9 +323,6 @@ class _Thread:
                 value, lane = self.number(shuffle.value, frame), self.integer(shuffle.lane, frame)
                 answer = yield Wait(position, shuffle, value, self.integer(shuffle.mask, frame), lane)
                 return answer  # type: ignore[no-any-return]
-            case ir.Vote() as vote:
-                answer = yield Wait(position, vote, self.number(vote.value, frame), self.integer(vote.mask, frame), 0)
-                return answer  # type: ignore[no-any-return]
             case ir.Clock() as clock:
                 self.clock += 1
                 return np.array([self.clock - 1], clock.type.dtype)
@@ -317,8 +331,12 @@ class _Thread:
                 return answer  # type: ignore[no-any-return]
             case ir.Call() as call:
                 return (yield from self.call(stmt, call, frame, position))
-            case pure:
+            case pure if isinstance(pure, ir.Expr):
                 return self.value(pure, frame)
+            case collective:
+                value = np.zeros(1) if not hasattr(collective, "value") else self.number(collective.value, frame)
+                answer = yield Wait(position, collective, value, self.integer(collective.mask, frame), 0)
+                return answer  # type: ignore[no-any-return]
 
     def call(
         self, stmt: ir.Let, call: ir.Call, frame: _Frame, position: Position

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir import nodes as ir
-from ..ir.walk import effect, map_bodies
+from ..ir.effects import performed, written_array
+from ..ir.walk import map_bodies
 from ..language.types import BOOL, I32, Array, Scalar
 from ..runtime.engine import Dim3, Request
 from ..runtime.prepared import prepare
@@ -39,8 +40,8 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
     def watched(body: ir.Body) -> ir.Body:
         found: list[ir.Stmt] = []
         for stmt in body:
-            write = stmt if isinstance(stmt, ir.Store) else effect(stmt)
-            if isinstance(write, ir.Store | ir.Atomic | ir.CompareSwap) and write.array == array:
+            if written_array(stmt) == array:
+                write = performed(stmt)
                 found += _watch(write.index, index, len(spans))
                 spans.append(replace(write.span, calls=()))
             found.append(map_bodies(stmt, watched))

@@ -105,7 +105,7 @@ BROKEN: dict[str, tuple[ir.Body, str]] = {
             ir.Alloc("own", Array(I32, (4,), "local"), (), NOWHERE),
             ir.Let(None, ir.Atomic("add", "own", ZERO, ZERO, I32, NOWHERE), NOWHERE),
         ),
-        "atomics work on global and shared memory",
+        "Atomic accesses global or shared memory",
     ),
     "one name for two arrays": (
         tuple(ir.Alloc("row", Array(kind, (4,), "shared"), (), NOWHERE) for kind in (I32, F32)),

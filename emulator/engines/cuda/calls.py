@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...ir import nodes as ir
+from ...ir.effects import written_array
 from ...ir.names import Name, of_layout
 from ...ir.walk import effect, expressions, flattened, map_bodies, registers, statements
 from ...language.types import Array, Scalar, Vector
@@ -117,13 +118,11 @@ def written(functions: tuple[ir.Function, ...]) -> dict[str, set[str]]:
     for function in functions:
         mine = found[function.name] = set()
         for stmt in statements(function.body):
-            if isinstance(stmt, ir.Store):
-                mine.add(stmt.array)
+            if (array := written_array(stmt)) is not None:
+                mine.add(array)
             if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Item):
                 mine.add(stmt.target.array)
             done = effect(stmt)
-            if isinstance(done, ir.Atomic | ir.CompareSwap):
-                mine.add(done.array)
             if isinstance(done, ir.Call):
                 mine |= {outer for inner, outer in passed(done, functions) if inner in found[done.function]}
     return found
@@ -158,7 +157,7 @@ def _without_unread(body: ir.Body, read: set[str]) -> ir.Body:
     def useless(stmt: ir.Stmt) -> bool:
         match stmt:
             case ir.Let(target=ir.Reg(name=name), value=value):
-                return name not in read and Name.of(name).temporary and not isinstance(value, ir.EFFECTS)
+                return name not in read and Name.of(name).temporary and not isinstance(value, ir.Effect)
         return False
 
     return tuple(map_bodies(s, lambda inner: _without_unread(inner, read)) for s in body if not useless(s))

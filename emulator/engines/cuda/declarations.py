@@ -49,7 +49,7 @@ def _place(body: ir.Body, name: str, found: Places) -> None:
 def _names(node: Any) -> set[str]:
     """Registers and arrays a statement reads or, for arrays, writes (bodies left out)."""
     found = {n.name for n in reads(node) if isinstance(n, ir.Reg | ir.ArrayRef)}
-    found |= {n.array for n in reads(node) if isinstance(n, ir.Item | ir.Load | ir.Atomic | ir.CompareSwap)}
+    found |= {n.array for n in reads(node) if isinstance(n, ir.Item | ir.Access)}
     return found | ({node.array} if isinstance(node, ir.Store | Update) else set())
 
 

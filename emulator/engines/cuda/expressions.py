@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import nodes as ir
+from ...ir.effects import REDUCTIONS
+from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
 from .operators import ANY, INFIX, PRIMARY, UNARY, Fragment, cast, hexadecimal, literal, maker, spelled, type_name
@@ -81,7 +83,7 @@ class Expressions:
         if self.block[1:] != (1, 1):
             rows = "int(threadIdx.y) + int(blockDim.y) * int(threadIdx.z)"
             linear = Fragment(f"int(threadIdx.x) + int(blockDim.x) * ({rows})", INFIX["+"], "+")
-        symbol, right = ("&", ir.WARP - 1) if name == "lane" else (">>", 5)
+        symbol, right = ("&", WARP_SIZE - 1) if name == "lane" else (">>", 5)
         return Fragment(f"{linear.within(INFIX[symbol], symbol)} {symbol} {right}", INFIX[symbol], symbol)
 
     def _Op(self, node: ir.Op) -> Fragment:
@@ -126,19 +128,18 @@ class Expressions:
             return Fragment(f"__nv_atomic_load_n({plain}, __NV_ATOMIC_ACQUIRE, {_scope(node)})")
         return place
 
-    def store(self, node: ir.Store) -> str:
-        """The assignment of an element."""
+    def _Store(self, node: ir.Store) -> Fragment:
         place, value = self.element(node.array, node.index).text, self(node.value)
         if node.order == "async":
             assert isinstance(node.value, ir.Load)  # folded into its store
             source = self.element(node.value.array, node.value.index).text
-            return f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})"
+            return Fragment(f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})")
         if node.order == "volatile":
             assert node.value.type is not None
-            return f"*(volatile {type_name(node.value.type)}*)&{place} = {value}"
+            return Fragment(f"*(volatile {type_name(node.value.type)}*)&{place} = {value}")
         if node.order == "release":
-            return f"__nv_atomic_store_n(&{place}, {value}, __NV_ATOMIC_RELEASE, {_scope(node)})"
-        return f"{place} = {value}"
+            return Fragment(f"__nv_atomic_store_n(&{place}, {value}, __NV_ATOMIC_RELEASE, {_scope(node)})")
+        return Fragment(f"{place} = {value}")
 
     def _Atomic(self, node: ir.Atomic) -> Fragment:
         if node.order != "relaxed":
@@ -180,20 +181,36 @@ class Expressions:
 
     def _Shuffle(self, node: ir.Shuffle) -> Fragment:
         function = "__shfl_sync" if node.mode == "idx" else f"__shfl_{node.mode}_sync"
-        width = "" if node.width == ir.WARP else f", {node.width}"
+        width = "" if node.width == WARP_SIZE else f", {node.width}"
         result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)}, {self(node.lane)}{width})")
         return cast(node.type, result) if node.type.size < 4 and node.type not in HALVES else result
 
     def _Vote(self, node: ir.Vote) -> Fragment:
         if node.mode == "active":
             return Fragment("__activemask()")
-        if node.mode in ("add", "min", "max", "and", "or", "xor"):
+        if node.mode in REDUCTIONS:
             return Fragment(f"__reduce_{node.mode}_sync({self.mask(node.mask)}, {self(node.value)})")
         function = {"ballot": "__ballot_sync", "match": "__match_any_sync", "match_all": "match_all"}.get(
             node.mode, f"__{node.mode}_sync"
         )
         result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)})")
         return _nonzero(result) if node.mode in ("any", "all") else result
+
+    def _WarpBarrier(self, node: ir.WarpBarrier) -> Fragment:
+        full = isinstance(node.mask, ir.Const) and node.mask.value == FULL_MASK
+        return Fragment(f"__syncwarp({'' if full else self.mask(node.mask)})")
+
+    def _Fence(self, node: ir.Fence) -> Fragment:
+        return Fragment(f"__threadfence{'_block' if node.scope == 'block' else ''}()")
+
+    def _AsyncCommit(self, node: ir.AsyncCommit) -> Fragment:
+        return Fragment("__pipeline_commit()")
+
+    def _AsyncWait(self, node: ir.AsyncWait) -> Fragment:
+        return Fragment(f"__pipeline_wait_prior({node.pending})")
+
+    def _Sleep(self, node: ir.Sleep) -> Fragment:
+        return Fragment(f"__nanosleep({self(node.time)})")
 
     def _Clock(self, node: ir.Clock) -> Fragment:
         return cast(I32, Fragment("clock()")) if node.type is I32 else Fragment("clock64()")

@@ -15,19 +15,19 @@ from itertools import pairwise
 from typing import Any
 
 from ...ir import nodes as ir
+from ...ir.effects import ROWS
 from ...ir.walk import map_bodies, rewrite, statements
 from ...language.types import BOOL, Scalar
 from ...span import Span
 from .operators import infix
 
-NODES = (*ir.EXPRESSIONS, *ir.EFFECTS)
 LAZY = ("both", "either", "select")
 """Operations that always evaluate their first operand, and the others only if needed."""
 DEEPEST = 30
 """Levels of an expression beyond which it is not folded into another."""
 READ_ONCE: dict[type, tuple[str, ...]] = {
-    ir.Let: ("target", "value"), ir.Store: ("index", "value"), ir.If: ("cond",), ir.For: ("start",),
-    ir.Return: ("value",), ir.Assert: ("cond",), ir.Print: ("parts",), ir.WarpBarrier: ("mask",), ir.Sleep: ("time",),
+    ir.Let: ("target", "value"), ir.If: ("cond",), ir.For: ("start",), ir.Return: ("value",), ir.Assert: ("cond",),
+    ir.Print: ("parts",), **{row.node: tuple(row.operands) for row in ROWS if row.is_statement},
 }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def parts(node: Any) -> Iterator[Any]:
     for field in fields(node):
         value = getattr(node, field.name)
         for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, (*NODES, ir.ArrayRef)):
+            if isinstance(part, ir.Expr | ir.Effect | ir.ArrayRef):
                 yield part
 
 
@@ -77,7 +77,7 @@ def same(a: Any, b: Any) -> bool:
     """Whether two nodes are equal apart from their spans."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
-    if not isinstance(a, NODES):
+    if not isinstance(a, ir.Expr | ir.Effect):
         return type(a) is type(b) and bool(a == b)
     if type(a) is not type(b):
         return False
@@ -268,7 +268,7 @@ def _substitute(stmt: Any, name: str, new: Any) -> Any:
 def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
     """Whether `value` means the same when it is computed at the read of `name` in `stmt`."""
     inside = [value, *nodes(value)]
-    effects = [n for n in inside if isinstance(n, ir.EFFECTS)]
+    effects = [n for n in inside if isinstance(n, ir.Effect)]
     if _deep(value) or any(touched(value) & assigned(s) for s in between):
         return False
     if not effects:
@@ -281,7 +281,7 @@ def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
     if not all(isinstance(s, ir.Let) for s in between):
         return False
     passed_by = [n for s in (*between, stmt) for n in nodes(s) if n not in above]
-    if any(isinstance(n, ir.EFFECTS) and not (light and _is_light(n)) for n in passed_by):
+    if any(isinstance(n, ir.Effect) and not (light and _is_light(n)) for n in passed_by):
         return False
     # A call may change registers: nothing it moves past, or stands beside, may read them.
     arrays = {n.name for n in inside if isinstance(n, ir.ArrayRef)}
@@ -320,6 +320,6 @@ def _update(stmt: Any) -> Update | None:
             if found is None or not _is_light(old) or old.array != stmt.array or stmt.order != "weak":
                 return None
             inside = (old.index, *nodes(old.index))
-            if same(old.index, stmt.index) and not any(isinstance(n, ir.EFFECTS) for n in inside):
+            if same(old.index, stmt.index) and not any(isinstance(n, ir.Effect) for n in inside):
                 return Update(stmt.array, stmt.index, *found, stmt.span)
     return None

@@ -164,13 +164,15 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helpers(op: ir.Op | ir.Vote | ir.CompareSwap) -> tuple[str, str] | None:
+def helpers(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     """The function of HELPERS that an operation calls and the C++ type it computes in."""
     if isinstance(op, ir.CompareSwap):
         return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)
         return ("match_all", type_name(op.value.type)) if op.mode == "match_all" else None
+    if not isinstance(op, ir.Op):
+        return None
     if op.name in HELPERS:
         assert isinstance(op.args[0].type, Scalar)
         return op.name, type_name(op.args[0].type)

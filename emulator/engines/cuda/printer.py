@@ -14,6 +14,7 @@ import numpy as np
 
 from ...ir import counting
 from ...ir import nodes as ir
+from ...ir.effects import TABLE
 from ...ir.halves import widened
 from ...ir.walk import statements
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
@@ -151,7 +152,7 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
         yield Line("")
         yield from (Line(f"#include <{name}>") for name in includes)
     yield Line("")
-    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op | ir.Vote | ir.CompareSwap)} - {None}
+    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op | ir.Effect)} - {None}
     for name, number in sorted(u for u in used if u is not None):
         yield from map(Line, HELPERS[name].format(T=number).splitlines())
         yield Line("")
@@ -261,13 +262,11 @@ class _Function:
         match stmt:
             case ir.Let():
                 yield at(f"{lead}{self.let(stmt)};")
-            case ir.Store():
-                yield at(f"{lead}{self.expr.store(stmt)};")
             case Update():
                 place = self.expr.element(stmt.array, stmt.index).text
                 yield at(f"{lead}{place} {stmt.symbol}= {self.expr(stmt.value)};")
-            case ir.Alloc(type=type) if type.space in ("register", "local") and id(stmt) in self.places.here:
-                yield at(f"{lead}{type_name(type.element)} {self.expr.names[stmt.array]}[{type.length}];")
+            case ir.Alloc(type=array) if array.space in ("register", "local") and id(stmt) in self.places.here:
+                yield at(f"{lead}{type_name(array.element)} {self.expr.names[stmt.array]}[{array.length}];")
             case ir.If():
                 yield from self.branch(stmt, lead)
             case ir.While():
@@ -278,23 +277,14 @@ class _Function:
                 yield from self.counted(stmt, lead)
             case ir.Break() | ir.Continue() | ir.Return():
                 yield at(f"{lead}{self.jump(stmt)}")
-            case ir.WarpBarrier():
-                full = isinstance(stmt.mask, ir.Const) and stmt.mask.value == 0xFFFFFFFF
-                yield at(f"{lead}__syncwarp({'' if full else self.expr.mask(stmt.mask)});")
-            case ir.Fence():
-                yield at(f"{lead}__threadfence{'_block' if stmt.scope == 'block' else ''}();")
-            case ir.AsyncCommit():
-                yield at(f"{lead}__pipeline_commit();")
-            case ir.AsyncWait():
-                yield at(f"{lead}__pipeline_wait_prior({stmt.pending});")
-            case ir.Sleep():
-                yield at(f"{lead}__nanosleep({self.expr(stmt.time)});")
             case ir.Assert():
                 yield at(f"{lead}{self.assertion(stmt)}")
             case ir.Print():
                 yield at(f"{lead}{self.print(stmt)}")
             case ir.Frame():
                 raise TypeError("a Frame is made by inlining: programs are printed before that")
+            case _ if type(stmt) in TABLE:
+                yield at(f"{lead}{self.expr(stmt)};")
 
     def let(self, let: ir.Let) -> str:
         target, value = let.target, let.value

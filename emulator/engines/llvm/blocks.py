@@ -27,7 +27,7 @@ from .fault_records import Number
 from .faults import record_missing
 from .masks import Scope, Scopes
 from .races import tracking
-from .segments import STATEMENTS, Node, assigning, mentioned, segments, tested, written
+from .segments import Node, assigning, mentioned, segments, tested, written
 from .whole_warps import runs_whole_warps
 
 V = many("i32")
@@ -208,7 +208,7 @@ class BlockEmitter:
             context.mask = None
             run()
             return
-        stmts = [n for n in nodes if isinstance(n, STATEMENTS)]
+        stmts = [n for n in nodes if isinstance(n, ir.Stmt)]
         context.mask = None
         if not stmts:
             context.mask = mask

@@ -166,11 +166,9 @@ class StatementEmitter:
                 return access.load(context, node, stmt.site)
             case ir.Atomic() | ir.CompareSwap():
                 return access.atomic(context, node, stmt.site)
-            case ir.Shuffle():
-                return warp.shuffle(context, node, stmt.site)
-            case ir.Vote():
-                return warp.vote(context, node, stmt.site)
-        assert not isinstance(node, ir.Call | ir.Barrier | ir.Clock)
+        if type(node) in warp.COLLECTIVES:
+            return warp.COLLECTIVES[type(node)](context, node, stmt.site)
+        assert not isinstance(node, ir.Effect)
         values = context.values(node)
         return values[0] if isinstance(node.type, Scalar) else values
 

@@ -12,11 +12,6 @@ from ...passes.barriers import holds_barrier
 
 Node = ir.Stmt | ir.Expr
 
-STATEMENTS = (
-    ir.Let, ir.Store, ir.Alloc, ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return,
-    ir.WarpBarrier, ir.Fence, ir.Sleep, ir.AsyncCommit, ir.AsyncWait, ir.Assert, ir.Print, ir.Note, ir.Check,
-)  # fmt: skip
-
 
 def assigning(stmt: ir.For) -> ir.Let:
     """The initialisation of the loop variable as a statement."""
@@ -65,7 +60,7 @@ def mentioned(nodes: Iterable[Node]) -> list[str]:
     """Registers read or written, in order of appearance."""
     names: dict[str, None] = {}
     for node in nodes:
-        if isinstance(node, STATEMENTS):
+        if isinstance(node, ir.Stmt):
             for stmt in statements((node,)):
                 names |= dict.fromkeys(r.name for r in registers(stmt))
                 names |= dict.fromkeys(_targets(stmt))
@@ -77,7 +72,7 @@ def mentioned(nodes: Iterable[Node]) -> list[str]:
 
 def written(nodes: Iterable[Node]) -> set[str]:
     """Registers assigned."""
-    stmts = tuple(node for node in nodes if isinstance(node, STATEMENTS))
+    stmts = tuple(node for node in nodes if isinstance(node, ir.Stmt))
     return {name for stmt in statements(stmts) for name in _targets(stmt)}
 
 

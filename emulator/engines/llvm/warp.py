@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.effects import TABLE
 from ...language.types import BOOL, I32, U32
 from ...llvm.builder import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
 from ...llvm.values import Value, bits, broadcast, chosen, lanes
@@ -29,9 +31,10 @@ def _rarely(context: CodegenContext, found: str, hint: str) -> str:
     return on
 
 
-def participants(context: CodegenContext, node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> None:
+def participants(context: CodegenContext, node: Any, site: int) -> None:
     """Report masks that name lanes which have not returned and are not active, and lanes that their own mask omits."""
     builder, mask = context.builder, context.expression(node.mask)
+    what = TABLE[type(node)].label(node)
     if context.mask is None and mask.constant is not None and int(mask.constant) in (FULL, 0xFFFFFFFF):
         return
     alive = builder.load("i32", "%.alive", "alive")
@@ -68,7 +71,7 @@ def participants(context: CodegenContext, node: ir.Shuffle | ir.Vote | ir.WarpBa
 
 def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
     """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
-    participants(context, node, "syncwarp", node.site)
+    participants(context, node, node.site)
     if context.plan.tracked:
         builder, masks = context.builder, context.scratch("join.masks", V)
         builder.store(V, lanes(builder, context.expression(node.mask)), masks)
@@ -88,7 +91,7 @@ def _where(context: CodegenContext, values: str, test: str) -> str:
 def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
     """The value of another lane of each lane's group; its own where there is no such lane."""
     builder = context.builder
-    participants(context, node, "shuffle", site)
+    participants(context, node, site)
     value, given = context.expression(node.value), context.expression(node.lane)
     element = scalar_type(value.type)
     own = lanes(builder, value)
@@ -186,7 +189,7 @@ def vote(context: CodegenContext, node: ir.Vote, site: int) -> Value:
     builder = context.builder
     if node.mode == "active":
         return Value(U32, context.active())
-    participants(context, node, f"{node.mode} vote", site)
+    participants(context, node, site)
     mask, value = context.expression(node.mask), context.expression(node.value)
     if node.mode in ("match", "match_all"):
         return _match(context, mask, value, everyone=node.mode == "match_all")
@@ -271,3 +274,7 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
         equal = builder.let(f"icmp eq {V} {matching}, {named}", "everyone")
         matching = builder.let(f"select {many('i1')} {equal}, {V} {named}, {V} zeroinitializer", "match")
     return Value(U32, matching, None)
+
+
+COLLECTIVES: dict[type, Callable[[CodegenContext, Any, int], Value]] = {ir.Shuffle: shuffle, ir.Vote: vote}
+"""Code of the effects with a result that the lanes of a warp perform together."""

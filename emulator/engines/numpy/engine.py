@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
+from ...ir.effects import row_of
 from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.types import Array, Vector
@@ -373,14 +374,14 @@ class _Compiler:
                 return memory.atomic(self.access(node, site), node, stmt.target is not None)
             case ir.CompareSwap():
                 return memory.compare_swap(self.access(node, site), node)
-            case ir.Shuffle():
-                return warp.shuffle(node, site)
-            case ir.Vote():
-                return warp.vote(node, site)
-        assert not isinstance(node, ir.Call | ir.Barrier | ir.Clock)
+        row = row_of(stmt)
+        if row is not None:
+            assert row.scope == "warp"
+            return warp.COLLECTIVES.get(row.node, warp.collective)(node, site)
+        assert not isinstance(node, ir.Effect)
         return value(node)
 
-    def access(self, node: memory.AccessNode, site: int) -> memory.Access:
+    def access(self, node: ir.Access, site: int) -> memory.Access:
         tracked = self.plan.tracked.get(node.array)
         kind = self.sites[site].access
         samples = self.samples.of_access(site) if self.samples and kind.space in ("global", "shared") else None

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
+from ...ir.effects import lane_bits
 from ...ir.updates import UPDATES
 from ...language.types import Array, Vector
 from ...machine import transactions
@@ -23,11 +24,9 @@ from ...sanitizer.races import detect, happens_before, shadow
 from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
 from . import lanes
 from .expressions import scalar, value
-from .warp import mask_bits
 from .warp_group import Mask, Register, Values, WarpGroup
 
 Effect = Callable[[WarpGroup], Any]
-AccessNode = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
 
 _COLUMNS = {
     "global": [events.REQUESTS, events.SECTORS, events.LINES],
@@ -40,7 +39,7 @@ class Access:
 
     def __init__(
         self,
-        node: AccessNode,
+        node: ir.Access,
         kind: AccessKind,
         site: int,
         array: Array,
@@ -109,7 +108,7 @@ class Access:
             cost = int(self._costs(group, np.ascontiguousarray(index[row : row + 1]), np.ascontiguousarray(here))[1])
             one = np.zeros(1, samples.ACCESS)
             one["count"], one["block"], one["phase"] = 1, group.blocks[block], group.phase[block]
-            one["warp"], one["mask"] = group.warps[warp], mask_bits(here)[0, 0]
+            one["warp"], one["mask"] = group.warps[warp], lane_bits(here)[0, 0]
             one["index"] = np.where(here, index[row], 0)
             kept = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
             table[kept] = samples.merged([table[kept], one])
@@ -128,7 +127,7 @@ class Access:
             group.phase[blocks],
             group.warps[warps],
         )
-        entries["site"], entries["mask"] = self.site, mask_bits(active)[rows, 0]
+        entries["site"], entries["mask"] = self.site, lane_bits(active)[rows, 0]
         entries["index"] = np.where(active[rows], index[rows], 0)
         tracer.take(entries)
 
@@ -153,7 +152,7 @@ class Access:
             return
         race_state, number = group.memory.race_state, self.tracked.number
         assert race_state is not None
-        mask = int(mask_bits(inside)[0, 0])
+        mask = int(lane_bits(inside)[0, 0])
         at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
         race_state(happens_before.resume_warp, int(group.warps[0]))
         if self.node.order in RELEASES:

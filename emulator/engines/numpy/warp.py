@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...ir import nodes as ir
+from ...ir.effects import LANE_BITS, TABLE, lane_bits
 from ...sanitizer import barriers
 from ...sanitizer.races import happens_before
 from .expressions import scalar
 from .warp_group import Mask, Values, WarpGroup
 
-BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
-
-def mask_bits(active: Mask) -> Values:
-    """u32[warps, 1] of bool[warps, 32]."""
-    return np.asarray(np.where(active, BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32))
-
-
-def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: int) -> Callable[[WarpGroup], Mask]:
+def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
     """A closure that gives the lanes that take part, bool[warps, 32]: the active ones.
 
     It reports masks that name lanes which have not returned and are not active, and lanes that their own mask omits.
     """
-    mask_of = scalar(node.mask)
+    mask_of, what = scalar(node.mask), TABLE[type(node)].label(node)
     full = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF
 
     def run(group: WarpGroup) -> Mask:
         active = group.full(group.active)
         if full and group.active is group.alive:
             return active
-        masks, here = group.full(mask_of(group)), mask_bits(active)
-        missing = masks & ~here & mask_bits(group.full(group.alive))
+        masks, here = group.full(mask_of(group)), lane_bits(active)
+        missing = masks & ~here & lane_bits(group.full(group.alive))
         bad = active & (missing != 0)
         if bad.any():
             group.fault(
@@ -45,7 +40,7 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
                     node.span, what, place, int(masks[row, lane]), int(missing[row, lane])
                 ),
             )
-        omitted = active & ((masks & BITS) == 0)
+        omitted = active & ((masks & LANE_BITS) == 0)
         if omitted.any():
             group.fault(
                 "mask",
@@ -61,7 +56,7 @@ def participants(node: ir.Shuffle | ir.Vote | ir.WarpBarrier, what: str, site: i
 def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
     """The value of another lane of each lane's group; its own where there is no such lane."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
-    check = participants(node, "shuffle", site)
+    check = participants(node, site)
     lane = np.arange(32, dtype=np.int32)
     first = lane & ~(node.width - 1)
     last = first + node.width - 1
@@ -102,60 +97,33 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
     return run
 
 
-REDUCTIONS: dict[str, Any] = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
-
-
-def _neutral(op: str, dtype: np.dtype[Any]) -> Any:
-    """The number that a reduction starts with."""
-    whole = np.iinfo(dtype)
-    ones = np.array(-1 if dtype.kind == "i" else whole.max, dtype)
-    return {"min": whole.max, "max": whole.min, "and": ones}.get(op, dtype.type(0))
-
-
-def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
-    """The predicates or values of the active lanes that the mask names, combined."""
-    value_of, mask_of = scalar(node.value), scalar(node.mask)
-    check = participants(node, f"{node.mode} vote", site) if node.mode != "active" else None
+def collective(node: Any, site: int) -> Callable[[WarpGroup], Values]:
+    """An effect of the active lanes that its mask names, by the meaning of its row."""
+    row = TABLE[type(node)]
+    assert row.meaning is not None
+    meaning = partial(row.meaning, node)
+    operands = [scalar(getattr(node, name)) for name in row.operands if name != "mask"]
+    mask_of, check = scalar(node.mask), participants(node, site)
 
     def run(group: WarpGroup) -> Values:
-        active = check(group) if check else group.full(group.active)
-        if node.mode == "active":
-            return mask_bits(active).reshape(*group.shape[:2], 1)
-        masks, values = group.full(mask_of(group)), group.full(value_of(group))
-        named = masks & mask_bits(active)
-        if node.mode in ("match", "match_all"):
-            values = values.view(f"u{values.dtype.itemsize}")  # CUDA compares the bits
-            equal = np.zeros(values.shape, np.uint32)
-            for lane in range(32):
-                equal |= np.where(values == values[:, lane : lane + 1], BITS[lane], np.uint32(0))
-            matching = equal & named
-            if node.mode == "match_all":
-                matching = np.where(matching == named, named, np.uint32(0))
-            return matching.reshape(group.shape)
-        if node.mode in REDUCTIONS:
-            taken = (named[..., None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
-            own = np.broadcast_to(values[:, None, :], taken.shape)
-            combine, start = REDUCTIONS[node.mode], _neutral(node.mode, values.dtype)
-            found: Values = combine.reduce(own, axis=-1, where=taken, initial=start)
-            return found.astype(values.dtype).reshape(group.shape)
-        holds = mask_bits(active & values) & named
-        match node.mode:
-            case "ballot":
-                result: Values = holds
-            case "any":
-                result = holds != 0
-            case "all":
-                result = holds == named
-        return result.reshape(group.shape)
+        active = check(group)
+        named = group.full(mask_of(group)) & lane_bits(active)
+        values = [group.full(operand(group)) for operand in operands]
+        return meaning(named, *values).reshape(group.shape)
 
     return run
 
 
+def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
+    """The predicates or values of the active lanes that the mask names, combined."""
+    if node.mode != "active":
+        return collective(node, site)
+    return lambda group: lane_bits(group.full(group.active)).reshape(*group.shape[:2], 1)
+
+
 def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
     """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
-    check = participants(node, "syncwarp", site)
+    check = participants(node, site)
     mask_of = scalar(node.mask)
 
     def run(group: WarpGroup) -> None:
@@ -163,7 +131,7 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
         race_state = group.memory.race_state
         if race_state is not None:
             race_state(happens_before.resume_warp, int(group.warps[0]))
-            here, alive = (int(mask_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
+            here, alive = (int(lane_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
             race_state(happens_before.syncwarp, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
     return run
@@ -177,7 +145,7 @@ def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
         race_state = group.memory.race_state
         if race_state is not None:
             race_state(happens_before.resume_warp, int(group.warps[0]))
-            race_state(happens_before.fence, int(mask_bits(group.full(group.active))[0, 0]), scope)
+            race_state(happens_before.fence, int(lane_bits(group.full(group.active))[0, 0]), scope)
 
     return run
 
@@ -195,3 +163,7 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
                 race_state(happens_before.commit_copies)
 
     return run
+
+
+COLLECTIVES: dict[type, Callable[[Any, int], Callable[[WarpGroup], Values]]] = {ir.Shuffle: shuffle, ir.Vote: vote}
+"""Effects of the warp that are more than the meaning of their row."""

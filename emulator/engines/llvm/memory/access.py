@@ -27,8 +27,6 @@ from ..races.tracking import TrackedAccess
 from . import atomics, dimensions, elements
 from .out_of_bounds import access_out_of_bounds
 
-Access = ir.Load | ir.Store | ir.Atomic | ir.CompareSwap
-
 
 def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
     """The value that each lane loads."""
@@ -71,7 +69,7 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int)
 class _Access:
     """One access: `begin` generates the bounds check, then comes the access inside the array, then `finish`."""
 
-    def __init__(self, context: CodegenContext, node: Access, site: int, given: Sequence[Value] = ()) -> None:
+    def __init__(self, context: CodegenContext, node: ir.Access, site: int, given: Sequence[Value] = ()) -> None:
         self.context, self.node, self.site = context, node, site
         self.kind = context.prepared.sites[site].access
         self.given = context.expression(node.index)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ....ir import nodes as ir
-from ....ir.walk import effect, statements
+from ....ir.effects import row_of
+from ....ir.walk import statements
 from ....native import Native
 from ....sanitizer.races import detect, happens_before
 from ....sanitizer.races.shadow import RaceState
@@ -27,18 +27,12 @@ FUNCTIONS: dict[str, Native] = {
 """In the order of their addresses in the table."""
 
 
-_ORDERS: dict[type, str] = {
-    ir.Barrier: "barrier", ir.Fence: "fence", ir.WarpBarrier: "syncwarp", ir.AsyncCommit: "commit_copies",
-    ir.AsyncWait: "wait_for_copies",
-}  # fmt: skip
-
-
 def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
     """The table of a race state, which must outlive it. Functions that the kernel does not call have the address 0."""
     called = {"begin_block"}
     for stmt in statements(plan.kernel.body):
-        done = effect(stmt) or stmt
-        called |= {function for kind, function in _ORDERS.items() if isinstance(done, kind)}
+        row = row_of(stmt)
+        called |= {row.transition} if row is not None and row.transition else set()
     if plan.fenced:
         called.add("fence")
     if any(tracked.for_races for tracked in plan.tracked.values()):

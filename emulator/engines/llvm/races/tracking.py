@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ....errors import Diagnostic
 from ....ir import nodes as ir
-from ....ir.walk import effect, statements
+from ....ir.effects import performed, row_of
+from ....ir.walk import statements
 from ....language.types import I64
 from ....llvm.builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
 from ....llvm.casts import extended
@@ -25,7 +26,7 @@ from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
 from ..faults import record_fault
 from ..memory import elements
-from ..segments import STATEMENTS, Node
+from ..segments import Node
 from .fast_path import Elements, call_fast_path
 from .runtime import FUNCTIONS
 
@@ -97,12 +98,11 @@ def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
     """Whether statements access tracked arrays or order such accesses."""
     if not context.plan.tracked:
         return False
-    for stmt in statements(tuple(n for n in nodes if isinstance(n, STATEMENTS))):
-        done = effect(stmt) or stmt
-        if (
-            isinstance(stmt, ir.WarpBarrier | ir.Fence | ir.AsyncCommit | ir.AsyncWait)
-            or getattr(done, "array", None) in context.plan.tracked
-        ):
+    for stmt in statements(tuple(n for n in nodes if isinstance(n, ir.Stmt))):
+        row = row_of(stmt)
+        if row is not None and row.transition and row.is_statement:
+            return True
+        if getattr(performed(stmt), "array", None) in context.plan.tracked:
             return True
     return False
 
@@ -119,7 +119,7 @@ class TrackedAccess:
     def __init__(
         self,
         context: CodegenContext,
-        node: ir.Load | ir.Store | ir.Atomic | ir.CompareSwap,
+        node: ir.Access,
         site: int,
         access: AccessId,
         array: ArrayLocation,

@@ -1,0 +1,319 @@
+"""The table of effects: memory accesses, collectives of warps and blocks, orders of memory; one row an effect.
+
+A row states everything that the verifier, the printer, the passes, the checkers and the front end ask of an effect:
+its text, its operands, the memory it reads and writes, the threads that execute it together, its site and its issue
+class. The meaning of a collective of the warp is stated in NumPy, as that of an operation in `ops`. Adding an effect
+is adding its node to `nodes`, its row here, and its code to the engines that compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..language.intrinsics import WARP_SIZE
+from ..language.types import BOOL, F64, I32, I64, U32, Scalar, Space, Vector
+from . import nodes as ir
+from .walk import statements
+
+Values = npt.NDArray[Any]
+Masks = npt.NDArray[np.uint32]
+Capability = tuple[int, int]
+"""Compute capability: major, minor."""
+Needs = Iterable[tuple[str, Capability]]
+"""Words of the language and the compute capability that each needs."""
+
+LANE_BITS: Masks = np.uint32(1) << np.arange(WARP_SIZE, dtype=np.uint32)
+SHUFFLE_WIDTHS = (2, 4, 8, 16, 32)
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of an effect.
+
+    type: "element" for that of the accessed array, "result" for that of the effect, None for any.
+    role: its name in messages. default: its constant where a call gives none.
+    """
+
+    type: Scalar | Literal["element", "result"] | None
+    role: str = ""
+    default: int | bool | None = None
+
+
+MASK = Operand(U32, "a lane mask")
+
+
+def _thread_varying(node: Any) -> None:
+    """The result differs between threads, whatever the operands."""
+
+
+def _needs_nothing(node: Any) -> Needs:
+    return ()
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One effect.
+
+    text: its printed form; {field} stands for a field of the node, {ordering} for an order and a scope other than the
+        defaults.
+    action: the kind of its site, for an access the operation; "" where the site only computes. issue: the issue class.
+    operands: by field, in the order in which a call of the language gives them.
+    spaces: the memory it may access. writes: whether it writes there.
+    scope: the threads that execute it together.
+    transition: the function of `sanitizer.races.happens_before` that it calls.
+    on_host: whether a native function, one thread on the host, may perform it.
+    uniform_where: the expressions that are all uniform where the result is; None where the result never is.
+    rules: conditions on a node and their messages, for the verifier.
+    needs: the words whose compute capability is above the oldest.
+    label: its name in messages of the checkers.
+    meaning: of a collective of the warp: (node, named lanes u32[..., 32], operands without the mask, each [..., 32])
+        to the results [..., 32].
+    """
+
+    node: type[Any]
+    text: str
+    action: str = ""
+    issue: str = ""
+    operands: Mapping[str, Operand] = field(default_factory=dict)
+    spaces: tuple[Space, ...] = ()
+    writes: bool = False
+    scope: Literal["thread", "warp", "block"] = "thread"
+    transition: str = ""
+    on_host: bool = False
+    uniform_where: Callable[[Any], tuple[ir.Expr, ...] | None] = _thread_varying
+    rules: tuple[tuple[Callable[[Any], bool], str], ...] = ()
+    needs: Callable[[Any], Needs] = _needs_nothing
+    label: Callable[[Any], str] = lambda node: type(node).__name__.lower()
+    meaning: Callable[..., Values] | None = None
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether the effect has no result and is a statement of its own."""
+        return self.node in get_args(ir.Stmt)
+
+
+# ------------------------------------------------------------------ compute capabilities
+_ATOMIC_TYPES: dict[str, Capability] = {"f16": (7, 0), "half2": (6, 0), "bf16": (8, 0), "bfloat162": (8, 0)}
+
+
+def _ordered_access_needs(access: ir.Load | ir.Store) -> Needs:
+    if access.order == "async":
+        yield "st.async_copy", (8, 0)
+    elif access.order in ("acquire", "release"):
+        yield ("st.load_acquire" if access.order == "acquire" else "st.store_release"), (7, 0)
+
+
+def _atomic_needs(atomic: ir.Atomic | ir.CompareSwap) -> Needs:
+    word = f"st.atomic_{atomic.op}" if isinstance(atomic, ir.Atomic) else "st.compare_swap"
+    if str(atomic.type) in _ATOMIC_TYPES:
+        yield f"{word} on {atomic.type}", _ATOMIC_TYPES[str(atomic.type)]
+    elif isinstance(atomic.type, Vector):
+        yield f"{word} on {atomic.type}", (9, 0)
+    elif atomic.type is F64 and word == "st.atomic_add":
+        yield f"{word} on f64", (6, 0)
+    if atomic.order != "relaxed":
+        yield f'order="{atomic.order}"', (7, 0)
+    if atomic.scope != "device":
+        yield f'scope="{atomic.scope}"', (6, 0)
+
+
+def _vote_needs(vote: ir.Vote) -> Needs:
+    if vote.mode in ("match", "match_all"):
+        yield f"st.{'match_any' if vote.mode == 'match' else vote.mode}", (7, 0)
+    elif vote.mode in REDUCTIONS:
+        yield f"st.reduce_{vote.mode}", (8, 0)
+
+
+# ------------------------------------------------------------------ collectives of the warp
+def lane_bits(active: npt.NDArray[np.bool_]) -> Masks:
+    """u32[..., 1], the masks of bool[..., 32]."""
+    return np.asarray(np.where(active, LANE_BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32))
+
+
+_COMBINE: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def _neutral(op: str, dtype: np.dtype[Any]) -> Any:
+    """The neutral element of a reduction of integers."""
+    whole = np.iinfo(dtype)
+    ones = np.array(-1 if dtype.kind == "i" else whole.max, dtype)
+    return {"min": whole.max, "max": whole.min, "and": ones}.get(op, dtype.type(0))
+
+
+def _vote(node: ir.Vote, named: Masks, values: Values) -> Values:
+    """The predicates or values of the named lanes, combined."""
+    if node.mode in ("match", "match_all"):
+        values = values.view(f"u{values.dtype.itemsize}")  # CUDA compares the bits
+        equal = np.zeros(values.shape, np.uint32)
+        for lane in range(WARP_SIZE):
+            equal |= np.where(values == values[..., lane : lane + 1], LANE_BITS[lane], np.uint32(0))
+        matching = equal & named
+        return np.where(matching == named, named, np.uint32(0)) if node.mode == "match_all" else matching
+    if node.mode in REDUCTIONS:
+        included = (named[..., None] & LANE_BITS) != 0
+        own = np.broadcast_to(values[..., None, :], included.shape)
+        start = _neutral(node.mode, values.dtype)
+        reduced: Values = _COMBINE[node.mode].reduce(own, axis=-1, where=included, initial=start)
+        return reduced.astype(values.dtype)
+    holds = lane_bits(values) & named
+    match node.mode:
+        case "any":
+            return holds != 0
+        case "all":
+            return holds == named
+    return holds
+
+
+def _votes_uniformly(vote: ir.Vote) -> tuple[ir.Expr, ...] | None:
+    if vote.mode.startswith("match"):
+        return None
+    return () if vote.mode == "active" else (vote.mask,)
+
+
+# ------------------------------------------------------------------ the table
+_INDEX = Operand(None, "an index")
+_ELEMENT = Operand("element")
+
+ROWS = (
+    Effect(
+        ir.Load,
+        "load {array}[{index}]{ordering}",
+        action="load",
+        issue="memory",
+        operands={"index": _INDEX},
+        spaces=("global", "shared", "local", "constant"),
+        on_host=True,
+        uniform_where=lambda load: (load.index,),
+        needs=_ordered_access_needs,
+    ),
+    Effect(
+        ir.Store,
+        "{array}[{index}] = {value}{ordering}",
+        action="store",
+        issue="memory",
+        operands={"index": _INDEX, "value": _ELEMENT},
+        spaces=("global", "shared", "local"),
+        writes=True,
+        on_host=True,
+        needs=_ordered_access_needs,
+    ),
+    Effect(
+        ir.Atomic,
+        "atomic {op} {array}[{index}], {value}{ordering}",
+        action="atomic",
+        issue="atomic",
+        operands={"index": _INDEX, "value": _ELEMENT},
+        spaces=("global", "shared"),
+        writes=True,
+        needs=_atomic_needs,
+    ),
+    Effect(
+        ir.CompareSwap,
+        "compare_swap {array}[{index}], {expected}, {value}{ordering}",
+        action="atomic",
+        issue="atomic",
+        operands={"index": _INDEX, "expected": _ELEMENT, "value": _ELEMENT},
+        spaces=("global", "shared"),
+        writes=True,
+        needs=_atomic_needs,
+    ),
+    Effect(
+        ir.Shuffle,
+        "shuffle {mode} {value}, {lane}, width {width}, mask {mask}",
+        action="shuffle",
+        issue="shuffle",
+        operands={"value": Operand("result"), "lane": Operand(I32), "mask": MASK},
+        scope="warp",
+        rules=((lambda node: node.width in SHUFFLE_WIDTHS, "a shuffle's width"),),
+    ),
+    Effect(
+        ir.Vote,
+        "vote {mode} {value}, mask {mask}",
+        action="vote",
+        issue="vote",
+        operands={"value": Operand(None), "mask": MASK},
+        scope="warp",
+        uniform_where=_votes_uniformly,
+        needs=_vote_needs,
+        label=lambda vote: f"{vote.mode} vote",
+        meaning=_vote,
+    ),
+    Effect(
+        ir.Clock,
+        "clock {type}",
+        rules=((lambda clock: clock.type in (I32, I64), "a clock has 32 or 64 bits"),),
+    ),
+    Effect(
+        ir.Barrier,
+        "barrier {mode} {value}",
+        action="barrier",
+        issue="barrier",
+        operands={"value": Operand(BOOL, default=True)},
+        scope="block",
+        transition="barrier",
+        uniform_where=lambda barrier: (),
+    ),
+    Effect(ir.Call, "call {function}({args})", on_host=True),
+    Effect(
+        ir.WarpBarrier,
+        "syncwarp {mask}",
+        action="syncwarp",
+        issue="barrier",
+        operands={"mask": MASK},
+        scope="warp",
+        transition="syncwarp",
+        label=lambda node: "syncwarp",
+    ),
+    Effect(ir.Fence, "fence {scope}", action="fence", issue="memory", transition="fence"),
+    Effect(ir.AsyncCommit, "commit copies", transition="commit_copies"),
+    Effect(ir.AsyncWait, "wait for copies but {pending}", transition="wait_for_copies"),
+    Effect(
+        ir.Sleep,
+        "sleep {time}",
+        operands={"time": Operand(U32, "a time in nanoseconds")},
+        needs=lambda sleep: (("st.nanosleep", (7, 0)),),
+    ),
+)
+TABLE: Mapping[type, Effect] = {row.node: row for row in ROWS}
+
+
+def performed(stmt: ir.Stmt) -> Any:
+    """The node of the effect that a statement performs: a Let's right side, or the statement itself; None without one."""
+    node = stmt.value if isinstance(stmt, ir.Let) else stmt
+    return node if type(node) in TABLE else None
+
+
+def row_of(stmt: ir.Stmt) -> Effect | None:
+    """The row of the effect that a statement performs."""
+    return TABLE.get(type(stmt.value if isinstance(stmt, ir.Let) else stmt))
+
+
+def written_array(stmt: ir.Stmt) -> str | None:
+    """The array that a statement's access writes."""
+    row = row_of(stmt)
+    return performed(stmt).array if row is not None and row.writes else None
+
+
+PLAIN_ORDERS = ("weak", "async")
+"""Orders of accesses that race with other threads' accesses."""
+
+
+def is_ordered(access: ir.Access) -> bool:
+    """Whether other threads may access the element at the same time."""
+    return access.order not in PLAIN_ORDERS
+
+
+def accesses(kernel: ir.Function) -> Iterator[tuple[ir.Stmt, ir.Access]]:
+    """The statements of a kernel that access memory, and their accesses."""
+    for stmt in statements(kernel.body):
+        if isinstance(access := performed(stmt), ir.Access):
+            yield stmt, access
