@@ -1,4 +1,4 @@
-"""Semi-global alignment as GATK defines it: whole matrices of scores, then a walk back through them."""
+"""Semi-global alignment with traceback as defined by GATK: full score matrices, then a traceback."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from numba import njit
 
 Bytes = npt.NDArray[np.uint8]
 Parameters = tuple[int, int, int, int]
-"""Match, mismatch, opening a gap, extending it by one: what each adds to a score."""
+"""Scores of a match, a mismatch, a gap opening and a gap extension."""
 
 STRATEGIES = ("SOFTCLIP", "INDEL", "LEADING_INDEL", "IGNORE")
 LETTERS = "MIDS"
 FLOOR = -100_000_000
 NEVER = -(2**30)
-"""A gap that is not open yet: half the smallest 32-bit integer."""
+"""Score of a closed gap: half of the smallest 32-bit integer."""
 
 
 def align(pairs: Iterable[tuple[Bytes, Bytes]], parameters: Parameters, strategy: str) -> list[tuple[str, int, int]]:
-    """(CIGAR, offset, score) of every pair of a reference and an alternate."""
-    found = []
+    """Return (CIGAR, offset, score) of every pair of a reference and an alternate."""
+    alignments = []
     for reference, alternate in pairs:
         moves, offset, score = align_pair(reference, alternate, *parameters, STRATEGIES.index(strategy))
-        found.append((cigar(moves.tolist()), int(offset), int(score)))
-    return found
+        alignments.append((cigar(moves.tolist()), int(offset), int(score)))
+    return alignments
 
 
 def cigar(backwards: list[list[int]]) -> str:
-    """(length, letter) from the end to the start as text: neighbours of one letter added up, empty ones left out."""
+    """Return the CIGAR of (length, letter) operations in reverse order. Equal neighbours are merged, empty operations omitted."""
     merged: list[list[int]] = []
     for length, letter in reversed(backwards):
         if merged and merged[-1][1] == letter:
@@ -43,7 +43,7 @@ def cigar(backwards: list[list[int]]) -> str:
 def align_pair(
     reference: Bytes, alternate: Bytes, match: int, mismatch: int, opening: int, extending: int, strategy: int
 ) -> tuple[npt.NDArray[np.int64], int, int]:
-    """((length, letter) from the end to the start, offset, score) of one pair; letters and strategies by number."""
+    """Return the operations (length, letter) in reverse order, the offset, and the score of one pair."""
     n, m = len(reference), len(alternate)
     score = np.zeros((n + 1, m + 1), np.int64)
     step = np.zeros((n + 1, m + 1), np.int64)  # 0 diagonal, -length insertion, +length deletion
@@ -52,7 +52,7 @@ def align_pair(
             score[k, 0] = opening + (k - 1) * extending
         for k in range(1, m + 1):
             score[0, k] = opening + (k - 1) * extending
-    deletion = np.full(m + 1, NEVER)  # the best gap that ends above, for each column, and its length
+    deletion = np.full(m + 1, NEVER)  # best gap that ends above each column, and its length
     deletion_length = np.zeros(m + 1, np.int64)
     for i in range(1, n + 1):
         insertion, insertion_length = NEVER, 0
@@ -108,7 +108,7 @@ def align_pair(
 
 @njit()
 def _end(score: npt.NDArray[np.int64], strategy: int) -> tuple[int, int]:
-    """The cell that the alignment ends in."""
+    """Return the end cell of the alignment."""
     n, m = score.shape[0] - 1, score.shape[1] - 1
     if strategy == 1:
         return n, m

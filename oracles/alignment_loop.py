@@ -1,6 +1,6 @@
-"""Semi-global alignment as a plain compiled loop, what GPUs are compared with: GATK's two stages, a pair after the other.
+"""Semi-global alignment with traceback as a compiled scalar loop: the CPU reference of speed comparisons.
 
-The same matrices and rules as `alignment`, with 32-bit integers in memory that is taken once. SOFTCLIP only.
+Same matrices and rules as `alignment`, with 32-bit integers and one allocation. SOFTCLIP only.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from numba import njit
 
 Bytes = npt.NDArray[np.uint8]
 Parameters = tuple[int, int, int, int]
-"""Match, mismatch, opening a gap, extending it by one: what each adds to a score."""
+"""Scores of a match, a mismatch, a gap opening and a gap extension."""
 Offsets = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = -100_000_000
 NEVER = -(2**30)
-"""A gap that is not open yet."""
+"""Score of a closed gap."""
 
 
 def align_all(
@@ -31,13 +31,13 @@ def align_all(
     threads: int = 1,
     trace: bool = True,
 ) -> tuple[Integers, npt.NDArray[np.uint32]]:
-    """((offset, score, operations) of every pair, its operations from the end as length << 4 | BAM's number).
+    """Return (offset, score, number of operations) of every pair, and its operations in reverse order as length << 4 | BAM code.
 
-    Pair p is [offsets[p], offsets[p + 1]) of both. threads: each takes pairs that follow each other. trace: whether the
-    second stage runs; without it there are scores only. A pair has at most as many operations as a row of the answer.
+    Pair p is [offsets[p], offsets[p + 1]) of both arrays. threads: each processes consecutive pairs. trace: run the second stage;
+    otherwise only scores are computed. A row of the result limits the number of operations of a pair.
     """
     n, m = np.diff(reference_offsets), np.diff(alternate_offsets)
-    found = np.zeros((len(n), 3), np.int32)
+    results = np.zeros((len(n), 3), np.int32)
     operations = np.zeros((len(n), int((n + m).max(initial=0)) + 2 if trace else 1), np.uint32)
     bounds = np.linspace(0, len(n), max(threads, 1) + 1).astype(np.int64)
 
@@ -47,12 +47,12 @@ def align_all(
         score, step = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         _align(
             references, reference_offsets, alternates, alternate_offsets, *parameters, first, last, score, step, trace,
-            found, operations,
+            results, operations,
         )  # fmt: skip
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         list(pool.map(some, range(max(threads, 1))))
-    return found, operations
+    return results, operations
 
 
 @njit(nogil=True)
@@ -70,7 +70,7 @@ def _align(
     score: Integers,
     step: Integers,
     trace: bool,
-    found: Integers,
+    results: Integers,
     operations: npt.NDArray[np.uint32],
 ) -> None:
     for pair in range(first, last):
@@ -78,9 +78,9 @@ def _align(
         alternate = alternates[alternate_offsets[pair] : alternate_offsets[pair + 1]]
         _fill(reference, alternate, match, mismatch, opening, extending, score, step)
         i, j = _end(score, len(reference), len(alternate))
-        found[pair, 1] = score[i, j]
+        results[pair, 1] = score[i, j]
         if trace:
-            found[pair, 0], found[pair, 2] = _walk(step, i, j, len(alternate), operations[pair])
+            results[pair, 0], results[pair, 2] = _walk(step, i, j, len(alternate), operations[pair])
 
 
 @njit(nogil=True)
@@ -94,7 +94,7 @@ def _fill(
     score: Integers,
     step: Integers,
 ) -> None:
-    """The first stage; row 0 and column 0 are 0."""
+    """Compute the score and step matrices. Row 0 and column 0 are 0."""
     n, m = len(reference), len(alternate)
     deletion = np.full(m + 1, NEVER, np.int32)
     deletion_length = np.zeros(m + 1, np.int32)
@@ -125,7 +125,7 @@ def _fill(
 
 @njit(nogil=True)
 def _end(score: Integers, n: int, m: int) -> tuple[int, int]:
-    """The cell that the alignment ends in."""
+    """Return the end cell of the alignment."""
     row, column, best = 0, m, NEVER
     for i in range(1, n + 1):
         if score[i, m] >= best:
@@ -138,7 +138,7 @@ def _end(score: Integers, n: int, m: int) -> tuple[int, int]:
 
 @njit(nogil=True)
 def _walk(step: Integers, i: int, j: int, m: int, operations: npt.NDArray[np.uint32]) -> tuple[int, int]:
-    """The second stage: (offset, operations); single matches are walked one by one."""
+    """Trace back from the end cell, one match at a time. Return the offset and the number of operations."""
     state, length, count = 4, m - j, 0
     while i > 0 and j > 0:
         size = step[i, j]

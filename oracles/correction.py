@@ -1,4 +1,4 @@
-"""Spectrum-based error correction of reads as CUDA-EC 1.0.2 does it, on plain strings: one read, one window at a time."""
+"""Spectrum-based error correction of reads as in CUDA-EC 1.0.2, on strings: one read and one window at a time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 BASES = "GACT"
-"""The order of the columns of the votes."""
+"""Order of the vote columns."""
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """flag: F kept, D discarded, S shorter than k and kept as it is. sequence: after correction and, where F, trimming,
-    which left [start, end) of the read."""
+    """A read after correction.
+
+    flag: F accepted, D discarded, S shorter than k and unchanged. sequence: corrected and, for F, trimmed to [start, end).
+    """
 
     flag: str
     sequence: str
@@ -33,8 +35,10 @@ def corrected(
     bloom: str | None = None,
     split: int = 16,
 ) -> list[Corrected]:
-    """Every read, corrected by the spectrum of all of them or, with `bloom` its layout, by that spectrum's filter:
-    "standard", "split-first" (`Bloom`; `split`: into how many parts) or "blocked" (`Blocked`)."""
+    """Return every read, corrected by the spectrum of all reads or by a filter of this spectrum.
+
+    bloom: layout of the filter: "standard" or "split-first" (`Bloom`, with `split` regions), "blocked" (`Blocked`), or None.
+    """
     upper = [read.upper() for read in reads]
     solid: Container[str] = solid_kmers(upper, k, min_multiplicity)
     if bloom:
@@ -43,9 +47,9 @@ def corrected(
     return [correct(read, solid, k, min_votes, max_trim, trim) for read in upper]
 
 
-# ------------------------------------------------------------------ the spectrum
+# ------------------------------------------------------------------ spectrum
 def solid_kmers(reads: Iterable[str], k: int, min_multiplicity: int) -> set[str]:
-    """The k-mers counted often enough, in reads and their reverse complements. One with another letter is none."""
+    """Return the k-mers of the reads and their reverse complements with at least `min_multiplicity` occurrences, ACGT only."""
     counts: Counter[str] = Counter()
     for read in reads:
         for strand in (read, read[::-1].translate(COMPLEMENT)):
@@ -54,10 +58,10 @@ def solid_kmers(reads: Iterable[str], k: int, min_multiplicity: int) -> set[str]
 
 
 class Bloom:
-    """Answers `kmer in bloom`, with false positives: 64 bits a k-mer, eight hash functions.
+    """A Bloom filter of k-mers: 64 bits a k-mer, eight hash functions.
 
-    layout "standard": each sets one of all bits. "split-first": the first one of the first of `split` equal parts, others
-    one of the rest.
+    layout "standard": each hash sets any bit. "split-first": the first hash sets a bit of the first of `split` equal regions, the
+    others a bit of the remaining regions.
     """
 
     def __init__(self, kmers: set[str], layout: str, split: int = 16) -> None:
@@ -65,26 +69,26 @@ class Bloom:
         self.region = {"standard": (0, size), "split-first": (size // split, size // split)}[layout]
         self.size = size
         self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
-        self.known: dict[str, bool] = {}  # hashing letter by letter is slow
+        self.cache: dict[str, bool] = {}  # hashing in Python is slow
 
     def places(self, kmer: str) -> Iterator[int]:
-        """The bits of a k-mer, in the order in which they are asked for."""
+        """Return the bits of a k-mer in query order."""
         begin, first = self.region
         yield rs(kmer) % first
         yield from (begin + hash(kmer) % (self.size - begin) for hash in HASHES[1:])
 
     def __contains__(self, kmer: object) -> bool:
         assert isinstance(kmer, str)
-        if kmer not in self.known:
-            self.known[kmer] = bool(self.bits) and all(bit in self.bits for bit in self.places(kmer))
-        return self.known[kmer]
+        if kmer not in self.cache:
+            self.cache[kmer] = bool(self.bits) and all(bit in self.bits for bit in self.places(kmer))
+        return self.cache[kmer]
 
 
 class Blocked:
-    """Answers `kmer in blocked`, with false positives: eight bits in one block of 256, two in each quarter of it.
+    """A blocked Bloom filter of k-mers: eight bits in one block of 256 bits, two in each quarter.
 
-    A block for every four k-mers, rounded up to a power of two. The k-mer is a number of 2 bits a base, A 0, C 1, T 2,
-    G 3, the first base lowest.
+    One block for every four k-mers, rounded up to a power of two. A k-mer is an integer of 2 bits a base, A 0, C 1, T 2, G 3, first
+    base lowest.
     """
 
     def __init__(self, kmers: set[str]) -> None:
@@ -94,7 +98,7 @@ class Blocked:
         self.bits = {bit for kmer in kmers for bit in self.places(kmer)}
 
     def places(self, kmer: str) -> Iterator[tuple[int, int, int]]:
-        """(block, quarter, bit) of a k-mer."""
+        """Return (block, quarter, bit) of each bit of a k-mer."""
         number = sum("ACTG".index(base) * 4**place for place, base in enumerate(kmer))
         first = (number ^ number >> 29) * 0x9E3779B97F4A7C15 % 2**64
         second = (first ^ first >> 32) * 0xD6E8FEB86659FD93 % 2**64
@@ -107,7 +111,7 @@ class Blocked:
         return all(bit in self.bits for bit in self.places(kmer))
 
 
-WORD = 0xFFFFFFFF  # arithmetic of 32 bits, unsigned
+WORD = 0xFFFFFFFF  # unsigned 32-bit arithmetic
 
 
 def rs(text: str) -> int:
@@ -176,12 +180,12 @@ def dek(text: str) -> int:
 
 Hash = Callable[[str], int]
 HASHES: tuple[Hash, ...] = (rs, js, pjw, elf, bkdr, sdbm, djb, dek)
-"""Arash Partow's general purpose hash functions, in CUDA-EC's order."""
+"""Arash Partow's general purpose hash functions in CUDA-EC's order."""
 
 
 # ------------------------------------------------------------------ one read
 def correct(read: str, solid: Container[str], k: int, min_votes: int, max_trim: int, trim: bool) -> Corrected:
-    """One read in upper case."""
+    """Return the correction of one upper-case read."""
     if len(read) < k:
         return Corrected("S", read, 0, len(read))
     if set(read) - set(BASES):
@@ -200,7 +204,7 @@ def correct(read: str, solid: Container[str], k: int, min_votes: int, max_trim: 
         read = read[:at] + base + read[at + 1 :]
         start = at
         if at == 0:
-            break  # CUDA-EC goes on only while the position of the last fix is above 0
+            break  # CUDA-EC continues only while the position of the last fix is above 0
     if not any(weak(p) for p in windows):
         return Corrected("F", read, 0, len(read))
     good = [p for p in windows if not weak(p)]
@@ -215,8 +219,8 @@ def correct(read: str, solid: Container[str], k: int, min_votes: int, max_trim: 
 
 
 def votes(read: str, solid: Container[str], k: int, start: int) -> list[list[int]]:
-    """votes[position][column]: how many weak windows from `start` on become solid by that base at that position."""
-    found = [[0] * 4 for _ in read]
+    """Return votes[position][column]: the number of weak windows from `start` on that this base makes solid."""
+    counts = [[0] * 4 for _ in read]
     for p in range(start, len(read) - k + 1):
         window = read[p : p + k]
         if window in solid:
@@ -224,15 +228,17 @@ def votes(read: str, solid: Container[str], k: int, start: int) -> list[list[int
         for v, old in enumerate(window):
             for column, base in enumerate(BASES):
                 if base != old and window[:v] + base + window[v + 1 :] in solid:
-                    found[p + v][column] += 1
-    return found
+                    counts[p + v][column] += 1
+    return counts
 
 
-def best(found: list[list[int]], min_votes: int) -> tuple[int, str] | None:
-    """The change with the most votes. None if that is not more than `min_votes`, or if the first two cells that have
-    it are of one position."""
-    most = max(max(row) for row in found)
-    cells = [(at, column) for at, row in enumerate(found) for column, n in enumerate(row) if n == most]
+def best(counts: list[list[int]], min_votes: int) -> tuple[int, str] | None:
+    """Return the change with the most votes, or None.
+
+    None: at most `min_votes` votes, or the first two cells with the maximum have the same position.
+    """
+    most = max(max(row) for row in counts)
+    cells = [(at, column) for at, row in enumerate(counts) for column, n in enumerate(row) if n == most]
     if most <= min_votes or (len(cells) > 1 and cells[0][0] == cells[1][0]):
         return None
     at, column = cells[0]

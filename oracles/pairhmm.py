@@ -1,4 +1,4 @@
-"""The pair-HMM forward algorithm as GATK defines it: one cell after the other, in double precision."""
+"""Pair-HMM forward algorithm as defined by GATK: cell by cell in double precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Bytes = npt.NDArray[np.uint8]
 Read = tuple[Bytes, Bytes, Bytes, Bytes, Bytes]
 """Bases (ASCII, upper case), then Phred qualities: base, insertion, deletion, gap continuation."""
 Record = tuple[Sequence[Read], Sequence[Bytes]]
-"""Reads, and the haplotypes each of them is scored against."""
+"""Reads, and the haplotypes of each read."""
 
 SCALE = 2.0**1020
 
 
 def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
-    """log10 P(read | haplotype) of every pair: record by record, read by read, haplotype by haplotype."""
+    """Return log10 P(read | haplotype) of every pair in the order record, read, haplotype."""
     return np.array(
         [
             log10_likelihood(*read, haplotype)
@@ -35,10 +35,10 @@ def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
 def log10_likelihood(
     read: Bytes, base_quality: Bytes, insertion: Bytes, deletion: Bytes, continuation: Bytes, haplotype: Bytes
 ) -> float:
-    """One pair. M, I, D: match, insertion, deletion; row i is the read, column j the haplotype."""
+    """Return log10 P(read | haplotype) of one pair. M, I, D: match, insertion, deletion; row i: read, column j: haplotype."""
     m, n = len(read), len(haplotype)
     unknown = ord("N")
-    # Row 0: the alignment may start anywhere on the haplotype, at no cost.
+    # Row 0: the alignment may start at any position of the haplotype at no cost.
     M = np.zeros(n + 1)
     I = np.zeros(n + 1)  # noqa: E741
     D = np.full(n + 1, SCALE / n)

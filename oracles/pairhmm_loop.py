@@ -1,7 +1,7 @@
-"""The pair-HMM forward algorithm as a plain compiled loop in float, what GPUs are compared with on one core or on all.
+"""Pair-HMM forward algorithm as a compiled scalar loop in float: the CPU reference of speed comparisons.
 
-The recurrences of `pairhmm`, a cell after the other: two rows in memory that is taken once, the probabilities of a read
-once for all of its haplotypes. No vector instructions are asked for, and none are forbidden.
+The recurrences of `pairhmm`, with two rows and one allocation. The probabilities of a read are computed once for all haplotypes.
+The compiler may vectorise.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def log10_likelihoods(
     haplotypes_of_pairs: Offsets,
     threads: int = 1,
 ) -> npt.NDArray[np.float64]:
-    """log10 P(read | haplotype) of every pair, -inf where a float holds nothing of it.
+    """Return log10 P(read | haplotype) of every pair, -inf on underflow.
 
     qualities: Phred scores of base, insertion, deletion and gap continuation, as long as bases. Read r is
-    [read_offsets[r], read_offsets[r + 1]), haplotypes likewise. threads: each takes pairs that follow each other.
+    [read_offsets[r], read_offsets[r + 1]), haplotypes likewise. threads: each processes consecutive pairs.
     """
     probability = (10.0 ** (np.arange(94) / -10.0)).astype(np.float32)
     error, delta, zeta, epsilon = (probability[one] for one in qualities)
@@ -74,34 +74,34 @@ def _sweep(
     rows: Floats,
     sums: Floats,
 ) -> None:
-    """rows: M, I and D of the row above, and of this one."""
-    one, three = np.float32(1), np.float32(3)
+    """Compute the sums of the pairs [first, last). rows: M, I and D of the previous and the current row."""
+    unit, three = np.float32(1), np.float32(3)
     for pair in range(first, last):
         start, end = read_offsets[reads_of_pairs[pair]], read_offsets[reads_of_pairs[pair] + 1]
         begin, stop = haplotype_offsets[haplotypes_of_pairs[pair]], haplotype_offsets[haplotypes_of_pairs[pair] + 1]
         n = stop - begin
-        above, here = 0, 3
+        previous, current = 0, 3
         for j in range(n + 1):
             rows[0, j] = np.float32(0)
             rows[1, j] = np.float32(0)
             rows[2, j] = SCALE / np.float32(n)
         for i in range(start, end):
-            alpha = max(np.float32(0), one - (delta[i] + zeta[i]))
-            beta = one - epsilon[i]
-            matching, differing = one - error[i], error[i] / three
-            for part in range(3):
-                rows[here + part, 0] = np.float32(0)
+            alpha = max(np.float32(0), unit - (delta[i] + zeta[i]))
+            beta = unit - epsilon[i]
+            matching, differing = unit - error[i], error[i] / three
+            for state in range(3):
+                rows[current + state, 0] = np.float32(0)
             for j in range(1, n + 1):
                 letter = haplotypes[begin + j - 1]
                 same = bases[i] == letter or bases[i] == UNKNOWN or letter == UNKNOWN
                 emission = matching if same else differing
-                rows[here, j] = emission * (
-                    alpha * rows[above, j - 1] + beta * (rows[above + 1, j - 1] + rows[above + 2, j - 1])
+                rows[current, j] = emission * (
+                    alpha * rows[previous, j - 1] + beta * (rows[previous + 1, j - 1] + rows[previous + 2, j - 1])
                 )
-                rows[here + 1, j] = delta[i] * rows[above, j] + epsilon[i] * rows[above + 1, j]
-                rows[here + 2, j] = zeta[i] * rows[here, j - 1] + epsilon[i] * rows[here + 2, j - 1]
-            above, here = here, above
+                rows[current + 1, j] = delta[i] * rows[previous, j] + epsilon[i] * rows[previous + 1, j]
+                rows[current + 2, j] = zeta[i] * rows[current, j - 1] + epsilon[i] * rows[current + 2, j - 1]
+            previous, current = current, previous
         total = np.float32(0)
         for j in range(1, n + 1):
-            total += rows[above, j] + rows[above + 1, j]
+            total += rows[previous, j] + rows[previous + 1, j]
         sums[pair] = total

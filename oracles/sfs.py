@@ -1,4 +1,4 @@
-"""Site frequency spectra as defined, one individual after the other, with every number kept as its logarithm."""
+"""Site frequency spectra by definition: one individual at a time, in logarithms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 @njit()
 def log_sum(a: float, b: float) -> float:
-    """log(e^a + e^b)."""
+    """Return log(e^a + e^b)."""
     larger = max(a, b)
     if larger == -math.inf:
         return larger
@@ -22,7 +22,7 @@ def log_sum(a: float, b: float) -> float:
 
 @njit()
 def _log_product(log_vectors: Floats) -> Floats:
-    """One site: (N, 3) logarithms to 2N + 1."""
+    """Return the log product of one site: (N, 3) to (2N + 1,)."""
     n = len(log_vectors)
     h = np.full(2 * n + 1, -np.inf)
     h[0] = 0.0
@@ -44,15 +44,15 @@ def _logarithms(values: npt.ArrayLike) -> Floats:
 
 
 def product(vectors: Floats) -> Floats:
-    """The natural logarithm of each site's product of polynomials. vectors: (sites, N, 3), to (sites, 2N + 1)."""
+    """Return the natural logarithm of each site's product of polynomials. vectors: (sites, N, 3); result: (sites, 2N + 1)."""
     logarithms = _logarithms(vectors)
     return np.array([_log_product(site) for site in logarithms]).reshape(len(vectors), 2 * vectors.shape[1] + 1)
 
 
 def saf(likelihoods: Floats) -> Floats:
-    """Sample allele frequency likelihoods as ANGSD -doSaf: log, divided by C(2N, j), less the site's maximum.
+    """Return sample allele frequency likelihoods as ANGSD -doSaf: log, divided by C(2N, j), minus the maximum of the site.
 
-    likelihoods: (sites, N, 3) of major/major, heterozygous, minor/minor. A site that is impossible stays -inf.
+    likelihoods: (sites, N, 3) of major/major, heterozygous, minor/minor. An impossible site is -inf.
     """
     h = product(likelihoods * np.array([1.0, 2.0, 1.0]))
     alleles = h.shape[1] - 1
@@ -63,24 +63,24 @@ def saf(likelihoods: Floats) -> Floats:
 
 
 def gama(likelihoods: Floats, frequency: Floats, variable: float) -> Floats:
-    """The posterior of realSFS 2010 and GAMA: (sites, 2N + 1) probabilities of j minor alleles.
+    """Return the posterior of realSFS 2010 and GAMA: (sites, 2N + 1) probabilities of j minor alleles.
 
-    likelihoods: as for `saf`. frequency: of the minor allele, a site. variable: the prior that a site varies.
+    likelihoods: as for `saf`. frequency: minor allele frequency of each site. variable: prior probability of a variable site.
     """
     G = likelihoods / likelihoods.sum(axis=2, keepdims=True)
     f = frequency[:, None]
     prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
-    h = product(G * prior)  # dividing by the largest and adding its logarithm back changes nothing here
+    h = product(G * prior)  # division by the maximum, with its logarithm added again, has no effect here
     fixed = _logarithms(G[:, :, 0]).sum(axis=1)
-    varies, stays = _logarithms([variable, 1 - variable]).tolist()
+    log_variable, log_invariant = _logarithms([variable, 1 - variable]).tolist()
     answer = np.zeros_like(h)
     for site, row in enumerate(h):
         total = -math.inf
         for value in row:
             total = log_sum(total, value)
-        b = log_sum(varies + total, stays + fixed[site])
+        b = log_sum(log_variable + total, log_invariant + fixed[site])
         if b == -math.inf:
             continue
-        answer[site] = np.exp(varies + row - b)
-        answer[site, 0] += math.exp(stays + fixed[site] - b)
+        answer[site] = np.exp(log_variable + row - b)
+        answer[site, 0] += math.exp(log_invariant + fixed[site] - b)
     return answer

@@ -1,6 +1,6 @@
-"""GAMA-CPU as plain compiled loops: Algorithm 1, the reduction with and without skipping, and normalisation, in doubles.
+"""GAMA-CPU as compiled scalar loops: Algorithm 1, the reduction with and without skipped zeros, and normalisation, in doubles.
 
-What Lu 2012 compares its GPU with: one site after the other on one core; on all cores a thread takes a part of the sites.
+The CPU reference of Lu 2012: sites in sequence on one core, or distributed over threads on all cores.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Work = Callable[[Floats], Floats]
 
 @njit(nogil=True)
 def iterative(vectors: Floats) -> Floats:
-    """Algorithm 1: (sites, N, 3), the sum of each three at most 1, to products of shape (sites, 2N + 1)."""
+    """Algorithm 1. Return products of shape (sites, 2N + 1). vectors: (sites, N, 3), each triple with a sum of at most 1."""
     sites, individuals, _ = vectors.shape
     answer = np.zeros((sites, 2 * individuals + 1))
     for site in range(sites):
@@ -39,15 +39,15 @@ def iterative(vectors: Floats) -> Floats:
 
 @njit(nogil=True)
 def _zeros(values: Floats) -> int:
-    found = 0
+    zeros = 0
     for value in values:
-        found += value == 0.0
-    return found
+        zeros += value == 0.0
+    return zeros
 
 
 @njit(nogil=True)
 def _merge(a: Floats, b: Floats, c: Floats, skip: bool) -> None:
-    """Algorithm 2: c = a (x) b; skip: the one with more zeros is the outer one, and its zeros are left out."""
+    """Algorithm 2: c = a (x) b. skip: the vector with more zeros is the outer one, and its zeros are skipped."""
     if skip and _zeros(b) > _zeros(a):
         a, b = b, a
     c[:] = 0.0
@@ -61,8 +61,11 @@ def _merge(a: Floats, b: Floats, c: Floats, skip: bool) -> None:
 
 @njit(nogil=True)
 def reduced(vectors: Floats, skip: bool, scaled: bool = False) -> Floats:
-    """As `iterative`, by pairwise merges. scaled: each divided by its largest element, so that a site's products are right but for
-    a factor; without it, vectors that do not sum to 1 underflow where there are thousands of individuals."""
+    """Return the products by pairwise merges.
+
+    scaled: divide each vector by its maximum; the products of a site are then correct up to a factor. Otherwise, vectors with a sum
+    other than 1 underflow for thousands of individuals.
+    """
     sites, individuals, _ = vectors.shape
     answer = np.zeros((sites, 2 * individuals + 1))
     for site in range(sites):
@@ -90,23 +93,23 @@ def reduced(vectors: Floats, skip: bool, scaled: bool = False) -> Floats:
 
 @njit(nogil=True)
 def normalised(h: Floats, t: Floats, fixed: Floats, variable: float) -> Floats:
-    """Algorithms 4 and 5: the posteriors of products h e^t, their sites invariant with the log likelihoods `fixed`."""
+    """Algorithms 4 and 5. Return the posteriors of products h e^t. fixed: log likelihood of an invariant site, for each site."""
     answer = np.zeros(h.shape)
-    varies, stays = math.log(variable), math.log(1 - variable)
+    log_variable, log_invariant = math.log(variable), math.log(1 - variable)
     for site in range(len(h)):
         a = np.log(h[site]) + t[site]
         most = a.max()
         total = math.log(np.exp(a - most).sum()) + most
-        x, y = varies + total, stays + fixed[site]
+        x, y = log_variable + total, log_invariant + fixed[site]
         larger = max(x, y)
         b = math.log(math.exp(x - larger) + math.exp(y - larger)) + larger
-        answer[site] = np.exp(a + varies - b)
+        answer[site] = np.exp(a + log_variable - b)
         answer[site, 0] += math.exp(y - b)
     return answer
 
 
 def normalised_in_long_doubles(h: Floats, t: Floats, fixed: Floats, variable: float) -> Floats:
-    """Algorithm 3 in C's long doubles (NumPy's compiled loops over them), whose exponents have 15 bits on x86."""
+    """Algorithm 3 in C's long doubles, with 15-bit exponents on x86."""
     a = h.astype(np.longdouble) * np.exp(t.astype(np.longdouble))[:, None]
     p = np.longdouble(variable)
     rest = (1 - p) * np.exp(fixed.astype(np.longdouble))
@@ -117,7 +120,7 @@ def normalised_in_long_doubles(h: Floats, t: Floats, fixed: Floats, variable: fl
 
 
 def normalised_as_printed(h: Floats, t: Floats, fixed: Floats, variable: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Algorithm 3 in doubles, and at which sites it divides by zero."""
+    """Algorithm 3 in doubles. Also return the sites with a division by zero."""
     a = h * np.exp(t)[:, None]
     rest = (1 - variable) * np.exp(fixed)
     b = variable * a.sum(axis=1) + rest
@@ -128,7 +131,7 @@ def normalised_as_printed(h: Floats, t: Floats, fixed: Floats, variable: float) 
 
 
 def on_all_cores(work: Work, vectors: Floats) -> Floats:
-    """`work` of all sites, in as many threads as there are cores."""
+    """Apply `work` to all sites, with as many threads as cores."""
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as threads:
         return np.concatenate(list(threads.map(work, np.array_split(vectors, cores))))

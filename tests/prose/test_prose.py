@@ -65,5 +65,9 @@ def test_identifiers_are_split_into_words(name: str, private: list[str]) -> None
 
 
 def test_every_kind_of_passage_is_read() -> None:
-    kinds = {passage.kind for path in ("emulator/cluster.py", "emulator/errors.py", "README.md") for passage in passages(ROOT / path)}
+    kinds = {
+        passage.kind
+        for path in ("emulator/cluster.py", "emulator/errors.py", "README.md")
+        for passage in passages(ROOT / path)
+    }
     assert kinds == {"docstring", "comment", "message", "identifier", "page"}
