@@ -25,9 +25,13 @@ def _installed(path: Path) -> tuple[str, ...]:
     return path.parts[1:] if path.parts[0] == "emulator" else path.parts
 
 
+MAX_WHEEL, MAX_INSTALLED, MAX_BASELINES = 1_500_000, 8_000_000, 150_000
+"""Bytes: of the wheel, of its files without bytecode, of the baselines of the shipped variants."""
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The file names of a wheel built from a copy of the tree."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy of the tree."""
     tree = tmp_path_factory.mktemp("tree")
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -36,9 +40,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", build, "dist"], cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (built,) = (tree / "dist").glob("*.whl")
+    (path,) = (tree / "dist").glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> set[str]:
+    """The file names of the wheel."""
     with zipfile.ZipFile(built) as archive:
         return set(archive.namelist())
+
+
+def test_sizes(built: Path) -> None:
+    assert built.stat().st_size <= MAX_WHEEL
+    with zipfile.ZipFile(built) as archive:
+        assert sum(member.file_size for member in archive.infolist()) <= MAX_INSTALLED
+    assert (ROOT / ".simtbed/variants.toml").stat().st_size <= MAX_BASELINES
 
 
 def test_every_package_is_listed() -> None:

@@ -59,7 +59,7 @@ class Baselines:
         for test, budgets in known.items():
             for name, one in budgets.items() if isinstance(budgets, dict) else [("", None)]:
                 if not _is_baseline(one):
-                    raise SimtbedError(f"{path}: {test} {name}: expected device, rules, figures and lines")
+                    raise SimtbedError(f"{path}: {test} {name}: expected device, rules and figures")
         return Baselines(path, known)
 
     def unused(self, used: Mapping[str, Mapping[str, Any]], ran: Callable[[str], bool]) -> list[tuple[str, str]]:
@@ -74,13 +74,22 @@ class Baselines:
     def merged(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> str:
         """The text of the file with what was measured over what is known, without those that are left over."""
         tests = sorted({*self.known, *measured})
-        made = {test: {name: one for name, one in budgets.items() if one} for test, budgets in measured.items()}
+        made = {
+            test: {name: self._reduced(one) for name, one in budgets.items() if one}
+            for test, budgets in measured.items()
+        }
         merged = {test: {**self.known.get(test, {}), **made.get(test, {})} for test in tests}
         kept = {
             test: {name: one for name, one in sorted(budgets.items()) if (test, name) not in left}
             for test, budgets in merged.items()
         }
         return "\n".join(_section(test, name, one) for test, budgets in kept.items() for name, one in budgets.items())
+
+    def _reduced(self, one: Figures) -> Figures:
+        """Return a baseline without lines if the file has baselines and none of them has lines."""
+        if not self.known or any("lines" in kept for budgets in self.known.values() for kept in budgets.values()):
+            return one
+        return {key: value for key, value in one.items() if key != "lines"}
 
     def write(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> None:
         """Write that text to the file, whole or not at all."""
@@ -90,6 +99,8 @@ class Baselines:
 
 def _section(test: str, name: str, one: Figures) -> str:
     """A baseline as TOML, a row for each line of the kernel: so that a change of the file shows what changed."""
+    if "lines" not in one:
+        return tomli_w.dumps({test: {name: one}})
     rows = (", ".join(tomli_w.dumps({key: value}).strip() for key, value in line.items()) for line in one["lines"])
     lines = "".join(f"    {{ {row} }},\n" for row in rows)
     rest = {key: value for key, value in one.items() if key not in ("figures", "lines")}
@@ -100,9 +111,9 @@ def _section(test: str, name: str, one: Figures) -> str:
 
 def _is_baseline(one: Any) -> bool:
     """Whether a table of a file has what a baseline has."""
-    if not (isinstance(one, dict) and {"device", "rules", "figures", "lines"} <= set(one)):
+    if not (isinstance(one, dict) and {"device", "rules", "figures"} <= set(one)):
         return False
-    figures, lines = one["figures"], one["lines"]
+    figures, lines = one["figures"], one.get("lines", [])
     return (
         isinstance(figures, dict)
         and isinstance(lines, list)

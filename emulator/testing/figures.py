@@ -132,13 +132,15 @@ def explained(before: Figures, now: Figures, changed: Sequence[ChangedLine], fou
         f"the baseline is of {_ABOUT[key]} {before.get(key, 'none')}, this is of {_ABOUT[key]} {now[key]}"
         for key in other
     ]
-    if other and not any(line.edited for line in changed):
+    if other and "lines" in before and not any(line.edited for line in changed):
         lines.append("no line of the kernel is another one: that is the reason")
     return lines
 
 
 def changed_lines(before: Figures, profile: Profile) -> list[ChangedLine]:
-    """The lines that differ from those of a baseline, edited ones first. They are matched by their text."""
+    """Return the lines that differ from those of a baseline, edited ones first, matched by text; none for a baseline of totals."""
+    if "lines" not in before:
+        return []
     return sorted(_changed_lines(before["lines"], profile), key=lambda line: not line.edited)
 
 

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 from simtbed.profiler.events import RULES
 from simtbed.reports import launchers
 from simtbed.reports.cli import verify
@@ -71,6 +72,24 @@ def test_kernels_that_are_new_and_gone(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("profile", "--budget", "kernels.toml", "--kernel", "copy", "steps.py").code == 0
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     assert set(tomllib.loads((project / "kernels.toml").read_text())["steps.py"]) == {"copy", "thrice"}
+
+
+def test_a_file_of_totals_has_no_lines(simtbed: Simtbed, project: Path) -> None:
+    """Without `lines` in the file, a finding is at the kernel, and --update-budget writes no lines."""
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    path = project / "kernels.toml"
+    totals = tomllib.loads(path.read_text())
+    for baseline in totals["steps.py"].values():
+        del baseline["lines"]
+    path.write_text(tomli_w.dumps(totals))
+    assert simtbed("check", "--budget", "kernels.toml", "steps.py").code == 0
+    edit(project, "x[2 * i]\n", "x[4 * i]\n")
+    over = simtbed("check", "--budget", "kernels.toml", "steps.py")
+    assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.err
+    assert "steps.py:4:1: copy of steps.py is over its budget" in over.err and "was:" not in over.err
+    simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    written = tomllib.loads(path.read_text())["steps.py"]
+    assert written["copy"]["figures"]["global_load_sectors"] == 32 and "lines" not in written["copy"]
 
 
 def test_limits_and_json(simtbed: Simtbed, project: Path) -> None:
