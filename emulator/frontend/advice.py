@@ -1,4 +1,4 @@
-"""What to write instead of a value that does not fit where it stands."""
+"""Hints of compile errors: replacements for values of the wrong kind, and casts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .values import ArrayValue, Host, Value, written
 
 LISTED = "docs/language.md lists every word"
 PYTHON_BUILTINS = frozenset({"abs", "float", "int", "len", "max", "min", "ord", "pow", "print", "range"})
-"""Functions of Python that kernels may call."""
-ARRAY_FIRST = "give the array and the index apart: x, i"
+"""Python functions callable in kernels."""
+ARRAY_FIRST = "pass the array and the index separately: x, i"
 MAX_SHOWN, MAX_WIDENED = 40, 80
-"""Characters of an expression that is shown inside a cast, and of one whose operands are."""
+"""Maximum characters of an expression quoted inside a cast, and of one with its operands cast."""
 _GROWING = (ast.Add, ast.Sub, ast.Mult, ast.LShift, ast.Pow, ast.USub)
 """Operators whose result may have more bits than their operands."""
 _SIGN_DEPENDENT = (ast.FloorDiv, ast.Mod, ast.RShift)
@@ -27,7 +27,7 @@ _SIGN_DEPENDENT = (ast.FloorDiv, ast.Mod, ast.RShift)
 
 
 def advice_for(value: Value) -> str:
-    """What to write where a number, or something with an index, is expected and this value stands."""
+    """Return the hint for a value used where a number or an indexable value is expected."""
     match value:
         case ArrayValue():
             return f"write an element: {value.name}[i]"
@@ -40,7 +40,7 @@ def advice_for(value: Value) -> str:
         case Host(object=str() as text) if len(text) == 1:
             return f"write ord({text!r})"
         case Host(object=str()):
-            return "texts stand in print(...), assert and ord(...) alone"
+            return "texts are allowed only in print(...), assert and ord(...)"
         case Host(object=None):
             return "what is called gives nothing: write it as a statement of its own"
         case Host():
@@ -49,7 +49,7 @@ def advice_for(value: Value) -> str:
 
 
 def no_attribute(value: Value, name: str) -> tuple[str, ...]:
-    """What to write instead of an attribute that a value does not have."""
+    """Return the hints for a missing attribute of a value."""
     if isinstance(value, Host):
         target = value.object
         if isinstance(target, type) and hasattr(target, name):
@@ -62,8 +62,10 @@ def no_attribute(value: Value, name: str) -> tuple[str, ...]:
 
 # ------------------------------------------------------------------ casts
 def cast_of(type: ValueType, source: ValueType, place: Span | None) -> str:
-    """The cast to a type of what stands there, in full where it is short. Arithmetic of narrower integers is given wider
-    operands: its result has lost its upper bits already."""
+    """Return the text of a cast from type `source` to `type`, with the source text where it is short.
+
+    Widening integer arithmetic casts the operands: the result has already lost its upper bits.
+    """
     text = place.text if place is not None else ""
     node = _expression(text)
     if node is not None and _is_wider(type, source) and _uses_operator(node, _GROWING):
@@ -84,7 +86,7 @@ def _is_wider(type: ValueType, source: ValueType) -> bool:
 
 
 def _widened(type: ValueType, source: ValueType, text: str, node: ast.expr) -> str:
-    """The expression with its operands cast; as signed ones where their sign counts, and the result then."""
+    """Return the expression with cast operands; signed operands get a signed cast, and the result its own."""
     assert isinstance(type, Scalar) and isinstance(source, Scalar)
     signed = source in SIGNED and type not in SIGNED and _uses_operator(node, _SIGN_DEPENDENT)
     inner = next(t for t in SIGNED if t.size == type.size) if signed else type
@@ -98,7 +100,7 @@ def _widened(type: ValueType, source: ValueType, text: str, node: ast.expr) -> s
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
-    """The operands that have the type of the result; none of what is no operator."""
+    """Return the operands of the result's type; none for other nodes than operators."""
     match node:
         case ast.BinOp(op=ast.LShift() | ast.RShift() | ast.Pow()):
             return [node.left]
@@ -112,13 +114,13 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 
 def _uses_operator(node: ast.expr, operators: tuple[type[ast.AST], ...]) -> bool:
-    """Whether one of these operators gives the result, or an operand of it."""
+    """Return whether one of the operators computes the result or one of its operands."""
     own = isinstance(node, ast.BinOp | ast.UnaryOp) and isinstance(node.op, operators)
     return own or any(_uses_operator(operand, operators) for operand in _operands(node))
 
 
 def _cast_leaves(node: ast.expr) -> list[ast.expr]:
-    """The operands to cast, in order: those that take no type from another one."""
+    """Return the operands to cast, in order; literals adapt to the other operand."""
     if isinstance(node, ast.Constant):
         return []
     operands = _operands(node)

@@ -1,7 +1,7 @@
 """Arrays in a kernel: indices by dimension, rows and slices as views, and `shape`, `size` and `ndim`.
 
-A view is a description and no statement: the array in the IR, where the view begins, and an extent and a stride for each
-of its dimensions. What may change later is computed where the view is made.
+A view is a description, not a statement: the array in the IR, the offset of its first element, and an extent and a
+stride for each dimension. Values that may change later are computed where the view is created.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ONE_LITERAL, ZERO_LITERAL = Literal(1), Literal(0)
 
 # ------------------------------------------------------------------ whole arrays
 def whole(name: str, type: Array, span: Span) -> ArrayValue:
-    """An array that is declared in the kernel, or a parameter of one dimension without gaps."""
+    """Return an array declared in the kernel, or a contiguous parameter of one dimension."""
     shape: tuple[Number, ...] = (ir.Extent(name, I32, span),)
     if type.shape is not None:
         shape = tuple(Literal(extent) for extent in type.shape)
@@ -34,7 +34,7 @@ def whole(name: str, type: Array, span: Span) -> ArrayValue:
 
 
 def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[ArrayValue, list[ir.Param]]:
-    """A kernel's parameter as the launch lays it out, and the parameters that say how."""
+    """Return a kernel's array parameter in its layout, with the integer parameters for its extents and strides."""
     if layout == FLAT:
         return whole(name, type, span), []
     kind = I64 if layout.wide else I32
@@ -59,7 +59,7 @@ def _row_major(extents: Sequence[Number], span: Span) -> tuple[Number, ...]:
 # ------------------------------------------------------------------ indices
 @dataclass(frozen=True)
 class _Slice:
-    """`start:stop` of one dimension; None for what is not written."""
+    """`start:stop` of one dimension; None for a missing bound."""
 
     start: Number | None
     stop: Number | None
@@ -67,7 +67,7 @@ class _Slice:
 
 @dataclass(frozen=True)
 class _IndexItem:
-    """What stands for one dimension in brackets."""
+    """The index or slice of one dimension."""
 
     value: Number | _Slice
     span: Span
@@ -88,7 +88,7 @@ def _index_items(reader: FunctionReader, array: ArrayValue, node: ast.expr | Eva
 
 @dataclass(frozen=True)
 class EvaluatedIndex:
-    """An index that was read: of several arrays, the fields of an array of structs."""
+    """An index evaluated once for several arrays: the fields of an array of structs."""
 
     places: tuple[_IndexItem, ...]
     span: Span
@@ -96,7 +96,7 @@ class EvaluatedIndex:
 
 
 def evaluate_index(reader: FunctionReader, node: ast.expr) -> EvaluatedIndex:
-    """The index, computed once for the statement it stands in."""
+    """Evaluate an index once for its statement."""
     span = reader.span(node)
 
     def frozen(place: _IndexItem) -> _IndexItem:
@@ -108,7 +108,7 @@ def evaluate_index(reader: FunctionReader, node: ast.expr) -> EvaluatedIndex:
 
 
 def read_index(reader: FunctionReader, node: ast.expr) -> list[_IndexItem]:
-    """What stands in the brackets."""
+    """Return the evaluated items between the brackets."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
 
     def place(child: ast.expr) -> list[_IndexItem]:
@@ -135,7 +135,7 @@ def _slice(reader: FunctionReader, node: ast.Slice, span: Span) -> _Slice:
 
 
 def _integer(value: Value, span: Span) -> Number:
-    """An index of at least 32 bits."""
+    """Return an index of at least 32 bits."""
     if isinstance(value, Literal):
         if isinstance(value.value, float | complex):
             raise SourceError(
@@ -146,13 +146,13 @@ def _integer(value: Value, span: Span) -> Number:
         return value
     result = typing.expression(value, span, I32 if isinstance(value, Choice) else None)
     if not (isinstance(result.type, Scalar) and result.type.is_integer):
-        advice = "write a part: v.x" if isinstance(result.type, Vector) else "write st.i32(...)"
+        advice = "write a component: v.x" if isinstance(result.type, Vector) else "write st.i32(...)"
         raise SourceError(span, f"an index is an integer, this is {result.type}", advice)
     return typing.cast(result, I32, span) if result.type.size < 4 else result
 
 
 def is_element(reader: FunctionReader, array: ArrayValue, node: ast.expr) -> bool:
-    """Whether brackets name one element, and not a view."""
+    """Return whether the brackets name one element rather than a view."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     if any(isinstance(n, ast.Slice) for n in nodes):
         return False
@@ -160,7 +160,7 @@ def is_element(reader: FunctionReader, array: ArrayValue, node: ast.expr) -> boo
 
 
 def refuse_slice(array: ArrayValue, node: ast.expr, span: Span) -> None:
-    """Refuse a slice `array[node]` where one element is assigned: a loop assigns more."""
+    """Refuse a slice `array[node]` as an assignment target; the hint is a loop."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     if not any(isinstance(n, ast.Slice) for n in nodes) or len(nodes) > len(array.extents):
         return
@@ -181,7 +181,7 @@ def refuse_slice(array: ArrayValue, node: ast.expr, span: Span) -> None:
 
 
 def _range_of(place: ast.Slice, array: ArrayValue, dimension: int) -> str:
-    """The range of the indices that a slice takes."""
+    """Return the text of the `range` over a slice's indices."""
     length = f"{array.shown}.shape[{dimension}]" if len(array.extents) > 1 else f"len({array.shown})"
     bounds = [ast.unparse(place.upper) if place.upper else length]
     if place.lower or place.step:
@@ -192,13 +192,13 @@ def _range_of(place: ast.Slice, array: ArrayValue, dimension: int) -> str:
 
 
 def _is_tuple(reader: FunctionReader, node: ast.expr, items: int) -> bool:
-    """Whether a name stands for a tuple of as many indices."""
+    """Return whether a name refers to a tuple of at least `items` items."""
     value = reader.value(node) if isinstance(node, ast.Name) else None
     return isinstance(value, Tuple) and len(value.items) >= items
 
 
 def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIndex) -> ir.Expr:
-    """The index of the element `array[node]` in the array of the IR."""
+    """Return the index of the element `array[node]` in the IR's array."""
     places, span = _index_items(reader, array, node), _span(reader, node)
     if len(places) < len(array.extents) or any(isinstance(p.value, _Slice) for p in places):
         raise SourceError(span, *view_as_number(view(reader, array, node)))
@@ -217,7 +217,7 @@ def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedI
 
 
 def evaluate_once(reader: FunctionReader, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
-    """The index of a place that is read and then written: computed once."""
+    """Return the index of an element to be read and then written, computed once."""
     if isinstance(index, ir.Within):
         indices = tuple(item and _in_register(reader, item, f"{array.name}_index", span) for item in index.index)
         flat = _in_register(reader, index.flat, f"{array.name}_index", span)
@@ -230,7 +230,7 @@ def _in_register(reader: FunctionReader, value: ir.Expr, stem: str, span: Span) 
 
 
 def _check_constant(array: ArrayValue, dimension: int, place: _IndexItem) -> None:
-    """Refuse an index that is known to be outside."""
+    """Refuse a constant index out of bounds."""
     value, extent = place.value, array.extents[dimension]
     constant = value.value if isinstance(value, Literal | ir.Const) else None
     if constant is None:
@@ -254,7 +254,7 @@ def _span(reader: FunctionReader, node: ast.expr | EvaluatedIndex) -> Span:
 
 
 def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIndex) -> ArrayValue:
-    """The row, the column or the slice `array[node]`."""
+    """Return the row, column or slice `array[node]`."""
     span = _span(reader, node)
     if array.type.space == "register":
         raise SourceError(span, f"{array.shown} is in registers, which have no slices", "index one register at a time")
@@ -290,7 +290,7 @@ def _simple(value: ir.Expr) -> Number:
 
 
 def _length(start: Number, stop: Number | None, extent: Number, span: Span) -> Number:
-    """The elements of a slice, which ends with its array as Python's slices do."""
+    """Return the number of elements of a slice, clipped to its array as in Python."""
     if isinstance(start, Literal) and start.value == 0 and stop is None:
         return extent
     end = extent if stop is None else stop
@@ -305,7 +305,7 @@ def _length(start: Number, stop: Number | None, extent: Number, span: Span) -> N
 
 
 def _check_start(reader: FunctionReader, start: Number, span: Span) -> None:
-    """A check that a slice does not begin before its array."""
+    """Emit a check that a slice starts inside its array."""
     if isinstance(start, Literal) or start.type.kind == "uint":  # type: ignore[union-attr]
         return
     assert isinstance(start.type, Scalar)
@@ -314,7 +314,7 @@ def _check_start(reader: FunctionReader, start: Number, span: Span) -> None:
 
 
 def _check_fixed(reader: FunctionReader, array: ArrayValue, places: Sequence[_IndexItem], span: Span) -> None:
-    """A check that the indices of a row or a column lie in their dimensions."""
+    """Emit a check that the fixed indices of a row or a column are within their dimensions."""
     indices: list[ir.Expr | None] = []
     holds: list[ir.Expr] = []
     for place, extent in zip(places, array.extents, strict=True):
@@ -342,7 +342,7 @@ def _inside(index: ir.Expr, extent: Number, span: Span) -> list[ir.Expr]:
 
 
 def _frozen(reader: FunctionReader, value: Number, span: Span, stem: str = "start") -> Number:
-    """The value as it is now."""
+    """Return the current value: a constant, a temporary, or a new register."""
     if isinstance(value, Literal | ir.Const) or (isinstance(value, ir.Reg) and names.Name.of(value.name).temporary):
         return value
     return reader.let(value, stem, span)
@@ -354,8 +354,7 @@ def _is_wide(*values: Number) -> bool:
 
 
 def _kind(values: Sequence[Number], layout: Sequence[Number]) -> Scalar:
-    """The type in which an index is computed: that of all its parts, where nothing but they has one; else i32, or i64
-    where something has 64 bits."""
+    """Return the type of an index computation: the common type of all values, else i64 if any has 64 bits, else i32."""
     types = {v.type for v in values if isinstance(v, ir.Expr)}
     if len(types) == 1 and all(isinstance(v, Literal) for v in layout):
         (kind,) = types
@@ -398,9 +397,9 @@ def _add(a: Number, b: Number, span: Span) -> Number:
     return typing.operation("add", typing.unified([(a, span), (b, span)], "+"), span, "+")
 
 
-# ------------------------------------------------------------------ what an array tells
+# ------------------------------------------------------------------ attributes of arrays
 def extent(array: ArrayValue, dimension: int, span: Span) -> Number:
-    """Elements in one dimension, an i32."""
+    """Return the number of elements in one dimension, an i32."""
     result = array.extents[dimension]
     if isinstance(result, Literal):
         return result
@@ -410,7 +409,7 @@ def extent(array: ArrayValue, dimension: int, span: Span) -> Number:
 
 
 def attribute(array: ArrayValue, name: str, span: Span) -> Value:
-    """`shape`, `size` or `ndim`."""
+    """Return `shape`, `size` or `ndim`."""
     extents = tuple(extent(array, d, span) for d in range(len(array.extents)))
     if name == "shape":
         return Tuple(extents)
@@ -433,7 +432,7 @@ def attribute(array: ArrayValue, name: str, span: Span) -> Value:
 
 # ------------------------------------------------------------------ device functions
 def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list[tuple[ir.Param, ir.Expr]]]:
-    """An array given to the parameter `name`: what it is in the function, and the parameters that it needs besides."""
+    """Return an array argument as the parameter `name` of a device function, and the extra parameters with their values."""
     type = Array(array.type.element, array.type.shape and (array.type.length or 0,), array.type.space)
     if array.is_whole:
         return replace(whole(name, type, span), type=type), []
@@ -456,7 +455,7 @@ def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list
 
 
 def layout_key(array: ArrayValue) -> tuple[object, ...]:
-    """What a device function is specialised for, of an array's extents and strides."""
+    """Return the key for specialising a device function on an array's extents and strides."""
     values = (array.offset, *array.extents, *array.strides)
     kinds = [value if isinstance(value, Literal) else str(value.type) for value in values]
     same = tuple(tuple(extent is stride for extent in array.extents) for stride in array.strides)

@@ -1,4 +1,4 @@
-"""Calls of the words for atomic operations."""
+"""Calls of atomic intrinsics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_HALVES = ("add", "sub")
 
 
 def choice(reader: FunctionReader, node: ast.expr | str, subject: str, choices: tuple[str, ...]) -> str:
-    """One of a few words, written out as text."""
+    """Return one of a few words written as a text literal. Raises SourceError for any other."""
     if isinstance(node, str):
         return node
     value = reader.value(node)
@@ -33,7 +33,7 @@ def choice(reader: FunctionReader, node: ast.expr | str, subject: str, choices: 
 
 
 def ordering(reader: FunctionReader, args: Args) -> tuple[forms.MemoryOrder, forms.MemoryScope]:
-    """The order and the scope of an atomic operation."""
+    """Return the order and the scope of an atomic operation."""
     order = choice(reader, args["order"], "the order of an atomic operation", get_args(forms.MemoryOrder))
     scope = choice(reader, args["scope"], "a scope", get_args(forms.MemoryScope))
     return cast(forms.MemoryOrder, order), cast(forms.MemoryScope, scope)

@@ -1,4 +1,4 @@
-"""Reading of statement lists: what is wrong with a statement is noted, and reading goes on with the next one."""
+"""Reading of statement lists: errors are recorded, and reading continues with the next statement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATE = (
 
 @dataclass(frozen=True)
 class State:
-    """What is known at a place of a function, and what was emitted and noted before it."""
+    """A snapshot of a reader: variables, emitted statements, and recorded errors."""
 
     variables: dict[str, Any]
     emitted: int
@@ -29,10 +29,10 @@ class State:
 
 
 class Blocks(Expressions):
-    """Reads the statement lists of one function."""
+    """Reader of the statement lists of one function."""
 
     def state(self) -> State:
-        """What `restore` needs to read again from here."""
+        """Return a snapshot for `restore`."""
         variables = {name: getattr(self, name).copy() for name in _STATE}
         return State(variables, len(self.body), self.program.progress())
 
@@ -43,7 +43,7 @@ class Blocks(Expressions):
         self.program.restore(state.progress)
 
     def read_function(self, nodes: list[ast.stmt]) -> bool:
-        """Emit the statements of the function; whether control may run past their end."""
+        """Emit the statements of the function. Return whether control may run past their end."""
         before, body = self.state(), self.body
         while True:
             try:
@@ -54,11 +54,11 @@ class Blocks(Expressions):
                 self.restore(before)
 
     def read(self, nodes: list[ast.stmt]) -> bool:
-        """Emit the statements; whether control may run past their end."""
+        """Emit the statements. Return whether control may run past their end."""
         falls_through = True
         for before, node in zip((None, *nodes), nodes, strict=False):
             if not falls_through:
-                if before is not None and _leaves(before):  # and is not left because of what is constant
+                if before is not None and _leaves(before):  # a constant condition is no reason for an error
                     self.program.report(self.span(node), "this cannot be reached", "remove it")
                 break
             try:
@@ -78,7 +78,7 @@ class Blocks(Expressions):
         return tuple(body), falls_through
 
     def _mark_unresolved(self, node: ast.stmt) -> None:
-        """Names that a statement with an error would have assigned: their later uses are not reported."""
+        """Mark the names assigned by an erroneous statement: their later uses are not reported."""
         self.unresolved |= stored([node]) - self.assigned - set(self.names)
 
     def statement(self, node: ast.stmt) -> bool:
@@ -92,14 +92,14 @@ class Blocks(Expressions):
 
 
 def _leaves(node: ast.stmt) -> bool:
-    """Whether control never runs past a statement, whatever its conditions are."""
+    """Return whether control never runs past a statement for any values of its conditions."""
     if isinstance(node, ast.If):
         return bool(node.orelse) and _leaves(node.body[-1]) and _leaves(node.orelse[-1])
     return isinstance(node, ast.Return | ast.Break | ast.Continue | ast.While)
 
 
 def stored(nodes: list[ast.stmt]) -> set[str]:
-    """Names that statements assign, loop variables too."""
+    """Return the names assigned by statements, including loop variables."""
     inside = (n for node in nodes for n in ast.walk(node))
     return {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 

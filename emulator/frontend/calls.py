@@ -1,4 +1,4 @@
-"""Calls in a kernel: intrinsics by their form, casts, device functions, and Python's min, max, abs, len and print."""
+"""Calls in a kernel: intrinsics by form, casts, device functions, and Python's min, max, abs, len and print."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .values import NOTHING, ArrayValue, Host, SourceError, StructArray, Value, 
 
 
 def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
-    """The value of a call, its effects emitted."""
+    """Return the value of a call and emit its effects."""
     span = reader.span(node)
     if isinstance(target, DeviceFunction):
         return reader.program.call(reader, node, target)
@@ -79,12 +79,12 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
 
 
 def intrinsic_of(target: Any) -> Intrinsic | None:
-    """The row of the intrinsic that a Python object is."""
+    """Return the table row of an intrinsic; None for other objects."""
     return INTRINSICS.get(maths.WORDS.get(target, target)) if isinstance(target, Hashable) else None
 
 
 def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | None:
-    """The type that an object such as `f32`, `float4`, `bool` or `Real` names."""
+    """Return the type named by an object such as `f32`, `float4`, `bool` or `Real`."""
     if target is bool:
         return BOOL
     if isinstance(target, hints.ScalarType):  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | N
 
 
 def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
-    """Something that cannot be called in a kernel."""
+    """Raise SourceError for an object that kernels cannot call."""
     name = getattr(target, "__name__", None) or f"this {type(target).__name__}"
     names = foreign.names_elsewhere(target)
     equivalent = foreign.advice(called) or foreign.advice(names)
@@ -113,7 +113,7 @@ def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
 
 
 def bind_arguments(reader: FunctionReader, node: ast.Call, name: str, signature: inspect.Signature) -> Args:
-    """What a call gives, by parameter name: expressions, or the defaults of the signature."""
+    """Return a call's arguments by parameter name: expressions, or the signature's defaults."""
     span = reader.span(node)
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         raise SourceError(span, "`*` and `**` are not in the kernel language", "write the arguments one by one")
@@ -127,7 +127,7 @@ def bind_arguments(reader: FunctionReader, node: ast.Call, name: str, signature:
 
 
 def _bind(reader: FunctionReader, node: ast.Call, word: Intrinsic) -> Args:
-    """Argument nodes by parameter name; defaults as they are."""
+    """Return the argument nodes by parameter name; defaults are Python values."""
     return bind_arguments(reader, node, f"st.{word.name}", word.signature)
 
 
@@ -143,13 +143,13 @@ def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
         raise SourceError(
             reader.span(node), f"{type} takes {type.lanes} values", f"write {written(type)}({components})"
         )
-    what = f"a part of {type}"
+    what = f"a component of {type}"
     args = reader.together(*(partial(reader.convert, a, type.element, what) for a in node.args))
     return ir.Pack(tuple(args), type, reader.span(node))
 
 
 def _numpy_cast(reader: FunctionReader, node: ast.Call, target: type[np.generic], span: Span) -> Value:
-    """`np.float32(x)` is `f32(x)`: NumPy names these types as they are."""
+    """Read `np.float32(x)` as `f32(x)`."""
     type = from_dtype(np.dtype(target))
     if type in COMPLEX:
         return complex_numbers.construct(reader, node, type, span)
@@ -162,7 +162,7 @@ def _numpy_cast(reader: FunctionReader, node: ast.Call, target: type[np.generic]
 
 # ------------------------------------------------------------------ Python's own
 def _python_cast(target: type[int | float], type: Scalar) -> Callable[[FunctionReader, ast.Call, Span], Value]:
-    """`int(x)` is `i32(x)`, and `float(x)` is `f32(x)`, as in CUDA, of values that these types are meant for."""
+    """Read `int(x)` as `i32(x)`, and `float(x)` as `f32(x)`, as in CUDA, for types without loss."""
 
     def word(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
         if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
@@ -181,7 +181,7 @@ def _python_cast(target: type[int | float], type: Scalar) -> Callable[[FunctionR
 
 
 _LOSES: dict[type, tuple[Scalar, ...]] = {int: (I64, U32, U64), float: (F64, I64, U64)}
-"""Types whose values Python's int and float keep, and CUDA's do not."""
+"""Source types for which Python's int and float are exact and the CUDA casts are not."""
 
 
 def _of_text(target: type[int | float], text: str, span: Span) -> Value:
@@ -224,7 +224,7 @@ def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
 
 
 def _distance(type: ValueType, node: ast.expr, span: Span) -> str:
-    """What to write for the distance of two unsigned numbers."""
+    """Return the hint for the distance of two unsigned numbers."""
     wider = next((t for t in (I32, I64) if t.size > type.size), None)
     if wider is None:
         return "write max(a, b) - min(a, b)"
@@ -259,7 +259,7 @@ def _ord(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
 
 
 def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
-    raise SourceError(span, "range stands in a for statement alone", "write: for i in range(n): ...")
+    raise SourceError(span, "range is allowed only in a for statement", "write: for i in range(n): ...")
 
 
 _BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
@@ -273,11 +273,11 @@ _BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
 # ------------------------------------------------------------------ memory
 def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     name = word.name
-    raise SourceError(span, f"st.{name} stands alone on the right of an assignment", f"write: name = st.{name}(...)")
+    raise SourceError(span, f"st.{name} must be the whole right side of an assignment", f"write: name = st.{name}(...)")
 
 
 def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
-    """The array that `name = st.shared(...)` and similar calls declare; None for any other call."""
+    """Return the array declared by `name = st.shared(...)` and similar calls; None for any other call."""
     word = intrinsic_of(target)
     if word is None or not isinstance(word.form, forms.Allocation):
         return None
@@ -310,10 +310,10 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
 
 
 def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span) -> ir.Expr | None:
-    """The elements of a dynamic shared array; None where it takes the rest."""
+    """Return the number of elements of a dynamic shared array; None for the array of all remaining bytes."""
     if not reader.in_kernel:
         raise SourceError(
-            span, "dynamic shared memory is laid out in the kernel", "declare it there, and pass the array"
+            span, "dynamic shared memory is declared in the kernel", "declare it there, and pass the array"
         )
     before = reader.launch_known.takes_rest
     if before is not None:
@@ -348,12 +348,12 @@ def _extent(reader: FunctionReader, node: ast.expr) -> int:
 
 def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
     value, span = reader.value(node), reader.span(node)
-    if isinstance(value, Host) and isinstance(value.object, tuple):  # too long to be looked at
+    if isinstance(value, Host) and isinstance(value.object, tuple):  # longer than the compile-time limit
         raise SourceError(span, *(too_much("constant", len(value.object)) or ()))
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
         advice = "write st.constant(st.f32, (1.0, 2.0)), or a tuple of the module"
         raise SourceError(span, "a constant table is a tuple of numbers of a scalar type", advice)
-    if excess := too_much("constant", len(value.items) * element.size):  # before each is looked at
+    if excess := too_much("constant", len(value.items) * element.size):  # before the items are checked
         raise SourceError(span, *excess)
     if not all(isinstance(item, Literal) for item in value.items):
         advice = "use an array of the launch, or shared memory that the kernel fills"
@@ -365,7 +365,7 @@ def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[
 def _operation(
     reader: FunctionReader, word: Intrinsic, args: Args, span: Span, python: Callable[..., Any] | None = None
 ) -> Value:
-    """python: what computes it of constants alone, where that is Python's function."""
+    """Emit an operation. python: the Python function for folding constants; None for no folding."""
     form = cast(forms.Operation, word.form)
     places = form.order or tuple(range(len(args)))
     operands = list(zip(reader.values(*args.values()), map(reader.span, args.values()), strict=True))
@@ -422,7 +422,7 @@ def _no_bitcast(value: ir.Expr, target: ValueType, span: Span) -> Value:
 
 
 def _unrolled_range(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    raise SourceError(span, "st.unroll stands in a for statement alone", "write: for k in st.unroll(range(K)): ...")
+    raise SourceError(span, "st.unroll is allowed only in a for statement", "write: for k in st.unroll(range(K)): ...")
 
 
 _BINDERS: dict[type, Binder] = {

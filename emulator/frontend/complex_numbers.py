@@ -1,4 +1,4 @@
-"""Complex numbers: vectors of a real and an imaginary part in the IR, whose operations are operations on real numbers.
+"""Complex numbers: two-component vectors in the IR, with operations on real numbers.
 
 The formulas are those of the documentation (docs/language.md); none of their operations is fused.
 """
@@ -21,7 +21,7 @@ RealImag = tuple[ir.Expr, ir.Expr]
 
 
 def is_complex(value: Value) -> TypeGuard[ir.Expr | Literal | Choice]:
-    """Whether a value, or a literal by itself, is a complex number."""
+    """Return whether a value, or a literal by its natural type, is a complex number."""
     if isinstance(value, Literal | Choice):
         return value.natural in COMPLEX
     return isinstance(value, ir.Expr) and value.type in COMPLEX
@@ -29,12 +29,14 @@ def is_complex(value: Value) -> TypeGuard[ir.Expr | Literal | Choice]:
 
 # ------------------------------------------------------------------ values
 def construct(reader: FunctionReader, node: ast.Call, type: Any, span: Span) -> Value:
-    """`c64(re, im)`, `c64(re)`, and a complex number converted to `c64`."""
+    """Read `c64(re, im)`, `c64(re)`, or a conversion of a complex number to `c64`."""
     if len(node.args) not in (1, 2) or node.keywords:
         raise SourceError(span, f"{type} takes a real and an imaginary part", f"write {type}(re, im), or {type}(re)")
     if len(node.args) == 2:
         components = zip(reader.values(*node.args), map(reader.span, node.args), strict=True)
-        return _pack((typing.converted(v, type.element, s, f"a part of {type}") for v, s in components), type, span)
+        return _pack(
+            (typing.converted(v, type.element, s, f"a component of {type}") for v, s in components), type, span
+        )
     value = reader.value(node.args[0])
     if isinstance(value, Literal | Choice):
         return typing.expression(value, span, type)
@@ -46,7 +48,7 @@ def construct(reader: FunctionReader, node: ast.Call, type: Any, span: Span) -> 
 
 
 def attribute(value: Value, name: str, span: Span) -> Value:
-    """`z.real` and `z.imag`."""
+    """Return `z.real` or `z.imag`."""
     if name not in ("real", "imag"):
         raise SourceError(span, f"{describe(value)} has no {name}", "write z.real, z.imag, st.conj(z) or abs(z)")
     if isinstance(value, Literal):
@@ -55,11 +57,11 @@ def attribute(value: Value, name: str, span: Span) -> Value:
 
 
 def refuse_components(value: Value, span: Span) -> None:
-    """Refuse a complex number where a vector's parts are indexed or assigned."""
+    """Refuse a complex number where vector components are indexed or assigned."""
     if is_complex(value):
         raise SourceError(
             span,
-            f"the parts of {describe(value)} have no index and do not change",
+            f"the components of {describe(value)} have no index and cannot be assigned",
             "write z.real, z.imag, or c64(re, im)",
         )
 
@@ -77,7 +79,7 @@ def conjugate(reader: FunctionReader, value: Value, span: Span) -> Value:
 
 
 def magnitude(reader: FunctionReader, value: Value, span: Span) -> Value:
-    """`abs(z)`: hypot of the parts."""
+    """Return `abs(z)`: hypot of the components."""
     return _real("hypot", span, *_components(reader, value, span))
 
 
@@ -123,7 +125,7 @@ def _product(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> Re
 
 
 def _quotient(reader: FunctionReader, a: RealImag, b: RealImag, span: Span) -> RealImag:
-    """Smith's formula (Communications of the ACM 5, 1962): by the larger part of the divisor."""
+    """Smith's formula (Communications of the ACM 5, 1962): scaled by the larger component of the divisor."""
     size = [_real("abs", span, component) for component in b]
     wide = reader.let(_real("ge", span, *size), "wide", span)
 
@@ -144,9 +146,9 @@ _OPERATORS = {ast.Add: _sum, ast.Sub: _difference, ast.Mult: _product, ast.Div: 
 _JOINED = {"eq": "both", "ne": "either"}
 
 
-# ------------------------------------------------------------------ parts
+# ------------------------------------------------------------------ components
 def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
-    """Both operands as complex numbers of one type: literals take it, nothing else is converted."""
+    """Return both operands as complex numbers of one type; only literals are converted."""
     typed = [value.type for value, _ in (a, b) if isinstance(value, ir.Expr)]
     type = next((t for t in typed if t in COMPLEX), None)
     for value, span in (a, b):
@@ -160,7 +162,7 @@ def _unified(a: Operand, b: Operand, symbol: str) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _components(reader: Emitter, value: Value, span: Span) -> RealImag:
-    """The real and the imaginary part, computed once."""
+    """Return the real and imaginary parts; the value is computed once."""
     whole = typing.expression(value, span)
     plain = isinstance(whole, ir.Reg) or (isinstance(whole, ir.Pack) and all(map(_is_plain, whole.args)))
     whole = whole if plain else reader.let(whole, "complex", span)

@@ -1,6 +1,6 @@
-"""Constants of Python as the language sees them: numbers, tuples, and classes whose objects are constants or structs.
+"""Python constants in kernels: numbers, tuples, and classes of constants or structs.
 
-A launch asks for them before anything is read, so nothing of the IR is needed here.
+A launch needs them before it reads the kernel, so this module does not import the IR.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 from ..language.types import BOOL, C64, F32, I32, Scalar, Vector
 
 MAX_TUPLE = 1 << 17
-"""Items of a tuple that the language sees: more than any constant table has room for."""
+"""Maximum items of a compile-time tuple; larger than any constant table."""
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A compile-time number without a type yet, a bool, int, float or complex: it takes the type of the other operand."""
+    """A compile-time bool, int, float or complex without a type: it adapts to the other operand."""
 
     value: Any
 
     @property
     def natural(self) -> Scalar | Vector:
-        """The type it has where nothing else decides: bool, i32, f32 or c64."""
+        """The type without other constraints: bool, i32, f32 or c64."""
         if isinstance(self.value, complex):
             return C64
         return BOOL if isinstance(self.value, bool) else I32 if isinstance(self.value, int) else F32
@@ -41,7 +41,7 @@ class Tuple:
 
 
 def is_record(value: Any) -> bool:
-    """Whether the attributes of an object are constants: an enumeration, a named tuple, a frozen dataclass."""
+    """Return whether an object's attributes are constants: an enumeration, a named tuple, a frozen dataclass."""
     if isinstance(value, type):
         return issubclass(value, Enum)
     if isinstance(value, tuple):
@@ -50,7 +50,7 @@ def is_record(value: Any) -> bool:
 
 
 def is_struct(value: Any) -> bool:
-    """Whether an object is a class of structs."""
+    """Return whether an object is a struct class: a named tuple or a dataclass."""
     if not isinstance(value, type):
         return False
     if issubclass(value, tuple):
@@ -59,7 +59,7 @@ def is_struct(value: Any) -> bool:
 
 
 def field_annotations(record: type, user: Mapping[str, Any]) -> dict[str, Any]:
-    """What the class says of each field. Text is evaluated where the class was written, then with the names of its user.
+    """Return the annotation of each field. Text is evaluated in the class's module, then in the user's names.
 
     Raises NameError.
     """
@@ -78,7 +78,7 @@ def _evaluated(annotation: Any, space: dict[str, Any]) -> Any:
 
 
 def exact(value: Any) -> Any:
-    """What tells constants apart, of Python or of the language: True from 1, 1 from 1.0, 0.0 from -0.0."""
+    """Return a key with exact types for constants: True, 1 and 1.0 differ, and so do 0.0 and -0.0."""
     if isinstance(value, Tuple | tuple):
         return tuple(exact(item) for item in (value.items if isinstance(value, Tuple) else value))
     number = value.value if isinstance(value, Literal) else value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""Calls of the words for asynchronous copies."""
+"""Calls of asynchronous copy intrinsics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     target, source = reader.array(args["shared"]), reader.array(args["source"])
     if (target.type.space, source.type.space) != ("shared", "global"):
         spaces = f"{target.shown} is {target.type.space}, {source.shown} is {source.type.space}"
-        raise SourceError(span, f"async_copy goes from global to shared memory, {spaces}")
+        raise SourceError(span, f"async_copy copies from global to shared memory, {spaces}")
     element = target.type.element
     if element != source.type.element or element.size not in (4, 8, 16):
         actual = f"{target.shown} holds {element}, {source.shown} {source.type.element}"

@@ -1,4 +1,4 @@
-"""What a function's program depends on, found without reading the function: the key under which its code is kept."""
+"""Digest of a function's dependencies, computed without parsing it: the cache key of its compiled code."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _DEFINITION = re.compile(r"^[ \t]*def\b", re.MULTILINE)
 
 
 class _Unknown(Exception):
-    """Something of which it is not known what it stands for in a program."""
+    """Raised for an object without a known meaning in a program."""
 
 
 @dataclass(frozen=True)
 class Digest:
-    """key: the digest. places: file and line of each function that was read, which are no part of it.
+    """A digest and its inputs.
 
-    values: (function, name by its parts, object) of each name that was looked up outside of its function, once: every
-    launch looks them up again.
+    key: the digest. places: file and line of each function read; not hashed. values: (function, dotted name as a
+    tuple, object) of each global name, resolved again at every launch.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Digest:
 
     @property
     def stale(self) -> bool:
-        """Whether a name stands for another object by now."""
+        """Whether a name now refers to another object."""
         spaces, indirect = self._spaces
         return any(space.stale for space in spaces) or any(
             _value(source, path) is not value for source, path, value in indirect
@@ -58,8 +58,8 @@ class Digest:
 
     @cached_property
     def _spaces(self) -> tuple[list[_ModuleNames], list[_Named]]:
-        """The modules in which names are looked up, and the names that are looked up elsewhere. Launches ask often, so the
-        names of a module are looked up together."""
+        """The names grouped by module, and the names resolved elsewhere. Launches check them often, so each module's
+        names are read in one call."""
         spaces: dict[int, _ModuleNames] = {}
         indirect = []
         for source, path, value in self.values:
@@ -77,14 +77,14 @@ _Named = tuple[SourceFunction, Sequence[str], Any]
 
 @dataclass(frozen=True)
 class _ModuleNames:
-    """What names of a module stand for: MISSING where it has none."""
+    """Expected values of a module's names; MISSING for absent names."""
 
     names: dict[str, Any]
     values: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def _lookup(self) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...], frozenset[str]]:
-        """What looks up those that are there, what it finds, and those that are not there."""
+        """A getter of the present names, their values, and the absent names."""
         present = {name: value for name, value in self.values.items() if value is not MISSING}
         return _getter(list(present)), tuple(present.values()), frozenset(self.values.keys() - present.keys())
 
@@ -98,7 +98,7 @@ class _ModuleNames:
 
 
 def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """The modules in which `_value` looks, the names and what they stand for there; None where it looks elsewhere."""
+    """Return (module dictionary, name, value) for each step of `_value`; None if it leaves module dictionaries."""
     space = source.function.__globals__
     if path[0] in source.function.__code__.co_freevars:
         return None
@@ -109,7 +109,7 @@ def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, 
     for attribute in path:
         value = space.get(attribute, MISSING)
         if value is MISSING and attribute != path[0]:
-            return None  # a module may make it when it is asked
+            return None  # a module's `__getattr__` may create it
         steps.append((space, attribute, value))
         if not isinstance(value, ModuleType):
             break
@@ -118,18 +118,18 @@ def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, 
 
 
 def _getter(names: list[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """What takes the values of names out of a module. It raises KeyError where one is not there."""
-    if len(names) < 2:  # itemgetter gives no tuple
+    """Return a function from a dictionary to its values of these names. It raises KeyError for an absent name."""
+    if len(names) < 2:  # itemgetter of one name returns no tuple
         return lambda space: tuple(space[name] for name in names)
     return itemgetter(*names)
 
 
 def digest(function: SourceFunction) -> Digest | None:
-    """A digest that differs wherever the front end may make another program of the function, but for its spans.
+    """Return a digest of everything the front end's program of a function depends on, except spans.
 
-    It is of the function's text and of what the names in it stand for, the functions it calls included; of Python's
-    version, whose syntax this is. Const parameters and Real are no part of it, nor is the emulator's own edition. None where a name
-    stands for something unknown, or where the text is not at hand.
+    Inputs: the function's text, the objects its names refer to, the functions it calls, and the Python version.
+    Const arguments, Real and the emulator's edition are not included. Return None if a name refers to an unknown
+    object or the source text is unavailable.
     """
     try:
         reading = _Reading()
@@ -141,7 +141,7 @@ def digest(function: SourceFunction) -> Digest | None:
 
 
 class _Reading:
-    """What is read of a function and of those that it calls."""
+    """Traversal of a function and the functions it calls."""
 
     def __init__(self) -> None:
         self.visited: set[int] = set()
@@ -164,7 +164,9 @@ class _Reading:
                 yield from self.named(source, name)
         for default in source.defaults.values():
             yield from self.object(default)
-        for annotation in sorted(map(str, source.function.__annotations__.values())):  # outside of the function's scope
+        for annotation in sorted(
+            map(str, source.function.__annotations__.values())
+        ):  # evaluated outside of the function's scope
             for name in _names(annotation):
                 yield name
                 yield from self.named(source, name)
@@ -176,17 +178,12 @@ class _Reading:
         yield from self.object(value)
 
     def object(self, value: Any) -> Iterator[str]:
-        """What tells an object from others, as the front end sees it."""
-        if value is MISSING:
-            yield "missing"
+        """Yield a canonical text of an object's meaning to the front end."""
+        text = _plain_text(value)
+        if text is not None:
+            yield text
         elif isinstance(value, SourceFunction):
             yield from self.function(value)
-        elif value is None or type(value) in (bool, int, str, bytes):
-            yield f"{type(value).__name__} {value!r}"
-        elif type(value) is float:
-            yield f"float {value.hex()}"
-        elif isinstance(value, np.generic):
-            yield f"{value.dtype.str} {value.tobytes().hex()}"
         elif isinstance(value, Enum):
             yield from self.object(value.value)
         elif is_struct(value):
@@ -208,13 +205,11 @@ class _Reading:
             yield "Global"
             for element in get_args(value):
                 yield from self.object(element)
-        elif id(value) in _language_names():
-            yield _language_names()[id(value)]
         else:
             raise _Unknown
 
     def record(self, value: Any) -> Iterator[str]:
-        """The constants that an enumeration, a named tuple or a frozen dataclass holds."""
+        """Yield the constants of an enumeration, a named tuple or a frozen dataclass."""
         if isinstance(value, EnumMeta):
             names = list(value.__members__)
         else:
@@ -226,8 +221,21 @@ class _Reading:
             yield from self.object(item)
 
 
+def _plain_text(value: Any) -> str | None:
+    """Return the text of a number, a string, or a word of the language; None for other objects."""
+    if value is MISSING:
+        return "missing"
+    if value is None or type(value) in (bool, int, str, bytes):
+        return f"{type(value).__name__} {value!r}"
+    if type(value) is float:
+        return f"float {value.hex()}"
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str} {value.tobytes().hex()}"
+    return _language_names().get(id(value))
+
+
 def _value(source: SourceFunction, path: Sequence[str]) -> Any:
-    """What a name, or an attribute as in `module.name`, stands for in a function."""
+    """Return the object of a name or of `module.name` in a function."""
     value = free_value(source.function, path[0])
     for attribute in path[1:]:
         if not isinstance(value, ModuleType):
@@ -244,7 +252,7 @@ def _text(code: CodeType) -> str:
         raise _Unknown
     begins = code.co_firstlineno - 1
     margin = _margin("".join(lines[begins:])[_body("".join(lines[begins:last])) :])
-    # Python makes no code of some last lines: go on to the next line that stands where the function does.
+    # Python emits no code for some last lines: extend to the next line with the function's indentation.
     while last < len(lines) and (not lines[last].strip() or _margin(lines[last]) > margin):
         last += 1
     return "".join(lines[begins:last]).rstrip()
@@ -255,7 +263,7 @@ def _margin(line: str) -> int:
 
 
 def _body(text: str) -> int:
-    """Where the definition begins, after its decorators."""
+    """Return the offset of the definition, after its decorators."""
     definition = _DEFINITION.search(text)
     if definition is None:
         raise _Unknown
@@ -263,7 +271,7 @@ def _body(text: str) -> int:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Names, and attributes as in `module.name`, outside comments and docstrings. A short text may be an annotation."""
+    """Yield names, and dotted names such as `module.name`, outside comments and docstrings. A short text may be an annotation."""
     for match in _WORDS.finditer(text):
         if match["name"]:
             yield re.sub(r"\s", "", match["name"])
@@ -273,7 +281,7 @@ def _names(text: str) -> Iterator[str]:
 
 @cache
 def _language_names() -> dict[int, str]:
-    """Names of the words of the language and of Python's own functions, by identity."""
+    """Return the names of the language's words and of Python's builtins, by identity."""
     modules = (
         ("python", builtins),
         ("math", math),

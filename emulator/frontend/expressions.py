@@ -1,4 +1,4 @@
-"""Reading of Python expressions as IR expressions. Their effects become Lets before the statement."""
+"""Reading of Python expressions as IR expressions. Effects become Lets before the statement."""
 
 from __future__ import annotations
 
@@ -50,19 +50,18 @@ UNARY: dict[type, tuple[str, str, Callable[..., Any]]] = {
 }  # fmt: skip
 COMPONENTS = "xyzw"
 MAX_DEPTH = 100
-"""How deep statements, calls and expressions nest in each other at most: reading them takes a few of Python's own calls
-for each."""
+"""Maximum nesting of statements, calls and expressions; each level uses a few Python calls."""
 _TABLES = "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time"
 _ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is given"
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
 
 class Expressions(Logic):
-    """Reads the expressions of one function."""
+    """Reader of the expressions of one function."""
 
     # -------------------------------------------------------------- entry points
     def value(self, node: ast.expr) -> Value:
-        """The value of an expression, typed or known at compile time."""
+        """Return the value of an expression, typed or known at compile time."""
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             raise refused(node, self.span(node))
@@ -71,12 +70,12 @@ class Expressions(Logic):
 
     @contextmanager
     def nested(self, node: ast.AST) -> Iterator[None]:
-        """Read what is inside another construct, up to a depth."""
+        """Count one level of nesting. Raises SourceError above MAX_DEPTH."""
         if self.program.depth == MAX_DEPTH:
             raise SourceError(
                 self.span(node),
                 f"this is nested more than {MAX_DEPTH} deep: loops, branches, calls and expressions together",
-                "give parts of the expression names, or make a branch a function of its own",
+                "assign subexpressions to variables, or move a branch into a device function",
             )
         self.program.depth += 1
         try:
@@ -85,7 +84,7 @@ class Expressions(Logic):
             self.program.depth -= 1
 
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
-        """The value as a typed expression; literals become `type` or their natural type."""
+        """Return the value as a typed expression; literals get `type` or their natural type."""
         return typing.expression(self.value(node), self.span(node), type)
 
     def convert(self, node: ast.expr, type: ValueType, what: str) -> ir.Expr:
@@ -95,7 +94,7 @@ class Expressions(Logic):
         return self.truth(self.value(node), self.span(node))
 
     def constant_int(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
-        """A whole number that is known at compile time."""
+        """Return an integer known at compile time."""
         value = self.value(node)
         if isinstance(value, ir.Expr):
             if self.waits_for_unrolling(value):
@@ -111,7 +110,7 @@ class Expressions(Logic):
         return value.value
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
-        """The index of the element `array[node]` in the array of the IR."""
+        """Return the index of the element `array[node]` in the IR's array."""
         result = arrays.index(self, array, node)
         if array.type.space == "register":
             result = self.number_of(result) or result
@@ -141,7 +140,7 @@ class Expressions(Logic):
         return Tuple(tuple(self.values(*node.elts)))
 
     def _List(self, node: ast.List | ast.Set) -> Value:
-        typed: list[ValueType] = []  # of each item; those that are no numbers have none
+        typed: list[ValueType] = []  # types of the numeric items
         literal: list[ValueType] = []
         for item in node.elts:
             with suppress(SourceError, AlreadyReported):
@@ -164,46 +163,48 @@ class Expressions(Logic):
                 ir.Load(array.name, arrays.index(self, array, index), array.type.element, span), array.shown, span
             )
         elsewhere = self.names_elsewhere(node)
-        if elsewhere and elsewhere[0] not in PYTHON:  # what Python's modules hold may be known here
+        if elsewhere and elsewhere[0] not in PYTHON:  # names of Python's modules may be supported
             self.refuse_foreign(elsewhere, span)
         owner = self.value(node.value)
         if isinstance(owner, StructArray):
             return struct_arrays.attribute(owner, node.attr, span)
-        if isinstance(owner, Host):
-            target = owner.object
-            if isinstance(target, intrinsics.Index3) and node.attr in COMPONENTS[:3]:
-                return ir.Special(f"{target._name}.{node.attr}", I32, span)
-            if isinstance(target, ModuleType):
-                found = self.program.attribute(target, node.attr)
-                if found is MISSING:
-                    for names in ([node.attr], [f"__{node.attr}"], ["cuda", node.attr]):
-                        self.refuse_foreign(names, span)
-                    near = closest(node.attr, dir(target))
-                    meant = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
-                    if node.attr in PYTHON_BUILTINS:
-                        meant = f"write {node.attr}(...), which is Python's own"
-                    raise SourceError(span, f"{target.__name__} has no {node.attr}", meant)
-                return self.special(found, span)
-            if is_record(target):
-                found = self.program.attribute(target, node.attr)
-                if found is MISSING:
-                    raise SourceError(span, f"{describe(owner)} has no {node.attr}", *no_attribute(owner, node.attr))
-                return of_python(found)
-            if is_dataclass(target) and not isinstance(target, type):
-                name = type(target).__name__
-                raise SourceError(span, f"a field of {name} may change", f"write @dataclass(frozen=True) for {name}")
+        if isinstance(owner, Host) and (value := self._host_attribute(owner, node, span)) is not None:
+            return value
         if complex_numbers.is_complex(owner):
             return complex_numbers.attribute(owner, node.attr, span)
         if isinstance(owner, ir.Expr) and isinstance(owner.type, Vector):
             components = tuple(COMPONENTS[: owner.type.lanes])
             if node.attr not in components:
-                raise SourceError(span, f"{owner.type} has no part {node.attr}", f"write {', '.join(components)}")
+                raise SourceError(span, f"{owner.type} has no component {node.attr}", f"write {', '.join(components)}")
             return typing.component(owner, components.index(node.attr), span)
         if isinstance(owner, ArrayValue):
             return arrays.attribute(owner, node.attr, span)
         if isinstance(owner, Struct):
             return records.field(owner, node.attr, span)
         raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel", *no_attribute(owner, node.attr))
+
+    def _host_attribute(self, owner: Host, node: ast.Attribute, span: Span) -> Value | None:
+        """Return an attribute of a module, an index or a constant object; None for other objects."""
+        target, name = owner.object, node.attr
+        if isinstance(target, intrinsics.Index3) and name in COMPONENTS[:3]:
+            return ir.Special(f"{target._name}.{name}", I32, span)
+        if is_dataclass(target) and not isinstance(target, type) and not is_record(target):
+            kind = type(target).__name__
+            raise SourceError(span, f"a field of {kind} may change", f"write @dataclass(frozen=True) for {kind}")
+        if not (is_module := isinstance(target, ModuleType)) and not is_record(target):
+            return None
+        value = self.program.attribute(target, name)
+        if value is not MISSING:
+            return self.special(value, span) if is_module else of_python(value)
+        if not is_module:
+            raise SourceError(span, f"{describe(owner)} has no {name}", *no_attribute(owner, name))
+        for names in ([name], [f"__{name}"], ["cuda", name]):
+            self.refuse_foreign(names, span)
+        near = closest(name, dir(target))
+        advice = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
+        if name in PYTHON_BUILTINS:
+            advice = f"write {name}(...), which is Python's own"
+        raise SourceError(span, f"{target.__name__} has no {name}", advice)
 
     def component(self, vector: ir.Expr, index: ir.Expr, span: Span) -> ir.Expr:
         assert isinstance(vector.type, Vector)
@@ -212,7 +213,7 @@ class Expressions(Logic):
         return ir.Part(vector, index, vector.type.element, span)
 
     def struct_element(self, node: ast.expr) -> StructElement | tuple[ArrayValue, arrays.EvaluatedIndex] | None:
-        """The element of an array of structs that an expression names, or a field of it; None for anything else."""
+        """Return the element of an array of structs named by an expression, or a field of it; None for any other expression."""
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             array = self.names.get(node.value.id)
             if isinstance(array, StructArray):
@@ -255,7 +256,7 @@ class Expressions(Logic):
                 )
             if isinstance(index, ir.Const) and not 0 <= index.value < owner.type.lanes:
                 advice = f"its last index is {owner.type.lanes - 1}"
-                raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} parts", advice)
+                raise SourceError(self.span(node.slice), f"{owner.type} has {owner.type.lanes} components", advice)
             if not isinstance(owner, ir.Reg):
                 owner = self.let(owner, "vector", span)
             return self.component(owner, index, span)
@@ -277,7 +278,7 @@ class Expressions(Logic):
         return value
 
     def arithmetic(self, kind: type, a: Value, b: Value, span: Span, left: Span, right: Span) -> Value:
-        """A binary operator on two values."""
+        """Return the value of a binary operator."""
         name, symbol, python = BINARY[kind]
         if isinstance(a, Literal) and isinstance(b, Literal):
             return typing.fold(python, [a, b], span)
@@ -337,7 +338,7 @@ class Expressions(Logic):
     def _decide_arm(
         self, arm: Literal | Choice, taken_body: list[ir.Stmt], other_body: list[ir.Stmt], span: Span
     ) -> Literal | Choice:
-        """The same arm, whose conditions are known behind the statements of both arms: those of this one decide them."""
+        """Return the arm with its conditions stored in both branches: computed in its own, false in the other."""
         if isinstance(arm, Literal):
             return arm
         yes, no = (self._decide_arm(branch, taken_body, other_body, span) for branch in (arm.yes, arm.no))
@@ -353,7 +354,7 @@ class Expressions(Logic):
         effects: tuple[list[ir.Stmt], list[ir.Stmt]],
         span: Span,
     ) -> Value:
-        """One of two tuples or structs, part by part."""
+        """Return one of two tuples or structs, chosen leaf by leaf."""
         type = records.type_of(*next(arm for arm in arms if isinstance(arm[0], Tuple | Struct)))
         records.refuse_arrays(type, span)
         targets = [self.temporary("choice", leaf, span) for leaf in records.leaf_types(type)]
@@ -366,7 +367,7 @@ class Expressions(Logic):
         return records.filled(type, iter(targets))
 
     def in_arm(self, node: ast.expr) -> tuple[Value, list[ir.Stmt]]:
-        """A value that may not be computed, and the statements it needs."""
+        """Return a conditional value and the statements it needs."""
         with self.arm() as effects:
             value = self.value(node)
         return value, effects
@@ -388,13 +389,13 @@ class Expressions(Logic):
         return calls.call(self, node, called.object)
 
     def annotation(self, node: ast.expr) -> Any:
-        """The object an annotation names, `Global[f32]` as the pair (Global, element)."""
+        """Return the object named by an annotation; `Global[f32]` is the pair (Global, element)."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 read = ast.parse(node.value, mode="eval").body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 raise SourceError(self.span(node), f"{shown(node.value)} is not a type", _WRITE_TYPES) from None
-            for child in ast.walk(read):  # every place in the text is that of the text
+            for child in ast.walk(read):  # errors point at the annotation
                 ast.copy_location(child, node)
             node = read
         if isinstance(node, ast.Subscript):
@@ -409,7 +410,7 @@ class Expressions(Logic):
         return value.object if isinstance(value, Host) else value
 
     def type_of(self, node: ast.expr) -> ValueType:
-        """The scalar or vector type an expression names."""
+        """Return the scalar or vector type named by an expression."""
         target = self.annotation(node)
         type = calls.value_type(self.program, target, self.span(node))
         if type is None:
@@ -421,7 +422,7 @@ class Expressions(Logic):
         return type
 
     def any_type_of(self, node: ast.expr) -> ValueType | records.RecordType:
-        """The type an expression names, tuples and structs included."""
+        """Return the type named by an expression, including tuples and structs."""
         target = self.annotation(node)
         if isinstance(target, records.RecordType):
             return target
@@ -447,7 +448,7 @@ class Expressions(Logic):
         return records.StructType(record, tuple(fields))
 
     def array(self, node: ast.expr) -> ArrayValue:
-        """The array an expression names."""
+        """Return the array named by an expression."""
         value = self.value(node)
         if not isinstance(value, ArrayValue):
             raise SourceError(self.span(node), f"an array is expected here, this is {describe(value)}", ARRAY_FIRST)
@@ -456,7 +457,7 @@ class Expressions(Logic):
     def declare(
         self, name: str, type: Array, values: tuple[Any, ...], span: Span, count: ir.Expr | None = None
     ) -> ArrayValue:
-        """Allocate an array under a name the function does not use yet."""
+        """Allocate an array under an unused name."""
         if name in self.names or name in self.types:
             raise SourceError(span, f"{name} is already in use", "give each array a name of its own")
         own = self.new_register(name, "plain", None)
@@ -466,7 +467,7 @@ class Expressions(Logic):
 
 
 def _element(arm: tuple[Value, Span]) -> str:
-    """An arm of a conditional expression, of an array its element."""
+    """Return the text of an arm of a conditional expression; an element for an array."""
     value, text = arm[0], arm[1].text
     if not isinstance(value, ArrayValue | StructArray):
         return text

@@ -1,4 +1,4 @@
-"""Words of CUDA C++, Numba, Triton and Python's libraries in a kernel: what they are called here."""
+"""Words of CUDA C++, Numba, Triton and Python libraries, and their equivalents in the language."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 _KNOWN_AS = {
     "numba.cuda": "cuda", "triton.language": "tl", "numpy": "np", "math": "math", "random": "random", "time": "time",
 }  # fmt: skip
-"""The names under which words.py lists what modules hold."""
+"""Module aliases used as keys in words.py."""
 PYTHON = ("np", "math", "random", "time")
 
 
 def dotted(node: ast.expr) -> list[str]:
-    """The names of `a.b.c`; none of any other expression."""
+    """Return the names of `a.b.c`; an empty list for any other expression."""
     if isinstance(node, ast.Name):
         return [node.id]
     owner = dotted(node.value) if isinstance(node, ast.Attribute) else []
@@ -26,8 +26,8 @@ def dotted(node: ast.expr) -> list[str]:
 
 
 def advice(names: Sequence[str]) -> tuple[str, str] | None:
-    """The message and the advice for a name that is written `a.b.c` elsewhere; None where it is unknown."""
-    from ..language.words import by_name  # late: only what is refused needs it
+    """Return the message and hint for a dotted name of another library; None if it is unknown."""
+    from ..language.words import by_name  # late: only errors need it
 
     for length in range(len(names), 0, -1):
         text, axis = ".".join(names[:length]), names[length - 1]
@@ -41,7 +41,7 @@ def advice(names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def names_elsewhere(target: Any) -> list[str]:
-    """How an object of another library is called: numba.cuda is `cuda`, and so on; empty where it has no such name."""
+    """Return an object's name in another library: `cuda` for numba.cuda, and so on; empty without such a name."""
     if isinstance(target, ModuleType):
         return [_KNOWN_AS[target.__name__]] if target.__name__ in _KNOWN_AS else []
     module, name = getattr(target, "__module__", None), getattr(target, "__name__", None)
@@ -56,7 +56,7 @@ def names_elsewhere(target: Any) -> list[str]:
 
 
 def closest(name: str, names: Sequence[str]) -> str | None:
-    """The name that was probably meant."""
+    """Return the closest match of a misspelt name; None without one."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, names, 1)), None)

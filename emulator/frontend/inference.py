@@ -1,4 +1,4 @@
-"""Types of variables that begin with a literal: the function is read again once another use has decided one."""
+"""Type inference of variables initialised by a literal: the function is read again after another use decides the type."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..language.types import Value as ValueType
 from .values import TypeConflict
 
 Soft = Mapping[str, frozenset[str]]
-"""By register, the registers whose first literals decide its type."""
+"""By register, the registers whose initial literals decide its type."""
 
 
 class Decided(Exception):
-    """A register that began with a literal is of this type."""
+    """Raised with the type of a register that is initialised by a literal."""
 
     def __init__(self, name: str, type: Scalar) -> None:
         super().__init__(name)
@@ -23,7 +23,7 @@ class Decided(Exception):
 
 
 def roots(expr: ir.Expr, soft: Soft) -> frozenset[str]:
-    """The registers whose first literals decide the type of an expression; none where something else does."""
+    """Return the registers whose initial literals decide the type of an expression; empty if it is decided otherwise."""
     return _roots(expr, soft) or frozenset()
 
 
@@ -41,8 +41,7 @@ def _roots(expr: ir.Expr, soft: Soft) -> frozenset[str] | None:
 
 
 def decide(conflict: TypeConflict, soft: Soft, decided: Mapping[str, Scalar]) -> None:
-    """Raise Decided where a conflict is one of a variable that began with a literal, and the literal can have the
-    other type."""
+    """Raise Decided if a type conflict is resolved by another type of a literal-initialised variable."""
     for expr, expected in conflict.pairs:
         for name in sorted(roots(expr, soft) - set(decided)):
             if isinstance(expected, Scalar) and isinstance(expr.type, Scalar) and _same_kind(expr.type, expected):
@@ -54,7 +53,7 @@ def _same_kind(a: Scalar, b: Scalar) -> bool:
 
 
 def whole_number(expr: ir.Expr, expected: ValueType, soft: Soft) -> str | None:
-    """The variable that began with a whole number, where a float is wanted of it."""
+    """Return the integer-initialised variable behind an expression of which a float is expected."""
     integer = isinstance(expr.type, Scalar) and expr.type.is_integer
     names = sorted(roots(expr, soft))
     return names[0] if names and integer and isinstance(expected, Scalar) and expected.is_float else None

@@ -1,4 +1,4 @@
-"""Integers of a kernel that do not change during a launch, as expressions of its parameters and of the launch's sizes."""
+"""Launch-invariant integers of a kernel, as expressions of its parameters and the launch's dimensions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SIZES = ("block_dim", "grid_dim")
 
 
 class LaunchKnown:
-    """The variables of a kernel whose value is known at launch.
+    """The launch-invariant variables of a kernel.
 
-    A parameter is known where the kernel does not assign it, a variable where its only value is known. takes_rest: the
-    dynamic shared array without a count.
+    Parameters qualify if the kernel does not assign them; variables if they have a single, invariant value.
+    takes_rest: the dynamic shared array without a count.
     """
 
     def __init__(self, source: FunctionSource) -> None:
@@ -27,7 +27,7 @@ class LaunchKnown:
         self.takes_rest: str | None = None
 
     def copy(self) -> LaunchKnown:
-        """What is known so far, apart from what is added later."""
+        """Return an independent copy."""
         result = copy(self)
         result.parameters, result.variables = set(self.parameters), dict(self.variables)
         return result
@@ -37,13 +37,13 @@ class LaunchKnown:
             self.parameters.add(name)
 
     def add_variable(self, name: str, value: ir.Expr) -> None:
-        """A variable that has no other value."""
+        """Record a variable with a single value."""
         known_value = self.resolve(value)
         if known_value is not None:
             self.variables[name] = known_value
 
     def resolve(self, value: ir.Expr) -> ir.Expr | None:
-        """The value of an integer expression in terms of parameters and sizes; None where the launch does not know it."""
+        """Return an integer expression in terms of parameters and dimensions; None if it is not launch-invariant."""
         if not (isinstance(value.type, Scalar) and value.type.is_integer):
             return None
         whole: ir.Expr = rewrite(value, lambda e: self.variables.get(e.name, e) if isinstance(e, ir.Reg) else e)

@@ -1,4 +1,4 @@
-"""Reading of what gives a bool: comparisons, `in`, `and`, `or`."""
+"""Reading of boolean expressions: comparisons, `in`, `and`, `or`."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ MEMBERSHIP: dict[type, tuple[type, str, str]] = {
     ast.NotIn: (ast.NotEq, "both", "not in"),
 }
 MAX_MEMBERS = 4096
-"""Numbers that `in` compares with."""
+"""Maximum operands of `in`."""
 MAX_OPERANDS = 32
-"""Operands of one expression: more are added up in a register."""
+"""Maximum operands of one chained expression; longer chains use registers."""
 
 
 class Logic(Variables):
-    """Reads the bools of one function."""
+    """Reader of the boolean expressions of one function."""
 
     def shallow(self, value: Value, operands: int, span: Span) -> Value:
-        """The value of an expression so far that has many operands in a row; kept in a register now and then, so that no
-        expression is as deep as they are many."""
+        """Return the value of a chain of operands; every MAX_OPERANDS operands it is stored in a register, which bounds
+        the expression's depth."""
         if operands % MAX_OPERANDS == 0 and isinstance(value, ir.Expr):
             return self.let(value, "part", span)
         return value
 
     def truth(self, value: Value, span: Span) -> ir.Expr:
-        """A bool; numbers are not taken for one."""
+        """Return a bool. Numbers are not converted."""
         result = typing.expression(value, span, BOOL if isinstance(value, Literal) else None)
         if result.type != BOOL:
             raise not_a_bool(f"a condition is bool, this is {result.type}", span)
@@ -62,7 +62,7 @@ class Logic(Variables):
         for at in range(1, len(node.ops)):
             if isinstance(result, Literal) and not result.value:
                 return result
-            with self.arm() as effects:  # evaluated only where the comparison so far holds
+            with self.arm() as effects:  # evaluated only if the comparisons so far hold
                 left, last = right, node.comparators[at]
                 right = self.right(node, at)
                 term = self.compared(node, at, left, right)
@@ -71,18 +71,18 @@ class Logic(Variables):
         return result
 
     def left(self, node: ast.Compare) -> Value:
-        """The first operand; `in` compares it more than once."""
+        """Return the first operand; `in` compares it more than once."""
         return self.middle(node.left) if type(node.ops[0]) in MEMBERSHIP else self.value(node.left)
 
     def right(self, node: ast.Compare, at: int) -> Value:
-        """The right operand of one of the comparisons of a chain."""
+        """Return the right operand of comparison `at` of a chain."""
         operand = node.comparators[at]
         if type(node.ops[at]) in MEMBERSHIP:
             return self.members(node, at)
         return self.value(operand) if at == len(node.ops) - 1 else self.middle(operand)
 
     def members(self, node: ast.Compare, at: int) -> Tuple:
-        """What `in` looks among: the numbers of a tuple, a list or a set, all of them evaluated first, as Python does."""
+        """Return the members of `in`: numbers of a tuple, a list or a set, evaluated first, as in Python."""
         operand, span = node.comparators[at], self.span(node.comparators[at])
         word = f"`{MEMBERSHIP[type(node.ops[at])][2]}` takes a tuple of numbers"
         if isinstance(operand, ast.List | ast.Set):
@@ -103,14 +103,14 @@ class Logic(Variables):
         return value
 
     def middle(self, node: ast.expr) -> Value:
-        """An operand that is compared twice and evaluated once."""
+        """Return an operand evaluated once and compared twice."""
         value = self.value(node)
         if isinstance(value, ir.Expr) and not isinstance(value, ir.Reg | ir.Const):
             return self.let(value, "middle", self.span(node))
         return value
 
     def compared(self, node: ast.Compare, at: int, left: Value, right: Value) -> Value:
-        """One of the comparisons of a chain."""
+        """Return comparison `at` of a chain."""
         operands, span = (node.left, *node.comparators), self.span(node)
         kind, sides = type(node.ops[at]), [(left, self.span(operands[at])), (right, self.span(operands[at + 1]))]
         if kind not in MEMBERSHIP:
@@ -125,7 +125,7 @@ class Logic(Variables):
         return result
 
     def related(self, kind: type, symbol: str, sides: list[tuple[Value, Span]], span: Span) -> Value:
-        """A comparison of two values."""
+        """Return the comparison of two values."""
         name, _, python = COMPARE[kind]
         (left, _), (right, _) = sides
         if isinstance(left, Literal) and isinstance(right, Literal):
@@ -135,7 +135,7 @@ class Logic(Variables):
         return typing.operation(name, typing.unified(sides, symbol), span, symbol)
 
     def _join(self, name: str, a: Value, b: Value, span: Span) -> Value:
-        """`a and b` ("both") or `a or b` ("either") of two pure bools."""
+        """Return `a and b` ("both") or `a or b` ("either") of two pure bools."""
         for value, other in ((a, b), (b, a)):
             if isinstance(value, Literal):
                 return other if value.value == (name == "both") else value
@@ -146,7 +146,7 @@ class Logic(Variables):
         result, span = self.operand(node, node.values[0]), self.span(node)
         for number, operand in enumerate(node.values[1:], 1):
             if isinstance(result, Literal) and result.value == (name == "either"):
-                return result  # decided at compile time: the rest is never read
+                return result  # decided at compile time: the rest is not read
             with self.arm() as effects:
                 right = self.operand(node, operand)
             result = self.also(name, result, right, effects, span, self.span(operand))
@@ -154,7 +154,7 @@ class Logic(Variables):
         return result
 
     def operand(self, node: ast.BoolOp, operand: ast.expr) -> Value:
-        """An operand of `and` or `or`: a bool."""
+        """Return an operand of `and` or `or`, a bool."""
         value = self.value(operand)
         if not is_bool(value):
             word = "and" if isinstance(node.op, ast.And) else "or"
@@ -164,10 +164,10 @@ class Logic(Variables):
     def also(
         self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, right_span: Span
     ) -> Value:
-        """`result and right` ("both") or `result or right`, whose effects belong to `right` alone."""
+        """Return `result and right` ("both") or `result or right`; the effects belong to `right`."""
         if not effects and not (isinstance(right, ir.Expr) and typing.must_be_guarded(right)):
             return self._join(name, result, right, span)
-        if isinstance(result, Literal):  # the neutral one
+        if isinstance(result, Literal):  # the neutral operand
             self.body += effects
             return right
         flag = self.let(self.truth(result, span), name, span)
@@ -177,7 +177,7 @@ class Logic(Variables):
 
 
 def is_bool(value: Value) -> bool:
-    """Whether a value is a bool."""
+    """Return whether a value is a bool."""
     if isinstance(value, Literal | Choice):
         return value.natural == BOOL
     return isinstance(value, ir.Expr) and value.type == BOOL

@@ -1,4 +1,4 @@
-"""Reading of loops: counted ones, unrolled ones, those over constants, their else, break and continue."""
+"""Reading of loops: counted, unrolled, over constants; their else, break and continue."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from .constants import Literal, Tuple
 from .values import ArrayValue, Host, NeedsConstants, SourceError, Value, describe
 
 MAX_UNROLLED_ITERATIONS = 4096
-"""Turns of a loop that is written out."""
+"""Maximum iterations of a loop expanded by the reader."""
 
 
 @dataclass
 class _LoopContext:
-    """The loop around a statement. written_out: each turn is read by itself. broke: set by its break, where what
-    follows asks for that. left: whether a statement leaves a turn that is written out. at_break, at_continue: the variables that are
-    assigned at all of its breaks, and of its continues; None without any."""
+    """The innermost loop around a statement.
+
+    kind: "written out" for a loop read once per item. broke: register set by break, if later statements need it.
+    left: whether a statement leaves an expanded iteration. at_break, at_continue: variables assigned at every break
+    and every continue; None without any.
+    """
 
     kind: Word["plain", "unrolled", "written out"]
     broke: ir.Reg | None = None
@@ -37,7 +40,7 @@ class _LoopContext:
 
 
 class Loops(Blocks):
-    """Reads the loops of one function."""
+    """Reader of the loops of one function."""
 
     loops: tuple[_LoopContext, ...] = ()
 
@@ -55,14 +58,14 @@ class Loops(Blocks):
         iteration = self._current_iteration()
         iteration.left = True
         iteration.at_continue = _both(iteration.at_continue, self.assigned)
-        # A turn that is written out is a loop of one turn.
+        # An expanded iteration is a loop of one iteration.
         leave = ir.Break if iteration.kind == "written out" else ir.Continue
         self.emit(leave(self.span(node)))
         return False
 
     def _current_iteration(self) -> _LoopContext:
         if self.loops[-1].kind == "unrolled":
-            raise NeedsConstants  # such a loop has no place to jump to
+            raise NeedsConstants  # an unrolled loop has no jump target
         return self.loops[-1]
 
     def _read_iteration(self, iteration: _LoopContext, nodes: list[ast.stmt]) -> tuple[ir.Body, bool]:
@@ -73,14 +76,14 @@ class Loops(Blocks):
             self.loops = outer
 
     def _flag(self, node: ast.While | ast.For, needed: bool) -> ir.Reg | None:
-        """A register that says whether the loop was left by break."""
+        """Return a register for whether the loop ended by break; None if no statement needs it."""
         if not (needed and _breaks(node.body)):
             return None
         span = self.span(node.orelse[0]) if node.orelse else self.span(node.body[0])
         return self.let(ir.Const(False, BOOL, span), "broke", span)
 
     def _otherwise(self, node: ast.While | ast.For, broke: ir.Reg | None) -> None:
-        """The else of a loop, which runs where the loop was not left by break."""
+        """Read the else of a loop, executed unless the loop ended by break."""
         if not node.orelse:
             return
         if broke is None:
@@ -92,8 +95,8 @@ class Loops(Blocks):
         self.emit(ir.If(_negate(broke), body, (), self.span(node.orelse[0])))
 
     def _assigned_after(self, assigned: set[str], before: set[str]) -> set[str]:
-        """What of what a turn has assigned stays behind the loop: variables that are registers, and numbers; a view or a tuple may be made
-        of what ends with the turn."""
+        """Return the variables of `assigned` that remain valid after the loop: registers and numbers. Views and tuples
+        may depend on the iteration."""
         return {
             name
             for name in assigned
@@ -101,7 +104,7 @@ class Loops(Blocks):
         }
 
     def _enter(self, node: ast.While | ast.For) -> None:
-        """Loop variables of inner loops end with those, so that the next turn does not find them."""
+        """Invalidate the loop variables of inner loops: the next iteration must not read them."""
         inner = {name for name in _loop_variables(node.body) if name not in self.active}
         self.ended |= inner
         self.assigned -= inner
@@ -150,7 +153,7 @@ class Loops(Blocks):
         return True
 
     def _unrolled(self, node: ast.expr) -> tuple[ast.expr, bool]:
-        """What a loop runs over, and whether it is to be unrolled."""
+        """Return the iterable of a loop, and whether the loop is unrolled."""
         if isinstance(node, ast.Call) and self._is(node.func, intrinsics.unroll) and len(node.args) == 1:
             return node.args[0], True
         return node, False
@@ -166,7 +169,7 @@ class Loops(Blocks):
             )
 
     def _bounds(self, call: ast.Call) -> list[tuple[Value, Span]]:
-        """Start, stop and, where it is given, step of a range."""
+        """Return start, stop and, if present, step of a range."""
         if call.keywords or not 1 <= len(call.args) <= 3 or any(isinstance(a, ast.Starred) for a in call.args):
             raise SourceError(self.span(call), "range takes one to three numbers", "write range(start, stop, step)")
         bounds = list(zip(self.values(*call.args), map(self.span, call.args), strict=True))
@@ -226,14 +229,14 @@ class Loops(Blocks):
             self._otherwise(node, broke)
 
     def _snapshot(self, bound: ir.Expr, changed: set[str], stem: str) -> ir.Expr:
-        """A bound that stays what it is before the loop."""
+        """Return a bound with its value before the loop."""
         inside = (bound, *expressions(bound))
         if any(isinstance(e, ir.Item) or (isinstance(e, ir.Reg) and e.name in changed) for e in inside):
             return self.let(bound, stem, bound.span)
         return bound
 
     def _rises(self, step: ir.Expr) -> bool:
-        """Whether a loop with this step is known to count up; one that may stand still is at fault."""
+        """Return whether a loop with this step counts up; a zero step is a fault."""
         assert isinstance(step.type, Scalar)
         if self.is_positive(step):
             return True
@@ -244,7 +247,7 @@ class Loops(Blocks):
         return step.type.kind == "uint"
 
     def _bind_loop(self, name: str, type: Scalar) -> tuple[Any, Any]:
-        """Make a name a loop's variable. Returns what it was."""
+        """Make a name a loop variable. Return its previous type and register."""
         outer = self.types.pop(name, None), self.renamed.pop(name, None)
         own = self.new_register(name, "loop", type)
         self.registers[own] = "loop", type
@@ -257,7 +260,7 @@ class Loops(Blocks):
         return outer
 
     def _unbind(self, name: str, outer: tuple[Any, Any]) -> None:
-        """End a loop's variable: a variable of that name goes on, without a value."""
+        """End a loop variable. An outer variable of that name is valid again, without a value."""
         self.active.discard(name)
         self.ended.add(name)
         type, register = outer
@@ -270,7 +273,7 @@ class Loops(Blocks):
 
     # -------------------------------------------------------------- loops over constants
     def _numbers(self, call: ast.Call) -> range:
-        """The numbers of a range that is known."""
+        """Return the numbers of a constant range."""
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise SourceError(self.span(call), "range takes one to three numbers", "write range(start, stop, step)")
         bounds = [self.constant_int(a, "an unrolled loop's bound") for a in call.args]
@@ -279,7 +282,7 @@ class Loops(Blocks):
         return range(*bounds)
 
     def _items(self, node: ast.expr) -> list[Value]:
-        """What a loop over a tuple, a list, range, enumerate, zip or reversed runs over."""
+        """Return the items of a loop over a tuple, a list, range, enumerate, zip or reversed."""
         if isinstance(node, ast.List | ast.Tuple):
             return self.values(*node.elts)
         if isinstance(node, ast.Call) and isinstance(called := self.value(node.func), Host):
@@ -315,7 +318,7 @@ class Loops(Blocks):
         )
 
     def _written_out(self, node: ast.For, items: list[Value]) -> bool:
-        """The body once for each item, which is a constant there. Whether control goes on behind the loop."""
+        """Read the body once for each item, a constant there. Return whether control continues after the loop."""
         targets = [n for n in ast.walk(node.target) if isinstance(n, ast.Name)]
         for target in targets:
             self._check_target(target)
@@ -346,11 +349,11 @@ class Loops(Blocks):
         return falls
 
     def _unrolled_iteration(self, node: ast.For, item: Value, broke: ir.Reg | None, at: int) -> bool:
-        """One turn; whether control goes on behind it."""
+        """Read one expanded iteration. Return whether control continues after it."""
         span = self.span(node.iter)
         own = stored(node.body)
         constants = {n for n in own & self.once if isinstance(self.names.get(n), Literal | Tuple | ArrayValue)}
-        for name in constants:  # given anew in each turn
+        for name in constants:  # reassigned in each iteration
             del self.names[name]
         self.assigned -= constants
         self._enter(node)
@@ -375,7 +378,7 @@ class Loops(Blocks):
         return falls
 
     def _bind(self, target: ast.expr, item: Value, span: Span) -> None:
-        """Give the variables of a loop that is written out their values for one turn."""
+        """Assign the variables of an expanded loop for one iteration."""
         if isinstance(target, ast.Name):
             self.types.pop(target.id, None)
             self.names[target.id] = item
@@ -392,12 +395,12 @@ class Loops(Blocks):
 
 
 def _both(before: set[str] | None, now: set[str]) -> set[str]:
-    """What is assigned both times."""
+    """Return the variables assigned in both sets."""
     return set(now) if before is None else before & now
 
 
 def _trip_count(start: ir.Expr, stop: ir.Expr, step: int | ir.Expr) -> int:
-    """Turns of a counted loop with constant bounds; 0 where they are not known."""
+    """Return the iterations of a counted loop with constant bounds; 0 if they are unknown."""
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, int)):
         return 0
     return len(range(int(start.value), int(stop.value), step))
@@ -414,7 +417,7 @@ def _whole(literal: Literal, what: str, span: Span) -> int:
 
 
 def _breaks(nodes: list[ast.stmt]) -> bool:
-    """Whether a loop body holds a break of that loop."""
+    """Return whether a loop body contains a break of that loop."""
     for node in nodes:
         if isinstance(node, ast.Break):
             return True
@@ -426,7 +429,7 @@ def _breaks(nodes: list[ast.stmt]) -> bool:
 
 
 def _loop_variables(nodes: list[ast.stmt]) -> Iterator[str]:
-    """Variables of the loops that statements hold."""
+    """Yield the variables of loops inside statements."""
     for node in nodes:
         for inner in ast.walk(node):
             if isinstance(inner, ast.For):

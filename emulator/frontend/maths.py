@@ -1,4 +1,4 @@
-"""Python's own mathematics in a kernel: the functions of its `math`, and `**`."""
+"""Python's `math` functions and `**` in a kernel."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SAME = (
 )  # fmt: skip
 WORDS: dict[Any, Any] = {getattr(math, name): getattr(maths, name) for name in SAME if hasattr(math, name)}
 WORDS |= {math.gamma: maths.tgamma, math.sqrt: intrinsics.sqrt}
-"""The intrinsic that a function of Python's `math` means in a kernel; of constants alone it is computed by Python."""
+"""The intrinsic for each function of Python's `math`; Python computes it for constant arguments."""
 MULTIPLIED = (2, 3, 4)
-"""Constant exponents for which `**` multiplies."""
+"""Constant exponents of `**` expanded to multiplications."""
 
 
 def folded_power(a: Any, b: Any) -> Any:
-    """a ** b of constants."""
+    """Return a ** b of constants."""
     result = operator.pow(a, b)
     if isinstance(result, complex):
         raise ValueError(f"{a} ** {b} is no real number")

@@ -18,7 +18,7 @@ _AS_IT_IS = (-1, ord("r"), ord("s"))  # numbers have one text
 
 
 def print_call(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
-    """Emit what a call of print writes; its values are one space apart."""
+    """Emit a print call; its values are separated by one space."""
     if node.keywords:
         raise SourceError(span, "print takes no keywords in a kernel", 'write one text: print(f"{a}, {b}")')
     pieces = reader.together(*(lambda n=n: list(_items(reader, n)) for n in node.args))
@@ -53,13 +53,13 @@ def _item(reader: FunctionReader, node: ast.expr) -> PrintItem:
         raise SourceError(
             span,
             f"print takes text and numbers, this is {shown.type}",
-            f"print its parts: {typing.component_names(shown.type)}",
+            f"print its components: {typing.component_names(shown.type)}",
         )
     return shown
 
 
 def _joined(items: Iterator[PrintItem]) -> Iterator[PrintItem]:
-    """The parts with neighbouring texts made one."""
+    """Yield the items with adjacent texts merged."""
     text = ""
     for item in items:
         if isinstance(item, str):

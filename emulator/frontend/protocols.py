@@ -1,4 +1,4 @@
-"""The interfaces of program and function readers, so that their files need not import each other."""
+"""Interfaces of program and function readers, without imports between their modules."""
 
 from __future__ import annotations
 
@@ -19,57 +19,57 @@ from .values import ArrayValue, Value
 
 Args = dict[str, Any]
 Binder = Callable[["FunctionReader", Intrinsic, Args, Span], Value]
-"""Reads a call of an intrinsic: its arguments by parameter name."""
+"""Reads a call of an intrinsic from its arguments by parameter name."""
 
 T = TypeVar("T")
 
 
 Progress = tuple[int, ...]
-"""How much a program reader has noted."""
+"""A position in the recorded errors of a program reader."""
 
 
 class ProgramReader(Protocol):
-    """Reads a kernel and the device functions it calls. depth: how deep what is being read is nested."""
+    """Reader of a kernel and its device functions. depth: current nesting of constructs."""
 
     depth: int
 
     def count(self, span: Span) -> None:
-        """Count a statement that is read. Raises CompileError where there are too many."""
+        """Count a statement. Raises CompileError above the limit."""
 
     def report(self, span: Span, message: str, *notes: str) -> None:
-        """Note an error and go on."""
+        """Record an error and continue."""
 
     def progress(self) -> Progress:
-        """How much is noted."""
+        """Return the position in the recorded errors."""
 
     def restore(self, progress: Progress) -> None:
-        """Forget what was noted since."""
+        """Forget later errors."""
 
     def external(self, source: FunctionSource, name: str) -> Any:
-        """What a name from outside the function stands for; a later change makes the program stale."""
+        """Return the object of a name outside the function; a later change makes the program stale."""
 
     def attribute(self, module: ModuleType, name: str) -> Any:
-        """An attribute of a module; a later change makes the program stale."""
+        """Return an attribute of a module; a later change makes the program stale."""
 
     def real_type(self, span: Span) -> Scalar:
-        """The type that Real stands for."""
+        """Return the type of Real."""
 
     def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
-        """The value of a call of a device function, which is specialised for the arguments."""
+        """Return the value of a call of a device function, specialised for the arguments."""
 
 
 class Emitter(Protocol):
-    """Collects the statements of one function."""
+    """Collector of the statements of one function."""
 
     def emit(self, stmt: ir.Stmt) -> None:
-        """Add a statement."""
+        """Append a statement."""
 
     def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
-        """Keep a value in a generated register."""
+        """Store a value in a generated register."""
 
 
 class FunctionReader(Emitter, Protocol):
-    """Reads the expressions of one function and collects the statements they need."""
+    """Reader of the expressions of one function, with the statements they need."""
 
     @property
     def program(self) -> ProgramReader: ...
@@ -84,54 +84,54 @@ class FunctionReader(Emitter, Protocol):
     def span(self, node: ast.AST) -> Span: ...
 
     def value(self, node: ast.expr) -> Value:
-        """The value of an expression, typed or known at compile time."""
+        """Return the value of an expression, typed or known at compile time."""
 
     def shallow(self, value: Value, operands: int, span: Span) -> Value:
-        """The value of many operands in a row, kept in a register now and then."""
+        """Return the value of a chain of operands, stored in a register at intervals."""
 
     def expr(self, node: ast.expr, type: ValueType | None = None) -> ir.Expr:
-        """The value as a typed expression; literals become `type` or their natural type."""
+        """Return the value as a typed expression; literals get `type` or their natural type."""
 
     def convert(self, node: ast.expr, type: ValueType, what: str) -> ir.Expr:
-        """The value where a `type` is expected."""
+        """Return the value where `type` is expected."""
 
     def condition(self, node: ast.expr) -> ir.Expr:
-        """The value where a bool is expected."""
+        """Return the value where a bool is expected."""
 
     def together(self, *reads: Callable[[], T]) -> list[T]:
-        """What several parts of an expression are; what is wrong with any of them is noted."""
+        """Run reads of sibling expressions and record the errors of all."""
 
     def values(self, *nodes: ast.expr) -> list[Value]:
-        """The values of several parts of an expression."""
+        """Return the values of sibling expressions."""
 
     def names_elsewhere(self, node: ast.expr) -> list[str]:
-        """How another library calls what a name stands for, or would; empty where it is one of the kernel's own."""
+        """Return the name in another library; empty for the kernel's own names."""
 
     def is_fixed(self, expr: ir.Expr) -> bool:
-        """Whether the expression is a constant once loops are unrolled."""
+        """Return whether the expression is constant after unrolling."""
 
     def number_of(self, expr: ir.Expr) -> ir.Const | None:
-        """The constant that an expression is; None also where an unrolled loop's variable decides."""
+        """Return the constant value of an expression; None also if it depends on an unrolled loop's variable."""
 
     def waits_for_unrolling(self, expr: ir.Expr) -> bool:
-        """Whether the expression is a number where the unrolled loops around it are written out."""
+        """Return whether the expression is a constant only after the unrolled loops around it are expanded."""
 
     def constant_int(self, node: ast.expr, what: str, advice: str = ...) -> int:
-        """A whole number that is known at compile time."""
+        """Return an integer known at compile time."""
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
-        """The index of the element `array[node]` in the array of the IR."""
+        """Return the index of the element `array[node]` in the IR's array."""
 
     def struct(self, record: type, span: Span, arrays: bool = False) -> Any:
-        """The `records.StructType` that a class is."""
+        """Return the `records.StructType` of a class."""
 
     def array(self, node: ast.expr) -> ArrayValue:
-        """The array an expression names."""
+        """Return the array named by an expression."""
 
     def type_of(self, node: ast.expr) -> ValueType:
-        """The type an expression names."""
+        """Return the type named by an expression."""
 
     def declare(
         self, name: str, type: Array, values: tuple[Any, ...], span: Span, count: ir.Expr | None = None
     ) -> ArrayValue:
-        """Allocate an array under a name the function does not use yet."""
+        """Allocate an array under an unused name."""

@@ -1,4 +1,4 @@
-"""Specialisation: a kernel and the device functions it calls, as one IR program for given constants and types."""
+"""Specialisation: a kernel and its device functions as one IR program for given constants and types."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ANNOTATIONS = {space: word for word, space in SPACES.items()}
 
 @dataclass
 class Specialised:
-    """A program, and the external values it was made from. It is stale when one of them has changed."""
+    """A program and the external values it depends on; stale after one of them changes."""
 
     program: ir.Program
     externals: list[tuple[Any, str, Any]] = field(default_factory=list)
@@ -59,8 +59,26 @@ class Specialised:
         return any(_lookup(holder, name) is not value for holder, name, value in self.externals)
 
 
+@dataclass
+class _Binding:
+    """The parameters of a device function bound to the arguments of one call. key: of the specialised function."""
+
+    caller: FunctionReader
+    reader: Statements
+    key: list[Any]
+    params: list[ir.Param] = field(default_factory=list)
+    args: list[ir.Expr | ir.ArrayRef] = field(default_factory=list)
+
+    def pass_array(self, name: str, array: ArrayValue, span: Span, call: Span) -> ArrayValue:
+        """Bind the parameter `name` to an array. Return the array inside the function."""
+        actual, more = arrays.argument(name, array, span)
+        self.params += [ir.Param(name, actual.type, span), *(param for param, _ in more)]
+        self.args += [ir.ArrayRef(array.name, call), *(value for _, value in more)]
+        return actual
+
+
 class Specialiser:
-    """Reads the functions of one program and collects their errors."""
+    """Reader of the functions of one program; it collects their errors."""
 
     def __init__(self, real: Scalar | None) -> None:
         self.real = real
@@ -71,7 +89,7 @@ class Specialiser:
         self.externals: list[tuple[Any, str, Any]] = []
         self._specialised: dict[tuple[Any, ...], ir.Function | None] = {}
         self._open: list[DeviceFunction] = []
-        self._types: dict[str, Any] = {}  # what functions return, by name
+        self._types: dict[str, Any] = {}  # result types by function name
 
     # -------------------------------------------------------------- services for function readers
     def report(self, span: Span, message: str, *notes: str) -> None:
@@ -86,19 +104,21 @@ class Specialiser:
         del self.diagnostics[progress[0] :]
 
     def count(self, span: Span) -> None:
-        """Count a statement that is read: loops over constants and device functions are read again and again."""
+        """Count a statement. Loops over constants and device functions are read repeatedly."""
         self.statements += 1
         if self.statements > MOST_STATEMENTS:
-            message = f"more than {MOST_STATEMENTS:,} statements are read up to here, a loop's for each of its turns"
+            message = (
+                f"more than {MOST_STATEMENTS:,} statements are read up to here; an unrolled loop counts each iteration"
+            )
             raise CompileError([Diagnostic("compile", message, span, ("use a plain range(...) for the loop",))])
 
     def check(self) -> None:
-        """Raise CompileError if anything was refused."""
+        """Raise CompileError if errors were recorded."""
         if self.diagnostics:
             raise CompileError(sorted(self.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
 
     def external(self, source: FunctionSource, name: str) -> Any:
-        """A name from outside the function; remembered, so that a later change is noticed."""
+        """Return the object of a name outside the function, and record it for staleness."""
         return self._remember(source, name)
 
     def attribute(self, module: ModuleType, name: str) -> Any:
@@ -132,15 +152,15 @@ class Specialiser:
         )
 
     def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
-        """A device function as the last of the program's, its arrays global."""
+        """Read a device function as the program's last; its arrays are global."""
         reader, params = self._entry(device, consts, {})
-        with suppress(AlreadyReported):  # the errors are noted
+        with suppress(AlreadyReported):  # the errors are recorded
             self._specialise(device, reader.source, reader, params, (device,))
 
     def _entry(
         self, function: SourceFunction, consts: Mapping[str, Any], layouts: Mapping[str, Layout]
     ) -> tuple[Statements, list[ir.Param]]:
-        """A reader that knows the parameters of a function that the host calls, and those that are not Const."""
+        """Return a reader with the parameters of a host-called function, and the parameters without Const."""
         reader = Statements(self, FunctionSource(function))
         params = []
         for arg, annotation in self._parameters(reader):
@@ -184,7 +204,7 @@ class Specialiser:
     def _scalars(
         self, reader: Statements, name: str, type: ValueType | records.RecordType, span: Span
     ) -> list[ir.Param]:
-        """The parameters of a number, a vector, or the parts of a tuple or a struct."""
+        """Return the parameters of a number, a vector, or the components of a tuple or a struct."""
         own = list(zip(records.leaf_names(name, type), records.leaf_types(type), strict=True))
         leaves = (
             arrays.whole(register, leaf, span) if isinstance(leaf, Array) else ir.Reg(register, leaf, span)
@@ -197,75 +217,69 @@ class Specialiser:
         return [ir.Param(register, leaf, span) for register, leaf in own]
 
     def call(self, caller: FunctionReader, node: ast.Call, device: DeviceFunction) -> Value:
-        """A call of a device function: the function specialised for these arguments, and the Call emitted."""
+        """Specialise a device function for the arguments of a call, and emit the Call."""
         span, source = caller.span(node), FunctionSource(device)
         if device in self._open:
             advice = "write a loop: the kernel language has no recursion"
             raise SourceError(span, f"{device.__name__} calls itself", advice)
-        given = calls.bind_arguments(caller, node, device.__name__, inspect.signature(device.function))
+        arguments = calls.bind_arguments(caller, node, device.__name__, inspect.signature(device.function))
         reader = Statements(self, source)
-        params: list[ir.Param] = []
-        args: list[ir.Expr | ir.ArrayRef] = []
-        key: list[Any] = [device]
         parameters = self._parameters(reader)
         if reader.unresolved:
             raise AlreadyReported
 
         def read(name: str) -> tuple[Value, Span]:
-            value = given[name]
+            value = arguments[name]
             if isinstance(value, ast.expr):
                 return caller.value(value), caller.span(value)
             return of_python(value), span  # a default
 
-        def passed(arg: ast.arg, annotation: Any, value: Value, where: Span) -> None:
-            if annotation is hints.Const:
-                reader.names[arg.arg] = self._const_argument(caller, arg.arg, value, where)
-                key.append(exact(reader.names[arg.arg]))
-                return
-            if isinstance(annotation, tuple) and annotation[0] is hints.Array:
-                space = _ANNOTATIONS[value.type.space] if isinstance(value, ArrayValue) else hints.Global
-                annotation = (space, annotation[1])
-            type = self._parameter_type(reader, arg, annotation)
-            if isinstance(type, Array):
-                array = self._array_argument(arg.arg, type, value, where)
-                actual, more = arrays.argument(arg.arg, array, reader.span(arg))
-                reader.names[arg.arg] = actual
-                params.extend([ir.Param(arg.arg, actual.type, reader.span(arg)), *(param for param, _ in more)])
-                args.extend([ir.ArrayRef(array.name, where), *(given for _, given in more)])
-                key.extend([actual.type, arrays.layout_key(array)])
-            elif isinstance(type, tuple):
-                if not isinstance(value, StructArray) or value.type != type[1]:
-                    raise SourceError(where, f"{arg.arg} is an array of {type[1]}, this is {describe(value)}")
-                fields = []
-                parts = zip(struct_arrays.leaves(value), records.leaf_names(arg.arg, type[1]), strict=True)
-                for given_field, own in parts:
-                    actual, more = arrays.argument(own, given_field, reader.span(arg))
-                    fields.append(actual)
-                    params.extend([ir.Param(own, actual.type, reader.span(arg)), *(param for param, _ in more)])
-                    args.extend([ir.ArrayRef(given_field.name, where), *(one for _, one in more)])
-                    key.append(arrays.layout_key(given_field))
-                key.append(value.type)
-                reader.names[arg.arg] = struct_arrays.renamed(struct_arrays.filled(value.type, fields), arg.arg)
-            else:
-                params.extend(self._scalars(reader, arg.arg, type, reader.span(arg)))
-                whole = records.converted(value, type, where, arg.arg)
-                args.extend(
-                    ir.ArrayRef(leaf.name, where) if isinstance(leaf, ArrayValue) else typing.expression(leaf, where)
-                    for leaf in records.leaves(whole)
-                )
-                key.append(type)
-
+        binding = _Binding(caller, reader, [device])
         values = caller.together(*(partial(read, arg.arg) for arg, _ in parameters))
         named = zip(parameters, values, strict=True)
-        caller.together(*(partial(passed, *parameter, *value) for parameter, value in named))
-        function = self._specialise(device, source, reader, params, tuple(key))
+        caller.together(*(partial(self._pass, binding, *parameter, *value) for parameter, value in named))
+        function = self._specialise(device, source, reader, binding.params, tuple(binding.key))
+        args = tuple(binding.args)
         if function.result is None:
-            caller.emit(ir.Let(None, ir.Call(function.name, tuple(args), None, span), span))
+            caller.emit(ir.Let(None, ir.Call(function.name, args, None, span), span))
             return NOTHING
-        call, type = ir.Call(function.name, tuple(args), function.result, span), self._types[function.name]
+        call, type = ir.Call(function.name, args, function.result, span), self._types[function.name]
         if isinstance(type, records.RecordType):
             return records.called(caller, type, call, device.__name__, span)
         return caller.let(call, device.__name__, span)
+
+    def _pass(self, binding: _Binding, arg: ast.arg, annotation: Any, value: Value, span: Span) -> None:
+        """Bind a parameter to the value of its argument."""
+        reader, name = binding.reader, arg.arg
+        if annotation is hints.Const:
+            reader.names[name] = self._const_argument(binding.caller, name, value, span)
+            binding.key.append(exact(reader.names[name]))
+            return
+        if isinstance(annotation, tuple) and annotation[0] is hints.Array:
+            space = _ANNOTATIONS[value.type.space] if isinstance(value, ArrayValue) else hints.Global
+            annotation = (space, annotation[1])
+        type = self._parameter_type(reader, arg, annotation)
+        if isinstance(type, Array):
+            array = self._array_argument(name, type, value, span)
+            reader.names[name] = actual = binding.pass_array(name, array, reader.span(arg), span)
+            binding.key.extend([actual.type, arrays.layout_key(array)])
+        elif isinstance(type, tuple):
+            if not isinstance(value, StructArray) or value.type != type[1]:
+                raise SourceError(span, f"{name} is an array of {type[1]}, this is {describe(value)}")
+            fields = []
+            for leaf, own in zip(struct_arrays.leaves(value), records.leaf_names(name, type[1]), strict=True):
+                fields.append(binding.pass_array(own, leaf, reader.span(arg), span))
+                binding.key.append(arrays.layout_key(leaf))
+            binding.key.append(value.type)
+            reader.names[name] = struct_arrays.renamed(struct_arrays.filled(value.type, fields), name)
+        else:
+            binding.params.extend(self._scalars(reader, name, type, reader.span(arg)))
+            whole = records.converted(value, type, span, name)
+            binding.args.extend(
+                ir.ArrayRef(leaf.name, span) if isinstance(leaf, ArrayValue) else typing.expression(leaf, span)
+                for leaf in records.leaves(whole)
+            )
+            binding.key.append(type)
 
     def _const_argument(self, caller: FunctionReader, name: str, value: Value, span: Span) -> Value:
         if isinstance(value, ir.Expr):
@@ -340,7 +354,7 @@ class Specialiser:
             self.report(head, f"{device.__name__} may end without returning {reader.result}", advice)
 
     def _parameters(self, reader: Statements) -> list[tuple[ast.arg, Any]]:
-        """Each parameter with the object (or pair) its annotation names."""
+        """Return each parameter with the object (or pair) named by its annotation."""
         spec, parameters = reader.source.tree.args, []
         for extra in (spec.vararg, spec.kwarg):
             if extra is not None:
@@ -361,7 +375,7 @@ class Specialiser:
         return parameters
 
     def _parameter_type(self, reader: Statements, arg: ast.arg, annotation: Any) -> Any:
-        """A type, an array, or a `records.RecordType`."""
+        """Return a type, an array, or a `records.RecordType`."""
         if isinstance(annotation, records.RecordType):
             return annotation
         if is_struct(annotation):
@@ -390,10 +404,10 @@ class Specialiser:
 def specialise(
     kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = None, layouts: Mapping[str, Layout] | None = None
 ) -> Specialised:
-    """The program of `kernel` for these Const values, where it uses Real for this float type, and for global arrays that
-    are laid out so; those that are not named have one dimension without gaps.
+    """Return the program of `kernel` for these Const values, this type of Real and these array layouts. Arrays without
+    a layout have one dimension and no gaps.
 
-    Raises CompileError with every mistake found in the kernel and the functions it calls.
+    Raises CompileError with every error in the kernel and its device functions.
     """
     reader = Specialiser(real)
     function = reader.kernel(kernel, consts, layouts or {})
@@ -405,7 +419,7 @@ def specialise(
 
 
 def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir.Program:
-    """The program of a device function that the host calls, in the kernel's place; its arrays are global.
+    """Return the program of a host-called device function, in the kernel's role; its arrays are global.
 
     Raises CompileError as `specialise` does.
     """
@@ -419,7 +433,7 @@ def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir
 
 
 def signature(kernel: Kernel) -> Signature:
-    """The kernel's parameters, without reading its body. Real stands for f32 where it is undecided."""
+    """Return the kernel's parameters without reading its body. An undecided Real is f32."""
     from ..language.types import F32
 
     reader = Specialiser(F32)
@@ -448,7 +462,7 @@ def signature(kernel: Kernel) -> Signature:
 
 
 def _called(kernel: ir.Function, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
-    """The functions that a kernel reaches; those of a reading that was begun again are left out."""
+    """Return the functions reachable from a kernel; abandoned readings leave unreachable ones."""
     reachable: list[ir.Function] = []
     waiting = [kernel]
     while waiting:

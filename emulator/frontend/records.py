@@ -1,10 +1,7 @@
-"""Tuples and structs in a kernel: each is its parts, which the IR has as registers and parameters of their own.
+"""Tuples and structs in a kernel: components stored in registers and parameters of their own.
 
-A tuple has the types of its items. A struct is a named tuple or a dataclass whose fields are numbers, vectors,
-tuples or structs. Only what a device function returns stays together in the IR, as `Results`.
-
-A struct that is a parameter of a device function may also have fields that are global arrays. It is only passed on to
-other device functions: it is not assigned, returned or constructed in a kernel.
+A tuple has the types of its items. A struct is a named tuple or a dataclass of numbers, vectors, tuples and structs.
+Only the result of a device function is a single value in the IR, `Results`.
 """
 
 from __future__ import annotations
@@ -67,34 +64,34 @@ def leaf_types(type: ValueType | RecordType) -> list[Any]:
 
 
 def leaf_names(name: str, type: ValueType | RecordType) -> list[str]:
-    """A register or parameter for each of them."""
+    """Return the register or parameter name of each leaf."""
     if isinstance(type, RecordType):
         return [leaf for key, component in type.components for leaf in leaf_names(names.part(name, key), component)]
     return [name]
 
 
 def leaf_paths(type: ValueType | RecordType) -> list[tuple[str, ...]]:
-    """The fields and items that lead to each of them."""
+    """Return the path of fields and items to each leaf."""
     if isinstance(type, RecordType):
         return [(key, *path) for key, component in type.components for path in leaf_paths(component)]
     return [()]
 
 
 def parameter(name: str, type: RecordType) -> Record:
-    """What a launch must know of a parameter of this type."""
+    """Return the layout of a launch parameter of this type."""
     components = zip(leaf_names(name, type), leaf_paths(type), leaf_types(type), strict=True)
     return Record(_written(type) if isinstance(type, StructType) else str(type), tuple(components))
 
 
 def leaves(value: Value) -> list[Value]:
-    """The parts of a value that are no tuples or structs."""
+    """Return the leaves of a value: its components other than tuples and structs."""
     if isinstance(value, Tuple | Struct):
         return [leaf for item in value.items for leaf in leaves(item)]
     return [value]
 
 
 def filled(type: ValueType | RecordType, leaf_values: Iterator[Any]) -> Value:
-    """A value of this type with these leaves."""
+    """Return a value of this type with these leaves."""
     if not isinstance(type, RecordType):
         return next(leaf_values)  # type: ignore[no-any-return]
     items = tuple(filled(component, leaf_values) for _, component in type.components)
@@ -102,7 +99,7 @@ def filled(type: ValueType | RecordType, leaf_values: Iterator[Any]) -> Value:
 
 
 def type_of(value: Value, span: Span) -> ValueType | RecordType:
-    """The type of a value; literals have their natural one."""
+    """Return the type of a value; literals have their natural type."""
     if isinstance(value, Tuple):
         return TupleType(tuple(type_of(item, span) for item in value.items))
     return value.type if isinstance(value, Struct) else typing.expression(value, span).type
@@ -115,13 +112,13 @@ def refuse_arrays(type: ValueType | RecordType, span: Span) -> None:
 
 
 def results(type: RecordType) -> Results:
-    """What a device function of this type returns in the IR."""
+    """Return the IR result type of a device function of this type."""
     return Results(tuple(leaf_types(type)))
 
 
 # ------------------------------------------------------------------ conversions
 def converted(value: Value, type: ValueType | RecordType, span: Span, what: str) -> Value:
-    """The value where something of this type is expected; its leaves are typed."""
+    """Return the value where `type` is expected; its leaves are typed."""
     if isinstance(type, Array):
         return value  # of a struct of the same type
     if not isinstance(type, RecordType):
@@ -154,14 +151,14 @@ def _written(type: RecordType) -> str:
 
 
 def called(reader: FunctionReader, type: RecordType, call: ir.Call, stem: str, span: Span) -> Value:
-    """The parts of what a device function returns."""
+    """Return the components of a device function's result."""
     whole = reader.let(call, stem, span)
     index = ((ir.Const(n, I32, span), leaf) for n, leaf in enumerate(leaf_types(type)))
     return filled(type, (ir.Part(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
 
 
 def construct(reader: FunctionReader, type: StructType, arguments: dict[str, Any], span: Span) -> Value:
-    """`Point(x, y)`: given holds expressions, and the class's own defaults."""
+    """Read `Point(x, y)`. arguments: expressions, and the class's own defaults."""
 
     def field_value(name: str, kind: Any) -> Value:
         argument = arguments[name]
@@ -181,7 +178,7 @@ def field(value: Struct, name: str, span: Span) -> Value:
 
 
 def as_tuple(value: Value, span: Span) -> Value:
-    """The value where a tuple is wanted: named tuples and vectors are taken apart."""
+    """Return the value where a tuple is expected: named tuples and vectors are unpacked."""
     if isinstance(value, Struct) and issubclass(value.type.record, tuple):
         return Tuple(value.items)
     if isinstance(value, ir.Expr) and isinstance(value.type, Vector) and value.type not in COMPLEX:

@@ -1,4 +1,4 @@
-"""A kernel's parameters as its annotations say, and how types are written as text."""
+"""A kernel's parameters from its annotations, and the text form of types."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..language.types import SCALARS, VECTORS, Array, Value
 
 @dataclass(frozen=True)
 class Record:
-    """A tuple or a struct that is given by value. parts: the program's own parameters for it, with the fields and items
-    that lead there and their types."""
+    """A tuple or struct parameter passed by value. components: the program's own parameters for it, each with the path
+    of fields and items, and its type."""
 
     name: str
     components: tuple[tuple[str, tuple[str, ...], Value], ...]
@@ -24,12 +24,12 @@ class Record:
 
 @dataclass(frozen=True)
 class RecordArray(Record):
-    """A global array of structs: each part is an array of numbers."""
+    """A global array of structs: each component is an array of numbers."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. type: None for Const. real: whether Real stands in its annotation; `type` has f32 there then."""
+    """One parameter. type: None for Const. real: whether its annotation uses Real; `type` has f32 in its place."""
 
     type: Value | Array | Record | None
     real: bool = False
@@ -42,12 +42,12 @@ class Signature:
     parameters: Mapping[str, Parameter]
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """Return the signature as JSON."""
         return json.dumps({name: [_encoded(p.type), p.real] for name, p in self.parameters.items()}).encode()
 
     @staticmethod
     def decode(data: bytes) -> Signature:
-        """What `encode` wrote."""
+        """Return the signature written by `encode`."""
         content: dict[str, Any] = json.loads(data)
         return Signature({name: Parameter(_decoded(type), real) for name, (type, real) in content.items()})
 
@@ -68,12 +68,12 @@ def _decoded(encoded: Any) -> Value | Array | Record | None:
 
 
 def type_text(type: Value | Array) -> str:
-    """`f32`, `int4`, or `global f32` for an array whose length the launch knows."""
+    """Return `f32`, `int4`, or `global f32` for an array of a length known at launch."""
     return f"{type.space} {type.element}" if isinstance(type, Array) else str(type)
 
 
 def type_of(text: str) -> Value | Array:
-    """The type that `type_text` wrote."""
+    """Return the type written by `type_text`."""
     space, _, element = text.rpartition(" ")
     element_type = SCALARS.get(element) or VECTORS[element]
     return Array(element_type, None, space) if space else element_type  # type: ignore[arg-type]

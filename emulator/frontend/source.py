@@ -1,4 +1,4 @@
-"""The source of a function: its syntax tree, the spans of its nodes, and the objects its free names refer to."""
+"""The source of a function: its syntax tree, the spans of its nodes, and the objects of its free names."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class FunctionSource:
         return len(self.lines[line - 1].encode()[:offset].decode()) + 1
 
     def lookup(self, name: str) -> Any:
-        """The object that a free name refers to where the function was defined, or MISSING."""
+        """Return the object of a free name in the function's scope, or MISSING."""
         return free_value(self.function, name)
 
 
 def free_value(function: Callable[..., Any], name: str) -> Any:
-    """The object that a free name of a function refers to, or MISSING."""
+    """Return the object of a function's free name, or MISSING."""
     code = function.__code__
     if function.__closure__ and name in code.co_freevars:
         cell = function.__closure__[code.co_freevars.index(name)]
         try:
             return cell.cell_contents
-        except ValueError:  # a name of the enclosing function that is not bound yet
+        except ValueError:  # a name of the enclosing function, not yet bound
             return MISSING
     space = function.__globals__
     return space[name] if name in space else getattr(builtins, name, MISSING)
@@ -79,7 +79,12 @@ def free_value(function: Callable[..., Any], name: str) -> Any:
 def _functions(text: str, file: str) -> list[ast.FunctionDef]:
     try:
         tree = ast.parse(text, file)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # it was changed, or is too deep for ast
+    except (
+        SyntaxError,
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ) as error:  # the file was changed, or is too deep for ast
         message = f"this file cannot be read as Python any more: {error}"
         raise CompileError([Diagnostic("compile", message, Span(file, 1, 1, 1, 1))]) from None
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

@@ -1,4 +1,4 @@
-"""Reading of Python statements as IR statements. An error is reported, and reading goes on with the next statement."""
+"""Reading of Python statements as IR statements. Errors are recorded, and reading continues with the next statement."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .values import (
 
 
 class Statements(Loops):
-    """Reads the statements of one function."""
+    """Reader of the statements of one function."""
 
     result: ValueType | records.RecordType | None = None
 
@@ -50,7 +50,7 @@ class Statements(Loops):
         last = self.own_let(value) if len(self.body) > before else None
         if last is None or not isinstance(last.value, ir.Effect):
             raise SourceError(self.span(node), "this expression has no effect", _intended(node.value))
-        self.body[-1] = ir.Let(None, last.value, last.span)  # the result is not read
+        self.body[-1] = ir.Let(None, last.value, last.span)  # the result is unused
 
     def _Assert(self, node: ast.Assert) -> None:
         message = ""
@@ -95,7 +95,7 @@ class Statements(Loops):
         if self.swaps.swap(node, self.emit, self.span(node)):
             return
         value = self.value(node.value)
-        if len(node.targets) > 1:  # the first target may be what the value is made of
+        if len(node.targets) > 1:  # the value may depend on the first target
             value = self.snapshot(value, self.span(node.value))
             self.fresh = None
         for target in node.targets:
@@ -168,7 +168,7 @@ class Statements(Loops):
                     raise SourceError(
                         target_span,
                         f"{describe(owner)} cannot be assigned by index",
-                        "write v.x = ... for a vector's part",
+                        "write v.x = ... for a vector's component",
                     )
                 arrays.refuse_slice(owner, target.slice, target_span)
                 self.store(owner, self.index(owner, target.slice), value, span, target_span)
@@ -250,7 +250,7 @@ class Statements(Loops):
                 span, f"a variable holds a number or a vector, this is {describe(value)}", advice_for(value)
             )
         if isinstance(value, Literal | Tuple) and name in self.once and not {name} & {*self.names, *self.types}:
-            self.names[name] = value  # never changes: stays known at compile time
+            self.names[name] = value  # never changes: known at compile time
             self.assigned.add(name)
             return
         assert not isinstance(value, Tuple | Struct)
@@ -266,13 +266,13 @@ class Statements(Loops):
             register, result = self._first_value(name, value, span)
         self.unresolved.discard(name)
         assigned = ir.Reg(register, result.type, self.span(target))
-        if (last := self.own_let(result)) is not None:  # an effect straight into its variable
+        if (last := self.own_let(result)) is not None:  # an effect directly into its variable
             self.body[-1] = ir.Let(assigned, last.value, span)
         else:
             self.emit(ir.Let(assigned, result, span))
 
     def _as_type(self, name: str, variable: ir.Reg, value: Value, span: Span) -> ir.Expr:
-        """The value for a variable that has a type."""
+        """Return the value for a variable with a type."""
         result = typing.expression(value, span, variable.type)
         if result.type != variable.type:
             cast_text = cast_of(variable.type, result.type, result.span)
@@ -285,7 +285,7 @@ class Statements(Loops):
         return result
 
     def _first_value(self, name: str, value: Value, span: Span) -> tuple[str, ir.Expr]:
-        """The register of a new variable, and its value, which decides its type."""
+        """Return the register of a new variable, and its first value, which decides the type."""
         register = self.new_register(name, "plain", None)
         literal = isinstance(value, Literal | Choice)
         result = typing.expression(value, span, self.decided.get(register) if literal else None)
@@ -307,19 +307,19 @@ class Statements(Loops):
         return register, result
 
     def _note_number(self, name: str, register: str, result: ir.Expr) -> None:
-        """Note the constant that a variable is, in one turn where a loop is written out."""
+        """Record the constant value of a variable, in one iteration of an expanded loop."""
         number = self.number_of(result) if name in self.once and result.type in (I32, I64) else None
         self.numbers.pop(register, None)
         if number is not None:
             self.numbers[register] = number
 
     def _is_constant(self, name: str, value: Value) -> bool:
-        """Whether a tuple is known at compile time, and so is the variable."""
+        """Return whether a tuple and its variable are known at compile time."""
         is_literal = all(isinstance(leaf, Literal | Host) for leaf in records.leaves(value))
         return is_literal and isinstance(value, Tuple) and name in self.once and name not in self.names
 
     def _assign_record(self, target: ast.Name, value: Value, span: Span) -> None:
-        """Each part of a tuple or a struct has a register of its own."""
+        """Assign a tuple or a struct: each component has its own register."""
         name, target_span = target.id, self.span(target)
         if name in self.types or (name in self.names and name not in self.bundles):
             current = self.types.get(name) or describe(self.names[name])
@@ -331,7 +331,7 @@ class Statements(Loops):
             self.bundles[name] = register, type
         register, type = self.bundles[name]
         leaves = records.leaves(records.converted(value, type, span, name))
-        if name in self.names:  # the parts may be made of each other
+        if name in self.names:  # the components may depend on each other
             leaves = [self.snapshot(leaf, span) for leaf in leaves]
         registers = []
         for own, leaf in zip(records.leaf_names(register, type), leaves, strict=True):
@@ -354,7 +354,7 @@ class Statements(Loops):
         at = self.constant_int(target.slice, "a vector's index")
         if not 0 <= at < vector.lanes:
             advice = f"its last index is {vector.lanes - 1}"
-            raise SourceError(self.span(target.slice), f"{vector} has {vector.lanes} parts", advice)
+            raise SourceError(self.span(target.slice), f"{vector} has {vector.lanes} components", advice)
         return ast.copy_location(ast.Attribute(target.value, COMPONENTS[at], ast.Store()), target)
 
     def _assign_component(self, target: ast.Attribute, value: Value, span: Span) -> None:
@@ -363,18 +363,20 @@ class Statements(Loops):
         if isinstance(owner, Struct):
             fields = ", ".join(name for name, _ in owner.type.fields)
             raise SourceError(
-                target_span, f"the fields of a {owner.type} do not change", f"make one anew: {owner.type}({fields})"
+                target_span, f"the fields of a {owner.type} do not change", f"create a new one: {owner.type}({fields})"
             )
         if not (isinstance(owner, ir.Reg) and isinstance(owner.type, Vector) and isinstance(target.value, ast.Name)):
             raise SourceError(
-                target_span, "only a variable's part can be assigned", "change a copy, then store the whole vector"
+                target_span,
+                "only a component of a variable can be assigned",
+                "change a copy, then store the whole vector",
             )
         complex_numbers.refuse_components(owner, target_span)
         vector, at = owner.type, COMPONENTS.find(target.attr)
         if not (len(target.attr) == 1 and 0 <= at < vector.lanes):
             components = ", ".join(COMPONENTS[: vector.lanes])
-            raise SourceError(target_span, f"{vector} has no part {target.attr}", f"write {components}")
-        new = typing.converted(value, vector.element, span, f"a part of {vector}")
+            raise SourceError(target_span, f"{vector} has no component {target.attr}", f"write {components}")
+        new = typing.converted(value, vector.element, span, f"a component of {vector}")
         values = tuple(
             new if i == at else self.component(owner, ir.Const(i, I32, target_span), target_span)
             for i in range(vector.lanes)
@@ -394,7 +396,7 @@ class Statements(Loops):
         after_then, self.assigned = self.assigned, set(before)
         orelse, else_falls = self.body_of(node.orelse)
         if not then_falls:
-            pass  # only the other branch goes on
+            pass  # only the other branch continues
         elif not else_falls:
             self.assigned = after_then
         else:
@@ -404,7 +406,7 @@ class Statements(Loops):
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    """The target of an augmented assignment as an expression to read."""
+    """Return the target of an augmented assignment as an expression to read."""
     if isinstance(target, ast.Name):
         return ast.Name(target.id, ast.Load())
     if isinstance(target, ast.Subscript):
@@ -417,7 +419,7 @@ _ONE_EACH = "write as many values as names"
 
 
 def _intended(node: ast.expr) -> str:
-    """What an expression that stands alone was meant to be."""
+    """Return the likely intention of an expression without effect."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
         return "write i += 1 or i -= 1"
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):

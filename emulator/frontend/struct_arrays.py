@@ -1,4 +1,4 @@
-"""Arrays of structs: each field is an array with a stride, and each access to a field is one access to memory."""
+"""Arrays of structs: each field is a strided array, and each field access is one memory access."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_FIELD = Layout(1, contiguous=False)
 
 
 def record(name: str, type: records.StructType) -> RecordArray:
-    """What a launch must know of a parameter that is an array of these."""
+    """Return the layout of a launch parameter that is an array of structs."""
     layout = records.parameter(name, type)
     return RecordArray(layout.name, layout.components)
 
@@ -27,7 +27,7 @@ def record(name: str, type: records.StructType) -> RecordArray:
 def parameter(
     name: str, type: records.StructType, layouts: Mapping[str, Layout], span: Span
 ) -> tuple[StructArray, list[ir.Param]]:
-    """A kernel's parameter, and the program's own parameters for it."""
+    """Return a kernel's parameter, and the program's own parameters for it."""
     items: list[ArrayValue | StructArray] = []
     params: list[ir.Param] = []
     for key, kind in type.fields:
@@ -47,12 +47,12 @@ def parameter(
 
 
 def leaves(array: StructArray | ArrayValue) -> list[ArrayValue]:
-    """The arrays of its fields, in order."""
+    """Return the arrays of the fields, in order."""
     return [leaf for item in array.items for leaf in leaves(item)] if isinstance(array, StructArray) else [array]
 
 
 def filled(type: records.StructType, arrays_left: list[ArrayValue]) -> StructArray:
-    """The array of structs with these arrays, which are used up."""
+    """Return the array of structs with these arrays, which are consumed."""
     items: list[ArrayValue | StructArray] = []
     for _, kind in type.fields:
         items.append(filled(kind, arrays_left) if isinstance(kind, records.StructType) else arrays_left.pop(0))
@@ -60,7 +60,7 @@ def filled(type: records.StructType, arrays_left: list[ArrayValue]) -> StructArr
 
 
 def subscript(reader: FunctionReader, array: StructArray, node: ast.expr) -> StructElement | StructArray:
-    """An element, of which nothing is loaded, or a view."""
+    """Return an element, with nothing loaded, or a view."""
     index = arrays.evaluate_index(reader, node)
     first = leaves(array)[0]
     if arrays.is_element(reader, first, node):
@@ -69,13 +69,13 @@ def subscript(reader: FunctionReader, array: StructArray, node: ast.expr) -> Str
 
 
 def field(element: StructElement, name: str, span: Span) -> StructElement | tuple[ArrayValue, arrays.EvaluatedIndex]:
-    """A field of an element: an array and the index in it, or an element of structs."""
+    """Return a field of an element: an array with an index, or an element of structs."""
     result = member(element.array, name, span)
     return StructElement(result, element.index) if isinstance(result, StructArray) else (result, element.index)
 
 
 def member(array: StructArray, name: str, span: Span) -> ArrayValue | StructArray:
-    """`x.field`: the field of every element."""
+    """Return `x.field`: the field of every element."""
     fields = [key for key, _ in array.type.fields]
     if name not in fields:
         raise SourceError(span, f"{array.type} has the fields {', '.join(fields)}, not {name}")
@@ -83,14 +83,14 @@ def member(array: StructArray, name: str, span: Span) -> ArrayValue | StructArra
 
 
 def attribute(array: StructArray, name: str, span: Span) -> Value:
-    """`shape`, `size` and `ndim`, or the field of every element."""
+    """Return `shape`, `size` or `ndim`, or the field of every element."""
     if name in ("shape", "size", "ndim"):
         return arrays.attribute(leaves(array)[0], name, span)
     return member(array, name, span)
 
 
 def load(reader: FunctionReader, element: StructElement, span: Span) -> Struct:
-    """The whole element: one access for each field, in order."""
+    """Load the whole element: one access per field, in order."""
     loaded = []
     for leaf in leaves(element.array):
         index = arrays.index(reader, leaf, element.index)
@@ -101,7 +101,7 @@ def load(reader: FunctionReader, element: StructElement, span: Span) -> Struct:
 
 
 def renamed(array: StructArray | ArrayValue, shown: str) -> StructArray | ArrayValue:
-    """The array as messages call it."""
+    """Return the array with another name for messages."""
     if isinstance(array, ArrayValue):
         return replace(array, shown=shown)
     keys = (key for key, _ in array.type.fields)

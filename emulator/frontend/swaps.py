@@ -1,8 +1,8 @@
-"""Arrays that change places at run time: `a, b = b, a` of two names, as double buffering needs it.
+"""Arrays swapped at run time: `a, b = b, a` of two names, as in double buffering.
 
-A name that is swapped stands for a variable array. A register says which of the declared arrays it is. Once the function
-is read, each access to a variable array becomes a branch over the arrays that it may be, so every engine and checker
-sees an access to the real one.
+A swapped name refers to a variable array, and a register selects one of the declared arrays. After reading, each
+access to a variable array becomes a branch over the candidates, so every engine and checker sees an access to the
+real array.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ _ACCESSES = (ir.Load, ir.Store, ir.Atomic, ir.CompareSwap)
 class Swaps:
     """The variable arrays of one function.
 
-    partners: by name, the names that it changes places with, itself among them. arrays: by name, the array that it was
-    declared as.
+    partners: by name, the names it is permuted with, itself included. arrays: by name, its declared array.
     """
 
     partners: dict[str, list[str]]
@@ -36,7 +35,7 @@ class Swaps:
 
     @staticmethod
     def find(function: ast.FunctionDef) -> Swaps:
-        """The groups of names that assignments such as `a, b = b, a` permute."""
+        """Return the groups of names permuted by assignments such as `a, b = b, a`."""
         partners: dict[str, list[str]] = {}
         for node in ast.walk(function):
             names = _permuted(node)
@@ -46,7 +45,7 @@ class Swaps:
         return Swaps(partners)
 
     def declared(self, name: str, array: ArrayValue, emit: Callable[[ir.Stmt], None], span: Span) -> ArrayValue:
-        """What a name stands for that was given an array."""
+        """Return the array of a declared name: a variable array if the name is swapped."""
         plain = array.is_whole or all(
             array.extents[n].__class__.__name__ == "Literal" for n in range(len(array.extents))
         )
@@ -61,7 +60,7 @@ class Swaps:
         return replace(array, name=virtual)
 
     def swap(self, node: ast.Assign, emit: Callable[[ir.Stmt], None], span: Span) -> bool:
-        """Read `a, b = b, a` of variable arrays; whether the statement is one. Raises SourceError where they differ."""
+        """Read `a, b = b, a` of variable arrays. Return whether the statement is one. Raises SourceError if the arrays differ."""
         if not (set(_permuted(node)) & self.arrays.keys()):
             return False
         names, targets = _names(node.value), _names(node.targets[0])
@@ -87,20 +86,20 @@ class Swaps:
         return True
 
     def expanded(self, body: ir.Body) -> ir.Body:
-        """The statements with each variable array replaced by the arrays that it may be."""
+        """Return the statements with each variable array replaced by its candidates."""
         if not self.arrays:
             return body
         return tuple(new for unit in _units(body) for new in self._unit(unit))
 
     def _unit(self, stmts: ir.Body) -> ir.Body:
-        """Statements that stay together."""
+        """Return the replacement of statements that must not be separated."""
         stmts = tuple(map_bodies(rewrite_operands(stmt, self._extent), self.expanded) for stmt in stmts)
         accessed = {array for stmt in stmts for array in _accessed(stmt)}
         name = next((n for n in self.arrays if variable_array(n) in accessed), None)
         return stmts if name is None else self._choice(stmts, name, self.partners[name])
 
     def _choice(self, stmts: ir.Body, name: str, candidates: list[str]) -> ir.Body:
-        """The statements on the first candidate, or else on one of the others."""
+        """Return the statements on the first candidate, else on one of the others."""
         first, *rest = candidates
         real = tuple(_retarget(stmt, variable_array(name), self.arrays[first].name) for stmt in stmts)
         selected = self._unit(real if len(real) == 1 else self._own_register(real))
@@ -112,7 +111,7 @@ class Swaps:
         return (ir.If(test, selected, self._choice(stmts, name, rest), span),)
 
     def _own_register(self, stmts: ir.Body) -> ir.Body:
-        """A copy with a register of its own, as each temporary has one assignment."""
+        """Return a copy with its own register: each temporary has one assignment."""
         load, store = stmts
         assert isinstance(load, ir.Let) and isinstance(load.target, ir.Reg) and isinstance(store, ir.Store)
         self.copies += 1
@@ -120,7 +119,7 @@ class Swaps:
         return replace(load, target=register), replace(store, value=register)
 
     def _extent(self, node: Any) -> Any:
-        """The length of a variable array; they are the same but for global arrays."""
+        """Return the length of a variable array; only global arrays differ in length."""
         if not isinstance(node, ir.Extent):
             return node
         name = next((n for n in self.arrays if variable_array(n) == node.array), None)
@@ -136,7 +135,7 @@ class Swaps:
 
 
 def _which(name: str, span: Span) -> ir.Reg:
-    """Which of the arrays that change places a name stands for."""
+    """Return the register that selects the array of a swapped name."""
     return ir.Reg(which_array(name), I32, span)
 
 
@@ -147,7 +146,7 @@ def _names(node: ast.expr) -> list[str]:
 
 
 def _permuted(node: ast.AST) -> list[str]:
-    """The names of an assignment that gives each of some names the value of another of them."""
+    """Return the targets of an assignment that permutes names; empty for any other."""
     if not (isinstance(node, ast.Assign) and len(node.targets) == 1):
         return []
     targets, sources = _names(node.targets[0]), _names(node.value)
@@ -155,7 +154,7 @@ def _permuted(node: ast.AST) -> list[str]:
 
 
 def _units(body: ir.Body) -> Iterator[ir.Body]:
-    """The statements, those of an asynchronous copy together."""
+    """Yield the statements, with the two of an asynchronous copy in one unit."""
     rest = list(body)
     while rest:
         match rest:
@@ -169,7 +168,7 @@ def _units(body: ir.Body) -> Iterator[ir.Body]:
 
 
 def _accessed(stmt: ir.Stmt) -> set[str]:
-    """The arrays that a statement accesses or passes on, its bodies left out."""
+    """Return the arrays that a statement accesses or passes, without its bodies."""
     value = stmt.value if isinstance(stmt, ir.Let) else stmt
     if isinstance(value, _ACCESSES):
         return {value.array}
@@ -179,7 +178,7 @@ def _accessed(stmt: ir.Stmt) -> set[str]:
 
 
 def _retarget(stmt: Any, virtual: str, real: str) -> Any:
-    """The statement on another array."""
+    """Return the statement on another array."""
     node = stmt.value if isinstance(stmt, ir.Let) else stmt
     if isinstance(node, ir.Call):
         args = tuple(

@@ -1,4 +1,4 @@
-"""The typing rules: literals take the type of the other operand, nothing promotes, each error says what to write."""
+"""Typing rules: literals adapt to the other operand, nothing promotes, each error names the fix."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .values import ArrayValue, Choice, SourceError, TypeConflict, Value, descri
 
 
 def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
-    """The literal as a constant of `type`, if it has that value there."""
+    """Return the literal as a constant of `type`. Raises SourceError if the value is not exact there."""
     value = literal.value
     if isinstance(value, complex):
         raise SourceError(
-            span, f"{shown(value)} is complex, not {_a(type)}", "write c64(...), or a part: z.real, z.imag"
+            span, f"{shown(value)} is complex, not {_a(type)}", "write c64(...), or a component: z.real, z.imag"
         )
     if type is BOOL or isinstance(value, bool):
         if type is BOOL and isinstance(value, bool):
@@ -53,7 +53,7 @@ def constant(literal: Literal, type: Scalar, span: Span) -> ir.Const:
 
 
 def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Expr:
-    """The value as an expression; a literal becomes `type`, or its natural type where none is asked for."""
+    """Return the value as an expression; a literal gets `type`, or its natural type without one."""
     if isinstance(value, Literal | Choice):
         type = type or value.natural
         if type in COMPLEX:
@@ -71,7 +71,7 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
 
 
 def _component(name: str, value: Literal | Choice) -> Literal | Choice:
-    """The real or the imaginary part of literals."""
+    """Return the real or the imaginary part of literals."""
     if isinstance(value, Literal):
         return Literal(getattr(value.value, name))
     return replace(value, yes=_component(name, value.yes), no=_component(name, value.no))
@@ -85,7 +85,7 @@ def _untyped(value: Literal | Choice, type: Scalar, span: Span) -> ir.Expr:
 
 
 def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
-    """The value where a `type` is expected: literals take it, anything else must have it already."""
+    """Return the value where `type` is expected; only literals are converted."""
     result = expression(value, span, type)
     if result.type != type:
         raise TypeConflict(
@@ -98,7 +98,7 @@ def converted(value: Value, type: ValueType, span: Span, what: str) -> ir.Expr:
 
 
 def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
-    """Operands brought to one type: the type of those that have one, given to the literals."""
+    """Return operands of one type: that of the typed operands, given to the literals."""
     typed = [v for v, _ in values if not isinstance(v, Literal | Choice)]
     for value, span in values:
         if isinstance(value, ArrayValue) and value.is_view:
@@ -109,7 +109,7 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
             raise SourceError(
                 span,
                 f"{word} takes numbers, this is {_a(value.type)}",
-                f"work on its parts: {component_names(value.type)}",
+                f"work on its components: {component_names(value.type)}",
             )
     if not typed:
         kinds = [v.natural for v, _ in values if isinstance(v, Literal | Choice)]
@@ -130,7 +130,7 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
 
 
 def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr | None:
-    """The count of a shift of `value`, where it has an integer type of its own; None where one is a literal."""
+    """Return the count of a shift of `value` if both have types; None if one is a literal."""
     number = count.value if isinstance(count, Literal) else None
     type = count.type if isinstance(count, ir.Expr) else None
     if isinstance(number, float) or (isinstance(type, Scalar) and not type.is_integer):
@@ -141,7 +141,7 @@ def shift_count(value: Value, count: Value, span: Span, symbol: str) -> ir.Expr 
 
 
 def _cast_of(values: list[tuple[Value, Span]], first: Scalar, second: Scalar) -> str:
-    """Which cast to write where two types meet: a bool's, an integer's where the other is a float, that of the integer with fewer bits."""
+    """Return the casts for two different types: of the bool, of the integer for a float, or of the narrower integer."""
     place = {v.type: s for v, s in reversed(values) if isinstance(v, ir.Expr)}
     casts = {type: cast_of(type, source, place.get(source)) for type, source in ((first, second), (second, first))}
     if BOOL in (first, second):
@@ -154,7 +154,7 @@ def _cast_of(values: list[tuple[Value, Span]], first: Scalar, second: Scalar) ->
 
 
 def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
-    """An Op node, if the table has a row for its operand type."""
+    """Return an Op node. Raises SourceError if the operation has no row for its operand type."""
     row = TABLE[name]
     type = row.deciding(args).type
     if type not in row.types or not isinstance(type, Scalar):
@@ -167,7 +167,7 @@ def operation(name: str, args: list[ir.Expr], span: Span, word: str) -> ir.Op:
 
 
 def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
-    """`type(value)`: a literal must be in range, anything else is converted as CUDA does."""
+    """Return `type(value)`: a literal must be in range, other values are converted as in CUDA."""
     if isinstance(value, Choice):
         value = expression(value, span)
     if isinstance(value, Literal):
@@ -181,18 +181,18 @@ def cast(value: Value, type: Scalar, span: Span) -> ir.Expr:
         return source
     if isinstance(source.type, Vector):
         raise SourceError(
-            span, f"{source.type} cannot become {_a(type)}", f"cast its parts: {component_names(source.type)}"
+            span, f"{source.type} cannot become {_a(type)}", f"cast its components: {component_names(source.type)}"
         )
     return ir.Op(f"cast_{type.name}", (source,), type, span)
 
 
 def component_names(type: Vector) -> str:
-    """How a kernel names the parts of a vector."""
+    """Return the component names of a vector for a hint."""
     return "z.real, z.imag" if type in COMPLEX else "v.x, v.y ..."
 
 
 def component(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
-    """A part of a vector."""
+    """Return a component of a vector."""
     assert isinstance(vector.type, Vector)
     if isinstance(vector, ir.Pack):
         return vector.args[index]
@@ -200,7 +200,7 @@ def component(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
 
 
 def must_be_guarded(expr: ir.Expr) -> bool:
-    """Whether the expression may leave a domain where its value is not needed, and so must be evaluated under its condition."""
+    """Return whether the expression may be evaluated only under its condition, because it may leave its domain otherwise."""
     return any(
         isinstance(e, ir.Op) and may_leave_domain(e) and (domain := TABLE[e.name].domain) is not None and domain.guards
         for e in (expr, *expressions(expr))
@@ -208,7 +208,7 @@ def must_be_guarded(expr: ir.Expr) -> bool:
 
 
 def fold(function: Callable[..., object], values: list[Literal], span: Span) -> Literal:
-    """Compile-time arithmetic, with Python's own numbers."""
+    """Return the result of compile-time arithmetic in Python numbers."""
     numbers = [v.value for v in values]
     if function is operator.lshift and isinstance(numbers[1], int) and numbers[1] > MAX_CONSTANT_BITS:
         raise SourceError(span, f"this constant needs more than {MAX_CONSTANT_BITS} bits", "write a smaller number")
@@ -225,19 +225,19 @@ def fold(function: Callable[..., object], values: list[Literal], span: Span) -> 
 
 
 MAX_CONSTANT_BITS = 256
-"""Bits of a whole number while constants are computed."""
+"""Maximum bits of a compile-time integer."""
 
 _SEE = "write a constant that Python can compute"
 
 
 def _bits_of(type: Scalar, value: float, span: Span) -> str:
-    """How to write the bits of a negative number in an unsigned type, where bits are meant: `~0` is -1."""
+    """Return the hint for the bits of a negative number in an unsigned type, as in `~0`."""
     is_complement = type.kind == "uint" and -1 - type.range[1] <= value < 0 and "~" in span.text
     return f"write ~{written(type)}({shown(-1 - value)})" if is_complement else ""
 
 
 def _wider(type: Scalar, value: float) -> str:
-    """What to write for a whole number that a type does not hold."""
+    """Return the hint for an integer out of a type's range."""
     signed = "int" if value < 0 else "uint"
     wider = next((t for t in INTEGERS if t.range[0] <= value <= t.range[1] and t.size >= type.size), None)
     if wider is None:

@@ -1,4 +1,4 @@
-"""The value of a Python expression in a kernel: a typed IR expression, or something known at compile time."""
+"""Values of Python expressions in a kernel: typed IR expressions, or compile-time values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .constants import MAX_TUPLE, Literal, Tuple, is_record
 
 @dataclass(frozen=True)
 class Choice:
-    """`yes if condition else no` of numbers without a type yet."""
+    """`yes if condition else no` of untyped numbers."""
 
     condition: ir.Expr
     yes: Literal | Choice
@@ -27,14 +27,14 @@ class Choice:
 
     @property
     def natural(self) -> Scalar | Vector:
-        """The type it has where nothing else decides."""
+        """The type without other constraints."""
         kinds = self.yes.natural, self.no.natural
         return next((wide for wide in (C64, F32) if wide in kinds), kinds[0])
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A named tuple or a dataclass, by its fields; type: a `records.StructType`."""
+    """A named tuple or a dataclass by its fields. type: a `records.StructType`."""
 
     type: Any
     items: tuple[Any, ...]
@@ -42,7 +42,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class StructArray:
-    """A global array of structs, or a view of one: an array for each field. type: a `records.StructType`."""
+    """A global array of structs, or a view of one: one array per field. type: a `records.StructType`."""
 
     type: Any
     items: tuple[ArrayValue | StructArray, ...]
@@ -50,7 +50,7 @@ class StructArray:
 
 @dataclass(frozen=True)
 class StructElement:
-    """An element of an array of structs, nothing of which is loaded yet. index: what stands in the brackets."""
+    """An element of an array of structs, not yet loaded. index: the evaluated index."""
 
     array: StructArray
     index: Any
@@ -63,8 +63,8 @@ Number = ir.Expr | Literal
 class ArrayValue:
     """An array, or a view of one.
 
-    name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first element.
-    shown: what the user calls it. is_whole: whether it has one dimension and is all of the array in the IR.
+    name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first
+    element. shown: the user's name. is_whole: whether it is one-dimensional and covers the whole IR array.
     """
 
     name: str
@@ -85,12 +85,12 @@ class Host:
 
     @property
     def is_index(self) -> bool:
-        """Whether it is `st.thread` and its like, whose axes are numbers."""
+        """Whether the object is `st.thread` or a similar index with axes."""
         return isinstance(self.object, Index3)
 
     @property
     def name(self) -> str:
-        """How a message names it."""
+        """The name in messages."""
         target = self.object
         if isinstance(target, Index3):
             return f"st.{target._name}"
@@ -106,13 +106,13 @@ class Host:
 
 
 NOTHING = Host(None)
-"""What a call gives that gives nothing."""
+"""The value of a call without a result."""
 
 Value = ir.Expr | Literal | Choice | Tuple | Struct | StructArray | ArrayValue | Host
 
 
 class SourceError(Exception):
-    """An error in the user's source. Reading goes on with the next statement."""
+    """An error in the user's source. Reading continues with the next statement."""
 
     def __init__(self, span: Span, message: str, *notes: str) -> None:
         super().__init__(message)
@@ -120,7 +120,7 @@ class SourceError(Exception):
 
 
 class TypeConflict(SourceError):
-    """An error that another type of a value would mend: each expression with a type that would do."""
+    """An error resolved by another type: pairs of an expression and an acceptable type."""
 
     def __init__(self, span: Span, message: str, *notes: str, pairs: tuple[tuple[ir.Expr, Any], ...]) -> None:
         super().__init__(span, message, *notes)
@@ -128,15 +128,15 @@ class TypeConflict(SourceError):
 
 
 class NeedsConstants(Exception):
-    """The variable of an unrolled loop must be a number here: the loop is read once for each value."""
+    """Raised if the variable of an unrolled loop must be a number: the loop is then read once per value."""
 
 
 class AlreadyReported(Exception):
-    """A place that depends on an error that was reported already, and so is not reported itself."""
+    """Raised at a use of an erroneous value; the error is reported already."""
 
 
 def of_python(value: Any) -> Value:
-    """The compile-time value of a Python object."""
+    """Return the compile-time value of a Python object."""
     if isinstance(value, Enum):
         return of_python(value.value)
     if isinstance(value, bool):
@@ -157,7 +157,7 @@ def of_python(value: Any) -> Value:
 
 
 def describe(value: Value) -> str:
-    """How a message names a value's type."""
+    """Return the name of a value's type for messages."""
     match value:
         case Literal():
             return f"the literal {value.value!r}"
@@ -179,12 +179,12 @@ def describe(value: Value) -> str:
 
 
 def written(type: ValueType) -> str:
-    """How a kernel writes a type."""
+    """Return the text of a type in a kernel."""
     return f"st.{type}"
 
 
 def view_as_number(value: ArrayValue) -> tuple[str, str]:
-    """The message and the advice where a view is used as a number."""
+    """Return the message and the hint for a view used as a number."""
     word = "a row" if value.shown.endswith("]") and ":" not in value.shown else "a view"
     indices = value.shown.removesuffix("]")
     more = ", ".join("jkmn"[: len(value.extents)])

@@ -1,4 +1,4 @@
-"""The names of one function while it is read: what each stands for, the register it has, and what may be read."""
+"""Symbol table of one function while it is read: values, registers, and definite assignment."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ T = TypeVar("T")
 
 
 class Variables:
-    """The variables of one function, and the statements collected so far."""
+    """The variables of one function, and the statements emitted so far."""
 
     def __init__(self, program: ProgramReader, source: FunctionSource) -> None:
         self.program = program
         self.source = source
         self.names: dict[str, Value] = {}  # parameters, arrays and compile-time names
         self.types: dict[str, ValueType] = {}  # variables
-        self.renamed: dict[str, str] = {}  # registers of variables that are not called as the user calls them
-        self.bundles: dict[str, tuple[str, Any]] = {}  # variables that are tuples or structs: register, type
+        self.renamed: dict[str, str] = {}  # registers with other names than their variables
+        self.bundles: dict[str, tuple[str, Any]] = {}  # tuple and struct variables: register, type
         self.registers: dict[str, tuple[Word["plain", "loop"], ValueType]] = {}  # registers
-        self.assigned: set[str] = set()  # variables that every path has assigned
-        self.fixed: set[str] = set()  # those that are constants once loops are unrolled
-        self.numbers: dict[str, ir.Const] = {}  # registers that are constants already
-        self.active: set[str] = set()  # loop variables of the loops around
-        self.ended: set[str] = set()  # loop variables of loops that are over
-        self.positive: set[str] = set()  # variables that are above 0
-        self.soft: dict[str, frozenset[str]] = {}  # registers whose type the first literals of others decide
-        self.decided: dict[str, Scalar] = {}  # registers that begin with a literal, and the type of their other uses
+        self.assigned: set[str] = set()  # variables assigned on every path
+        self.fixed: set[str] = set()  # constants after unrolling
+        self.numbers: dict[str, ir.Const] = {}  # registers with constant values
+        self.active: set[str] = set()  # variables of the enclosing loops
+        self.ended: set[str] = set()  # variables of ended loops
+        self.positive: set[str] = set()  # variables above 0
+        self.soft: dict[str, frozenset[str]] = {}  # registers with a type decided by literals of others
+        self.decided: dict[str, Scalar] = {}  # registers initialised by a literal, and the type of their other uses
         self.once = assigned_once(source.tree)
         self.swaps = Swaps.find(source.tree)
         self.local = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -67,33 +67,36 @@ class Variables:
         self.in_kernel = False
         self.unresolved: set[str] = set()
         self.body: list[ir.Stmt] = []
-        self.fresh: ir.Let | None = None  # the last Let, while only the expression that is read knows its register
+        self.fresh: ir.Let | None = None  # the last Let, while only the current expression uses its register
         self.rebound_reads = rebound_reads(source.tree)
         self._temporaries = 0
 
     def value(self, node: ast.expr) -> Value:
-        """The value of an expression, typed or known at compile time."""
+        """Return the value of an expression, typed or known at compile time."""
         raise NotImplementedError
 
     # -------------------------------------------------------------- what is wrong
     def refuse(self, error: SourceError) -> None:
-        """Note an error. Raises Decided where a variable that began with a literal can take another type instead, and
-        NeedsConstants where the variable of an unrolled loop can."""
+        """Record an error.
+
+        Raises Decided if another type of a literal-initialised variable resolves it, and NeedsConstants if the
+        variable of an unrolled loop does.
+        """
         notes = error.notes
         if isinstance(error, TypeConflict):
             decide(error, self.soft, self.decided)
             if any(self.waits_for_unrolling(expr) for expr, _ in error.pairs):
-                raise NeedsConstants  # a literal takes the other type
+                raise NeedsConstants  # a literal adapts to the other type
             for expr, expected in error.pairs:
                 name = whole_number(expr, expected, self.soft)
                 if name is not None:
                     variable = next(n for n in self.types if self.register(n) == name)
                     notes = (f"{variable} starts as a whole number: start it as a float, such as 0.0",)
-                    self.unresolved.add(variable)  # its later uses would say the same
+                    self.unresolved.add(variable)  # its later uses would repeat the error
         self.program.report(error.span, error.message, *notes)
 
     def together(self, *reads: Callable[[], T]) -> list[T]:
-        """What several parts of an expression are; what is wrong with any of them is noted."""
+        """Run reads of sibling expressions and record the errors of all. Raises AlreadyReported after an error."""
         results: list[T] = []
         for read in reads:
             try:
@@ -107,7 +110,7 @@ class Variables:
         return results
 
     def values(self, *nodes: ast.expr) -> list[Value]:
-        """The values of several parts of an expression."""
+        """Return the values of sibling expressions."""
         return self.together(*((lambda node=node: self.value(node)) for node in nodes))
 
     # -------------------------------------------------------------- emitting
@@ -119,7 +122,7 @@ class Variables:
 
     @contextmanager
     def block(self) -> Iterator[list[ir.Stmt]]:
-        """Collect what is emitted inside."""
+        """Collect the statements emitted inside."""
         outer, self.body = self.body, []
         try:
             yield self.body
@@ -128,7 +131,7 @@ class Variables:
 
     @contextmanager
     def arm(self) -> Iterator[list[ir.Stmt]]:
-        """Collect what is emitted inside, which may not run: what it assigns is not assigned afterwards."""
+        """Collect the statements emitted inside, which may not run: their assignments end with the block."""
         before = set(self.assigned)
         with self.block() as effects:
             yield effects
@@ -139,7 +142,7 @@ class Variables:
         return ir.Reg(temporary(stem, self._temporaries), type, span)
 
     def let(self, value: ir.Expr | ir.Effect, stem: str, span: Span) -> ir.Reg:
-        """Keep a value in a generated register."""
+        """Store a value in a generated register."""
         assert value.type is not None
         target = self.temporary(stem, value.type, span)
         self.fresh = ir.Let(target, value, span)
@@ -147,12 +150,12 @@ class Variables:
         return target
 
     def own_let(self, value: Value) -> ir.Let | None:
-        """The last statement, where it gives this register its value and nothing else reads it."""
+        """Return the last statement if it assigns this register and no other use exists."""
         last = self.body[-1] if self.body else None
         return last if isinstance(last, ir.Let) and last is self.fresh and last.target is value else None
 
     def snapshot(self, value: Value, span: Span, stem: str = "value") -> Value:
-        """The value as it is now. What is constant once loops are unrolled does not change."""
+        """Return the current value. Constants after unrolling need no copy."""
         if isinstance(value, Tuple | Struct):
             return replace(value, items=tuple(self.snapshot(item, span, stem) for item in value.items))
         if isinstance(value, Choice):
@@ -164,12 +167,12 @@ class Variables:
 
     # -------------------------------------------------------------- names
     def register(self, name: str) -> str:
-        """The register of a variable."""
+        """Return the register of a variable."""
         return self.renamed.get(name, name)
 
     def new_register(self, name: str, kind: Word["plain", "loop"], type: ValueType | None) -> str:
-        """A register for a variable of this name: loops that follow each other share one, nothing else does.
-        type: None where the first value of the variable decides it."""
+        """Return an unused register for a variable. Consecutive loops share the register of their variable. type: None
+        if the first value decides it."""
         number, chosen = 1, name
         while self._is_used(chosen, kind, type):
             number += 1
@@ -217,17 +220,16 @@ class Variables:
         return self.special(external, span)
 
     def special(self, target: Any, span: Span) -> Value:
-        """`st.lane` and `st.warp` are values, everything else stands for itself."""
+        """Return the value of a host object: `st.lane` and `st.warp` are numbers."""
         return ir.Special(target.name, I32, span) if isinstance(target, Index) else of_python(target)
 
     def refuse_foreign(self, names: Sequence[str], span: Span) -> None:
-        """Raise for a word that has another name here."""
+        """Raise SourceError for a word of another library."""
         if (equivalent := foreign.advice(names)) is not None:
             raise SourceError(span, *equivalent)
 
     def names_elsewhere(self, node: ast.expr) -> list[str]:
-        """How another library calls what a name such as `cuda.threadIdx.x` stands for, or would; empty where it is
-        one of the kernel's own."""
+        """Return the name in another library of a name such as `cuda.threadIdx.x`; empty for the kernel's own names."""
         names = foreign.dotted(node)
         if not names or names[0] in {*self.names, *self.types, *self.local}:
             return []
@@ -237,13 +239,13 @@ class Variables:
 
     # -------------------------------------------------------------- what is known of a value
     def is_fixed(self, expr: ir.Expr) -> bool:
-        """Whether the expression is a constant once loops are unrolled."""
+        """Return whether the expression is constant after unrolling."""
         fixed = {self.register(name) for name in self.fixed}
         leaves = [e for e in (expr, *expressions(expr)) if not isinstance(e, ir.Op)]
         return all(isinstance(e, ir.Const) or (isinstance(e, ir.Reg) and e.name in fixed) for e in leaves)
 
     def number_of(self, expr: ir.Expr) -> ir.Const | None:
-        """The constant that an expression is; None also where an unrolled loop's variable decides."""
+        """Return the constant value of an expression; None also if it depends on an unrolled loop's variable."""
         match expr:
             case ir.Const():
                 return expr
@@ -258,11 +260,11 @@ class Variables:
         return None
 
     def waits_for_unrolling(self, expr: ir.Expr) -> bool:
-        """Whether the expression is a number where the unrolled loops around it are written out."""
+        """Return whether the expression is a constant only after the unrolled loops around it are expanded."""
         return self.is_fixed(expr) and self.number_of(expr) is None
 
     def is_positive(self, expr: ir.Expr) -> bool:
-        """Whether the expression is above 0, however large: numbers of threads and blocks, and what they make."""
+        """Return whether the expression is above 0 at any size: dimensions and their sums and products."""
         match expr:
             case ir.Const():
                 return bool(expr.value > 0)
@@ -280,7 +282,7 @@ class Variables:
 
 
 def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
-    """Names with a single assignment in the function, as a plain `name = value`."""
+    """Return the names with a single assignment of the form `name = value`."""
     stores = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     targets = [t for n in ast.walk(function) if isinstance(n, ast.Assign) for t in n.targets]
     plain = {
@@ -290,7 +292,7 @@ def assigned_once(function: ast.FunctionDef) -> frozenset[str]:
 
 
 def rebound_reads(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
-    """Where a name is read before the same statement gives it another value by `:=`, as in `a + (a := 2)`."""
+    """Return the positions of names read before `:=` reassigns them in the same statement, as in `a + (a := 2)`."""
     places: set[tuple[int, int]] = set()
     if not any(isinstance(n, ast.NamedExpr) for n in ast.walk(function)):
         return frozenset()
@@ -304,7 +306,7 @@ def rebound_reads(function: ast.FunctionDef) -> frozenset[tuple[int, int]]:
 
 
 def _expressions_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What a statement holds, the statements inside it left out."""
+    """Yield the nodes of a statement, without nested statements."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.stmt):
             yield child

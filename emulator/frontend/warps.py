@@ -106,7 +106,7 @@ def _reduction(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
 
 
 def _lane_mask(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    """Of the bit of this lane, or of the next one."""
+    """Return the mask of lanes relative to this lane, computed from its bit or the next one."""
     order = cast(forms.LaneMask, word.form).order
 
     def op(name: str, *args: ir.Expr) -> ir.Expr:
