@@ -3,6 +3,9 @@
 Each returns true when the slow path (`sanitizer.races.detect.access`) must run; shadow memory is then unchanged.
 Otherwise it has updated shadow memory as the slow path would have. An epoch is a timestamp and a thread
 (`sanitizer.races.shadow` defines it).
+
+The race rule is thus stated twice, here and in `sanitizer.races.detect`. The property test `tests/checkers/test_fast_path.py`
+holds the two to each other.
 """
 
 from __future__ import annotations
