@@ -1,4 +1,4 @@
-"""Sum the blocks of an array by a tree in shared memory, and look at what the emulator counts."""
+"""Sum the blocks of an array by a tree in shared memory, and print counters of the emulator."""
 
 import numpy as np
 import simtbed as st

@@ -1,4 +1,4 @@
-"""The sum of `block_sum.py` with a mistake: the barrier that ends a level of the tree is left out."""
+"""The kernel of `block_sum.py` without the barrier at the end of a tree level."""
 
 import numpy as np
 import simtbed as st
@@ -6,7 +6,7 @@ import simtbed as st
 
 @st.kernel
 def block_sum(x: st.Global[st.f32], out: st.Global[st.f32], BLOCK: st.Const) -> None:
-    """out[b] = the sum of block b's slice of x, if the warps happen to run in the right order."""
+    """out[b] = the sum of block b's slice of x, for one order of the warps."""
     partial = st.shared(st.f32, BLOCK)
     t = st.thread.x
     partial[t] = x[st.block.x * BLOCK + t]

@@ -1,4 +1,4 @@
-"""Transpose a matrix in three ways, and compare what each would cost on a GPU.
+"""Transpose a matrix by three kernels, and compare their counters.
 
 The tutorial (docs/tutorial.md) explains every step.
 """
@@ -19,7 +19,7 @@ def naive(a: st.Global[st.f32], out: st.Global[st.f32], N: st.Const, TILE: st.Co
 
 @st.kernel
 def tiled(a: st.Global[st.f32], out: st.Global[st.f32], N: st.Const, TILE: st.Const, PITCH: st.Const) -> None:
-    """Each block turns one tile in shared memory: rows are read, rows are written. PITCH: words from row to row."""
+    """Each block transposes one tile in shared memory: rows are read, rows are written. PITCH: words per row."""
     tile = st.shared(st.f32, TILE, PITCH)
     x, y = st.thread.x, st.thread.y
     tile[y, x] = a[(st.block.y * TILE + y) * N + st.block.x * TILE + x]
@@ -28,7 +28,7 @@ def tiled(a: st.Global[st.f32], out: st.Global[st.f32], N: st.Const, TILE: st.Co
 
 
 def report(name: str, result: st.Result, expected: np.ndarray) -> None:
-    """One line of the counters that tell the three kernels apart."""
+    """Print the counters that differ between the kernels."""
     assert np.array_equal(result.out, expected)
     total = result.counters.total
     sectors = total("global_load_sectors"), total("global_store_sectors")

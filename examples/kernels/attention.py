@@ -1,4 +1,4 @@
-"""Attention without the matrix of weights: keys and values pass by in tiles, the softmax is corrected as it goes."""
+"""Attention without a matrix of weights: keys and values are read in tiles, and the softmax is updated for each tile."""
 
 import math
 from collections.abc import Callable
@@ -54,15 +54,15 @@ def attend(
 
 
 def attention(queries: Floats, keys: Floats, values: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:
-    """The mean of the values, weighted for each query by how well the keys fit it."""
+    """Return the mean of the values for each query, weighted by the softmax of the products with the keys."""
     rows, width = queries.shape
     args = dict(queries=queries, keys=keys, values=values, out=st.empty((rows, width), st.f32), WIDTH=width)
-    found: Floats = launch(attend, grid=-(-rows // THREADS), block=THREADS, args=args).out
-    return found
+    output: Floats = launch(attend, grid=-(-rows // THREADS), block=THREADS, args=args).out
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     random = np.random.default_rng(19)
     queries, (keys, values) = (
         random.standard_normal((40, 16), np.float32),

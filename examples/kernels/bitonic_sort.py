@@ -36,12 +36,12 @@ def sort_rows(x: st.Global[st.f32], WIDTH: st.Const) -> None:
 def sorted_rows(x: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:
     """x with each row in ascending order."""
     rows, width = x.shape
-    found: Floats = launch(sort_rows, grid=rows, block=width // 2, args=dict(x=x, WIDTH=width)).x
-    return found
+    output: Floats = launch(sort_rows, grid=rows, block=width // 2, args=dict(x=x, WIDTH=width)).x
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(9).standard_normal((4, 256), np.float32)
     np.testing.assert_array_equal(sorted_rows(x, launch), np.sort(x, axis=1))
 

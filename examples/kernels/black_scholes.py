@@ -52,7 +52,7 @@ def black_scholes(
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     random = np.random.default_rng(20)
     ranges = ((5.0, 30.0), (1.0, 100.0), (0.25, 10.0))
     spot, strike, years = (random.uniform(low, high, 300).astype(np.float32) for low, high in ranges)

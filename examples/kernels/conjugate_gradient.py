@@ -1,4 +1,4 @@
-"""Conjugate gradients in one cooperative launch: a sparse system is solved with barriers of the whole grid."""
+"""Conjugate gradients for a sparse system in one cooperative launch with grid barriers."""
 
 from collections.abc import Callable
 
@@ -21,13 +21,13 @@ def warp_sum(value: st.f64) -> st.f64:
 
 
 @st.device
-def grid_sum(value: st.f64, parts: st.Global[st.f64]) -> st.f64:
-    """The sum over the threads of the grid, in every thread. parts: one of each warp of the grid, at most a warp of them."""
+def grid_sum(value: st.f64, warp_sums: st.Global[st.f64]) -> st.f64:
+    """The sum over the threads of the grid, in every thread. warp_sums: one element for each warp of the grid, at most 32."""
     value = warp_sum(value)
     if st.lane == 0:
-        parts[st.block.x * WARPS + st.warp] = value
+        warp_sums[st.block.x * WARPS + st.warp] = value
     st.grid_sync()
-    total = warp_sum(parts[st.lane] if st.lane < BLOCKS * WARPS else 0.0)
+    total = warp_sum(warp_sums[st.lane] if st.lane < BLOCKS * WARPS else 0.0)
     st.grid_sync()
     return total
 
@@ -41,7 +41,7 @@ def solve(
     residual: st.Global[st.f64],
     direction: st.Global[st.f64],
     product: st.Global[st.f64],
-    parts: st.Global[st.f64],
+    warp_sums: st.Global[st.f64],
     tolerance: st.f64,
 ) -> None:
     """Change x until A @ x = b. Before: x = 0, residual = direction = b."""
@@ -49,7 +49,7 @@ def solve(
     mine = 0.0
     for i in range(first, len(x), stride):
         mine += residual[i] * residual[i]
-    error = grid_sum(mine, parts)
+    error = grid_sum(mine, warp_sums)
     while error > tolerance:
         mine = 0.0
         for i in range(first, len(x), stride):
@@ -58,13 +58,13 @@ def solve(
                 total += values[k] * direction[columns[k]]
             product[i] = total
             mine += total * direction[i]
-        length = error / grid_sum(mine, parts)
+        length = error / grid_sum(mine, warp_sums)
         mine = 0.0
         for i in range(first, len(x), stride):
             x[i] += length * direction[i]
             residual[i] -= length * product[i]
             mine += residual[i] * residual[i]
-        before, error = error, grid_sum(mine, parts)
+        before, error = error, grid_sum(mine, warp_sums)
         for i in range(first, len(x), stride):
             direction[i] = residual[i] + error / before * direction[i]
         st.grid_sync()
@@ -80,15 +80,15 @@ def solution(matrix: sparse.csr_matrix, b: Doubles, launch: Callable[..., st.Res
         residual=b,
         direction=b.copy(),
         product=st.empty(len(b), st.f64),
-        parts=st.empty(BLOCKS * WARPS, st.f64),
+        warp_sums=st.empty(BLOCKS * WARPS, st.f64),
         tolerance=1e-20,
     )
-    found: Doubles = launch(solve, grid=BLOCKS, block=THREADS, args=args, cooperative=True).x
-    return found
+    output: Doubles = launch(solve, grid=BLOCKS, block=THREADS, args=args, cooperative=True).x
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it solves the system."""
+    """Raise AssertionError if the residual is too large."""
     line = 2.1 * np.eye(12) - np.eye(12, k=1) - np.eye(12, k=-1)
     matrix = sparse.csr_matrix(np.kron(line, np.eye(12)) + np.kron(np.eye(12), line))
     b = np.random.default_rng(22).standard_normal(144)

@@ -13,13 +13,13 @@ THREADS = 64
 
 @st.device
 def clamped(i: st.i32, size: st.i32) -> st.i32:
-    """The nearest index that is inside."""
+    """Return the nearest valid index."""
     return min(max(i, 0), size - 1)
 
 
 @st.kernel
 def along_rows(x: st.Global[st.f32], weights: st.Constant[st.f32], out: st.Global[st.f32]) -> None:
-    """out = each row of x convolved with the weights; the edge goes on beyond itself. A block takes part of a row."""
+    """out = each row of x convolved with the weights; the edge values are repeated outside. A block computes a segment of a row."""
     radius = len(weights) // 2
     line = st.dynamic_shared(st.f32)
     start = st.block.x * THREADS - radius
@@ -45,7 +45,7 @@ def convolved(x: Floats, weights: Floats, launch: Callable[..., st.Result] = st.
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     x = np.random.default_rng(12).random((20, 90), np.float32)
     weights = np.array([0.1, 0.3, 0.4, 0.15, 0.05], np.float32)
     expected = convolve1d(convolve1d(x, weights, 1, mode="nearest"), weights, 0, mode="nearest")

@@ -1,4 +1,4 @@
-"""A hash table with open addressing: the larger key stays and the smaller goes on, so that any order gives one table."""
+"""A hash table with open addressing. The larger key retains the slot: the table is independent of the order."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def home(key: st.u32, SLOTS: st.Const) -> st.i32:
 
 @st.kernel
 def insert(keys: st.Global[st.u32], values: st.Global[st.u32], table: st.Global[st.u64], SLOTS: st.Const) -> None:
-    """Enter each key, above 0 and unlike the others, with its value. A slot is key and value in one word, 0 if free."""
+    """Insert distinct keys above 0 with their values. A slot is key and value in one word, 0 if free."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(keys):
         slot = home(keys[i], SLOTS)
@@ -48,7 +48,7 @@ def built(keys: Keys, values: Keys, slots: int, launch: Callable[..., st.Result]
     return table
 
 
-def found(keys: Keys, table: Table, launch: Callable[..., st.Result] = st.launch) -> Keys:
+def look_up_all(keys: Keys, table: Table, launch: Callable[..., st.Result] = st.launch) -> Keys:
     """The value of each key, or MISSING."""
     args = dict(keys=keys, table=table, out=st.empty(len(keys), st.u32), SLOTS=len(table))
     values: Keys = launch(look_up, grid=-(-len(keys) // THREADS), block=THREADS, args=args).out
@@ -56,14 +56,16 @@ def found(keys: Keys, table: Table, launch: Callable[..., st.Result] = st.launch
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it finds what a dictionary holds."""
+    """Raise AssertionError if the result differs from a dictionary."""
     random = np.random.default_rng(23)
     keys = np.unique(random.integers(1, 2**32 - 1, 400, np.uint32))
     values = random.permutation(len(keys)).astype(np.uint32)
     table = built(keys, values, 512, launch)
-    known = dict(zip(keys.tolist(), values.tolist(), strict=True))
-    asked = np.concatenate([keys, random.integers(1, 2**32 - 1, 100, np.uint32)])
-    np.testing.assert_array_equal(found(asked, table, launch), [known.get(key, MISSING) for key in asked.tolist()])
+    distinct_keys = dict(zip(keys.tolist(), values.tolist(), strict=True))
+    queries = np.concatenate([keys, random.integers(1, 2**32 - 1, 100, np.uint32)])
+    np.testing.assert_array_equal(
+        look_up_all(queries, table, launch), [distinct_keys.get(key, MISSING) for key in queries.tolist()]
+    )
 
 
 if __name__ == "__main__":

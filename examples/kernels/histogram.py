@@ -27,14 +27,14 @@ def count(x: st.Global[st.u8], bins: st.Global[st.u32]) -> None:
 
 def histogram(x: npt.NDArray[np.uint8], launch: Callable[..., st.Result] = st.launch) -> npt.NDArray[np.uint32]:
     """How often each value is in x."""
-    found: npt.NDArray[np.uint32] = launch(
+    output: npt.NDArray[np.uint32] = launch(
         count, grid=4, block=THREADS, args=dict(x=x, bins=st.zeros(BINS, st.u32))
     ).bins
-    return found
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(7).normal(100, 20, 3000).astype(np.uint8)
     np.testing.assert_array_equal(histogram(x, launch), np.bincount(x, minlength=BINS))
 

@@ -58,7 +58,7 @@ def k_means(
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     random = np.random.default_rng(21)
     points = (random.integers(0, 3, (300, 1)) * 4 + random.standard_normal((300, 2))).astype(np.float32)
     centres, labels = k_means(points, points[:4].copy(), 5, launch)

@@ -1,4 +1,4 @@
-"""The Mandelbrot set: how many steps each point of a grid takes to leave a circle."""
+"""The Mandelbrot set: the number of steps until each point of a grid leaves a circle."""
 
 from collections.abc import Callable
 
@@ -28,14 +28,14 @@ def escape(out: st.Global[st.i32], limit: st.i32) -> None:
 def mandelbrot(rows: int, columns: int, limit: int, launch: Callable[..., st.Result] = st.launch) -> Ints:
     """Steps of each point."""
     grid = (-(-columns // TILE[0]), -(-rows // TILE[1]))
-    found: Ints = launch(
+    output: Ints = launch(
         escape, grid=grid, block=TILE, args=dict(out=st.empty((rows, columns), st.i32), limit=limit)
     ).out
-    return found
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     y, x = np.mgrid[:30, :40]
     x, y = LEFT + SIDE * x / 40, TOP + SIDE * y / 30
     a, b, expected = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape, np.int32)

@@ -34,12 +34,12 @@ def product(a: Floats, b: Floats, launch: Callable[..., st.Result] = st.launch) 
     """a @ b."""
     rows, columns = a.shape[0], b.shape[1]
     args = dict(a=a, b=b, c=st.empty((rows, columns), st.f32))
-    found: Floats = launch(tiled, grid=(-(-columns // TILE), -(-rows // TILE)), block=(TILE, TILE), args=args).c
-    return found
+    output: Floats = launch(tiled, grid=(-(-columns // TILE), -(-rows // TILE)), block=(TILE, TILE), args=args).c
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     random = np.random.default_rng(2)
     a, b = random.standard_normal((40, 50), np.float32), random.standard_normal((50, 35), np.float32)
     np.testing.assert_allclose(product(a, b, launch), a @ b, rtol=1e-4, atol=1e-4)

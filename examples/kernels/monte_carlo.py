@@ -1,4 +1,4 @@
-"""The price of an option by Monte Carlo: each thread draws paths from its own random numbers and averages what they pay."""
+"""The price of an option by Monte Carlo: each thread samples paths from its own random numbers and averages their payoffs."""
 
 import math
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def uniform(x: st.u32) -> st.f32:
 
 @st.device
 def payoff(normal: st.f32) -> st.f32:
-    """What a call pays after a year, where the logarithm of the price moved by `normal` standard deviations."""
+    """Return the payoff of a call after a year, for a change of the log price by `normal` standard deviations."""
     price = SPOT * st.exp(RATE - VOLATILITY**2 / 2 + VOLATILITY * normal)
     return max(price - STRIKE, 0.0)
 
@@ -54,7 +54,7 @@ def call_price(seed: int, launch: Callable[..., st.Result] = st.launch) -> float
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is near the formula of Black and Scholes."""
+    """Raise AssertionError if the result is far from the formula of Black and Scholes."""
     first = (math.log(SPOT / STRIKE) + RATE + VOLATILITY**2 / 2) / VOLATILITY
     expected = SPOT * norm.cdf(first) - STRIKE * math.exp(-RATE) * norm.cdf(first - VOLATILITY)
     np.testing.assert_allclose(call_price(1, launch), expected, rtol=0.02)

@@ -36,8 +36,8 @@ def scores(a: Bytes, b: Bytes, launch: Callable[..., st.Result] = st.launch) -> 
     """The score of each row of a with the row of b."""
     width = b.shape[1]
     args = dict(a=a, b=b, scores=st.empty(len(a), st.i32), WIDTH=width)
-    found: Ints = launch(align, grid=len(a), block=width + 1, args=args).scores
-    return found
+    output: Ints = launch(align, grid=len(a), block=width + 1, args=args).scores
+    return output
 
 
 def reference(a: Bytes, b: Bytes) -> Ints:
@@ -53,7 +53,7 @@ def reference(a: Bytes, b: Bytes) -> Ints:
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     random = np.random.default_rng(17)
     a, b = random.integers(0, 4, (3, 30), np.uint8), random.integers(0, 4, (3, 40), np.uint8)
     np.testing.assert_array_equal(scores(a, b, launch), reference(a, b))

@@ -40,8 +40,8 @@ def fill(out: st.Global[st.u32], low: st.u32, high: st.u32) -> None:
 def words(count: int, key: tuple[int, int], launch: Callable[..., st.Result] = st.launch) -> Words:
     """The words of the counters from 0 on, four a row."""
     args = dict(out=st.empty((count, 4), st.u32), low=key[0], high=key[1])
-    found: Words = launch(fill, grid=-(-count // THREADS), block=THREADS, args=args).out
-    return found
+    output: Words = launch(fill, grid=-(-count // THREADS), block=THREADS, args=args).out
+    return output
 
 
 def reference(count: int, key: tuple[int, int]) -> Words:

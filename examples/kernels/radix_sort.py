@@ -35,7 +35,7 @@ def count(keys: st.Global[st.u32], tallies: st.Global[st.i32], shift: st.u32) ->
 
 @st.kernel
 def scan(tallies: st.Global[st.i32]) -> None:
-    """tallies = the sums of what stands before each, row after row. One warp."""
+    """tallies = exclusive prefix sums in row-major order. One warp."""
     total = 0
     for d in range(DIGITS):
         for start in range(0, tallies.shape[1], st.WARP_SIZE):
@@ -60,10 +60,10 @@ def move(keys: st.Global[st.u32], places: st.Global[st.i32], out: st.Global[st.u
     st.syncwarp()
     i = st.block.x * THREADS + st.thread.x
     digit = digit_of(keys[i], shift) if i < len(keys) else DIGITS
-    alike = st.match_any(digit)
-    rank = st.popcount(alike & st.lanemask_lt())
+    same_digit = st.match_any(digit)
+    rank = st.popcount(same_digit & st.lanemask_lt())
     if rank == 0 and digit < DIGITS:
-        of_warps[st.warp, digit] = st.popcount(alike)
+        of_warps[st.warp, digit] = st.popcount(same_digit)
     st.sync()
     if i < len(keys):
         place = places[digit, st.block.x] + rank
@@ -85,7 +85,7 @@ def radix_sorted(keys: Keys, launch: Callable[..., st.Result] = st.launch) -> Ke
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     keys = np.random.default_rng(8).integers(0, 2**32, 500, np.uint32)
     np.testing.assert_array_equal(radix_sorted(keys, launch), np.sort(keys))
 

@@ -44,7 +44,7 @@ def total(x: Floats, launch: Callable[..., st.Result] = st.launch) -> float:
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(4).random(5000, np.float32)
     np.testing.assert_allclose(total(x, launch), x.sum(dtype=np.float64), rtol=1e-5)
 

@@ -1,4 +1,4 @@
-"""SAXPY, y = a * x + y: each thread takes elements that are a whole grid apart."""
+"""SAXPY, y = a * x + y: each thread processes elements with the stride of the grid."""
 
 from collections.abc import Callable
 
@@ -19,12 +19,12 @@ def axpy(a: st.f32, x: st.Global[st.f32], y: st.Global[st.f32]) -> None:
 
 def saxpy(a: float, x: Floats, y: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:
     """a * x + y."""
-    found: Floats = launch(axpy, grid=4, block=64, args=dict(a=a, x=x, y=y)).y
-    return found
+    output: Floats = launch(axpy, grid=4, block=64, args=dict(a=a, x=x, y=y)).y
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x, y = np.random.default_rng(1).standard_normal((2, 1000), np.float32)
     np.testing.assert_array_equal(saxpy(2.5, x, y, launch), np.float32(2.5) * x + y)
 

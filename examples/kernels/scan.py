@@ -40,7 +40,7 @@ def scan_blocks(x: st.Global[st.i32], out: st.Global[st.i32], sums: st.Global[st
 
 @st.kernel
 def add_before(out: st.Global[st.i32], sums: st.Global[st.i32]) -> None:
-    """Add to each slice of out what the slices before it sum to."""
+    """Add the sum of the preceding slices to each slice of out."""
     i = st.block.x * THREADS + st.thread.x
     if st.block.x > 0 and i < len(out):
         out[i] += sums[st.block.x - 1]
@@ -50,16 +50,16 @@ def prefix_sums(x: Ints, launch: Callable[..., st.Result] = st.launch) -> Ints:
     """The inclusive prefix sums of x."""
     blocks = -(-len(x) // THREADS)
     args = dict(x=x, out=st.empty(len(x), st.i32), sums=st.empty(blocks, st.i32))
-    parts = launch(scan_blocks, grid=blocks, block=THREADS, args=args)
-    found: Ints = parts.out
+    scan = launch(scan_blocks, grid=blocks, block=THREADS, args=args)
+    output: Ints = scan.out
     if blocks > 1:
-        sums = prefix_sums(parts.sums, launch)
-        found = launch(add_before, grid=blocks, block=THREADS, args=dict(out=found, sums=sums)).out
-    return found
+        sums = prefix_sums(scan.sums, launch)
+        output = launch(add_before, grid=blocks, block=THREADS, args=dict(out=output, sums=sums)).out
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(5).integers(-100, 100, 1000).astype(np.int32)
     np.testing.assert_array_equal(prefix_sums(x, launch), np.cumsum(x))
 

@@ -1,4 +1,4 @@
-"""Prefix sums in one launch: each tile looks back at the sums that tiles before it have published (decoupled look-back)."""
+"""Prefix sums in one launch: each tile reads the published sums of preceding tiles (decoupled look-back)."""
 
 from collections.abc import Callable
 
@@ -24,14 +24,14 @@ def warp_scan(value: st.i32) -> st.i32:
 
 @st.device
 def sum_before(tile: st.i32, state: st.Global[st.i32], sums: st.Global[st.i32], prefixes: st.Global[st.i32]) -> st.i32:
-    """The sum of all tiles before this one. Tiles are begun in order, so that it waits for none that cannot run."""
+    """Return the sum of all preceding tiles. Tiles start in order, so that each awaited tile is running."""
     total = 0
     look = tile - 1
     while look >= 0:
-        known = st.load_acquire(state, look)
-        if known == PREFIX:
+        published = st.load_acquire(state, look)
+        if published == PREFIX:
             return total + prefixes[look]
-        if known == SUM:
+        if published == SUM:
             total += sums[look]
             look -= 1
     return total
@@ -46,7 +46,7 @@ def scan_tiles(
     sums: st.Global[st.i32],
     prefixes: st.Global[st.i32],
 ) -> None:
-    """out = prefix sums of x. state[t]: whether sums[t], and then prefixes[t], of tile t are there."""
+    """out = prefix sums of x. state[t]: whether sums[t] and prefixes[t] of tile t are published."""
     shared_tile = st.shared(st.i32, 1)
     shared_before = st.shared(st.i32, 1)
     of_warps = st.shared(st.i32, WARPS)
@@ -84,12 +84,12 @@ def prefix_sums(x: Ints, launch: Callable[..., st.Result] = st.launch) -> Ints:
         sums=st.empty(tiles, st.i32),
         prefixes=st.empty(tiles, st.i32),
     )
-    found: Ints = launch(scan_tiles, grid=tiles, block=THREADS, args=args).out
-    return found
+    output: Ints = launch(scan_tiles, grid=tiles, block=THREADS, args=args).out
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(6).integers(-100, 100, 1500).astype(np.int32)
     np.testing.assert_array_equal(prefix_sums(x, launch), np.cumsum(x))
 

@@ -1,4 +1,4 @@
-"""Softmax of rows: a warp for each row, which finds the maximum and the sum in one pass."""
+"""Softmax of rows: one warp per row computes the maximum and the sum in one pass."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ THREADS = 128
 
 @st.device
 def joined(a: tuple[st.f32, st.f32], b: tuple[st.f32, st.f32]) -> tuple[st.f32, st.f32]:
-    """The maximum of two parts, and the sum of exponentials below it."""
+    """Merge two (maximum, sum of exponentials) pairs."""
     highest = max(a[0], b[0])
     if highest == -math.inf:
         return highest, 0.0
@@ -27,12 +27,12 @@ def softmax_rows(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     row = (st.block.x * THREADS + st.thread.x) // st.WARP_SIZE
     if row >= x.shape[0]:
         return
-    part = (-math.inf, 0.0)
+    running = (-math.inf, 0.0)
     for j in range(st.lane, x.shape[1], st.WARP_SIZE):
-        part = joined(part, (x[row, j], 1.0))
+        running = joined(running, (x[row, j], 1.0))
     for step in st.unroll(range(5)):
-        part = joined(part, (st.shuffle_xor(part[0], 1 << step), st.shuffle_xor(part[1], 1 << step)))
-    highest, total = part
+        running = joined(running, (st.shuffle_xor(running[0], 1 << step), st.shuffle_xor(running[1], 1 << step)))
+    highest, total = running
     for j in range(st.lane, x.shape[1], st.WARP_SIZE):
         out[row, j] = st.exp(x[row, j] - highest) / total
 
@@ -40,12 +40,12 @@ def softmax_rows(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 def softmax(x: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:
     """The softmax of each row."""
     args = dict(x=x, out=st.empty(x.shape, st.f32))
-    found: Floats = launch(softmax_rows, grid=-(-len(x) * st.WARP_SIZE // THREADS), block=THREADS, args=args).out
-    return found
+    output: Floats = launch(softmax_rows, grid=-(-len(x) * st.WARP_SIZE // THREADS), block=THREADS, args=args).out
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     x = np.random.default_rng(18).normal(0, 10, (10, 70)).astype(np.float32)
     np.testing.assert_allclose(softmax(x, launch), special.softmax(x, 1), rtol=1e-5)
 

@@ -19,7 +19,7 @@ def by_thread(
     x: st.Global[st.f32],
     y: st.Global[st.f32],
 ) -> None:
-    """y = A @ x. Row r has values[starts[r]:starts[r + 1]], in the columns given beside them."""
+    """y = A @ x. Row r has values[starts[r]:starts[r + 1]], in the columns of the same indices."""
     row = st.block.x * THREADS + st.thread.x
     if row < len(y):
         total = 0.0
@@ -36,7 +36,7 @@ def by_warp(
     x: st.Global[st.f32],
     y: st.Global[st.f32],
 ) -> None:
-    """The same; the lanes of a warp go along a row together, so that loads of neighbours are one access."""
+    """The same; the lanes of a warp process a row together, so that loads are coalesced."""
     row = (st.block.x * THREADS + st.thread.x) // st.WARP_SIZE
     if row >= len(y):
         return
@@ -56,12 +56,12 @@ def product(
     rows = len(matrix.indptr) - 1
     threads = rows * st.WARP_SIZE if kernel is by_warp else rows
     args = dict(starts=matrix.indptr, columns=matrix.indices, values=matrix.data, x=x, y=st.empty(rows, st.f32))
-    found: Floats = launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args).y
-    return found
+    output: Floats = launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args).y
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what SciPy computes."""
+    """Raise AssertionError if the result differs from SciPy."""
     random = np.random.default_rng(16)
     filled = random.random((200, 300), np.float32)
     matrix = sparse.csr_matrix(np.where(filled < 0.1, filled, 0))

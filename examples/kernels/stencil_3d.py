@@ -1,4 +1,4 @@
-"""A stencil of seven points: threads of a plane walk along the third dimension and keep what they pass in registers."""
+"""A stencil of seven points: threads of a plane iterate over the third dimension with the previous planes in registers."""
 
 from collections.abc import Callable
 
@@ -19,28 +19,28 @@ def laplacian(u: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     if j >= rows or k >= columns:
         return
     inside = 0 < j < rows - 1 and 0 < k < columns - 1
-    below, here = 0.0, u[0, j, k]
+    below, current = 0.0, u[0, j, k]
     for i in range(depth):
         above = u[i + 1, j, k] if i + 1 < depth else 0.0
         total = 0.0
         if inside and 0 < i < depth - 1:
             around = u[i, j - 1, k] + u[i, j + 1, k] + u[i, j, k - 1] + u[i, j, k + 1]
-            total = around + below + above - 6.0 * here
+            total = around + below + above - 6.0 * current
         out[i, j, k] = total
-        below, here = here, above
+        below, current = current, above
 
 
 def laplace(u: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:
     """The discrete Laplacian of u inside, 0 at the faces."""
     grid = (-(-u.shape[2] // WIDTH), -(-u.shape[1] // HEIGHT))
-    found: Floats = launch(
+    output: Floats = launch(
         laplacian, grid=grid, block=(WIDTH, HEIGHT), args=dict(u=u, out=st.empty(u.shape, st.f32))
     ).out
-    return found
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     u = np.random.default_rng(11).random((9, 10, 40), np.float32)
     expected = np.zeros_like(u)
     inner = (slice(1, -1),) * 3

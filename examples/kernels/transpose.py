@@ -1,4 +1,4 @@
-"""The transpose of a matrix: a padded tile in shared memory makes loads and stores run along rows."""
+"""The transpose of a matrix: a padded tile in shared memory gives coalesced loads and stores."""
 
 from collections.abc import Callable
 
@@ -31,14 +31,14 @@ def transposed(x: Floats, launch: Callable[..., st.Result] = st.launch) -> Float
     """The transpose of x."""
     rows, columns = x.shape
     args = dict(x=x, out=st.empty((columns, rows), st.f32))
-    found: Floats = launch(
+    output: Floats = launch(
         through_tile, grid=(-(-columns // TILE), -(-rows // TILE)), block=(TILE, ROWS), args=args
     ).out
-    return found
+    return output
 
 
 def check(launch: Callable[..., st.Result] = st.launch) -> None:
-    """Raises AssertionError unless it is what NumPy computes."""
+    """Raise AssertionError if the result differs from NumPy."""
     x = np.random.default_rng(3).standard_normal((70, 45), np.float32)
     np.testing.assert_array_equal(transposed(x, launch), x.T)
 

@@ -1,4 +1,4 @@
-"""The Mandelbrot set as text; a class that holds its kernel's launches, and settings read from stdin where none are given."""
+"""The Mandelbrot set as text: launches in methods of a class, and settings from stdin by default."""
 
 import sys
 

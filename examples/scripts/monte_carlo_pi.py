@@ -1,4 +1,4 @@
-"""Pi from random points in a square, a generator in each thread; pieces of the work in threads of the host."""
+"""Pi from random points in a square, with a generator in each thread, launched from several host threads."""
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def next_random(state: st.u32) -> st.u32:
 
 @st.kernel
 def throw(hits: st.Global[st.u32], points: st.i32, seed: st.u32) -> None:
-    """hits[0] += points of this launch that lie in the quarter of a disc."""
+    """hits[0] += points of this launch inside the quarter of a disc."""
     i = st.u32(st.block.x * THREADS + st.thread.x)
     state = (i + 1) * 2654435761 ^ seed
     inside = st.u32(0)

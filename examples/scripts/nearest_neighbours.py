@@ -1,4 +1,4 @@
-"""The nearest of many points for each of some others, in processes; kernels are made by a function, one for each dimension."""
+"""Nearest neighbours in several processes; a function creates the kernel for each dimension."""
 
 import multiprocessing
 import os
@@ -12,20 +12,20 @@ import simtbed as st
 def make_kernel(DIMENSIONS: int) -> st.Kernel:
     @st.kernel
     def nearest(
-        points: st.Global[st.f32], asked: st.Global[st.f32], out: st.Global[st.i32], n: st.i32, m: st.i32
+        points: st.Global[st.f32], queries: st.Global[st.f32], out: st.Global[st.i32], n: st.i32, m: st.i32
     ) -> None:
-        """out[i] = the number of the point nearest to asked[i], the first of several."""
+        """out[i] = the index of the first point nearest to queries[i]."""
         mine = st.registers(st.f32, DIMENSIONS)
         i = st.block.x * st.block_dim.x + st.thread.x
         if i < m:
             for d in st.unroll(range(DIMENSIONS)):
-                mine[d] = asked[i * DIMENSIONS + d]
+                mine[d] = queries[i * DIMENSIONS + d]
             best, at = st.f32(3.0e38), -1
             for j in range(n):
                 distance = st.f32(0)
                 for d in st.unroll(range(DIMENSIONS)):
-                    apart = points[j * DIMENSIONS + d] - mine[d]
-                    distance = st.fma(apart, apart, distance)
+                    offset = points[j * DIMENSIONS + d] - mine[d]
+                    distance = st.fma(offset, offset, distance)
                 if distance < best:
                     best, at = distance, j
             out[i] = at
@@ -36,16 +36,20 @@ def make_kernel(DIMENSIONS: int) -> st.Kernel:
 KERNELS = {dimensions: make_kernel(dimensions) for dimensions in (2, 3)}
 
 
-def solve(given: tuple[int, int]) -> bool:
-    dimensions, size = given
+def solve(task: tuple[int, int]) -> bool:
+    dimensions, size = task
     random = np.random.default_rng(dimensions)
-    points, asked = random.random((size, dimensions), np.float32), random.random((size // 2, dimensions), np.float32)
+    points, queries = random.random((size, dimensions), np.float32), random.random((size // 2, dimensions), np.float32)
     args = dict(
-        points=points.ravel(), asked=asked.ravel(), out=st.empty(len(asked), st.i32), n=len(points), m=len(asked)
+        points=points.ravel(),
+        queries=queries.ravel(),
+        out=st.empty(len(queries), st.i32),
+        n=len(points),
+        m=len(queries),
     )
-    out = st.launch(KERNELS[dimensions], grid=-(-len(asked) // 64), block=64, args=args).out
-    distances = ((asked[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
-    return bool(np.allclose(distances[np.arange(len(asked)), out], distances.min(axis=1)))
+    out = st.launch(KERNELS[dimensions], grid=-(-len(queries) // 64), block=64, args=args).out
+    distances = ((queries[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
+    return bool(np.allclose(distances[np.arange(len(queries)), out], distances.min(axis=1)))
 
 
 if __name__ == "__main__":

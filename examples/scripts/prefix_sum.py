@@ -1,4 +1,4 @@
-"""An inclusive prefix sum of any length: blocks scan their parts, their sums are scanned, and are added."""
+"""An inclusive prefix sum of any length: blocks scan their segments; the sums of the blocks are scanned and added."""
 
 import sys
 

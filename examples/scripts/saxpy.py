@@ -8,7 +8,7 @@ import simtbed as st
 
 @st.kernel
 def saxpy(a: st.f32, x: st.Global[st.f32], y: st.Global[st.f32], n: st.i32) -> None:
-    """y[i] += a * x[i], each thread for every element a grid apart."""
+    """y[i] += a * x[i], for elements with the stride of the grid."""
     i = st.block.x * st.block_dim.x + st.thread.x
     while i < n:
         y[i] = st.fma(a, x[i], y[i])

@@ -1,4 +1,4 @@
-"""Heat that spreads over a plate: a five-point stencil, launched step after step on arrays that stay."""
+"""Heat that spreads over a plate: a five-point stencil, one launch per step on device arrays."""
 
 import argparse
 

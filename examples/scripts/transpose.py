@@ -1,4 +1,4 @@
-"""A matrix transposed three ways: naive, through a tile, and through a padded tile."""
+"""Transpose a matrix by three kernels: naive, with a tile, and with a padded tile."""
 
 import argparse
 
@@ -44,9 +44,9 @@ def main() -> None:
     shape = dict(grid=(tiles, tiles), block=(TILE, 8))
     arguments = dict(a=a.ravel(), out=st.empty(n * n, st.f32), n=n)
     for _ in range(options.repeat):
-        found = [st.launch(naive, args=arguments, **shape).out]
-        found += [st.launch(tiled, args=dict(arguments, PITCH=pitch), **shape).out for pitch in (TILE, TILE + 1)]
-    assert all(np.array_equal(one.reshape(n, n), a.T) for one in found)
+        outputs = [st.launch(naive, args=arguments, **shape).out]
+        outputs += [st.launch(tiled, args=dict(arguments, PITCH=pitch), **shape).out for pitch in (TILE, TILE + 1)]
+    assert all(np.array_equal(one.reshape(n, n), a.T) for one in outputs)
     print("three transposes of", n, "by", n, "are right")
 
 
