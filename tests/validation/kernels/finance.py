@@ -8,7 +8,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, f64, i32, u32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, floats, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, floats, round_off, zeros
 
 PHILOX_A, PHILOX_B = 0xD2511F53, 0xCD9E8D57
 WEYL_A, WEYL_B = 0x9E3779B9, 0xBB67AE85
@@ -258,7 +258,7 @@ def _bonds(n: int, block: int) -> Args:
         "coupon": random.integers(1, 9, n) / 2, "wait": random.random(n), "payments": random.integers(1, 41, n).astype(np.int32),
         "yields": zeros(n, np.float64), "duration": zeros(n, np.float64), "n": n, "most": 50, "close": 1e-9,
     }  # fmt: skip
-    return {"price": _worth(0.005 + 0.04 * random.random(n), args)[0], **args}
+    return {"price": round_off(_worth(0.005 + 0.04 * random.random(n), args)[0]), **args}
 
 
 def _yielded(args: Args) -> dict[str, Values]:

@@ -6,7 +6,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, float4, i32, u8, u64
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, floats, tiles, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, floats, round_off, stored, tiles, zeros
 
 COSINES = tuple(
     float(np.cos((2 * x + 1) * u * np.pi / 16) * (0.5 if u else 0.125**0.5)) for u in range(8) for x in range(8)
@@ -279,7 +279,10 @@ def _smoothed(args: Args) -> dict[str, Values]:
 
 
 def _scan(n: int, block: int) -> Args:
-    return {"x": np.exp(0.5 * floats(n * n)), "out": zeros(n * n), "rows": n, "columns": n, "speckle": 0.05}
+    x = stored("srad_coefficients_x", n * n)
+    if x is None:
+        x = round_off(np.exp(0.5 * floats(n * n).astype(np.float64))).astype(np.float32)
+    return {"x": x, "out": zeros(n * n), "rows": n, "columns": n, "speckle": 0.05}
 
 
 def _diffusing(args: Args) -> dict[str, Values]:

@@ -8,7 +8,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, f64, i32, int4, u8, u32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, warps, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, round_off, warps, zeros
 
 
 class Triple(NamedTuple):
@@ -257,7 +257,7 @@ def kendall_ranks(x: Global[i32], out: Global[f32], columns: i32, length: i32, B
 
 def _reactors(n: int, block: int) -> Args:
     random = draw()
-    rate = np.array([0.04, 1e4, 3e7])[:, None] * 10 ** (random.random((3, n)) - 0.5)
+    rate = np.array([0.04, 1e4, 3e7])[:, None] * round_off(10 ** (random.random((3, n)) - 0.5))
     return {
         "rate": rate.ravel(), "out": zeros(3 * n, np.float64), "steps": zeros(n, np.int32), "n": n, "end": 40.0,
         "relative": 1e-4, "absolute": 1e-8, "most": 1000,

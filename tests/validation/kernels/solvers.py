@@ -6,7 +6,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, f64, i32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, floats, tiles, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, floats, round_off, stored, tiles, zeros
 
 INTERVALS = 40
 
@@ -292,7 +292,10 @@ def _product(n: int, block: int) -> Args:
 
 def _symmetric(n: int, block: object) -> Args:
     lower = np.tril(_factors(n, 32))
-    return {"x": lower @ lower.transpose(0, 2, 1), "out": np.zeros((n, 32, 32)), "SIDE": 32}
+    x = stored("cholesky_shared_x", lower.size)
+    if x is None:  # a product of matrices has other bits on other processors
+        x = sum((lower[:, :, None, k] * lower[:, None, :, k] for k in range(32)), np.zeros_like(lower))
+    return {"x": x, "out": np.zeros((n, 32, 32)), "SIDE": 32}
 
 
 def _plane(n: int, block: tuple[int, int]) -> Args:
@@ -348,8 +351,10 @@ def _eigenvalues(args: Args) -> dict[str, Values]:
 
 def _peaks(n: int, block: int) -> Args:
     draws = draw()
+    centre, exponent = draws.random(n), draws.uniform(-3, 0, n)
+    width = stored("adaptive_simpson_width", n)
     return {
-        "centre": draws.random(n), "width": np.exp(draws.uniform(-3, 0, n)), "out": np.zeros(n), "n": n, "limit": 1e-6,
+        "centre": centre, "width": round_off(np.exp(exponent)) if width is None else width, "out": np.zeros(n), "n": n, "limit": 1e-6,
     }  # fmt: skip
 
 

@@ -299,7 +299,7 @@ def _spins(n: int, block: int) -> Args:
     random, sites = draw(), n.bit_length() - 1
     psi = random.standard_normal(n)
     return {
-        "psi": psi / np.linalg.norm(psi), "field": random.uniform(-3, 3, sites), "out": zeros(n, np.float64), "coupling": 1.3,
+        "psi": psi / math.sqrt(math.fsum(psi * psi)), "field": random.uniform(-3, 3, sites), "out": zeros(n, np.float64), "coupling": 1.3,
         "SITES": sites,
     }  # fmt: skip
 

@@ -1,0 +1,41 @@
+"""Inputs of the validation kernels have the same bits on every processor."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+from tests.validation.inputs import ROOT, digests
+
+PROCESSORS = {
+    "sse": (None, "Nehalem", "-AVX2,-FMA,-FMA4,-AVX512F"),
+    "avx2": ("AVX512F AVX512_SKX AVX512_ICL X86_V4", "Haswell", "-AVX512F"),
+    "avx512": ("", "SkylakeX", ""),
+}
+"""Disabled features of NumPy (None: all), kernels of OpenBLAS, features that libm does without."""
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_inputs_do_not_depend_on_the_processor(processor: str) -> None:
+    disabled, blas, libm = PROCESSORS[processor]
+    dispatched = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
+    names = dispatched if disabled is None else [name for name in disabled.split() if name in dispatched]
+    environment = {
+        **os.environ,
+        "NPY_DISABLE_CPU_FEATURES": " ".join(names),
+        "OPENBLAS_CORETYPE": blas,
+        "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={libm}",
+    }
+    command = [sys.executable, "-m", "tests.validation.inputs"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, expected = json.loads(done.stdout), digests()
+    different = [
+        (kernel, name) for kernel, args in expected.items() for name in args if found[kernel][name] != args[name]
+    ]
+    assert different == []
