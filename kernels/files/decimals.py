@@ -11,7 +11,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import simtbed as st
 from simtbed import Global, f64, i64, u8, u64
 
@@ -29,13 +28,13 @@ UNDECIDED = -1
 class Powers(NamedTuple):
     """10^q for q = MIN_POWER...: (high 2^64 + low) 2^exponent, truncated."""
 
-    high: npt.NDArray[np.uint64]
-    low: npt.NDArray[np.uint64]
-    exponent: npt.NDArray[np.int64]
+    high: Global[u64]
+    low: Global[u64]
+    exponent: Global[i64]
 
 
 @cache
-def powers() -> Powers:
+def power_table() -> Powers:
     """Return the table, computed once."""
     rows = []
     for q in range(MIN_POWER, MAX_POWER + 1):
@@ -44,11 +43,11 @@ def powers() -> Powers:
         mantissa = whole >> exponent if exponent >= 0 else whole << -exponent
         rows.append((mantissa >> 64, mantissa & (1 << 64) - 1, exponent - (0 if q >= 0 else 1200)))
     high, low, exponents = zip(*rows, strict=True)
-    return Powers(np.array(high, np.uint64), np.array(low, np.uint64), np.array(exponents, np.int64))
+    return Powers._make((np.array(high, np.uint64), np.array(low, np.uint64), np.array(exponents, np.int64)))
 
 
 @st.device
-def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Global[i64], to: Global[u8], at: i64) -> i64:
+def ten_digits(number: f64, powers: Powers, to: Global[u8], at: i64) -> i64:
     """Write a number; return its end, or UNDECIDED."""
     bits = st.bitcast(u64, number)
     if bits >> 63 != 0 and number == number:
@@ -72,9 +71,9 @@ def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Globa
     digits = u64(0)
     while True:
         q = DIGITS - 1 - d - MIN_POWER
-        cut = -(e + exponent[q]) - 128
-        middle = m * high[q] + st.mulhi(m, low[q])
-        top = st.mulhi(m, high[q]) + (u64(1) if middle < st.mulhi(m, low[q]) else u64(0))
+        cut = -(e + powers.exponent[q]) - 128
+        middle = m * powers.high[q] + st.mulhi(m, powers.low[q])
+        top = st.mulhi(m, powers.high[q]) + (u64(1) if middle < st.mulhi(m, powers.low[q]) else u64(0))
         digits = top >> u64(cut)
         if digits < 10_000_000_000:
             rest = top & ((u64(1) << u64(cut)) - 1)
@@ -82,7 +81,7 @@ def ten_digits(number: f64, high: Global[u64], low: Global[u64], exponent: Globa
             exact = q + MIN_POWER >= 0 and q + MIN_POWER <= MAX_EXACT_POWER
             if not exact and rest == half - 1 and middle + 1 == 0:
                 return i64(UNDECIDED)
-            tie = exact and rest == half and middle == 0 and m * low[q] == 0
+            tie = exact and rest == half and middle == 0 and m * powers.low[q] == 0
             if rest >= half and (not tie or digits & 1 == 1):
                 digits += 1
             break

@@ -57,7 +57,7 @@ class Records:
 def read_records(source: Input, size: int = PIECE) -> Iterator[Records]:
     """Yield the records of a file. Blank lines and lines starting with '#' are skipped. Raise InputError if a line is malformed."""
     for piece in record_pieces(source, size):
-        block = parsed(piece, str(source.path))
+        block = parse_piece(piece, str(source.path))
         yield block
         if block.mistake:
             raise block.mistake
@@ -68,7 +68,7 @@ def record_pieces(source: Input, size: int) -> Iterator[Piece]:
     return read_pieces(source, size, _whole_records, "the record at line {line}")
 
 
-def parsed(piece: Piece, path: str) -> Records:
+def parse_piece(piece: Piece, path: str) -> Records:
     """Return the records of a piece. path: name of the file in messages."""
     data = piece.data
     most = int(count_headers(data, len(data)))

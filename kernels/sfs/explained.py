@@ -22,8 +22,8 @@ def _merges(section: str, team: str, shared: bool, plain: bool, skip: bool = Fal
     mapping = f"A {team} merges two vectors, a thread a coefficient of a; a launch is a level."
     if skip:
         mapping += " The vector with more zeros is a, and a thread whose coefficient is zero leaves its scan out."
-    parts = [_VECTORS, *([] if plain else [_EXPONENTS]), *([_SHARED] if shared else []), _STEP]
-    return Explained(section, mapping, "\n".join(parts))
+    diagrams = [_VECTORS, *([] if plain else [_EXPONENTS]), *([_SHARED] if shared else []), _STEP]
+    return Explained(section, mapping, "\n".join(diagrams))
 
 
 _WARP_ORDER, _BLOCK_ORDER = "Section 3.4, Figures 4 and 6", "Section 3.4, Figure 11 (explicit synchronization)"

@@ -54,7 +54,7 @@ def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -
     rows = []
     for name in FILTERS:
         parameters = Parameters(filter=name)
-        filter = pipeline.Filter.of(solid, parameters, runner("cuda"), words=True)
+        filter = pipeline.Filter.build(solid, parameters, runner("cuda"), words=True)
         for variant in FAMILY.variants:
             with progress(f"{variant}, {name}"):
                 rows.append(_measured(reads, filter, parameters, variant, repeat, runner))

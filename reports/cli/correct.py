@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from simtbed import SimtbedError
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host.files import example_file, read_file
-from simtbed.kernels.correction.host.pairs import paired
-from simtbed.kernels.correction.host.pipeline_files import Summary, Writers, correct_file
+from simtbed.kernels.correction.host.pairs import pair_files
+from simtbed.kernels.correction.host.pipeline_files import CorrectionOptions, Summary, Writers, correct_file
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.cores import current_cores, on_cores
@@ -144,12 +144,13 @@ def correct_reads(
         read_file(mates, memory) if mates else nullcontext() as second,
         read_file(truth, memory) if truth else nullcontext() as true_reads,
     ):
-        both = paired(reads, second) if second else reads
+        both = pair_files(reads, second) if second else reads
         writers = Writers(
             outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
             outputs.get("--save-spectrum"),
         )  # fmt: skip
-        summary = correct_file(both, writers, parameters, variant, launcher, true_reads, memory, spectrum, cluster)
+        options = CorrectionOptions(parameters, variant, launcher, true_reads, memory, spectrum, cluster)
+        summary = correct_file(both, writers, options)
     for warning in summary.warnings:
         warn(warning)
     tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))

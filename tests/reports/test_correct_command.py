@@ -217,7 +217,7 @@ def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: P
     wrong = tmp_path / "wrong.fa"
     for content, told in (
         (truth[: truth.rindex(">")], "wrong.fa: it ends before read "),
-        (truth + ">more\nACGT\n", "wrong.fa: it goes on after read "),
+        (truth + ">more\nACGT\n", "wrong.fa: it continues after read "),
         (truth.replace("\n", "A\n", 2), "wrong.fa: read 1 has "),
     ):
         wrong.write_text(content)

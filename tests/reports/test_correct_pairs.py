@@ -98,7 +98,7 @@ def test_what_is_out_of_step(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "r2.fq: read 2 is 'c x', expected the mate of 'b' in" in refused(record.format("a/2") + record.format("c x"))
     assert "r2.fq: it ends before read 2 of" in refused(record.format("a"))
     both = record.format("a/2") + record.format("b 2:N")
-    assert "r2.fq: it goes on after read 2, the last of" in refused(both + record.format("c"))
+    assert "r2.fq: it continues after read 2, the last of" in refused(both + record.format("c"))
     assert "pairs need both" in refused(both, "-o", str(tmp_path / "c1.fq"))
     assert "--truth belongs to one file" in refused(both, *options, "--truth", str(first))
     assert "mates are alike" in simtbed("correct", str(first), str(fasta), *options).refused()

@@ -191,7 +191,7 @@ def test_sfs_survives_a_killed_worker(
     given, serial, shared = (tmp_path / name for name in ("many.vcf", "serial", "shared"))
     write(given, variants(300))
     line = ("sfs", str(given), "--format", form, "--mode", "gama")
-    monkeypatch.setattr(files_vcf, "BYTES_OF_A_PART", 20_000)  # many batches
+    monkeypatch.setattr(files_vcf, "SECTION_BYTES", 20_000)  # many batches
     told = simtbed(*line, "-o", str(serial), "--spectrum", str(tmp_path / "one.tsv"))
     assert told.code == 0
     killing = killing_at(2, client, files_tsv.rows)

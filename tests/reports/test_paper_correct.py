@@ -126,7 +126,7 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
             return result
 
     monkeypatch.setattr(correct, "FILTERS", ("exact",))
-    measured = correct.measure(Workload.of().reads.part(0, 400), 2, lambda _: Timed("jit"))
+    measured = correct.measure(Workload.of().reads.subset(0, 400), 2, lambda _: Timed("jit"))
     rows = {row["variant"]: row for row in measured["correction"]}
     assert list(rows) == list(FAMILY.variants)
     assert len({row["kept"] for row in rows.values()}) == 1

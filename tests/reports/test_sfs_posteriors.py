@@ -47,8 +47,8 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
     assert (ran.code, ran.err) == (0, "")
     (problem,) = files.problems(source, Options("gama"), Counter())
     expected = FAMILY.oracle(problem)
-    expected[problem.turned] = expected[problem.turned, ::-1]
-    assert 5 < problem.turned.sum() < 15
+    expected[problem.swapped] = expected[problem.swapped, ::-1]
+    assert 5 < problem.swapped.sum() < 15
     with pysam.VariantFile(str(target)) as found:
         assert list(found.header.samples) == [f"S{i}" for i in range(INDIVIDUALS)]
         assert list(found.header.contigs) == ["chr2"]

@@ -52,7 +52,7 @@ class Accuracy:
         return Accuracy(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @staticmethod
-    def of(corrected: Corrected, truth: Reads) -> Accuracy:
+    def measure(corrected: Corrected, truth: Reads) -> Accuracy:
         """`truth` has the same reads without errors: as many, each as long."""
         before, after = corrected.reads.text != truth.text, corrected.text != truth.text
         kept = corrected.flags != ord("D")

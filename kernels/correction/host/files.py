@@ -18,14 +18,14 @@ from ...files.line_records import line_records
 from ...files.pieces import Piece
 from ...files.text_loops import newlines
 from ...pipeline import Flow, workers_for
-from .files_scan import GOOD, LINES, NOT_ASCII, scan_fastq, separate_reads
+from .files_scan import GOOD, LINES, NOT_ASCII, ReadColumns, RecordColumns, scan_fastq, split_reads
 from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads
 
 PIECE = 1 << 26
 """Bytes of a file that are one block, where the memory allows it. Each block costs a GPU some launches and the interpreter
 some turns, whatever its size."""
-PART = 512
+MEMORY_SHARE = 512
 """A block has at most this part of the memory: some twenty of them are held at a time, in several forms each."""
 PARSERS = 3
 """Threads that parse at most: each reads several hundred megabytes a second."""
@@ -67,7 +67,7 @@ class ReadFile:
 
     def blocks(self) -> Flow[ReadBlock]:
         """The reads: one thread reads, others parse. Raises InputError, with the line, where a record is broken."""
-        parse = self._parsed_fasta if self.form == "fasta" else self._parsed
+        parse = self._parse_fasta if self.form == "fasta" else self._parse_fastq
         return Flow(self._pieces()).map(parse, workers_for(PARSERS))
 
     def _pieces(self) -> Iterator[Piece]:
@@ -78,57 +78,59 @@ class ReadFile:
             with closing(iter(line_records(source, self.size, LINES))) as pieces:
                 yield from pieces
 
-    def _parsed(self, piece: Piece) -> ReadBlock:
+    def _parse_fastq(self, piece: Piece) -> ReadBlock:
         data = piece.data
         lines = int(newlines(data, len(data))) + int(data[-1:].tobytes() not in b"\n") if piece.last else piece.newlines
         records = -(-lines // LINES)
         text, offsets = np.empty(len(data) + records, np.uint8), np.empty(records + 1, np.int64)
         names, sequences, qualities = (np.empty(n * records, np.int64) for n in (2, 1, 1))
-        found, known = np.zeros(2, np.int64), np.empty(records, np.bool_)
-        ended = scan_fastq(data, len(data), records, text, offsets, known, names, sequences, qualities, found)
-        good, at = found.tolist()
-        if ended != GOOD:
-            raise self._mistake(ended, piece, good, at)
-        reads = Reads(text[: offsets[good]], offsets[: good + 1], known[:good])
+        state, valid = np.zeros(2, np.int64), np.empty(records, np.bool_)
+        read_columns = ReadColumns._make((text, offsets, valid))
+        columns = RecordColumns._make((names, sequences, qualities))
+        status = scan_fastq(data, len(data), records, read_columns, columns, state)
+        good, at = state.tolist()
+        if status != GOOD:
+            raise self._mistake(status, piece, good, at)
+        reads = Reads(text[: offsets[good]], offsets[: good + 1], valid[:good])
         return ReadBlock(True, data, names, sequences, qualities, reads, piece.fraction)
 
-    def _mistake(self, ended: int, piece: Piece, good: int, at: int) -> InputError:
+    def _mistake(self, status: int, piece: Piece, good: int, at: int) -> InputError:
         """What is wrong with the record that begins at `at`, after `good` records of the piece: dnaio's words."""
         import dnaio
 
         read, line = piece.lines // LINES + good, piece.lines + LINES * good
-        if ended == NOT_ASCII:
+        if status == NOT_ASCII:
             return InputError(f"{self.name}: after read {read}: Non-ASCII characters found in record.")
         try:
             rest = piece.data[at:].tobytes()
-            with dnaio.FastqReader(BytesIO(rest)) as found:
-                record = next(iter(found))
+            with dnaio.FastqReader(BytesIO(rest)) as reader:
+                record = next(iter(reader))
         except dnaio.FileFormatError as error:
-            where = f" after read {read}:" if error.line is None else f"{line + error.line + 1}:"
+            place = f" after read {read}:" if error.line is None else f"{line + error.line + 1}:"
             what = re.sub(r"\s+", " ", str(error.message)).strip()[:200]
-            return InputError(f"{self.name}:{where} {what}")
+            return InputError(f"{self.name}:{place} {what}")
         except (EOFError, ValueError, StopIteration) as error:
             return InputError(f"{self.name}: the record after read {read} cannot be read: {error}")
-        return self._strange(record.sequence.encode("ascii"), f" read {read + 1}")
+        return self._unprintable(record.sequence.encode("ascii"), f" read {read + 1}")
 
-    def _parsed_fasta(self, piece: Piece) -> ReadBlock:
-        found = fasta.parsed(piece, self.name)
-        bounds, count = found.bounds, len(found)
+    def _parse_fasta(self, piece: Piece) -> ReadBlock:
+        records = fasta.parse_piece(piece, self.name)
+        bounds, count = records.bounds, len(records)
         text, offsets = np.empty(int(bounds[-1]) + count, np.uint8), np.empty(count + 1, np.int64)
-        known = np.empty(count, np.bool_)
-        wrong = int(separate_reads(found.data, bounds, count, text, offsets, known))
+        valid = np.empty(count, np.bool_)
+        wrong = int(split_reads(records.data, bounds, count, text, offsets, valid))
         if wrong >= 0:
-            where = f"{found.lines[wrong]}: the sequence of {excerpt(found.name(wrong).encode())}"
-            raise self._strange(found.sequence(wrong), where)
-        if found.mistake:
-            raise found.mistake
+            place = f"{records.lines[wrong]}: the sequence of {excerpt(records.name(wrong).encode())}"
+            raise self._unprintable(records.sequence(wrong), place)
+        if records.mistake:
+            raise records.mistake
         names = np.stack([bounds[:-1:2], bounds[1::2]], axis=1).ravel()
-        reads = Reads(text[: offsets[-1]], offsets, known)
-        return ReadBlock(False, found.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.fraction)
+        reads = Reads(text[: offsets[-1]], offsets, valid)
+        return ReadBlock(False, records.data, names, bounds[1::2].copy(), np.empty(0, np.int64), reads, piece.fraction)
 
-    def _strange(self, sequence: bytes, where: str) -> InputError:
-        strange = sequence.translate(None, PRINTABLE)
-        return InputError(f"{self.name}:{where} holds {excerpt(strange[:1])}, expected letters")
+    def _unprintable(self, sequence: bytes, place: str) -> InputError:
+        unprintable = sequence.translate(None, PRINTABLE)
+        return InputError(f"{self.name}:{place} holds {excerpt(unprintable[:1])}, expected letters")
 
 
 @contextmanager
@@ -139,7 +141,7 @@ def read_file(path: Path, memory: int = MEMORY) -> Iterator[ReadFile]:
             first, name = source.peek(1)[:1], str(source.path)
         if first not in (b"@", b">", b""):
             raise InputError(f"{name}:1: it begins with {excerpt(first)}, expected '@' (FASTQ) or '>' (FASTA)")
-        yield ReadFile(name, "fasta" if first == b">" else "fastq", start, min(PIECE, memory // PART))
+        yield ReadFile(name, "fasta" if first == b">" else "fastq", start, min(PIECE, memory // MEMORY_SHARE))
 
 
 def example_file() -> ReadFile:
@@ -152,4 +154,4 @@ def example_file() -> ReadFile:
 def read(path: Path) -> Problem:
     """All reads of a file, with the default parameters. Raises InputError."""
     with read_file(path) as reads:
-        return Problem(Reads.joined([block.reads for block in reads.blocks()]), Parameters())
+        return Problem(Reads.concatenate([block.reads for block in reads.blocks()]), Parameters())

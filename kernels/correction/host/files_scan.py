@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Global, i32, i64, u8
 from simtbed.native import native
@@ -15,9 +17,48 @@ LINES = 4
 """Of a record."""
 STRANGE, UNKNOWN = 1, 2
 """What a sequence may hold: bytes that are not printable; others than A, C, G and T."""
-KEPT, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
+UNCHANGED, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
 """Places in what `counts` holds of a block."""
 COUNTS = 6
+
+
+class RecordColumns(NamedTuple):
+    """Columns of the records of a file. names: start and end of the name of record r, without its mark, are elements 2 r and
+    2 r + 1. sequences, qualities: first byte of each; FASTA has no qualities."""
+
+    names: Global[i64]
+    sequences: Global[i64]
+    qualities: Global[i64]
+
+
+class ReadColumns(NamedTuple):
+    """Columns of `Reads`."""
+
+    text: Global[u8]
+    offsets: Global[i64]
+    valid: Global[bool]
+
+
+class CorrectedColumns(NamedTuple):
+    """Corrected reads. before, text: letters before and after correction. spans: start and end of the retained letters of each
+    read, alternating. reads: number of reads."""
+
+    before: Global[u8]
+    text: Global[u8]
+    offsets: Global[i64]
+    flags: Global[u8]
+    spans: Global[i32]
+    reads: i64
+
+
+class ReadTexts(NamedTuple):
+    """Output buffers of a block: corrected reads, discarded reads, counts by outcome, and the lengths of the two texts."""
+
+    corrected: Global[u8]
+    discarded: Global[u8]
+    with_discarded: bool
+    counts: Global[i64]
+    lengths: Global[i64]
 
 
 @native
@@ -25,23 +66,17 @@ def scan_fastq(
     data: Global[u8],
     length: i64,
     records: i64,
-    text: Global[u8],
-    offsets: Global[i64],
-    known: Global[bool],
-    names: Global[i64],
-    sequences: Global[i64],
-    qualities: Global[i64],
-    found: Global[i64],
+    reads: ReadColumns,
+    columns: RecordColumns,
+    state: Global[i64],
 ) -> i64:
-    """How it ended. The records' columns: names[2 r], names[2 r + 1]: where a name begins and ends, without '@';
-    sequences, qualities: where they begin; text, offsets, known: as of `Reads`. found: (records that are good, where the next
-    one begins)."""
+    """Parse FASTQ records into columns; return the status. state: number of good records, start of the next record."""
     at = i64(0)
     to = i64(0)
-    offsets[0] = 0
+    reads.offsets[0] = 0
     for record in range(records):
-        found[0] = record
-        found[1] = at
+        state[0] = record
+        state[1] = at
         name = at + 1
         end = line_end(data, at, length)
         name_end = without_return(data, at, end)
@@ -65,21 +100,21 @@ def scan_fastq(
                     return i64(MALFORMED)
         if not is_ascii(data, at, end):
             return i64(NOT_ASCII)
-        letters = upper_case(data, sequence, size, text, to)
+        letters = upper_case(data, sequence, size, reads.text, to)
         if letters & STRANGE != 0:
             return i64(NO_LETTERS)
-        known[record] = letters == 0
-        names[2 * record] = name
-        names[2 * record + 1] = name_end
-        sequences[record] = sequence
-        qualities[record] = quality
+        reads.valid[record] = letters == 0
+        columns.names[2 * record] = name
+        columns.names[2 * record + 1] = name_end
+        columns.sequences[record] = sequence
+        columns.qualities[record] = quality
         to += size
-        text[to] = 10
+        reads.text[to] = 10
         to += 1
-        offsets[record + 1] = to
+        reads.offsets[record + 1] = to
         at = end + 1
-    found[0] = records
-    found[1] = at
+    state[0] = records
+    state[1] = at
     return i64(GOOD)
 
 
@@ -89,10 +124,10 @@ def line_end_after(data: Global[u8], at: i64, size: i64, length: i64) -> i64:
     end = at + size
     if size < VECTOR or end >= length or data[end] != 10:
         return long_line_end(data, at, length)
-    found = newline_in_vector(data, end - VECTOR)
+    state = newline_in_vector(data, end - VECTOR)
     for first in range(at, end - VECTOR, VECTOR):
-        found = found | newline_in_vector(data, first)
-    if found:
+        state = state | newline_in_vector(data, first)
+    if state:
         end = long_line_end(data, at, length)
     return end
 
@@ -117,19 +152,19 @@ def is_ascii(data: Global[u8], first: i64, end: i64) -> bool:
 @st.device
 def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> u8:
     """Copy letters; what is among them."""
-    found = u8(0)
-    done = i64(0)
-    while done + VECTOR <= size:
+    state = u8(0)
+    copied_letters = i64(0)
+    while copied_letters + VECTOR <= size:
         for i in range(i64(VECTOR)):
-            found = found | in_upper_case(data, first + done + i, to, at + done + i)
-        done += VECTOR
+            state = state | in_upper_case(data, first + copied_letters + i, to, at + copied_letters + i)
+        copied_letters += VECTOR
     if size >= VECTOR:  # the last letters, some of them again
         for i in range(i64(VECTOR)):
-            found = found | in_upper_case(data, first + size - VECTOR + i, to, at + size - VECTOR + i)
+            state = state | in_upper_case(data, first + size - VECTOR + i, to, at + size - VECTOR + i)
     else:
         for i in range(size):
-            found = found | in_upper_case(data, first + i, to, at + i)
-    return found
+            state = state | in_upper_case(data, first + i, to, at + i)
+    return state
 
 
 @st.device
@@ -145,8 +180,8 @@ def in_upper_case(data: Global[u8], place: i64, to: Global[u8], at: i64) -> u8:
 
 
 @native
-def separate_reads(
-    data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64], known: Global[bool]
+def split_reads(
+    data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64], valid: Global[bool]
 ) -> i64:
     """Make `Reads` of the records of a FASTA file (`files.fasta.Records`); the first that has no letters, or -1."""
     to = i64(0)
@@ -157,7 +192,7 @@ def separate_reads(
         letters = upper_case(data, first, size, text, to)
         if letters & STRANGE != 0:
             return i64(record)
-        known[record] = letters == 0
+        valid[record] = letters == 0
         text[to + size] = 10
         to += size + 1
         offsets[record + 1] = to
@@ -165,86 +200,75 @@ def separate_reads(
 
 
 @native
-def known_reads(text: Global[u8], offsets: Global[i64], reads: i64, known: Global[bool]) -> None:
+def find_valid_reads(text: Global[u8], offsets: Global[i64], reads: i64, valid: Global[bool]) -> None:
     """Of each read, whether all its letters are A, C, G or T."""
     for read in range(reads):
         wrong = False
         for i in range(offsets[read], offsets[read + 1] - 1):
             letter = text[i]
             wrong = wrong | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84))
-        known[read] = not wrong
+        valid[read] = not wrong
 
 
 # ------------------------------------------------------------------ writing
 @native
 def format_reads(
-    data: Global[u8],
-    names: Global[i64],
-    sequences: Global[i64],
-    qualities: Global[i64],
-    before: Global[u8],
-    text: Global[u8],
-    offsets: Global[i64],
-    flags: Global[u8],
-    spans: Global[i32],
-    reads: i64,
-    fastq: bool,
-    kept: Global[u8],
-    discarded: Global[u8],
-    wants_discarded: bool,
-    counts: Global[i64],
-    lengths: Global[i64],
+    data: Global[u8], columns: RecordColumns, corrected: CorrectedColumns, fastq: bool, texts: ReadTexts
 ) -> None:
-    """Write the reads that are kept, corrected, to `kept`, and the others as they came to `discarded`.
-
-    before, text: of the reads, before and after correction. spans: (first, end) of what is kept, read after read.
-    lengths: (of `kept`, of `discarded`).
-    """
+    """Write the corrected reads, and the discarded reads as they were read."""
     out = i64(0)
     aside = i64(0)
-    for read in range(reads):
-        first = offsets[read]
-        size = offsets[read + 1] - 1 - first
+    for read in range(corrected.reads):
+        first = corrected.offsets[read]
+        size = corrected.offsets[read + 1] - 1 - first
         edits = i64(0)
         for i in range(first, first + size):
-            edits += i64(before[i] != text[i])
-        counts[EDITS] += edits
-        mark = u8(64) if fastq else u8(62)
-        if flags[read] == 68:
-            counts[DISCARDED] += 1
-            if wants_discarded:
-                discarded[aside] = mark
-                aside = copied(data, names[2 * read], names[2 * read + 1], discarded, aside + 1)
-                discarded[aside] = 10
-                aside = copied(data, sequences[read], sequences[read] + size, discarded, aside + 1)
-                discarded[aside] = 10
+            edits += i64(corrected.before[i] != corrected.text[i])
+        texts.counts[EDITS] += edits
+        begin = i64(corrected.spans[2 * read])
+        end = i64(corrected.spans[2 * read + 1])
+        texts.counts[outcome(corrected.flags[read], end - begin < size, edits > 0)] += 1
+        if corrected.flags[read] == 68:
+            if texts.with_discarded:
+                aside = read_name(data, columns, read, fastq, texts.discarded, aside)
+                aside = copied(data, columns.sequences[read], columns.sequences[read] + size, texts.discarded, aside)
+                texts.discarded[aside] = 10
                 aside += 1
                 if fastq:
-                    aside = qualities_of(data, qualities[read], i64(0), size, discarded, aside)
+                    aside = qualities_of(data, columns.qualities[read], i64(0), size, texts.discarded, aside)
             continue
-        begin = i64(spans[2 * read])
-        end = i64(spans[2 * read + 1])
-        if flags[read] == 83:
-            counts[SHORT] += 1
-        elif end - begin < size:
-            counts[TRIMMED] += 1
-        elif edits > 0:
-            counts[CHANGED] += 1
+        out = read_name(data, columns, read, fastq, texts.corrected, out)
+        if corrected.flags[read] == 83:  # unchanged, in its original case
+            out = copied(data, columns.sequences[read], columns.sequences[read] + size, texts.corrected, out)
         else:
-            counts[KEPT] += 1
-        kept[out] = mark
-        out = copied(data, names[2 * read], names[2 * read + 1], kept, out + 1)
-        kept[out] = 10
-        if flags[read] == 83:  # as it came
-            out = copied(data, sequences[read], sequences[read] + size, kept, out + 1)
-        else:
-            out = copied(text, first + begin, first + end, kept, out + 1)
-        kept[out] = 10
+            out = copied(corrected.text, first + begin, first + end, texts.corrected, out)
+        texts.corrected[out] = 10
         out += 1
         if fastq:
-            out = qualities_of(data, qualities[read], begin, end, kept, out)
-    lengths[0] = out
-    lengths[1] = aside
+            out = qualities_of(data, columns.qualities[read], begin, end, texts.corrected, out)
+    texts.lengths[0] = out
+    texts.lengths[1] = aside
+
+
+@st.device
+def outcome(flag: u8, shortened: bool, edited: bool) -> i64:
+    """Return the index of a read's outcome in the counts."""
+    if flag == 68:
+        return i64(DISCARDED)
+    if flag == 83:
+        return i64(SHORT)
+    if shortened:
+        return i64(TRIMMED)
+    return i64(CHANGED) if edited else i64(UNCHANGED)
+
+
+@st.device
+def read_name(data: Global[u8], columns: RecordColumns, read: i64, fastq: bool, to: Global[u8], at: i64) -> i64:
+    """Write the first line of a record; return its end."""
+    to[at] = u8(64) if fastq else u8(62)
+    at = copied(data, columns.names[2 * read], columns.names[2 * read + 1], to, at + 1)
+    to[at] = 10
+    return at + 1
 
 
 @st.device
@@ -268,47 +292,37 @@ def printable_names(data: Global[u8], names: Global[i64], reads: i64) -> bool:
 
 
 @native
-def format_log(
-    data: Global[u8],
-    names: Global[i64],
-    before: Global[u8],
-    text: Global[u8],
-    offsets: Global[i64],
-    flags: Global[u8],
-    spans: Global[i32],
-    reads: i64,
-    to: Global[u8],
-) -> i64:
-    """Write a line a read: name, flag, length, sequence, edits as `place:old>new`, places from 1; the length."""
+def format_log(data: Global[u8], names: Global[i64], corrected: CorrectedColumns, to: Global[u8]) -> i64:
+    """Write one line per read; return the length: name, flag, length, sequence, edits as `position:old>new` from 1."""
     at = i64(0)
-    for read in range(reads):
-        first = offsets[read]
-        size = offsets[read + 1] - 1 - first
-        begin = i64(spans[2 * read])
-        end = i64(spans[2 * read + 1])
-        if flags[read] == 68:
+    for read in range(corrected.reads):
+        first = corrected.offsets[read]
+        size = corrected.offsets[read + 1] - 1 - first
+        begin = i64(corrected.spans[2 * read])
+        end = i64(corrected.spans[2 * read + 1])
+        if corrected.flags[read] == 68:
             begin = i64(0)
             end = size
         at = copied(data, names[2 * read], names[2 * read + 1], to, at)
         to[at] = 9
-        to[at + 1] = flags[read]
+        to[at + 1] = corrected.flags[read]
         to[at + 2] = 9
         at = decimal(end - begin, to, at + 3)
         to[at] = 9
-        at = copied(text, first + begin, first + end, to, at + 1)
+        at = copied(corrected.text, first + begin, first + end, to, at + 1)
         to[at] = 9
         at += 1
         edits = 0
         for i in range(size):
-            if before[first + i] != text[first + i]:
+            if corrected.before[first + i] != corrected.text[first + i]:
                 if edits > 0:
                     to[at] = 44
                     at += 1
                 at = decimal(i + 1, to, at)
                 to[at] = 58
-                to[at + 1] = before[first + i]
+                to[at + 1] = corrected.before[first + i]
                 to[at + 2] = 62
-                to[at + 3] = text[first + i]
+                to[at + 3] = corrected.text[first + i]
                 at += 4
                 edits += 1
         to[at] = 10

@@ -19,12 +19,12 @@ from ...files.pieces import Piece, read_pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, Show, workers_for
 from .files_spectrum_scan import format_spectrum, scan_spectrum
-from .pipeline import Counted, Counter
+from .pipeline import Counter, KmerCounts
 from .problem import Bytes
 
 PIECE = 1 << 22
 """Bytes of a dump that are parsed at a time."""
-PART = 512
+MEMORY_SHARE = 512
 """A piece has at most this part of the memory."""
 PARSERS = 4
 """Threads that parse at most."""
@@ -33,63 +33,65 @@ AT_ONCE = 1 << 18
 """K-mers that are written at a time."""
 
 
-class SomeCounts(NamedTuple):
+class CountBlock(NamedTuple):
     """Some lines of a dump. part: as of `Piece`."""
 
-    counted: Counted
+    counted: KmerCounts
     fraction: float | None
 
 
 def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda step, k_mers, fraction: None) -> None:
     """Count what a dump says. Raises InputError, also for k-mers of another length than the counter's."""
-    done = 0
+    loaded = 0
 
-    def take(some: SomeCounts) -> None:
-        nonlocal done
-        done += len(some.counted.keys)
-        counter.take(some.counted, some.fraction)
-        show("loading", done, some.fraction)
+    def take(block: CountBlock) -> None:
+        nonlocal loaded
+        loaded += len(block.counted.keys)
+        counter.take(block.counted, block.fraction)
+        show("loading", loaded, block.fraction)
 
     counts_of(path, counter.k, memory).into(take)
 
 
-def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[SomeCounts]:
+def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[CountBlock]:
     """The counts of a dump, some at a time. Raises InputError."""
 
     def read() -> Iterator[tuple[Piece, str, bool]]:
         with open_input(path, memory) as file:
-            two = file.peek(1)[:1] == b">"
-            for piece in read_pieces(file, min(PIECE, memory // PART), _whole(2 if two else 1), "a line"):
-                yield piece, str(file.path), two
+            two_lines = file.peek(1)[:1] == b">"
+            for piece in read_pieces(
+                file, min(PIECE, memory // MEMORY_SHARE), _measure(2 if two_lines else 1), "a line"
+            ):
+                yield piece, str(file.path), two_lines
 
-    def parsed(given: tuple[Piece, str, bool]) -> SomeCounts:
-        piece, name, two = given
+    def parse(entry: tuple[Piece, str, bool]) -> CountBlock:
+        piece, name, two_lines = entry
         data = piece.data
         most = int(newlines(data, len(data))) + 1
-        keys, counts, found = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
-        if not scan_spectrum(data, len(data), k, two, keys, counts, found):
-            raise _mistake(piece, name, two, k, int(found[1]))
-        return SomeCounts(Counted(keys[: found[0]], counts[: found[0]]), piece.fraction)
+        keys, counts, state = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
+        if not scan_spectrum(data, len(data), k, two_lines, keys, counts, state):
+            raise _mistake(piece, name, two_lines, k, int(state[1]))
+        return CountBlock(KmerCounts(keys[: state[0]], counts[: state[0]]), piece.fraction)
 
-    return Flow(read()).map(parsed, workers_for(PARSERS))
+    return Flow(read()).map(parse, workers_for(PARSERS))
 
 
-def _whole(lines: int) -> Callable[[Bytes], tuple[int, int]]:
+def _measure(lines: int) -> Callable[[Bytes], tuple[int, int]]:
     """What tells how many bytes are whole records of so many lines, and their newlines."""
 
     def whole(data: Bytes) -> tuple[int, int]:
         count = int(newlines(data, len(data)))
-        some = count - count % lines
-        return (int(after_newline(data, len(data), count - some)), some) if some else (0, 0)
+        block = count - count % lines
+        return (int(after_newline(data, len(data), count - block)), block) if block else (0, 0)
 
     return whole
 
 
-def _mistake(piece: Piece, name: str, two: bool, k: int, at: int) -> InputError:
+def _mistake(piece: Piece, name: str, two_lines: bool, k: int, at: int) -> InputError:
     """What is wrong with the line that begins at `at`."""
     line = piece.lines + int(newlines(piece.data[:at], at)) + 1
     content = piece.data[at:].tobytes().split(b"\n")[0].strip()
-    form = "'>' and a count, then a k-mer" if two else "a k-mer and a count"
+    form = "'>' and a count, then a k-mer" if two_lines else "a k-mer and a count"
     letters = content.split()[0] if content.split() else b""
     if letters.isalpha() and letters.isascii() and len(letters) != k and not set(letters.upper()) - set(b"ACGT"):
         return InputError(f"{name}:{line}: {excerpt(letters)} has {len(letters)} letters, expected {k} as --k says")
@@ -98,12 +100,12 @@ def _mistake(piece: Piece, name: str, two: bool, k: int, at: int) -> InputError:
     )
 
 
-def lines_of(counter: Counter) -> Iterator[Bytes]:
+def dump_lines(counter: Counter) -> Iterator[Bytes]:
     """A counter's k-mers as a dump, in the order of their packed forms, some whole lines at a time."""
     keys, counts = counter.counted()
     order = np.argsort(keys)
     for first in range(0, len(order), AT_ONCE):
-        some = order[first : first + AT_ONCE]
-        to = np.empty(len(some) * (counter.k + 2 + MOST_DIGITS), np.uint8)
-        length = format_spectrum(keys[some], counts[some], len(some), counter.k, to)
+        block = order[first : first + AT_ONCE]
+        to = np.empty(len(block) * (counter.k + 2 + MOST_DIGITS), np.uint8)
+        length = format_spectrum(keys[block], counts[block], len(block), counter.k, to)
         yield to[:length]

@@ -8,7 +8,7 @@ from simtbed.native import native
 
 from ...files.text_loops import decimal, line_end, without_return
 
-MOST = (1 << 31) - 1
+MAX_COUNT = (1 << 31) - 1
 """That is counted of one line: two of them, of both strands, fit into a count."""
 LETTERS = 0x47544341
 """The letters of the codes 0 to 3: A, C, T, G."""
@@ -22,14 +22,14 @@ def blank(letter: u8) -> bool:
 @st.device
 def number_in(data: Global[u8], first: i64, end: i64) -> i64:
     """A count; 0 where there is none, or one that is too large."""
-    found = i64(0)
+    state = i64(0)
     if end - first > 10:
         return i64(0)
     for at in range(first, end):
         if data[at] < 48 or data[at] > 57:
             return i64(0)
-        found = found * 10 + i64(data[at]) - 48
-    return found if found < 1 << 32 else i64(0)
+        state = state * 10 + i64(data[at]) - 48
+    return state if state < 1 << 32 else i64(0)
 
 
 @st.device
@@ -46,7 +46,7 @@ def is_kmer(data: Global[u8], first: i64, end: i64, k: i64) -> bool:
 
 @native
 def scan_spectrum(
-    data: Global[u8], length: i64, k: i64, two: bool, keys: Global[u64], counts: Global[u32], found: Global[i64]
+    data: Global[u8], length: i64, k: i64, two_lines: bool, keys: Global[u64], counts: Global[u32], state: Global[i64]
 ) -> bool:
     """Whether all is well. keys: the smaller of a k-mer's two strands, packed. counts: doubled where both are one.
     found: (k-mers, where the first wrong line begins). two: whether a record is two lines."""
@@ -54,13 +54,13 @@ def scan_spectrum(
     records = i64(0)
     shift = u64(2 * (k - 1))
     while at < length:
-        found[0] = records
-        found[1] = at
+        state[0] = records
+        state[1] = at
         end = line_end(data, at, length)
         last = without_return(data, at, end)
         kmer = at
         count = i64(0)
-        if two:
+        if two_lines:
             if data[at] != 62:
                 return False
             count = number_in(data, at + 1, last)
@@ -69,7 +69,7 @@ def scan_spectrum(
             kmer = end + 1
             end = line_end(data, kmer, length)
             last = without_return(data, kmer, end)
-            found[1] = kmer if count > 0 else at
+            state[1] = kmer if count > 0 else at
         else:
             middle = kmer
             while middle < last and not blank(data[middle]):
@@ -89,10 +89,10 @@ def scan_spectrum(
             reverse = (reverse << 2) | (code ^ 2)
         count = 2 * count if forward == reverse else count
         keys[records] = min(forward, reverse)
-        counts[records] = u32(min(count, i64(MOST)))
+        counts[records] = u32(min(count, i64(MAX_COUNT)))
         records += 1
         at = end + 1
-    found[0] = records
+    state[0] = records
     return True
 
 

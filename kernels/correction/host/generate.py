@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .generate_loops import BEST_QUALITY, count_errors, make_reads, write_records
+from .generate_loops import BEST_QUALITY, DrawColumns, count_errors, make_reads, write_records
 from .problem import Bytes, Offsets, Problem, Reads
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
@@ -38,7 +38,7 @@ def genome(seed: int, length: int) -> Bytes:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ReadDraws:
     """All that is drawn of some reads. lengths, starts, backward: of each its length, its place in the reference, its
     strand. luck: of each, by how much more it errs than others. chances: of each base, in [0, 1); it is wrong where its
     rate is larger. factor: rates are that times luck times the shape of a read. shifts: of each wrong base how much
@@ -53,14 +53,23 @@ class Drawn:
     shifts: npt.NDArray[np.int64]
     unknown: Offsets
 
-    def made(self, reference: Bytes) -> Simulated:
+    def make(self, reference: Bytes) -> Simulated:
         """The reads."""
         offsets: Offsets = np.concatenate([[0], np.cumsum(self.lengths + 1)])
         text, truth, quality = (np.empty(offsets[-1], np.uint8) for _ in range(3))
-        make_reads(
-            reference, self.lengths, self.starts, self.backward, self.luck, len(self.lengths), self.factor, self.chances,
-            self.shifts, QUALITIES, text, truth, quality,
-        )  # fmt: skip
+        draws = DrawColumns._make(
+            (
+                self.lengths,
+                self.starts,
+                self.backward,
+                self.luck,
+                len(self.lengths),
+                self.factor,
+                self.chances,
+                self.shifts,
+            )
+        )
+        make_reads(reference, draws, QUALITIES, text, truth, quality)
         text[self.unknown + np.searchsorted(np.cumsum(self.lengths), self.unknown, "right")] = ord("N")
         return Simulated(Reads(text, offsets), Reads(truth, offsets), quality)
 
@@ -79,17 +88,17 @@ def simulate(
     five times as often as a first one), and in some reads (their rates are spread log-normally, sigma 1). Qualities
     state each base's rate. unknown: rate of N. Equal arguments give equal reads; a generator goes on where it stands.
     """
-    return drawn(seed, len(reference), reads, length, error_rate, unknown).made(reference)
+    return draw_reads(seed, len(reference), reads, length, error_rate, unknown).make(reference)
 
 
-def drawn(
+def draw_reads(
     seed: int | np.random.Generator,
     reference: int,
     reads: int,
     length: tuple[int, int],
     error_rate: float,
     unknown: float = 0.0,
-) -> Drawn:
+) -> ReadDraws:
     """What `simulate` draws for a reference of so many bases."""
     draw = np.random.default_rng(seed)
     lengths = draw.integers(length[0], np.minimum(length[1], reference) + 1, reads)
@@ -101,7 +110,7 @@ def drawn(
     chances = draw.random(bases)
     shifts = draw.integers(1, 4, int(count_errors(lengths, luck, reads, factor, chances)))
     letters = np.flatnonzero(draw.random(bases) < unknown) if unknown else np.empty(0, np.int64)
-    return Drawn(lengths, starts, backward, luck, factor, chances, shifts, letters)
+    return ReadDraws(lengths, starts, backward, luck, factor, chances, shifts, letters)
 
 
 def _shapes(lengths: Offsets) -> npt.NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Global, f64, i64, u8
 from simtbed.native import native
@@ -13,6 +15,19 @@ WORST = 0.5
 WORST_QUALITY, BEST_QUALITY = 2, 41
 LETTERS = 0x54474341
 """A, C, G, T as the bytes of a word."""
+
+
+class DrawColumns(NamedTuple):
+    """Columns of `ReadDraws`. reads: number of reads."""
+
+    lengths: Global[i64]
+    starts: Global[i64]
+    backward: Global[bool]
+    luck: Global[f64]
+    reads: i64
+    factor: f64
+    chances: Global[f64]
+    shifts: Global[i64]
 
 
 @st.device
@@ -45,14 +60,7 @@ def number_of(letter: u8) -> i64:
 @native
 def make_reads(
     reference: Global[u8],
-    lengths: Global[i64],
-    starts: Global[i64],
-    backward: Global[bool],
-    luck: Global[f64],
-    reads: i64,
-    factor: f64,
-    chances: Global[f64],
-    shifts: Global[i64],
+    draws: DrawColumns,
     qualities: Global[f64],
     text: Global[u8],
     truth: Global[u8],
@@ -62,25 +70,25 @@ def make_reads(
     base = i64(0)
     to = i64(0)
     errors = i64(0)
-    for read in range(reads):
-        length = lengths[read]
-        stated = i64(BEST_QUALITY)
+    for read in range(draws.reads):
+        length = draws.lengths[read]
+        quality_value = i64(BEST_QUALITY)
         for cycle in range(length):
-            right = i64(0)
-            if backward[read]:
-                right = 3 - number_of(reference[starts[read] + length - 1 - cycle])
+            true_base = i64(0)
+            if draws.backward[read]:
+                true_base = 3 - number_of(reference[draws.starts[read] + length - 1 - cycle])
             else:
-                right = number_of(reference[starts[read] + cycle])
-            rate = rate_of(cycle, length, luck[read], factor)
-            seen = right
-            if chances[base] < rate:
-                seen = (right + shifts[errors]) & 3
+                true_base = number_of(reference[draws.starts[read] + cycle])
+            rate = rate_of(cycle, length, draws.luck[read], draws.factor)
+            called = true_base
+            if draws.chances[base] < rate:
+                called = (true_base + draws.shifts[errors]) & 3
                 errors += 1
-            while stated > WORST_QUALITY and rate > qualities[stated]:  # rates rise along a read
-                stated -= 1
-            truth[to] = u8((LETTERS >> (8 * right)) & 255)
-            text[to] = u8((LETTERS >> (8 * seen)) & 255)
-            quality[to] = u8(stated + 33)
+            while quality_value > WORST_QUALITY and rate > qualities[quality_value]:  # rates rise along a read
+                quality_value -= 1
+            truth[to] = u8((LETTERS >> (8 * true_base)) & 255)
+            text[to] = u8((LETTERS >> (8 * called)) & 255)
+            quality[to] = u8(quality_value + 33)
             base += 1
             to += 1
         truth[to] = 10

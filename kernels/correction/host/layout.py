@@ -19,7 +19,7 @@ SHARED = 48 * 1024
 
 
 @dataclass(frozen=True)
-class LaidOut:
+class ReadLayout:
     """Reads, those that can be corrected by k-mers of k bases, and (first letter, length) of each of these."""
 
     k: int
@@ -28,22 +28,22 @@ class LaidOut:
     places: Places
 
 
-def laid_out(reads: Reads, k: int) -> LaidOut:
+def arrange_reads(reads: Reads, k: int) -> ReadLayout:
     """What a launch needs of reads: those of A, C, G, T, and not shorter than k."""
     chosen, places = np.empty(len(reads), np.int64), np.empty((len(reads), 2), np.int32)
-    count = int(choose(reads.offsets, reads.known, len(reads), k, chosen, places.reshape(-1)))
-    return LaidOut(k, reads, chosen[:count], places[:count])
+    count = int(choose_reads(reads.offsets, reads.valid, len(reads), k, chosen, places.reshape(-1)))
+    return ReadLayout(k, reads, chosen[:count], places[:count])
 
 
 @native
-def choose(
-    offsets: Global[i64], known: Global[bool], reads: i64, k: i64, chosen: Global[i64], places: Global[i32]
+def choose_reads(
+    offsets: Global[i64], valid: Global[bool], reads: i64, k: i64, chosen: Global[i64], places: Global[i32]
 ) -> i64:
     """Find the reads that can be corrected, and their places; how many."""
     count = i64(0)
     for read in range(reads):
         size = offsets[read + 1] - 1 - offsets[read]
-        if known[read] and size >= k:
+        if valid[read] and size >= k:
             chosen[count] = read
             places[2 * count] = i32(offsets[read])
             places[2 * count + 1] = i32(size)
@@ -53,7 +53,7 @@ def choose(
 
 @native
 def set_outcomes(
-    offsets: Global[i64], reads: i64, k: i64, chosen: Global[i64], found: Global[i32], count: i64, flags: Global[u8],
+    offsets: Global[i64], reads: i64, k: i64, chosen: Global[i64], chosen_spans: Global[i32], count: i64, flags: Global[u8],
     spans: Global[i32],
 ) -> None:  # fmt: skip
     """Flags and spans of all reads, from the spans that were found of those chosen."""
@@ -65,9 +65,9 @@ def set_outcomes(
         spans[2 * read + 1] = i32(size) if short else 0
     for place in range(count):
         read = chosen[place]
-        spans[2 * read] = found[2 * place]
-        spans[2 * read + 1] = found[2 * place + 1]
-        if found[2 * place + 1] > 0:
+        spans[2 * read] = chosen_spans[2 * place]
+        spans[2 * read + 1] = chosen_spans[2 * place + 1]
+        if chosen_spans[2 * place + 1] > 0:
             flags[read] = 70
 
 

@@ -30,10 +30,10 @@ class PairedFile(ReadFile):
         """Raises InputError where the files are not in step."""
         assert self.mates is not None
         mates = self.mates
-        return super().blocks().through(lambda blocks: _side_by_side(blocks, self.name, mates))
+        return super().blocks().through(lambda blocks: _pair_blocks(blocks, self.name, mates))
 
 
-def paired(first: ReadFile, second: ReadFile) -> PairedFile:
+def pair_files(first: ReadFile, second: ReadFile) -> PairedFile:
     """Both as one. Raises SimtbedError where their formats differ."""
     if first.form != second.form:
         raise SimtbedError(
@@ -42,37 +42,37 @@ def paired(first: ReadFile, second: ReadFile) -> PairedFile:
     return PairedFile(first.name, first.form, first.start, first.size, second)
 
 
-def _side_by_side(blocks: Iterator[ReadBlock], name: str, second: ReadFile) -> Iterator[ReadBlock]:
+def _pair_blocks(blocks: Iterator[ReadBlock], name: str, second: ReadFile) -> Iterator[ReadBlock]:
     read = 0
-    with closing(iter(second.blocks())) as others:
+    with closing(iter(second.blocks())) as second_blocks:
         waiting: list[ReadBlock] = []
         for block in blocks:
-            while sum(map(len, waiting)) < len(block) and (more := next(others, None)) is not None:
+            while sum(map(len, waiting)) < len(block) and (more := next(second_blocks, None)) is not None:
                 waiting.append(more)
-            there = joined(waiting) if waiting else part(block, 0, 0)
-            if len(there) < len(block):
-                raise InputError(f"{second.name}: it ends before read {read + len(there) + 1} of {name}")
-            mates, waiting = part(there, 0, len(block)), _rest(there, len(block))
-            apart = int(first_apart(block.data, block.names, mates.data, mates.names, len(block)))
-            if apart >= 0:
+            available = concatenate_blocks(waiting) if waiting else slice_block(block, 0, 0)
+            if len(available) < len(block):
+                raise InputError(f"{second.name}: it ends before read {read + len(available) + 1} of {name}")
+            mates, waiting = slice_block(available, 0, len(block)), _rest(available, len(block))
+            mismatch = int(first_mismatch(block.data, block.names, mates.data, mates.names, len(block)))
+            if mismatch >= 0:
                 raise InputError(
-                    f"{second.name}: read {read + apart + 1} is {excerpt(mates.name(apart).encode())}, "
-                    f"expected the mate of {excerpt(block.name(apart).encode())} in {name}"
+                    f"{second.name}: read {read + mismatch + 1} is {excerpt(mates.name(mismatch).encode())}, "
+                    f"expected the mate of {excerpt(block.name(mismatch).encode())} in {name}"
                 )
             read += len(block)
-            yield replace(joined([block, mates]), fraction=block.fraction)
-        if any(map(len, waiting)) or next(others, None) is not None:
-            raise InputError(f"{second.name}: it goes on after read {read}, the last of {name}")
+            yield replace(concatenate_blocks([block, mates]), fraction=block.fraction)
+        if any(map(len, waiting)) or next(second_blocks, None) is not None:
+            raise InputError(f"{second.name}: it continues after read {read}, the last of {name}")
 
 
-def part(block: ReadBlock, first: int, last: int) -> ReadBlock:
+def slice_block(block: ReadBlock, first: int, last: int) -> ReadBlock:
     """The reads [first, last)."""
     return replace(
         block,
         names=block.names[2 * first : 2 * last],
         sequences=block.sequences[first:last],
         qualities=block.qualities[first:last],
-        reads=block.reads.part(first, last),
+        reads=block.reads.subset(first, last),
     )
 
 
@@ -80,7 +80,7 @@ def _rest(block: ReadBlock, first: int) -> list[ReadBlock]:
     """The reads from `first` on, without the bytes before them; nothing where there are none."""
     if first == len(block):
         return []
-    own = part(block, first, len(block))
+    own = slice_block(block, first, len(block))
     begin = int(own.names[0])
     return [
         replace(
@@ -93,7 +93,7 @@ def _rest(block: ReadBlock, first: int) -> list[ReadBlock]:
     ]
 
 
-def joined(blocks: list[ReadBlock]) -> ReadBlock:
+def concatenate_blocks(blocks: list[ReadBlock]) -> ReadBlock:
     """Blocks of one format as one."""
     if len(blocks) == 1:
         return blocks[0]
@@ -104,7 +104,7 @@ def joined(blocks: list[ReadBlock]) -> ReadBlock:
     )
     data = np.concatenate([block.data for block in blocks])
     return ReadBlock(
-        blocks[0].fastq, data, names, sequences, qualities, Reads.joined([block.reads for block in blocks])
+        blocks[0].fastq, data, names, sequences, qualities, Reads.concatenate([block.reads for block in blocks])
     )
 
 
@@ -120,43 +120,49 @@ def _name_end(data: Global[u8], first: i64, end: i64) -> i64:
 
 
 @native
-def first_apart(data: Global[u8], names: Global[i64], others: Global[u8], other_names: Global[i64], count: i64) -> i64:
-    """The first read whose mate has another name, or -1. A comment behind a blank and /1 or /2 are no part of a name."""
+def first_mismatch(
+    data: Global[u8], names: Global[i64], mate_data: Global[u8], mate_names: Global[i64], count: i64
+) -> i64:
+    """Return the first read whose mate has another name, or -1. A comment after a blank and /1 or /2 are ignored."""
     for read in range(count):
-        first, other = names[2 * read], other_names[2 * read]
+        first, mate_first = names[2 * read], mate_names[2 * read]
         length = _name_end(data, first, names[2 * read + 1]) - first
-        if _name_end(others, other, other_names[2 * read + 1]) - other != length:
+        if _name_end(mate_data, mate_first, mate_names[2 * read + 1]) - mate_first != length:
             return i64(read)
         for i in range(length):
-            if data[first + i] != others[other + i]:
+            if data[first + i] != mate_data[mate_first + i]:
                 return i64(read)
     return i64(-1)
 
 
-def kept_together(corrected: Corrected) -> tuple[Corrected, int]:
+def discard_pairs(corrected: Corrected) -> tuple[Corrected, int]:
     """A mate of a discarded read is discarded too; how many of these there are."""
     mates = corrected.flags.reshape(2, -1)
-    lost = np.asarray((mates == DISCARDED).any(axis=0))
-    flags = np.where(lost, np.uint8(DISCARDED), mates).ravel()
-    return replace(corrected, flags=flags), int(lost.sum() * 2 - (mates == DISCARDED).sum())
+    discarded = np.asarray((mates == DISCARDED).any(axis=0))
+    flags = np.where(discarded, np.uint8(DISCARDED), mates).ravel()
+    return replace(corrected, flags=flags), int(discarded.sum() * 2 - (mates == DISCARDED).sum())
 
 
-def halves(block: ReadBlock, corrected: Corrected) -> tuple[tuple[ReadBlock, Corrected], tuple[ReadBlock, Corrected]]:
+def split_mates(
+    block: ReadBlock, corrected: Corrected
+) -> tuple[tuple[ReadBlock, Corrected], tuple[ReadBlock, Corrected]]:
     """The first mates and the second ones, as views."""
     middle = len(block) // 2
     return _half(block, corrected, 0, middle), _half(block, corrected, middle, len(block))
 
 
 def _half(block: ReadBlock, corrected: Corrected, first: int, last: int) -> tuple[ReadBlock, Corrected]:
-    own = part(block, first, last)
+    own = slice_block(block, first, last)
     offsets = block.reads.offsets
     text = corrected.text[offsets[first] : offsets[last]]
     return own, Corrected(own.reads, text, corrected.flags[first:last], corrected.spans[first:last])
 
 
-def in_turn(first: bytes, second: bytes, lines: int) -> bytes:
+def interleave(first: bytes, second: bytes, lines: int) -> bytes:
     """Records of so many lines, one of each in turn; as many of both."""
-    one, other = first.splitlines(keepends=True), second.splitlines(keepends=True)
+    first_records, second_records = first.splitlines(keepends=True), second.splitlines(keepends=True)
     return b"".join(
-        b"".join(text) for at in range(0, len(one), lines) for text in (one[at : at + lines], other[at : at + lines])
+        b"".join(text)
+        for at in range(0, len(first_records), lines)
+        for text in (first_records[at : at + lines], second_records[at : at + lines])
     )

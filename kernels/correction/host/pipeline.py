@@ -18,7 +18,7 @@ from ..packed import mend, mend_one, screen
 from ..spectrum import THREADS
 from ..thread_per_read import thread_per_read
 from ..warp_per_read import warp_per_read
-from .layout import SHARED, LaidOut, Places, laid_out, longest_read, read_arguments, set_outcomes
+from .layout import SHARED, Places, ReadLayout, arrange_reads, longest_read, read_arguments, set_outcomes
 from .pipeline_cuda_ec import SharedStep, Step
 from .problem import Bytes, Corrected, Parameters, Problem, Reads
 
@@ -29,7 +29,7 @@ SCRATCH = 1 << 28
 """Votes that are kept in global memory at most, where shared memory has no room for them."""
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 16, 1 << 30
-FULL = 0.7
+MAX_LOAD = 0.7
 """The table grows before more of its slots could be taken."""
 STEPS_AHEAD = 2
 """How often the table is doubled once more, at a time, for what is to come."""
@@ -42,7 +42,7 @@ def layout_of(parameters: Parameters) -> int:
 
 
 # ------------------------------------------------------------------ spectrum
-class Counted(NamedTuple):
+class KmerCounts(NamedTuple):
     """K-mers, each packed, the smaller of its two strands, and how often each was counted."""
 
     keys: npt.NDArray[np.uint64]
@@ -56,7 +56,7 @@ class Counter:
         """most: slots of the table."""
         self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
         self.windows = 0  # letters at which a k-mer may start, since slots were counted: no fewer k-mers are there
-        self.seen = 0  # such letters in all
+        self.letters_seen = 0  # such letters in all
         self.grown = (0, 0)  # such letters, and slots taken, when the table grew last
         self.table = _Table.empty(SMALLEST_TABLE)
 
@@ -69,54 +69,54 @@ class Counter:
             text = letters[begin : begin + LETTERS_AT_ONCE + self.k - 1]
             new = len(text) - self.k + 1
             if new > 0:
-                self._make_room(new, fraction)
+                self._reserve(new, fraction)
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
 
-    def take(self, counted: Counted, fraction: float | None = None) -> None:
+    def take(self, counted: KmerCounts, fraction: float | None = None) -> None:
         """Count k-mers that were counted elsewhere. part: as of `add`."""
         keys, counts = counted
         if len(keys):
-            self._make_room(len(keys), fraction)
+            self._reserve(len(keys), fraction)
             self._launch(spectrum.rehash, len(keys), old_keys=keys, old_counts=counts, **self.table.arguments)
 
-    def _make_room(self, new: int, fraction: float | None = None) -> None:
+    def _reserve(self, new: int, fraction: float | None = None) -> None:
         size = self.table.size
-        self.seen += new
-        if self.windows + new <= FULL * size:  # even if each was another k-mer
+        self.letters_seen += new
+        if self.windows + new <= MAX_LOAD * size:  # even if each was another k-mer
             self.windows += new
             return
         used = int(self.table.used.numpy()[0])
-        while used + new > FULL * size:
+        while used + new > MAX_LOAD * size:
             size *= 2
         if size > self.most:
-            room = "" if self.most == LARGEST_TABLE else " in what --max-memory leaves for it"
+            reason = "" if self.most == LARGEST_TABLE else " in what --max-memory leaves for it"
             raise SimtbedError(
-                f"there may be more than {int(FULL * self.most):,} different k-mers: the table holds no more{room}"
+                f"there may be more than {int(MAX_LOAD * self.most):,} different k-mers: the table holds no more{reason}"
             )
         if size > self.table.size:
-            to_come = self._to_come(used, new, fraction)
+            expected_new = self._expected_new(used, new, fraction)
             for _ in range(STEPS_AHEAD if used else 1):  # of the first letters nothing is known
-                if used + new + to_come > FULL * size and 2 * size <= self.most:  # it would grow again
+                if used + new + expected_new > MAX_LOAD * size and 2 * size <= self.most:  # it would grow again
                     size *= 2
-            self.grown = (self.seen - new, used)
+            self.grown = (self.letters_seen - new, used)
             larger = _Table.empty(size)
             old = {"old_keys": self.table.keys, "old_counts": self.table.counts}
             self._launch(spectrum.rehash, self.table.size, **old, **larger.arguments)
             self.table = larger
         self.windows = used + new
 
-    def _to_come(self, used: int, new: int, fraction: float | None) -> float:
+    def _expected_new(self, used: int, new: int, fraction: float | None) -> float:
         """K-mers that will be new, if they come as often as since the table grew last: there are more of them at first."""
         if not fraction:
             return 0
-        letters, slots = self.seen - new - self.grown[0], used - self.grown[1]
-        return self.seen * (1 / fraction - 1) * (slots / letters if letters else 1)
+        letters, slots = self.letters_seen - new - self.grown[0], used - self.grown[1]
+        return self.letters_seen * (1 / fraction - 1) * (slots / letters if letters else 1)
 
-    def counted(self) -> Counted:
+    def counted(self) -> KmerCounts:
         """The k-mers and their counts, in no order."""
         keys, counts = self.table.keys.numpy(), self.table.counts.numpy()
-        taken = keys != np.uint64(EMPTY)
-        return Counted(keys[taken], counts[taken])
+        occupied = keys != np.uint64(EMPTY)
+        return KmerCounts(keys[occupied], counts[occupied])
 
     def histogram(self) -> npt.NDArray[np.int64]:
         """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
@@ -125,14 +125,14 @@ class Counter:
 
     def solid(self, min_multiplicity: int) -> Solid:
         """The k-mers counted at least so often."""
-        counted = self.histogram()
-        most = 2 * int(counted[min_multiplicity:].sum())
-        found, total = DeviceArray(empty(most, "u64")), DeviceArray(zeros(1, "u32"))
-        args = {"keys": self.table.keys, "counts": self.table.counts, "found": found, "total": total}
+        histogram = self.histogram()
+        most = 2 * int(histogram[min_multiplicity:].sum())
+        keys, total = DeviceArray(empty(most, "u64")), DeviceArray(zeros(1, "u32"))
+        args = {"keys": self.table.keys, "counts": self.table.counts, "found": keys, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
         count = int(total.numpy()[0])
-        found.keep(count)  # a k-mer that is its own reverse complement stands there once
-        return Solid(found, count, counted)
+        keys.keep(count)  # a k-mer that is its own reverse complement stands there once
+        return Solid(keys, count, histogram)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
         return self.launcher.launch(kernel, grid=-(-threads // THREADS), block=THREADS, args=args)
@@ -159,7 +159,7 @@ class _Table:
 class Solid:
     """Solid k-mers of both strands: `found` has `total` elements, in no order. histogram: as `Counter.histogram`."""
 
-    found: DeviceArray
+    keys: DeviceArray
     total: int
     histogram: npt.NDArray[np.int64]
 
@@ -180,7 +180,9 @@ class Filter:
     size: int
 
     @staticmethod
-    def of(solid: Solid, parameters: Parameters, launcher: Launcher, words: bool, memory: int | None = None) -> Filter:
+    def build(
+        solid: Solid, parameters: Parameters, launcher: Launcher, words: bool, memory: int | None = None
+    ) -> Filter:
         """The filter of the parameters; `words`: with the filter of mutants in front of an exact set. memory: bytes that it
         may take together with the solid k-mers.
 
@@ -193,7 +195,7 @@ class Filter:
         if size >= 1 << 32:
             raise SimtbedError(f"{n:,} solid k-mers: a Bloom filter of 32-bit hashes holds fewer than {1 << 26:,}")
         new = (
-            _nothing_solid(n, kind),
+            _empty_keys(n, kind),
             zeros(3 << (n // 4).bit_length() if by_key and words else 3, "u64"),
             zeros(-(-size // 32) if size else 1, "u32"),
         )
@@ -203,28 +205,28 @@ class Filter:
                 f"{n:,} solid k-mers and the filter made of them take {needed:,} bytes, more than --max-memory"
             )
         keys, more, bits = map(DeviceArray, new)
-        made = Filter(keys, more, bits, size)
+        filter = Filter(keys, more, bits, size)
         if not n:
-            return made
+            return filter
 
-        def build(kernel: Any, **args: Any) -> None:
-            launcher.launch(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.found, **args})
+        def launch_build(kernel: Any, **args: Any) -> None:
+            launcher.launch(kernel, grid=-(-n // THREADS), block=THREADS, args={"found": solid.keys, **args})
 
         if by_key:
-            build(spectrum.build_set if kind == EXACT else spectrum.build_blocked, keys=made.keys)
+            launch_build(spectrum.build_set if kind == EXACT else spectrum.build_blocked, keys=filter.keys)
             if words:
-                build(spectrum.build_words, words=made.words, K=parameters.k)
+                launch_build(spectrum.build_words, words=filter.words, K=parameters.k)
         else:
-            args = {"bits": made.bits, "size": np.uint32(size), "K": parameters.k, "LAYOUT": kind}
-            build(spectrum.build_bloom, **args)
-        return made
+            args = {"bits": filter.bits, "size": np.uint32(size), "K": parameters.k, "LAYOUT": kind}
+            launch_build(spectrum.build_bloom, **args)
+        return filter
 
     @property
     def arguments(self) -> dict[str, Any]:
         return {"keys": self.keys, "bits": self.bits, "size": np.uint32(self.size)}
 
 
-def _nothing_solid(n: int, kind: int) -> NewArray:
+def _empty_keys(n: int, kind: int) -> NewArray:
     """What is asked for packed k-mers, with room for n of them: a set of at least 2 n slots; blocks, each for 4 at most."""
     if kind == EXACT:
         return full(1 << (2 * n).bit_length(), EMPTY, "u64")
@@ -234,7 +236,7 @@ def _nothing_solid(n: int, kind: int) -> NewArray:
 
 # ------------------------------------------------------------------ reads
 @dataclass(frozen=True)
-class Switches:
+class Optimisations:
     """The optimisations of the paper's Table 4 that can be left out; None: as fits the variant and the reads."""
 
     unroll: bool = True
@@ -242,40 +244,51 @@ class Switches:
     votes_in_shared: bool | None = None
 
 
-Run = Callable[[Any, Places, Filter, Parameters, Switches, Launcher], Any]
+Run = Callable[[Any, Places, Filter, Parameters, Optimisations, Launcher], Any]
 
 
-class Launched(NamedTuple):
+class LaunchResult(NamedTuple):
     """What launches made of reads that were laid out. text: of all; spans: of those that were chosen, as of `Corrected`."""
 
-    laid: LaidOut
+    layout: ReadLayout
     text: Bytes
     spans: npt.NDArray[np.int32]
 
     def corrected(self) -> Corrected:
         """What became of all reads."""
-        laid, reads = self.laid, self.laid.reads
+        layout, reads = self.layout, self.layout.reads
         flags, spans = np.empty(len(reads), np.uint8), np.empty((len(reads), 2), np.int32)
-        found = np.ascontiguousarray(self.spans).reshape(-1)
-        set_outcomes(reads.offsets, len(reads), laid.k, laid.chosen, found, len(laid.chosen), flags, spans.reshape(-1))
+        chosen_spans = np.ascontiguousarray(self.spans).reshape(-1)
+        set_outcomes(
+            reads.offsets,
+            len(reads),
+            layout.k,
+            layout.chosen,
+            chosen_spans,
+            len(layout.chosen),
+            flags,
+            spans.reshape(-1),
+        )
         return Corrected(reads, self.text, flags, spans)
 
 
 def launch(
-    laid: LaidOut, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Switches | None = None
-) -> Launched:  # fmt: skip
+    layout: ReadLayout, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Optimisations | None = None
+) -> LaunchResult:  # fmt: skip
     """Correct reads, fewer than 2^31 letters of them, with a filter that may come from more."""
-    if not len(laid.chosen):
-        return Launched(laid, laid.reads.text, np.empty((0, 2), np.int32))
-    result = VARIANTS[variant](laid.reads.text, laid.places, filter, parameters, switches or Switches(), launcher)
-    return Launched(laid, result["text"], result["spans"])
+    if not len(layout.chosen):
+        return LaunchResult(layout, layout.reads.text, np.empty((0, 2), np.int32))
+    result = VARIANTS[variant](
+        layout.reads.text, layout.places, filter, parameters, switches or Optimisations(), launcher
+    )
+    return LaunchResult(layout, result["text"], result["spans"])
 
 
 def correct(
-    reads: Reads, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Switches | None = None
+    reads: Reads, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Optimisations | None = None
 ) -> Corrected:  # fmt: skip
     """As `launch`, from reads to corrected reads."""
-    return launch(laid_out(reads, parameters.k), filter, parameters, variant, launcher, switches).corrected()
+    return launch(arrange_reads(reads, parameters.k), filter, parameters, variant, launcher, switches).corrected()
 
 
 def _thresholds(parameters: Parameters) -> dict[str, Any]:
@@ -289,7 +302,7 @@ def _thresholds(parameters: Parameters) -> dict[str, Any]:
 
 def _by_threads(spread: int) -> Run:
     def run(
-        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Optimisations, launcher: Launcher
     ) -> Any:
         args = {
             **read_arguments(text, places), **filter.arguments, **_thresholds(parameters), "LONGEST": longest_read(places),
@@ -303,7 +316,7 @@ def _by_threads(spread: int) -> Run:
 
 def _by_step(step: Step | SharedStep) -> Run:
     def run(
-        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Optimisations, launcher: Launcher
     ) -> Any:
         return step.launch(text, places, {**filter.arguments, **_thresholds(parameters)}, launcher)
 
@@ -312,7 +325,7 @@ def _by_step(step: Step | SharedStep) -> Run:
 
 def _by_warps(shuffle: bool) -> Run:
     def run(
-        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+        text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Optimisations, launcher: Launcher
     ) -> Any:
         fitted = _fit_shared_memory(switches, longest_read(places))
         grid = _grid(len(places), fitted, longest_read(places))
@@ -327,7 +340,7 @@ def _by_warps(shuffle: bool) -> Run:
 
 
 def _packed(
-    text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Switches, launcher: Launcher
+    text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Optimisations, launcher: Launcher
 ) -> Any:
     reads = {"text": DeviceArray(text), "places": DeviceArray(places), **filter.arguments}
     thresholds = _thresholds(parameters)
@@ -357,7 +370,7 @@ def _packed(
     return {"text": reads["text"].numpy(), "spans": spans}
 
 
-def _fit_shared_memory(switches: Switches, longest: int) -> Switches:
+def _fit_shared_memory(switches: Optimisations, longest: int) -> Optimisations:
     """The switches with nothing left open: what fits is in shared memory."""
     votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
     left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
@@ -365,12 +378,12 @@ def _fit_shared_memory(switches: Switches, longest: int) -> Switches:
     return replace(switches, votes_in_shared=votes, reads_in_shared=reads)
 
 
-def _grid(reads: int, switches: Switches, longest: int) -> int:
+def _grid(reads: int, switches: Optimisations, longest: int) -> int:
     blocks = min(-(-reads // WARPS), MOST_BLOCKS)
     return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
 
 
-def _warp_arguments(switches: Switches, grid: int, longest: int) -> dict[str, Any]:
+def _warp_arguments(switches: Optimisations, grid: int, longest: int) -> dict[str, Any]:
     cells = 1 if switches.votes_in_shared else grid * WARPS * 4 * longest
     return {
         "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": WARPS, "VOTES_IN_SHARED": switches.votes_in_shared,
@@ -396,7 +409,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
     return corrected(problem, variant, launcher).answer()
 
 
-def corrected(problem: Problem, variant: str, launcher: Launcher, switches: Switches | None = None) -> Corrected:
+def corrected(problem: Problem, variant: str, launcher: Launcher, switches: Optimisations | None = None) -> Corrected:
     """Every read, corrected by the spectrum of all."""
     filter = filter_of(problem, launcher, words=variant == "packed")
     return correct(problem.reads, filter, problem.parameters, variant, launcher, switches)
@@ -406,4 +419,4 @@ def filter_of(problem: Problem, launcher: Launcher, words: bool = True) -> Filte
     """The filter that the problem's own reads give."""
     counter = Counter(problem.parameters.k, launcher)
     counter.add(problem.reads.text)
-    return Filter.of(counter.solid(problem.parameters.min_multiplicity), problem.parameters, launcher, words)
+    return Filter.build(counter.solid(problem.parameters.min_multiplicity), problem.parameters, launcher, words)

@@ -22,27 +22,30 @@ from .files_scan import (
     COUNTS,
     DISCARDED,
     EDITS,
-    KEPT,
     LINES,
     SHORT,
     TRIMMED,
+    UNCHANGED,
+    CorrectedColumns,
+    ReadTexts,
+    RecordColumns,
     format_log,
     format_reads,
     printable_names,
 )
-from .files_spectrum import lines_of, load
-from .layout import LaidOut, laid_out
-from .pairs import halves, in_turn, kept_together
-from .pipeline import Counted, Counter, Filter, Launched, Solid, launch
+from .files_spectrum import dump_lines, load
+from .layout import ReadLayout, arrange_reads
+from .pairs import discard_pairs, interleave, split_mates
+from .pipeline import Counter, Filter, KmerCounts, LaunchResult, Solid, launch
 from .problem import Bytes, Corrected, Parameters, Reads
 
 if TYPE_CHECKING:
     from distributed import Client
 
-PREPARERS, SOLVERS, FORMATTERS = 2, 2, 2
+ARRANGERS, SOLVERS, FORMATTERS = 2, 2, 2
 """Threads that lay reads out, that launch, and that write text, at most. Launches take turns; while one runs, what another
 one needs is copied."""
-LETTERS_OF_WORKERS, PART_OF_LETTERS = 1 << 23, 512
+LETTERS_OF_WORKERS, LETTERS_MEMORY_SHARE = 1 << 23, 512
 """Letters that a worker of a cluster counts at a time, and a part of the memory that they are at most: each may be the
 first of another k-mer, which takes 12 bytes to send, and twice that in the worker's table."""
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
@@ -73,19 +76,19 @@ class Summary:
     accuracy: Accuracy | None = None
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, some: Written) -> None:
+    def add(self, block: FormattedBlock) -> None:
         """Count a block."""
-        counts = some.counts.tolist()
+        counts = block.counts.tolist()
         self.reads += sum(counts) - counts[EDITS]
-        self.unchanged += counts[KEPT]
+        self.unchanged += counts[UNCHANGED]
         self.changed += counts[CHANGED]
         self.trimmed += counts[TRIMMED]
         self.discarded += counts[DISCARDED]
         self.short += counts[SHORT]
         self.edits += counts[EDITS]
-        self.with_mate += some.with_mate
-        if some.accuracy is not None:
-            self.accuracy = (self.accuracy or Accuracy()) + some.accuracy
+        self.with_mate += block.with_mate
+        if block.accuracy is not None:
+            self.accuracy = (self.accuracy or Accuracy()) + block.accuracy
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,11 @@ class Solved(NamedTuple):
     accuracy: Accuracy | None
 
 
-class Written(NamedTuple):
-    """A block's part of each output, and what it counts (`files_scan.COUNTS`). mates: kept second mates. with_mate: reads
-    discarded because their mates were."""
+class FormattedBlock(NamedTuple):
+    """The texts of a block and its counts (`files_scan.COUNTS`). text: corrected reads. mates: corrected second mates.
+    with_mate: number of reads discarded because of their mates."""
 
-    kept: Bytes
+    text: Bytes
     discarded: Bytes
     log: bytes
     counts: npt.NDArray[np.int64]
@@ -123,45 +126,50 @@ class Written(NamedTuple):
     with_mate: int = 0
 
 
-def written_pairs(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
-    """The text of a block of first mates and second ones: a pair is kept, or it is discarded."""
-    corrected, with_mate = kept_together(solved.corrected)
-    one, other = (
-        written(Solved(half, found, None), wants_discarded, wants_log)
-        for half, found in halves(solved.block, corrected)
+def format_pairs(solved: Solved, with_discarded: bool = False, with_log: bool = False) -> FormattedBlock:
+    """Return the texts of a block of first and second mates. Both mates of a pair are retained or discarded."""
+    corrected, with_mate = discard_pairs(solved.corrected)
+    first, second = (
+        format_reads_of(Solved(half, half_corrected, None), with_discarded, with_log)
+        for half, half_corrected in split_mates(solved.block, corrected)
     )
     lines = LINES if solved.block.fastq else 2
-    return Written(
-        one.kept,
-        np.frombuffer(in_turn(bytes(one.discarded), bytes(other.discarded), lines), np.uint8),
-        in_turn(one.log, other.log, 1),
-        one.counts + other.counts,
+    return FormattedBlock(
+        first.text,
+        np.frombuffer(interleave(bytes(first.discarded), bytes(second.discarded), lines), np.uint8),
+        interleave(first.log, second.log, 1),
+        first.counts + second.counts,
         None,
         solved.block.fraction,
-        other.kept,
+        second.text,
         with_mate,
     )
 
 
-def written(solved: Solved, wants_discarded: bool = False, wants_log: bool = False) -> Written:
-    """The text of a block."""
+def format_reads_of(solved: Solved, with_discarded: bool = False, with_log: bool = False) -> FormattedBlock:
+    """Return the texts of a block of unpaired reads."""
     block, corrected, accuracy = solved
-    room = len(block.data) + len(block.reads.text) + 8 * len(block)
-    kept, discarded = np.empty(room, np.uint8), np.empty(room if wants_discarded else 0, np.uint8)
+    capacity = len(block.data) + len(block.reads.text) + 8 * len(block)
+    text, discarded = np.empty(capacity, np.uint8), np.empty(capacity if with_discarded else 0, np.uint8)
     counts, lengths = np.zeros(COUNTS, np.int64), np.zeros(2, np.int64)
-    format_reads(
-        block.data, block.names, block.sequences, block.qualities, block.reads.text, corrected.text, block.reads.offsets,
-        corrected.flags, corrected.spans.reshape(-1), len(block), block.fastq, kept, discarded, wants_discarded, counts, lengths,
-    )  # fmt: skip
-    for array in (kept, discarded):
-        array.flags.writeable = False  # a packed output takes them as they are
-    kept_length, discarded_length = lengths.tolist()
-    log = _log(block, corrected, int(counts[EDITS])) if wants_log else b""
-    return Written(kept[:kept_length], discarded[:discarded_length], log, counts, accuracy, block.fraction)
+    columns = RecordColumns._make((block.names, block.sequences, block.qualities))
+    texts = ReadTexts._make((text, discarded, with_discarded, counts, lengths))
+    format_reads(block.data, columns, _columns(block, corrected), block.fastq, texts)
+    for array in (text, discarded):
+        array.flags.writeable = False  # a compressed output does not copy read-only data
+    text_length, discarded_length = lengths.tolist()
+    log = _log(block, corrected, int(counts[EDITS])) if with_log else b""
+    return FormattedBlock(text[:text_length], discarded[:discarded_length], log, counts, accuracy, block.fraction)
+
+
+def _columns(block: ReadBlock, corrected: Corrected) -> CorrectedColumns:
+    reads = block.reads
+    spans = corrected.spans.reshape(-1)
+    return CorrectedColumns._make((reads.text, corrected.text, reads.offsets, corrected.flags, spans, len(block)))
 
 
 def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
-    """A line a read."""
+    """Return one line per read."""
     data, names = block.data, block.names
     if not printable_names(data, names, len(block)):
         listed = [printable(block.name(read)).encode() for read in range(len(block))]
@@ -169,15 +177,12 @@ def _log(block: ReadBlock, corrected: Corrected, edits: int) -> bytes:
         names = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1).ravel()
         data = np.frombuffer(b"".join(listed), np.uint8)
     to = np.empty(len(data) + len(block.reads.text) + 32 * len(block) + 24 * edits, np.uint8)
-    length = format_log(
-        data, names, block.reads.text, corrected.text, block.reads.offsets,
-        corrected.flags, corrected.spans.reshape(-1), len(block), to,
-    )  # fmt: skip
+    length = format_log(data, names, _columns(block, corrected), to)
     return to[:length].tobytes()
 
 
 class Letters(NamedTuple):
-    """What is counted at a time. text: as of `Reads`. reads: so many. part: as of `Piece`."""
+    """Reads to count together. text: as in `Reads`. reads: number of reads. fraction: see `Piece`."""
 
     text: Bytes
     reads: int
@@ -186,19 +191,19 @@ class Letters(NamedTuple):
 
 @dataclass(frozen=True)
 class Count:
-    """The k-mers of some reads, by a worker of a cluster."""
+    """Counts the k-mers of some reads on a worker of a cluster."""
 
     k: int
     launcher: Launcher
 
-    def __call__(self, some: Letters) -> Counted:
+    def __call__(self, letters: Letters) -> KmerCounts:
         counter = Counter(self.k, self.launcher)
-        counter.add(some.text)
+        counter.add(letters.text)
         return counter.counted()
 
 
 def _letters(blocks: Iterator[ReadBlock], least: int) -> Iterator[Letters]:
-    """The letters of blocks that follow each other, so many together."""
+    """Yield the letters of consecutive blocks, at least `least` together."""
     waiting: list[Bytes] = []
     reads, fraction = 0, None
     for block in blocks:
@@ -211,215 +216,195 @@ def _letters(blocks: Iterator[ReadBlock], least: int) -> Iterator[Letters]:
         yield Letters(np.concatenate(waiting), reads, fraction)
 
 
-class Known(NamedTuple):
-    """A block, and the same reads without errors where they are known."""
+class BlockWithTruth(NamedTuple):
+    """A block, and the same reads without errors if they are known."""
 
     block: ReadBlock
     truth: Reads | None
 
 
-class Prepared(NamedTuple):
-    """A block, laid out for launches."""
+class ArrangedBlock(NamedTuple):
+    """A block arranged for launches."""
 
-    known: Known
-    laid: LaidOut
+    pair: BlockWithTruth
+    layout: ReadLayout
 
 
-class Done(NamedTuple):
-    """A block, and what launches made of it."""
+class CorrectedBlock(NamedTuple):
+    """A block and the results of its launches."""
 
-    known: Known
-    launched: Launched
+    pair: BlockWithTruth
+    launched: LaunchResult
 
 
 @dataclass(frozen=True)
-class Prepare:
-    """What is done with a block before it is corrected."""
+class Arrange:
+    """Stage before the correction of a block."""
 
     k: int
 
-    def __call__(self, known: Known) -> Prepared:
-        return Prepared(known, laid_out(known.block.reads, self.k))
+    def __call__(self, pair: BlockWithTruth) -> ArrangedBlock:
+        return ArrangedBlock(pair, arrange_reads(pair.block.reads, self.k))
 
 
 @dataclass(frozen=True)
 class Correct:
-    """What is done with the reads of a block."""
+    """Stage that corrects the reads of a block."""
 
     filter: Filter
     parameters: Parameters
     variant: str
     launcher: Launcher
 
-    def __call__(self, prepared: Prepared) -> Done:
-        known, laid = prepared
-        return Done(known, launch(laid, self.filter, self.parameters, self.variant, self.launcher))
+    def __call__(self, arranged: ArrangedBlock) -> CorrectedBlock:
+        pair, layout = arranged
+        return CorrectedBlock(pair, launch(layout, self.filter, self.parameters, self.variant, self.launcher))
 
 
 @dataclass(frozen=True)
-class Word:
-    """What text is made of a block."""
+class Format:
+    """Stage that formats a block."""
 
     pairs: bool
     discarded: bool
     log: bool
 
-    def __call__(self, done: Done) -> Written:
-        (block, true), launched = done
+    def __call__(self, corrected_block: CorrectedBlock) -> FormattedBlock:
+        (block, true), launched = corrected_block
         corrected = launched.corrected()
-        solved = Solved(block, corrected, None if true is None else Accuracy.of(corrected, true))
-        return (written_pairs if self.pairs else written)(solved, self.discarded, self.log)
+        solved = Solved(block, corrected, None if true is None else Accuracy.measure(corrected, true))
+        return (format_pairs if self.pairs else format_reads_of)(solved, self.discarded, self.log)
 
 
 @dataclass(frozen=True)
-class CorrectAndWord:
-    """All of it, by a worker of a cluster, which has the filter as long as the work lasts."""
+class CorrectAndFormat:
+    """All stages of a block, on a worker of a cluster. The worker stores the filter until the work ends."""
 
-    prepare: Prepare
+    arrange: Arrange
     correct: Correct
-    word: Word
+    format_block: Format
 
-    def __call__(self, known: Known) -> Written:
-        return self.word(self.correct(self.prepare(known)))
+    def __call__(self, pair: BlockWithTruth) -> FormattedBlock:
+        return self.format_block(self.correct(self.arrange(pair)))
 
 
-def correct_file(
-    reads: ReadFile,
-    writers: Writers,
-    parameters: Parameters,
-    variant: str,
-    launcher: Launcher,
-    truth: ReadFile | None = None,
-    memory: int = MEMORY,
-    dump: Path | None = None,
-    cluster: str = "",
-) -> Summary:
-    """Correct the reads of a file by their own spectrum, or by that of a dump, in their order.
+@dataclass(frozen=True)
+class CorrectionOptions:
+    """How a file is corrected.
 
-    truth: the same reads without errors, for an accuracy; not of pairs, which need writers for mates. memory: what the
-    table of k-mers may take. cluster: the address of a Dask cluster, with a launcher that can be pickled: its
-    workers count k-mers, which are summed here, each gets the filter once, and they correct blocks and make text of them.
-    Raises InputError.
+    truth: the same reads without errors, for an accuracy; not for pairs. memory: bytes for the table of k-mers. dump: spectrum to
+    use instead of the reads' own. cluster: address of a Dask cluster; the launcher must be picklable. Its workers count k-mers,
+    and correct and format blocks; the counts are summed here, and each worker gets the filter once.
     """
-    with connected(cluster) if cluster else nullcontext() as client:
-        return _correct_file(reads, writers, parameters, variant, launcher, truth, memory, dump, client)
+
+    parameters: Parameters
+    variant: str
+    launcher: Launcher
+    truth: ReadFile | None = None
+    memory: int = MEMORY
+    dump: Path | None = None
+    cluster: str = ""
 
 
-def _correct_file(
-    reads: ReadFile,
-    writers: Writers,
-    parameters: Parameters,
-    variant: str,
-    launcher: Launcher,
-    truth: ReadFile | None,
-    memory: int,
-    dump: Path | None,
-    client: Client | None,
-) -> Summary:
-    """As `correct_file`. client: of the cluster, one for both passes."""
+def correct_file(reads: ReadFile, writers: Writers, options: CorrectionOptions) -> Summary:
+    """Correct the reads of a file in their order. Pairs need writers for mates. Raise InputError if a file is malformed."""
+    with connected(options.cluster) if options.cluster else nullcontext() as client:
+        return _correct_file(reads, writers, options, client)
+
+
+def _correct_file(reads: ReadFile, writers: Writers, options: CorrectionOptions, client: Client | None) -> Summary:
+    """Correct a file. client: client of the cluster, used by both passes."""
     summary = Summary()
-    filter = _spectrum(reads, parameters, variant, launcher, summary, memory, writers, dump, client)
+    filter = _build_filter(reads, writers, options, client, summary)
     if writers.log:
         writers.log.write(("\t".join(LOG_COLUMNS) + "\n").encode())
 
-    def take(some: Written) -> None:
-        writers.output.write(some.kept.data)
-        if writers.mates and some.mates is not None:
-            writers.mates.write(some.mates.data)
+    def take(formatted: FormattedBlock) -> None:
+        writers.output.write(formatted.text.data)
+        if writers.mates and formatted.mates is not None:
+            writers.mates.write(formatted.mates.data)
         if writers.discarded:
-            writers.discarded.write(some.discarded.data)
+            writers.discarded.write(formatted.discarded.data)
         if writers.log:
-            writers.log.write(some.log)
-        summary.add(some)
-        writers.show("correcting", summary.reads, some.fraction)
+            writers.log.write(formatted.log)
+        summary.add(formatted)
+        writers.show("correcting", summary.reads, formatted.fraction)
 
-    prepare, solve = Prepare(parameters.k), Correct(filter, parameters, variant, launcher)
-    word = Word(writers.mates is not None, writers.discarded is not None, writers.log is not None)
-    beside = reads.blocks().through(lambda blocks: _beside(blocks, reads.name, truth))
+    arrange = Arrange(options.parameters.k)
+    solve = Correct(filter, options.parameters, options.variant, options.launcher)
+    format_block = Format(writers.mates is not None, writers.discarded is not None, writers.log is not None)
+    blocks = reads.blocks().through(lambda blocks: _with_truth(blocks, reads.name, options.truth))
     if client:
-        beside.over_cluster(CorrectAndWord(prepare, solve, word), client).into(lambda found: take(found[1]))
+        pairs = blocks.over_cluster(CorrectAndFormat(arrange, solve, format_block), client)
+        pairs.into(lambda pair: take(pair[1]))
     else:
-        laid = beside.map(prepare, workers_for(PREPARERS))
-        laid.map(solve, workers_for(SOLVERS)).map(word, workers_for(FORMATTERS)).into(take)
+        arranged = blocks.map(arrange, workers_for(ARRANGERS))
+        arranged.map(solve, workers_for(SOLVERS)).map(format_block, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
         summary.warnings.append(f"{reads.name} holds no reads")
     return summary
 
 
-def _spectrum(
-    reads: ReadFile,
-    parameters: Parameters,
-    variant: str,
-    launcher: Launcher,
-    summary: Summary,
-    memory: int,
-    writers: Writers,
-    dump: Path | None,
-    client: Client | None,
+def _build_filter(
+    reads: ReadFile, writers: Writers, options: CorrectionOptions, client: Client | None, summary: Summary
 ) -> Filter:
-    """The first pass, over the reads or a dump; what the summary says of the spectrum."""
-    solid, counted = _solid(reads, parameters, launcher, memory, writers, dump, client)
+    """Count the k-mers of the reads or read a dump, and build the filter. Adds the spectrum to the summary."""
+    solid, counted = _solid(reads, writers, options, client)
+    parameters = options.parameters
     occurrences = solid.occurrences(parameters.min_multiplicity)
     summary.solid, summary.solid_share = solid.total, occurrences
     least = parameters.min_multiplicity
-    if solid.total == 0 and (counted or dump):
+    if solid.total == 0 and (counted or options.dump):
         summary.warnings.append(
             f"no k-mer was seen {least} times: every read of {parameters.k} bases or more is discarded"
         )
-    elif occurrences < SPARSE and (counted or dump):
+    elif occurrences < SPARSE and (counted or options.dump):
         summary.warnings.append(
             f"only {100 * occurrences:.0f} % of the k-mers counted were seen {least} times or more: coverage is too low for "
             f"--min-multiplicity {least}, or k too long"
         )
-    return Filter.of(solid, parameters, launcher, words=variant == "packed", memory=memory)
+    return Filter.build(solid, parameters, options.launcher, words=options.variant == "packed", memory=options.memory)
 
 
-def _solid(
-    reads: ReadFile,
-    parameters: Parameters,
-    launcher: Launcher,
-    memory: int,
-    writers: Writers,
-    dump: Path | None,
-    client: Client | None,
-) -> tuple[Solid, int]:
-    """The solid k-mers of the reads or of a dump, and how many reads were counted. The table is not needed any more."""
-    counter = Counter(parameters.k, launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
+def _solid(reads: ReadFile, writers: Writers, options: CorrectionOptions, client: Client | None) -> tuple[Solid, int]:
+    """Return the solid k-mers and the number of counted reads. The table of counts is freed."""
+    k, memory = options.parameters.k, options.memory
+    counter = Counter(k, options.launcher, memory // (BYTES_OF_A_SLOT + (BYTES_TO_SAVE if writers.spectrum else 0)))
     counted = 0
 
-    def done(reads: int, fraction: float | None) -> None:
+    def report(reads: int, fraction: float | None) -> None:
         nonlocal counted
         counted += reads
         writers.show("counting", counted, fraction)
 
     def add(block: ReadBlock) -> None:
         counter.add(block.reads.text, block.fraction)
-        done(len(block), block.fraction)
+        report(len(block), block.fraction)
 
-    def merge(found: tuple[Letters, Counted]) -> None:
-        some, some_counted = found
-        counter.take(some_counted, some.fraction)
-        done(some.reads, some.fraction)
+    def merge(pair: tuple[Letters, KmerCounts]) -> None:
+        letters, counts = pair
+        counter.take(counts, letters.fraction)
+        report(letters.reads, letters.fraction)
 
-    if dump:
-        load(dump, counter, memory, writers.show)
+    if options.dump:
+        load(options.dump, counter, memory, writers.show)
     elif client:
-        least = min(LETTERS_OF_WORKERS, memory // PART_OF_LETTERS)
+        least = min(LETTERS_OF_WORKERS, memory // LETTERS_MEMORY_SHARE)
         letters = reads.blocks().through(lambda blocks: _letters(blocks, least))
-        letters.over_cluster(Count(parameters.k, launcher), client).into(merge)
+        letters.over_cluster(Count(k, options.launcher), client).into(merge)
     else:
         reads.blocks().into(add)
     if writers.spectrum:
-        for lines in lines_of(counter):
+        for lines in dump_lines(counter):
             writers.spectrum.write(lines.data)
-    return counter.solid(parameters.min_multiplicity), counted
+    return counter.solid(options.parameters.min_multiplicity), counted
 
 
-def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[Known]:
-    """The blocks of a file called `name`, each with the same reads of the truth."""
+def _with_truth(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> Iterator[BlockWithTruth]:
+    """Yield the blocks of the file `name`, each with the same reads of the truth."""
     if truth is None:
         for block in blocks:
-            yield Known(block, None)
+            yield BlockWithTruth(block, None)
         return
     read = 0
     with closing(iter(truth.blocks())) as true_blocks:
@@ -427,12 +412,12 @@ def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> I
         for block in blocks:
             while sum(map(len, waiting)) < len(block) and (more := next(true_blocks, None)) is not None:
                 waiting.append(more.reads)
-            there = Reads.joined(waiting)
-            cut = min(len(block), len(there))
-            true, waiting = there.part(0, cut), [there.part(cut, len(there))]
-            common = block.reads.lengths[: len(true)] != true.lengths
-            if common.any():
-                wrong = int(np.argmax(common))
+            available = Reads.concatenate(waiting)
+            cut = min(len(block), len(available))
+            true, waiting = available.subset(0, cut), [available.subset(cut, len(available))]
+            different = block.reads.lengths[: len(true)] != true.lengths
+            if different.any():
+                wrong = int(np.argmax(different))
                 raise InputError(
                     f"{truth.name}: read {read + wrong + 1} has {true.lengths[wrong]} bases, "
                     f"expected {block.reads.lengths[wrong]} as in {name}"
@@ -440,6 +425,6 @@ def _beside(blocks: Iterator[ReadBlock], name: str, truth: ReadFile | None) -> I
             if len(true) < len(block):
                 raise InputError(f"{truth.name}: it ends before read {read + len(true) + 1} of {name}")
             read += len(block)
-            yield Known(block, true)
+            yield BlockWithTruth(block, true)
         if any(map(len, waiting)) or next(true_blocks, None) is not None:
-            raise InputError(f"{truth.name}: it goes on after read {read}, the last of {name}")
+            raise InputError(f"{truth.name}: it continues after read {read}, the last of {name}")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
 
-from .files_scan import known_reads
+from .files_scan import find_valid_reads
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Reads:
 
     text: Bytes
     offsets: Offsets
-    of_bases: npt.NDArray[np.bool_] | None = None
+    validity: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -79,35 +79,35 @@ class Reads:
         return np.diff(self.offsets) - 1
 
     @cached_property
-    def known(self) -> npt.NDArray[np.bool_]:
+    def valid(self) -> npt.NDArray[np.bool_]:
         """Of each read, whether all its bases are A, C, G or T."""
-        if self.of_bases is not None:
-            return self.of_bases
-        found = np.empty(len(self), np.bool_)
-        known_reads(self.text, self.offsets, len(self), found)
-        return found
+        if self.validity is not None:
+            return self.validity
+        edits_of_reads = np.empty(len(self), np.bool_)
+        find_valid_reads(self.text, self.offsets, len(self), edits_of_reads)
+        return edits_of_reads
 
     def strings(self) -> list[str]:
         return self.text.tobytes().decode("ascii").split("\n")[:-1]
 
-    def part(self, first: int, last: int) -> Reads:
+    def subset(self, first: int, last: int) -> Reads:
         """Reads [first, last), as a view."""
         begin = self.offsets[first]
-        of_bases = None if self.of_bases is None else self.of_bases[first:last]
-        return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin, of_bases)
+        validity = None if self.validity is None else self.validity[first:last]
+        return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin, validity)
 
     @staticmethod
-    def of(sequences: Sequence[str]) -> Reads:
+    def from_strings(sequences: Sequence[str]) -> Reads:
         """Bytes that are no letters may not be among them."""
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         text = "".join([s for sequence in sequences for s in (sequence, "\n")]).encode("ascii")
         return Reads(in_upper_case(np.frombuffer(text, np.uint8)), np.concatenate([[0], np.cumsum(lengths + 1)]))
 
     @staticmethod
-    def joined(parts: Sequence[Reads]) -> Reads:
+    def concatenate(batches: Sequence[Reads]) -> Reads:
         """The reads of several, in their order."""
-        lengths = np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)])
-        text = np.concatenate([np.empty(0, np.uint8), *(part.text for part in parts)])
+        lengths = np.concatenate([np.empty(0, np.int64), *(batch.lengths for batch in batches)])
+        text = np.concatenate([np.empty(0, np.uint8), *(batch.text for batch in batches)])
         return Reads(text, np.concatenate([[0], np.cumsum(lengths + 1)]))
 
 
@@ -143,11 +143,11 @@ class Corrected:
         """Of each read that was changed: (position from 0, base before, base after)."""
         places = np.flatnonzero(self.text != self.reads.text)
         owners = np.searchsorted(self.reads.offsets, places, "right") - 1
-        found: dict[int, list[tuple[int, str, str]]] = {}
+        edits_of_reads: dict[int, list[tuple[int, str, str]]] = {}
         for place, owner in zip(places.tolist(), owners.tolist(), strict=True):
             change = (place - int(self.reads.offsets[owner]), chr(self.reads.text[place]), chr(self.text[place]))
-            found.setdefault(owner, []).append(change)
-        return found
+            edits_of_reads.setdefault(owner, []).append(change)
+        return edits_of_reads
 
     def answer(self) -> npt.NDArray[Any]:
         """One string a read: its flag and its sequence."""

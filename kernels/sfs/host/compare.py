@@ -26,10 +26,10 @@ def compare(answer: Answer, expected: Answer) -> Agreement:
             answer, expected = np.log(answer), np.log(expected)
         floor = expected.max(axis=1, keepdims=True) + NEGLIGIBLE
         compared = ~((expected < floor) & (answer < floor)) & ~((expected == answer) & np.isneginf(expected))
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))[compared]
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    worst = float(apart.max()) if apart.size else 0.0
-    return Agreement(apart.size, int((apart > TOLERANCE).sum()), worst, TOLERANCE, "log")
+        distance = np.where(answer == expected, 0.0, np.abs(answer - expected))[compared]
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    worst = float(distance.max()) if distance.size else 0.0
+    return Agreement(distance.size, int((distance > TOLERANCE).sum()), worst, TOLERANCE, "log")
 
 
 def _distributions(rows: Answer) -> bool:
@@ -37,5 +37,5 @@ def _distributions(rows: Answer) -> bool:
     if (rows < 0).any():
         return False
     total = rows.sum(axis=1)
-    one = np.abs(total - 1) < 1e-6
-    return bool(one.any() and (one | (total == 0)).all())
+    sums_to_one = np.abs(total - 1) < 1e-6
+    return bool(sums_to_one.any() and (sums_to_one | (total == 0)).all())

@@ -12,13 +12,13 @@ from .problem import Floats
 
 def exponentials(values: Floats) -> Floats:
     """Of each, in the same shape; 0 of -inf."""
-    found = np.empty(values.shape, np.float64)
-    raise_e(np.ascontiguousarray(values, np.float64).reshape(-1), found.reshape(-1), values.size)
-    return found
+    result = np.empty(values.shape, np.float64)
+    raise_e(np.ascontiguousarray(values, np.float64).reshape(-1), result.reshape(-1), values.size)
+    return result
 
 
 @native
-def raise_e(values: Global[f64], found: Global[f64], count: i64) -> None:
+def raise_e(values: Global[f64], result: Global[f64], count: i64) -> None:
     """e to the power of each."""
     for n in range(count):
-        found[n] = st.exp(values[n])
+        result[n] = st.exp(values[n])

@@ -19,10 +19,10 @@ from ...pipeline import Flow, workers_for
 from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads
 from .problem import EPSILON, P_VARIABLE, Floats, Mode, Problem
-from .problem_loops import informed, turn
-from .sites import Part, SiteCounts, Sites
+from .problem_loops import informed, swap_alleles
+from .sites import SectionReader, SiteCounts, Sites
 
-PREPARING = 8
+MAX_READERS = 8
 """Threads that read parts of a file and make problems of their sites, at most."""
 Polarise = Literal["minor", "alt"]
 Format = Literal["tsv", "npz", "vcf"]
@@ -45,18 +45,18 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
     In saf and gama mode a site of which no individual knows anything is left out.
     """
 
-    def read() -> Iterator[tuple[Part, Options]]:
+    def read() -> Iterator[tuple[SectionReader, Options]]:
         with open_input(path, memory) as source:
-            form = _format(source)
-            polarise = options.polarise or ("minor" if form in ("VCF", "BCF") else "alt")
-            for part in _parts(form, source, options.mode):
-                yield part, replace(options, polarise=polarise)
+            format = _format(source)
+            polarise = options.polarise or ("minor" if format in ("VCF", "BCF") else "alt")
+            for read_section in _sections(format, source, options.mode):
+                yield read_section, replace(options, polarise=polarise)
 
-    def prepared(given: tuple[Part, Options]) -> tuple[list[Problem], SiteCounts]:
-        part, own = given[0], SiteCounts()
-        return [_problem(sites, given[1], own) for sites in part(own)], own
+    def prepared(item: tuple[SectionReader, Options]) -> tuple[list[Problem], SiteCounts]:
+        read_section, own = item[0], SiteCounts()
+        return [_problem(sites, item[1], own) for sites in read_section(own)], own
 
-    for some, own in Flow(read()).map(prepared, workers=workers_for(PREPARING)):
+    for some, own in Flow(read()).map(prepared, workers=workers_for(MAX_READERS)):
         counts.update(own)
         yield from some
 
@@ -75,17 +75,17 @@ def check_answer(problem: Problem, answer: Floats) -> None:
         raise InputError(f"{place}: the likelihoods of this site have no finite answer in {problem.mode} mode")
 
 
-def concatenate_problems(parts: list[Problem]) -> Problem:
+def concatenate_problems(batches: list[Problem]) -> Problem:
     """Several problems of one file as one."""
     return replace(
-        parts[0],
-        likelihoods=np.concatenate([part.likelihoods for part in parts]),
-        chromosomes=[name for part in parts for name in part.chromosomes],
-        positions=np.concatenate([part.positions for part in parts]),
-        frequency=np.concatenate([part.frequency for part in parts]),
-        scale=np.concatenate([part.scale for part in parts]),
-        alleles=[names for part in parts for names in part.alleles],
-        turned=np.concatenate([part.turned for part in parts]),
+        batches[0],
+        likelihoods=np.concatenate([batch.likelihoods for batch in batches]),
+        chromosomes=[name for batch in batches for name in batch.chromosomes],
+        positions=np.concatenate([batch.positions for batch in batches]),
+        frequency=np.concatenate([batch.frequency for batch in batches]),
+        scale=np.concatenate([batch.scale for batch in batches]),
+        alleles=[names for batch in batches for names in batch.alleles],
+        swapped=np.concatenate([batch.swapped for batch in batches]),
     )
 
 
@@ -93,62 +93,65 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     likelihoods, scale, reads = sites.likelihoods, sites.scale, sites.reads
     count, individuals = likelihoods.shape[:2]
     flat = likelihoods.reshape(-1)
-    kept = np.arange(count)
+    selected = np.arange(count)
     if options.mode != "product":
-        known = np.empty(count, np.bool_)
-        if informed(flat, individuals, count, known) < count:
-            kept = np.flatnonzero(known)
-            counts["left out: no individual has any information"] += count - len(kept)
-            likelihoods = likelihoods[kept]
-            reads = (reads[0][kept], reads[1][kept]) if reads else None
-    counts["sites"] += len(kept)
+        informative = np.empty(count, np.bool_)
+        if informed(flat, individuals, count, informative) < count:
+            selected = np.flatnonzero(informative)
+            counts["left out: no individual has any information"] += count - len(selected)
+            likelihoods = likelihoods[selected]
+            reads = (reads[0][selected], reads[1][selected]) if reads else None
+    counts["sites"] += len(selected)
     frequency = np.empty(0)
-    turned = np.zeros(len(kept), np.bool_)
+    swapped = np.zeros(len(selected), np.bool_)
     if options.polarise == "minor" or options.mode == "gama":
         frequency = by_em(likelihoods)
     if options.polarise == "minor":
-        turned = frequency > 0.5 + 1e-9  # a tie is ALT's
-        counts["of these: the first allele is the minor one"] += int(turned.sum())
-        turn(likelihoods.reshape(-1), individuals, len(kept), turned)
-        frequency = np.where(turned, 1 - frequency, frequency)
+        swapped = frequency > 0.5 + 1e-9  # a tie is ALT's
+        counts["of these: the first allele is the minor one"] += int(swapped.sum())
+        swap_alleles(likelihoods.reshape(-1), individuals, len(selected), swapped)
+        frequency = np.where(swapped, 1 - frequency, frequency)
         if reads:
-            reads = (np.where(turned[:, None], reads[1] - reads[0], reads[0]), reads[1])
+            reads = (np.where(swapped[:, None], reads[1] - reads[0], reads[0]), reads[1])
     if options.mode == "gama" and reads:
         counted = by_reads(*reads, options.epsilon)
         frequency = np.where(np.isnan(counted), frequency, counted)
     chromosomes = sites.chromosomes
     return Problem(
         likelihoods,
-        chromosomes if len(kept) == count else [chromosomes[at] for at in kept],
-        sites.positions[kept],
+        chromosomes if len(selected) == count else [chromosomes[at] for at in selected],
+        sites.positions[selected],
         options.mode,
         frequency if options.mode == "gama" else np.empty(0),
         options.variable,
-        scale[kept] if options.mode == "product" else np.empty(0),
-        [sites.alleles[at] for at in kept] if sites.alleles else [],
+        scale[selected] if options.mode == "product" else np.empty(0),
+        [sites.alleles[at] for at in selected] if sites.alleles else [],
         sites.samples,
-        turned,
+        swapped,
     )
 
 
-def _parts(form: str, source: Input, mode: Mode) -> Iterator[Part]:
+def _sections(format: str, source: Input, mode: Mode) -> Iterator[SectionReader]:
     """The parts of a file."""
-    if form in ("VCF", "BCF"):
-        reader = files_vcf.parts if form == "VCF" else files_bcf.parts
+    if format in ("VCF", "BCF"):
+        reader = files_vcf.sections if format == "VCF" else files_bcf.sections
         return reader(source, posteriors=mode == "gama")
-    return READERS[form](source)
+    return READERS[format](source)
 
 
 def _format(source: Input) -> str:
     """The format that a file's first bytes say."""
     start = source.peek(16)[:16]
-    for begin, form in ((b"PK\x03\x04", "npz"), (b"##fileformat=VCF", "VCF"), (b"BCF", "BCF"), (b"marker", "Beagle")):
+    for begin, format in ((b"PK\x03\x04", "npz"), (b"##fileformat=VCF", "VCF"), (b"BCF", "BCF"), (b"marker", "Beagle")):
         if start.startswith(begin):
-            return form
+            return format
     raise InputError(
         f"{source.path}: expected a VCF, a BCF, Beagle genotype likelihoods (a first line 'marker ...') or an npz"
     )
 
 
-READERS: dict[str, Callable[[Input], Iterator[Part]]] = {"Beagle": files_beagle.parts, "npz": files_npz.parts}
+READERS: dict[str, Callable[[Input], Iterator[SectionReader]]] = {
+    "Beagle": files_beagle.sections,
+    "npz": files_npz.sections,
+}
 """By format other than VCF and BCF: the parts of a file."""

@@ -18,7 +18,7 @@ from .exponentials import exponentials
 from .files_bcf_scan import (
     AT,
     CONTIG,
-    DONE,
+    FINISHED,
     FLOAT,
     LENGTHS,
     PLACES,
@@ -28,13 +28,15 @@ from .files_bcf_scan import (
     STOPPED,
     TEXT,
     UNUSUAL,
+    HeaderNumbers,
+    RecordSites,
     scan_records,
     whole_records,
 )
 from .files_genotypes import END, MISSING, MISSING_REAL, Values, field_of, likelihoods, reads
 from .files_vcf_header import LONGEST, TYPES, Header, parse
 from .problem import Alleles, Counts, Floats
-from .sites import BYTES_OF_A_PART, Part, SiteCounts, Sites, batch_size, check_likelihoods
+from .sites import SECTION_BYTES, SectionReader, SiteCounts, Sites, batch_size, check_likelihoods
 
 MAGIC = (b"BCF\x02\x01", b"BCF\x02\x02")
 FIXED = struct.Struct("<iiifII")
@@ -60,12 +62,12 @@ class Site(NamedTuple):
     fields: dict[str, tuple[int, int, bytes]]
 
 
-def parts(source: Input, posteriors: bool = False) -> Iterator[Part]:
+def sections(source: Input, posteriors: bool = False) -> Iterator[SectionReader]:
     """The parts of a file; one at least. posteriors: whether reads by allele are wanted, and the names of sites. Raises
     InputError."""
-    header, whole = _header(source), _Whole()
+    header, whole = _header(source), _RecordCounter()
     last = whole.last
-    for piece in read_pieces(source, BYTES_OF_A_PART, whole, "a record"):
+    for piece in read_pieces(source, SECTION_BYTES, whole, "a record"):
         yield partial(_read, piece, last, source.path, header, posteriors, source.longest)
         last = whole.last
 
@@ -80,18 +82,18 @@ def _read(
     counts: SiteCounts,
 ) -> Iterator[Sites]:
     """The sites of a piece, a batch at a time. last: contig and position of the record before it."""
-    some = _Some(piece, last, path, header, posteriors, counts, longest)
-    while (stopped := some.scan()) != DONE:
+    scan = _SiteScan(piece, last, path, header, posteriors, counts, longest)
+    while (stopped := scan.scan()) != FINISHED:
         if stopped == UNUSUAL:
-            some.take_record()
-        if some.full:
-            yield some.sites()
-    some.end()
-    if some.count or piece.last:
-        yield some.sites()
+            scan.take_record()
+        if scan.full:
+            yield scan.sites()
+    scan.end()
+    if scan.count or piece.last:
+        yield scan.sites()
 
 
-class _Whole:
+class _RecordCounter:
     """Counts the whole records of one piece after the other. last: contig and position of the last one; -1 and 0 where
     there is none."""
 
@@ -100,14 +102,14 @@ class _Whole:
 
     def __call__(self, data: Bytes) -> tuple[int, int]:
         """Their length, and how many they are."""
-        found = np.array([0, 0, *self.last])
-        whole_records(data, len(data), found)
-        length, count, contig, position = found.tolist()
+        state = np.array([0, 0, *self.last])
+        whole_records(data, len(data), state)
+        length, count, contig, position = state.tolist()
         self.last = contig, position
         return length, count
 
 
-class _Some:
+class _SiteScan:
     """Sites of a piece: those of the usual form by a scan, others record by record."""
 
     def __init__(
@@ -124,12 +126,14 @@ class _Some:
         self.posteriors, self.reads_wanted = posteriors, posteriors and "AD" in header.formats
         self.individuals = len(header.samples)
         self.most = batch_size(self.individuals)
-        self.contigs, self.names = _known(header.contigs), _known(header.strings)
+        self.contigs, self.names = _defined(header.contigs), _defined(header.strings)
         numbers = {name: number for number, name in header.strings.items()}
-        self.able = not self.reads_wanted and len(numbers) == len(header.strings)
-        self.phred, self.real = (numbers.get(name, -1) if name in header.known else -1 for name in ("PL", "GL"))
+        self.enabled = not self.reads_wanted and len(numbers) == len(header.strings)
+        self.phred, self.real = (
+            numbers.get(name, -1) if name in header.likelihood_fields else -1 for name in ("PL", "GL")
+        )
         self.data = piece.data
-        self.found = np.array([0, piece.lines, 0, 0, *last])
+        self.state = np.array([0, piece.lines, 0, 0, *last])
         self._new()
 
     def _new(self) -> None:
@@ -139,13 +143,13 @@ class _Some:
         )
         self.ids, self.positions = np.empty(self.most, np.int64), np.empty(self.most, np.int64)
         self.places = np.empty((self.most, PLACES), np.int64)
-        self.others: dict[int, tuple[Floats, float, Alleles]] = {}
+        self.unusual: dict[int, tuple[Floats, float, Alleles]] = {}
         self.reads: list[tuple[Counts, Counts]] = []
-        self.found[SITES] = 0
+        self.state[SITES] = 0
 
     @property
     def count(self) -> int:
-        return int(self.found[SITES])
+        return int(self.state[SITES])
 
     @property
     def full(self) -> bool:
@@ -153,61 +157,78 @@ class _Some:
 
     def scan(self) -> int:
         """Why it stopped."""
-        if not self.able:
-            return UNUSUAL if self.found[AT] < len(self.data) else DONE
-        scan_records(
-            self.data, len(self.data), self.contigs, len(self.contigs), self.names, len(self.names), self.phred, self.real,
-            self.individuals, self.most, self.logarithms.reshape(-1), self.largest.reshape(-1), self.ids, self.positions,
-            self.places.reshape(-1), self.found,
-        )  # fmt: skip
-        return int(self.found[STOPPED])
+        if not self.enabled:
+            return UNUSUAL if self.state[AT] < len(self.data) else FINISHED
+        header = HeaderNumbers._make(
+            (
+                self.contigs,
+                len(self.contigs),
+                self.names,
+                len(self.names),
+                self.phred,
+                self.real,
+                self.individuals,
+            )
+        )
+        sites = RecordSites._make(
+            (
+                self.most,
+                self.logarithms.reshape(-1),
+                self.largest.reshape(-1),
+                self.ids,
+                self.positions,
+                self.places.reshape(-1),
+            )
+        )
+        scan_records(self.data, len(self.data), header, sites, self.state)
+        return int(self.state[STOPPED])
 
     def take_record(self) -> None:
         """Read the record at which the scan stopped."""
-        at = int(self.found[AT])
-        number = int(self.found[RECORDS]) + 1
+        at = int(self.state[AT])
+        number = int(self.state[RECORDS]) + 1
         data = self.data[at:]
         header, last = self.header, self._last()
         try:
-            parts = _record(data, self.longest)
-            contig, site = _site(parts, header)
+            sections = _record(data, self.longest)
+            contig, site = _site(sections, header)
             place = last = f"{site.chromosome}:{site.position}"
-            self.found[[CONTIG, POSITION]] = contig, site.position
-            name = field_of(site.alternatives, list(site.fields), header.known, self.counts)
+            self.state[[CONTIG, POSITION]] = contig, site.position
+            name = field_of(site.alternatives, list(site.fields), header.likelihood_fields, self.counts)
 
-            def get(wanted: str) -> Values:
-                return _values(wanted, *site.fields[wanted], self.individuals)
+            def get(field: str) -> Values:
+                return _values(field, *site.fields[field], self.individuals)
 
-            found = likelihoods(self.path, place, name, get(name), self.counts) if name else None
-            if found is not None:
+            state = likelihoods(self.path, place, name, get(name), self.counts) if name else None
+            if state is not None:
                 alleles = (site.identifier, site.reference, ",".join(site.alternatives))
-                self.others[self.count] = (*found, alleles)
+                self.unusual[self.count] = (*state, alleles)
                 self.ids[self.count], self.positions[self.count] = contig, site.position
                 if self.reads_wanted:
                     self.reads.append(reads(list(site.fields), get, self.individuals))
-                self.found[SITES] += 1
+                self.state[SITES] += 1
         except _Damage as error:
-            where = f"record {number}, after {last}"
-            raise InputError(f"{self.path}: {where}: truncated or damaged: {error}") from None
-        self.found[AT] += LENGTHS + sum(map(len, parts))
-        self.found[RECORDS] += 1
+            place_of_record = f"record {number}, after {last}"
+            raise InputError(f"{self.path}: {place_of_record}: truncated or damaged: {error}") from None
+        self.state[AT] += LENGTHS + sum(map(len, sections))
+        self.state[RECORDS] += 1
 
     def end(self) -> None:
         """The last piece of a file may have less than a record left. Raises InputError."""
-        if self.found[AT] < len(self.data):
+        if self.state[AT] < len(self.data):
             self.take_record()
 
     def _last(self) -> str:
         """The place of the last record that was read."""
-        contig, position = self.found[[CONTIG, POSITION]].tolist()
+        contig, position = self.state[[CONTIG, POSITION]].tolist()
         return "the header" if contig < 0 else f"{self.header.contigs.get(contig, '?')}:{position}"
 
     def sites(self) -> Sites:
         """Those that were read."""
-        count, others = self.count, self.others
+        count, unusual = self.count, self.unusual
         likelihoods = exponentials(self.logarithms[:count])
         scale = self.largest[:count].sum(axis=1)
-        for at, (values, sum, _) in others.items():
+        for at, (values, sum, _) in unusual.items():
             likelihoods[at], scale[at] = values, sum
         chromosomes = [self.header.contigs[contig] for contig in self.ids[:count].tolist()]
         positions = self.positions[:count].copy()
@@ -216,11 +237,11 @@ class _Some:
         )
         reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
         alleles = (
-            [others[at][2] if at in others else self._alleles(at) for at in range(count)] if self.posteriors else []
+            [unusual[at][2] if at in unusual else self._alleles(at) for at in range(count)] if self.posteriors else []
         )
-        found = Sites(likelihoods, chromosomes, positions, scale, reads, alleles, tuple(self.header.samples))
+        state = Sites(likelihoods, chromosomes, positions, scale, reads, alleles, tuple(self.header.samples))
         self._new()
-        return found
+        return state
 
     def _alleles(self, site: int) -> Alleles:
         """ID, REF and ALT of a site of the usual form."""
@@ -229,11 +250,11 @@ class _Some:
         return identifier or ".", reference, other
 
 
-def _known(names: Mapping[int, str]) -> npt.NDArray[np.bool_]:
+def _defined(names: Mapping[int, str]) -> npt.NDArray[np.bool_]:
     """Which numbers have a name."""
-    found = np.zeros(max(names, default=-1) + 1, np.bool_)
-    found[list(names)] = True
-    return found
+    state = np.zeros(max(names, default=-1) + 1, np.bool_)
+    state[list(names)] = True
+    return state
 
 
 def _header(source: Input) -> Header:
@@ -279,26 +300,26 @@ def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
         raise _Damage(f"the position {position + 1}")
     if samples & 0xFFFFFF != len(header.samples):
         raise _Damage(f"{samples & 0xFFFFFF} samples, expected {len(header.samples)}")
-    walk = _Walk(shared, FIXED.size)
-    identifier = walk.text("ID") or "."
-    found = [walk.text("an allele") for _ in range(alleles >> 16)]
-    if not found:
+    values = _ByteReader(shared, FIXED.size)
+    identifier = values.text("ID") or "."
+    state = [values.text("an allele") for _ in range(alleles >> 16)]
+    if not state:
         raise _Damage("no alleles")
-    walk.skip()
+    values.skip()
     for _ in range(alleles & 0xFFFF):
-        _name(header, walk.integer("the number of an INFO field"))
-        walk.skip()
-    walk.end()
+        _name(header, values.integer("the number of an INFO field"))
+        values.skip()
+    values.end()
     fields: dict[str, tuple[int, int, bytes]] = {}
-    walk = _Walk(single, 0)
+    values = _ByteReader(single, 0)
     for _ in range(samples >> 24):
-        name = _name(header, walk.integer("the number of a FORMAT field"))
+        name = _name(header, values.integer("the number of a FORMAT field"))
         if name in fields:
             raise _Damage(f"FORMAT {name} stands there twice")
-        kind, count = walk.type()
-        fields[name] = kind, count, walk.take(SIZES[kind] * count * len(header.samples))
-    walk.end()
-    return chromosome, Site(header.contigs[chromosome], position + 1, identifier, found[0], found[1:], fields)
+        kind, count = values.type()
+        fields[name] = kind, count, values.take(SIZES[kind] * count * len(header.samples))
+    values.end()
+    return chromosome, Site(header.contigs[chromosome], position + 1, identifier, state[0], state[1:], fields)
 
 
 def _name(header: Header, number: int) -> str:
@@ -307,7 +328,7 @@ def _name(header: Header, number: int) -> str:
     return header.strings[number]
 
 
-class _Walk:
+class _ByteReader:
     """Goes through bytes; raises _Damage where they end too early or have a type that is not known."""
 
     def __init__(self, data: bytes, at: int) -> None:

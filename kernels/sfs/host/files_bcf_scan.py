@@ -4,6 +4,8 @@ records are left to a full reader. Every length, type and number is checked befo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Global, Local, f32, f64, i64, u8, u32
 from simtbed.native import native
@@ -13,8 +15,8 @@ from .files_vcf_scan import TEN, TEN_TO_PHRED
 AT, RECORDS, SITES, STOPPED, CONTIG, POSITION = range(6)
 """Places in what a scan finds: bytes and records that it passed, sites it has, why it stopped, and the contig and position
 of the last record that was read."""
-FOUND = 6
-DONE, FULL, UNUSUAL = range(3)
+STATE_SIZE = 6
+FINISHED, FULL, UNUSUAL = range(3)
 """Why a scan stopped: all was read; there is no room for another site; a record that is not of the usual form."""
 PLACES = 6
 """Of a site's texts: where ID, REF and ALT begin and end."""
@@ -34,7 +36,7 @@ def word(data: Global[u8], at: i64) -> i64:
 
 
 @native
-def whole_records(data: Global[u8], length: i64, found: Global[i64]) -> None:
+def whole_records(data: Global[u8], length: i64, state: Global[i64]) -> None:
     """found: the length of the records that are whole, how many they are, and the contig and position of the last one;
     those stay where there is none."""
     at = i64(0)
@@ -44,12 +46,12 @@ def whole_records(data: Global[u8], length: i64, found: Global[i64]) -> None:
         if end > length:
             break
         if end - at >= LENGTHS + FIXED:
-            found[2] = word(data, at + LENGTHS)
-            found[3] = word(data, at + LENGTHS + 4) + 1
+            state[2] = word(data, at + LENGTHS)
+            state[3] = word(data, at + LENGTHS + 4) + 1
         at = end
         count += 1
-    found[0] = at
-    found[1] = count
+    state[0] = at
+    state[1] = count
 
 
 @st.device
@@ -67,15 +69,15 @@ def _size(kind: i64) -> i64:
 @st.device
 def _integer(data: Global[u8], at: i64, kind: i64) -> i64:
     """A value of a type of integers."""
-    found = i64(data[at])
+    state = i64(data[at])
     above = i64(1) << 8
     if kind == 2:
-        found += i64(data[at + 1]) << 8
+        state += i64(data[at + 1]) << 8
         above = i64(1) << 16
     elif kind == 3:
-        found = word(data, at)
+        state = word(data, at)
         above = i64(1) << 32
-    return found - above if found >= above // 2 else found
+    return state - above if state >= above // 2 else state
 
 
 @st.device
@@ -140,118 +142,144 @@ def _is_letters(data: Global[u8], first: i64, last: i64) -> bool:
     return good
 
 
-@native
-def scan_records(
-    data: Global[u8],
-    length: i64,
-    contigs: Global[bool],
-    contig_count: i64,
-    names: Global[bool],
-    name_count: i64,
-    phred: i64,
-    real: i64,
-    samples: i64,
-    room: i64,
-    logarithms: Global[f64],
-    largest: Global[f64],
-    ids: Global[i64],
-    positions: Global[i64],
-    places: Global[i64],
-    found: Global[i64],
-) -> None:
-    """Read records from data[found[AT]] on as sites from found[SITES] on.
+class HeaderNumbers(NamedTuple):
+    """Numbers of the header. contigs, names: whether each number is defined. phred, real: numbers of PL and GL, -1 if undefined.
+    samples: number of samples."""
 
-    contigs, names: which numbers the header has. phred, real: those of PL and GL, -1 where it has none. logarithms: three
-    of each sample, less the largest of them, which is in `largest`; zeros where one is missing. ids: numbers of contigs.
-    """
-    to = st.local(i64, 3)
-    seen = st.local(i64, MOST_FIELDS)
-    at = found[AT]
-    found[STOPPED] = DONE
+    contigs: Global[bool]
+    contig_count: i64
+    names: Global[bool]
+    name_count: i64
+    phred: i64
+    real: i64
+    samples: i64
+
+
+class RecordSites(NamedTuple):
+    """Columns of a batch of sites. logarithms: three of each sample minus their maximum, which is in `largest`; zeros if one is
+    missing. ids: numbers of contigs. places: start and end of ID, REF and ALT. capacity: number of sites."""
+
+    capacity: i64
+    logarithms: Global[f64]
+    largest: Global[f64]
+    ids: Global[i64]
+    positions: Global[i64]
+    places: Global[i64]
+
+
+@native
+def scan_records(data: Global[u8], length: i64, header: HeaderNumbers, sites: RecordSites, state: Global[i64]) -> None:
+    """Read records from data[state[AT]] on as sites from state[SITES] on."""
+    values = st.local(i64, 2)
+    at = state[AT]
+    state[STOPPED] = FINISHED
     while at + LENGTHS <= length:
-        site = found[SITES]
-        if site == room:
-            found[STOPPED] = FULL
+        site = state[SITES]
+        if site == sites.capacity:
+            state[STOPPED] = FULL
             break
         middle = at + LENGTHS + word(data, at)
         end = middle + word(data, at + 4)
-        if end > length or middle - at < LENGTHS + FIXED:
-            found[STOPPED] = UNUSUAL
-            break
-        fixed = at + LENGTHS
-        contig = _integer(data, fixed, i64(3))
-        position = _integer(data, fixed + 4, i64(3))
-        counts = word(data, fixed + 16)
-        formats = word(data, fixed + 20)
-        good = 0 <= contig < contig_count and contigs[contig] and position >= -1
-        good = good and formats & 0xFFFFFF == samples and counts >> 16 == 2 and formats >> 24 <= MOST_FIELDS
-        p = fixed + FIXED if good else i64(-1)
-        for text in range(i64(3)):
-            if p >= 0:
-                p = _text(data, p, middle, to, places, site * PLACES + 2 * text)
-        if p >= 0 and not _is_letters(data, places[site * PLACES + 4], places[site * PLACES + 5]):
-            p = i64(-1)
-        for step in range((counts & 0xFFFF) * 2 + 1):
-            if p >= 0:
-                if step & 1 == 1:  # the number of a field of INFO; before it FILTER, and behind it its values
-                    p = _number(data, p, middle, to)
-                    if p >= 0 and not (0 <= to[2] < name_count and names[to[2]]):
-                        p = i64(-1)
-                else:
-                    p = _typed(data, p, middle, to)
-                    if p >= 0:
-                        p += _size(to[0]) * to[1]
-        if p != middle:
-            p = i64(-1)
-        wanted = i64(-1)
-        kind = i64(0)
-        is_phred = False
-        for field in range(formats >> 24):
-            if p >= 0:
-                p = _number(data, p, end, to)
-                name = to[2]
-                if p >= 0 and not (0 <= name < name_count and names[name]):
-                    p = i64(-1)
-                for before in range(field):
-                    if p >= 0 and seen[before] == name:
-                        p = i64(-1)
-                seen[field] = name
-                if p >= 0:
-                    p = _typed(data, p, end, to)
-                if p >= 0:
-                    size = _size(to[0]) * to[1] * samples
-                    if p + size > end:
-                        p = i64(-1)
-                    elif name == phred or (name == real and not is_phred):
-                        is_phred = name == phred
-                        wanted = p
-                        kind = to[0]
-                        if to[1] != 3 or ((kind < 1 or kind > 3) if is_phred else kind != FLOAT):
-                            p = i64(-1)
-                    if p >= 0:
-                        p += size
-        if p != end or wanted < 0:
-            found[STOPPED] = UNUSUAL
-            break
-        good = True
-        for sample in range(samples):
-            if good:
-                place = site * samples + sample
-                if is_phred:
-                    good = _integers(data, wanted + 3 * _size(kind) * sample, kind, logarithms, largest, place)
-                else:
-                    good = _reals(data, wanted + 12 * sample, logarithms, largest, place)
+        good = end <= length and middle - at >= LENGTHS + FIXED
+        good = good and _shared(data, at + LENGTHS, middle, header, sites.places, site * PLACES)
+        if good:
+            good = _formats(data, middle, end, i64(word(data, at + LENGTHS + 20)) >> 24, header, values)
+        good = good and _samples(data, values[0], values[1], header.samples, sites, site)
         if not good:
-            found[STOPPED] = UNUSUAL
+            state[STOPPED] = UNUSUAL
             break
-        ids[site] = contig
-        positions[site] = position + 1
-        found[CONTIG] = contig
-        found[POSITION] = position + 1
-        found[SITES] = site + 1
-        found[RECORDS] += 1
+        state[CONTIG] = _integer(data, at + LENGTHS, i64(3))
+        state[POSITION] = _integer(data, at + LENGTHS + 4, i64(3)) + 1
+        sites.ids[site] = state[CONTIG]
+        sites.positions[site] = state[POSITION]
+        state[SITES] = site + 1
+        state[RECORDS] += 1
         at = end
-    found[AT] = at
+    state[AT] = at
+
+
+@st.device
+def _shared(data: Global[u8], fixed: i64, end: i64, header: HeaderNumbers, places: Global[i64], place: i64) -> bool:
+    """Return whether the shared block of a record is usual: a defined contig, two alleles of letters, defined INFO fields.
+    places[place:]: start and end of ID, REF and ALT."""
+    to = st.local(i64, 3)
+    contig = _integer(data, fixed, i64(3))
+    counts = word(data, fixed + 16)
+    formats = word(data, fixed + 20)
+    good = 0 <= contig < header.contig_count and header.contigs[contig]
+    good = good and _integer(data, fixed + 4, i64(3)) >= -1
+    good = good and formats & 0xFFFFFF == header.samples and counts >> 16 == 2 and formats >> 24 <= MOST_FIELDS
+    p = fixed + FIXED if good else i64(-1)
+    for text in range(i64(3)):
+        if p >= 0:
+            p = _text(data, p, end, to, places, place + 2 * text)
+    if p >= 0 and not _is_letters(data, places[place + 4], places[place + 5]):
+        p = i64(-1)
+    for step in range((counts & 0xFFFF) * 2 + 1):
+        if p >= 0:
+            if step & 1 == 1:  # the number of an INFO field, after FILTER or the values of the preceding field
+                p = _number(data, p, end, to)
+                if p >= 0 and not (0 <= to[2] < header.name_count and header.names[to[2]]):
+                    p = i64(-1)
+            else:
+                p = _skip(data, p, end, to)
+    return p == end
+
+
+@st.device
+def _skip(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
+    """Return the end of a typed value, or -1."""
+    p = _typed(data, at, end, to)
+    return p + _size(to[0]) * to[1] if p >= 0 else i64(-1)
+
+
+@st.device
+def _formats(data: Global[u8], p: i64, end: i64, fields: i64, header: HeaderNumbers, values: Local[i64]) -> bool:
+    """Return whether the FORMAT fields of a record are usual: defined, distinct, one of them PL or GL with three values.
+    values: (start of its values, their type); negative for GL."""
+    to = st.local(i64, 3)
+    names = st.local(i64, MOST_FIELDS)
+    values[0] = -1
+    is_phred = False
+    for field in range(fields):
+        if p >= 0:
+            p = _number(data, p, end, to)
+            name = to[2]
+            if p >= 0 and not (0 <= name < header.name_count and header.names[name]):
+                p = i64(-1)
+            for before in range(field):
+                if p >= 0 and names[before] == name:
+                    p = i64(-1)
+            names[field] = name
+            if p >= 0:
+                p = _typed(data, p, end, to)
+            size = _size(to[0]) * to[1] * header.samples
+            if p >= 0 and p + size > end:
+                p = i64(-1)
+            if p >= 0 and (name == header.phred or (name == header.real and not is_phred)):
+                is_phred = name == header.phred
+                values[0] = p
+                values[1] = to[0] if is_phred else -to[0]
+                if to[1] != 3 or ((to[0] < 1 or to[0] > 3) if is_phred else to[0] != FLOAT):
+                    p = i64(-1)
+            if p >= 0:
+                p += size
+    return p == end and values[0] >= 0
+
+
+@st.device
+def _samples(data: Global[u8], first: i64, kind: i64, samples: i64, sites: RecordSites, site: i64) -> bool:
+    """Store the likelihoods of all samples; return whether they are usual. kind: their type, negative for GL."""
+    good = True
+    for sample in range(samples):
+        if good:
+            place = site * samples + sample
+            if kind > 0:
+                at = first + 3 * _size(kind) * sample
+                good = _integers(data, at, kind, sites.logarithms, sites.largest, place)
+            else:
+                good = _reals(data, first + 12 * sample, sites.logarithms, sites.largest, place)
+    return good
 
 
 @st.device

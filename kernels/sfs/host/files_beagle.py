@@ -14,34 +14,34 @@ from ...files.pieces import Bytes, Piece, read_pieces
 from ...files.text_loops import first_newline, whole_lines
 from .files_beagle_scan import AT, END, FULL, LINES, NAMES, SITES, STOPPED, scan_markers
 from .problem import Floats
-from .sites import BYTES_OF_A_PART, Part, SiteCounts, Sites, batch_size, check_likelihoods, position
+from .sites import SECTION_BYTES, SectionReader, SiteCounts, Sites, batch_size, check_likelihoods, position
 
 
-def parts(source: Input) -> Iterator[Part]:
+def sections(source: Input) -> Iterator[SectionReader]:
     """The parts of a file, one at least; the second allele is the minor one. Raises InputError."""
     path = source.path
     columns = len(next(source.lines(), (1, b""))[1].split())
     individuals = (columns - NAMES) // 3
     if columns < NAMES + 3 or columns % 3:
         raise InputError(f"{path}:1: {columns} columns, expected marker, two alleles and three an individual")
-    for piece in read_pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
+    for piece in read_pieces(source, SECTION_BYTES, whole_lines, "a line"):
         yield partial(_read, piece, individuals, path)
 
 
 def _read(piece: Piece, individuals: int, path: Path, counts: SiteCounts) -> Iterator[Sites]:
     """The sites of whole lines, a batch at a time; none is skipped."""
-    some = _Some(piece.data, piece.lines + 2, individuals, path)
-    while (stopped := some.scan()) != END:
+    scan = _SiteScan(piece.data, piece.lines + 2, individuals, path)
+    while (stopped := scan.scan()) != END:
         if stopped == FULL:
-            yield some.sites()
-            some = some.following()
+            yield scan.sites()
+            scan = scan.following()
         else:
-            some.take_line()
-    if some.count or piece.last:
-        yield some.sites()
+            scan.take_line()
+    if scan.count or piece.last:
+        yield scan.sites()
 
 
-class _Some:
+class _SiteScan:
     """Sites of a piece. first: the number of its first line."""
 
     def __init__(self, data: Bytes, first: int, individuals: int, path: Path, at: int = 0, lines: int = 0) -> None:
@@ -49,27 +49,27 @@ class _Some:
         self.most = batch_size(individuals)
         self.likelihoods = np.empty((self.most, individuals, 3))
         self.markers, self.lines = np.empty((self.most, 2), np.int64), np.empty(self.most, np.int64)
-        self.found = np.array([at, lines, 0, 0])
+        self.state = np.array([at, lines, 0, 0])
 
-    def following(self) -> _Some:
+    def following(self) -> _SiteScan:
         """More of them."""
-        return _Some(self.data, self.first, self.individuals, self.path, *self.found[[AT, LINES]].tolist())
+        return _SiteScan(self.data, self.first, self.individuals, self.path, *self.state[[AT, LINES]].tolist())
 
     @property
     def count(self) -> int:
-        return int(self.found[SITES])
+        return int(self.state[SITES])
 
     def scan(self) -> int:
         """Why it stopped."""
         scan_markers(
             self.data, len(self.data), self.individuals, self.most, self.likelihoods.reshape(-1), self.markers.reshape(-1),
-            self.lines, self.found,
+            self.lines, self.state,
         )  # fmt: skip
-        return int(self.found[STOPPED])
+        return int(self.state[STOPPED])
 
     def take_line(self) -> None:
         """Read the line at which the scan stopped."""
-        at, line, site = self.found[:STOPPED].tolist()
+        at, line, site = self.state[:STOPPED].tolist()
         end = at + int(first_newline(self.data[at:], len(self.data) - at))
         fields, place = self.data[at:end].tobytes().split(), f"{self.path}:{self.first + line}"
         columns = NAMES + 3 * self.individuals
@@ -81,19 +81,19 @@ class _Some:
             self.sites()  # raises what is wrong before it
             raise
         self.lines[site] = line
-        self.found[:STOPPED] = end + 1, line + 1, site + 1
+        self.state[:STOPPED] = end + 1, line + 1, site + 1
 
     def sites(self) -> Sites:
         """Those that were read."""
         likelihoods, lines = self.likelihoods[: self.count], self.lines + self.first
         markers = [self.data[a:b].tobytes() for a, b in self.markers[: self.count].tolist()]
-        found = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
+        state = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
         check_likelihoods(self.path, likelihoods, lambda site: f"line {lines[site]}")
-        positions = np.array([position for _, position in found], np.int64)
-        return Sites(likelihoods, [chromosome for chromosome, _ in found], positions, np.zeros(self.count))
+        positions = np.array([position for _, position in state], np.int64)
+        return Sites(likelihoods, [chromosome for chromosome, _ in state], positions, np.zeros(self.count))
 
 
-def _numbers(fields: list[bytes], where: str) -> Floats:
+def _numbers(fields: list[bytes], place: str) -> Floats:
     try:
         return np.array(fields, np.float64)
     except ValueError:
@@ -102,23 +102,23 @@ def _numbers(fields: list[bytes], where: str) -> Floats:
         try:
             float(field)
         except ValueError:
-            raise InputError(f"{where}: a likelihood is a number, not {excerpt(field)}") from None
-    raise InputError(f"{where}: a likelihood is a number")
+            raise InputError(f"{place}: a likelihood is a number, not {excerpt(field)}") from None
+    raise InputError(f"{place}: a likelihood is a number")
 
 
-def _position(marker: bytes, where: str) -> tuple[str, int]:
+def _position(marker: bytes, place: str) -> tuple[str, int]:
     """Chromosome and position of a marker CHROM_POS or CHROM:POS; (the marker, 0) where it says neither."""
     try:
         name = marker.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{where}: the marker {excerpt(marker)} is not UTF-8") from None
+        raise InputError(f"{place}: the marker {excerpt(marker)} is not UTF-8") from None
     if not name.isprintable():
-        raise InputError(f"{where}: the marker {excerpt(marker)} is not printable")
+        raise InputError(f"{place}: the marker {excerpt(marker)} is not printable")
     for separator in "_:":
-        chromosome, found, last = name.rpartition(separator)
-        if found and last.isdigit():
+        chromosome, state, last = name.rpartition(separator)
+        if state and last.isdigit():
             at = position(last.encode())
             if at is None:
-                raise InputError(f"{where}: {excerpt(marker)}: expected a position of at most 18 digits 0 to 9")
+                raise InputError(f"{place}: {excerpt(marker)}: expected a position of at most 18 digits 0 to 9")
             return chromosome, at
     return name, 0

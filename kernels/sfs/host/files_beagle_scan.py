@@ -15,7 +15,7 @@ from ...files.text_loops import line_end
 
 AT, LINES, SITES, STOPPED = range(4)
 """Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
-FOUND = 4
+STATE_SIZE = 4
 END, FULL, UNUSUAL = range(3)
 """Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
 NAMES = 3
@@ -33,7 +33,7 @@ def blank(letter: u8) -> bool:
 
 
 @st.device
-def number_end(data: Global[u8], p: i64, last: i64, to: Global[f64], where: i64) -> i64:
+def number_end(data: Global[u8], p: i64, last: i64, to: Global[f64], index: i64) -> i64:
     """Read a decimal number: where it ends, or -1 where it has another form, or is not exact in one operation."""
     minus = p < last and data[p] == 45
     p += i64(p < last and (data[p] == 45 or data[p] == 43))
@@ -71,8 +71,8 @@ def number_end(data: Global[u8], p: i64, last: i64, to: Global[f64], where: i64)
     scale = f64(1)
     for _tens in range(abs(power)):
         scale *= 10
-    found = f64(value) / scale if power < 0 else f64(value) * scale
-    to[where] = -found if minus else found
+    state = f64(value) / scale if power < 0 else f64(value) * scale
+    to[index] = -state if minus else state
     return p
 
 
@@ -81,28 +81,28 @@ def scan_markers(
     data: Global[u8],
     length: i64,
     individuals: i64,
-    room: i64,
+    capacity: i64,
     likelihoods: Global[f64],
     markers: Global[i64],
     lines: Global[i64],
-    found: Global[i64],
+    state: Global[i64],
 ) -> None:
     """Read lines from data[found[AT]] on as sites from found[SITES] on; blank ones are passed.
 
     likelihoods: three of each individual. markers: where that of a site begins and ends. lines: how many are before it.
     """
-    at = found[AT]
-    line = found[LINES]
-    site = found[SITES]
-    found[STOPPED] = END
+    at = state[AT]
+    line = state[LINES]
+    site = state[SITES]
+    state[STOPPED] = END
     while at < length:
         end = line_end(data, at, length)
         p = at
         while p < end and blank(data[p]):
             p += 1
         if p < end:
-            if site == room:
-                found[STOPPED] = FULL
+            if site == capacity:
+                state[STOPPED] = FULL
                 break
             column = i64(0)
             while column < NAMES and p < end:
@@ -122,12 +122,12 @@ def scan_markers(
                     p += 1
                 value += 1
             if p < end or value < 3 * individuals:
-                found[STOPPED] = UNUSUAL
+                state[STOPPED] = UNUSUAL
                 break
             lines[site] = line
             site += 1
         line += 1
         at = end + 1
-    found[AT] = at
-    found[LINES] = line
-    found[SITES] = site
+    state[AT] = at
+    state[LINES] = line
+    state[SITES] = site

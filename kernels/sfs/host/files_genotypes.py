@@ -28,16 +28,22 @@ Get = Callable[[str], Values]
 """A FORMAT field of a site: (individuals, values each), int32 or float32."""
 
 
-def field_of(alternatives: list[str], fields: list[str], known: list[str], counts: SiteCounts) -> str | None:
+def field_of(
+    alternatives: list[str], fields: list[str], likelihood_fields: list[str], counts: SiteCounts
+) -> str | None:
     """The field that has the likelihoods of a site of two alleles, or None and why in `counts`."""
     if not any(allele not in NOTHING_ELSE for allele in alternatives):
         counts["skipped: no alternative allele"] += 1
     elif len(alternatives) > 1:
         counts["skipped: more than two alleles"] += 1
-    elif name := next((name for name in known if name in fields), None):
+    elif name := next((name for name in likelihood_fields if name in fields), None):
         return name
     else:
-        counts[f"skipped: neither {' nor '.join(known)}" if len(known) > 1 else f"skipped: no {known[0]}"] += 1
+        counts[
+            f"skipped: neither {' nor '.join(likelihood_fields)}"
+            if len(likelihood_fields) > 1
+            else f"skipped: no {likelihood_fields[0]}"
+        ] += 1
     return None
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...family import InputError
 from ...files import Input, printable, temporary_file
 from .problem import Counts, Rows
-from .sites import Part, Sites, at_hand, batch_size, check_likelihoods
+from .sites import SectionReader, Sites, batch_size, check_likelihoods, loaded_section
 
 MOST_MEMBERS = 1_000
 PIECE = 1 << 20
@@ -30,7 +30,7 @@ LONGEST_CHROMOSOME = 1_000
 DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, struct.error, ValueError, OverflowError)
 
 
-def parts(source: Input) -> Iterator[Part]:
+def sections(source: Input) -> Iterator[SectionReader]:
     """The sites of `P`, a batch at a time; chromosomes are '.' and positions count from 1 without `chrom` and `pos`.
     Raises InputError."""
     path = source.path
@@ -39,8 +39,10 @@ def parts(source: Input) -> Iterator[Part]:
             archive = stack.enter_context(zipfile.ZipFile(file))
         names = _members(path, archive)
         if "P" not in names:
-            found = printable(", ".join(names))[:200]
-            raise InputError(f"{path}: expected an array P of sites x individuals x 3, found {found or 'nothing'}")
+            names_found = printable(", ".join(names))[:200]
+            raise InputError(
+                f"{path}: expected an array P of sites x individuals x 3, found {names_found or 'nothing'}"
+            )
         members = {
             name: stack.enter_context(_Member.opened(path, archive, name))
             for name in ("P", "chrom", "pos")
@@ -61,7 +63,7 @@ def parts(source: Input) -> Iterator[Part]:
             positions = np.arange(start + 1, start + count + 1)
             if "pos" in members:
                 positions = _positions(path, members["pos"].take(count), start)
-            yield at_hand(Sites(likelihoods, chromosomes, positions, np.zeros(count)))
+            yield loaded_section(Sites(likelihoods, chromosomes, positions, np.zeros(count)))
         for member in members.values():
             member.end()
 
@@ -86,10 +88,10 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
     names = archive.namelist()
     if len(names) > MOST_MEMBERS:
         raise InputError(f"{path}: {len(names):,} members, expected at most {MOST_MEMBERS:,}")
-    found = [name.removesuffix(".npy") for name in names]
-    if len(set(found)) < len(found):
+    names_found = [name.removesuffix(".npy") for name in names]
+    if len(set(names_found)) < len(names_found):
         raise InputError(f"{path}: two members have one name")
-    return found
+    return names_found
 
 
 class _Member:

@@ -33,16 +33,16 @@ def picture(spectrum: Floats, title: str) -> str:
         f'<text x="{LEFT - 8}" y="{TOP + height * (1 - part) + 4:.0f}" text-anchor="end">{top * part:.3g}</text>\n'
         for part in (0.0, 0.25, 0.5, 0.75, 1.0)
     )
-    every = max(1, -(-len(shown) // 16))
+    stride = max(1, -(-len(shown) // 16))
     counts = "".join(
         f'<text x="{LEFT + (at + 0.45) * step:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{at + 1}</text>\n'
-        for at in range(0, len(shown), every)
+        for at in range(0, len(shown), stride)
     )
-    fixed = f"none {spectrum[0]:.6g}, all {spectrum[-1]:.6g} (not drawn)"
+    extremes = f"none {spectrum[0]:.6g}, all {spectrum[-1]:.6g} (not drawn)"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'font-family="sans-serif" font-size="12">\n<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n'
-        f'<text x="{LEFT}" y="22" font-size="14">{_escaped(title)}; sites with minor alleles: {fixed}</text>\n'
+        f'<text x="{LEFT}" y="22" font-size="14">{_escaped(title)}; sites with minor alleles: {extremes}</text>\n'
         f'<g fill="#3b6ea5">\n{bars}</g>\n{levels}{counts}'
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">minor alleles</text>\n'
         f'<text x="16" y="{TOP + height / 2}" text-anchor="middle" transform="rotate(-90 16 {TOP + height / 2})">'

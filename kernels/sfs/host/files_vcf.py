@@ -24,7 +24,6 @@ from .files_vcf_header import TYPES, Header, parse
 from .files_vcf_scan import (
     AT,
     COLUMNS,
-    FOUND,
     FULL,
     GENOTYPE,
     INTEGERS,
@@ -34,18 +33,21 @@ from .files_vcf_scan import (
     PLACES,
     REALS,
     SITES,
+    STATE_SIZE,
     STOPPED,
     TEXT,
     UNUSUAL,
+    ExpectedFormat,
+    SiteColumns,
     same_texts,
     scan_sites,
 )
 from .problem import Alleles, Counts
-from .sites import BYTES_OF_A_PART, Part, SiteBatch, SiteCounts, Sites, batch_size
+from .sites import SECTION_BYTES, SectionReader, SiteBatch, SiteCounts, Sites, batch_size
 
 HIGHEST = 2**31 - 1
 """Position of VCF."""
-WANTED = {"PL": PHRED, "GL": LOGARITHMS}
+LIKELIHOODS = {"PL": PHRED, "GL": LOGARITHMS}
 KINDS = {"GT": GENOTYPE, "PL": INTEGERS, "AD": INTEGERS, "DP": INTEGERS, "GL": REALS}
 """Kinds of FORMAT fields that are wanted, and that are not."""
 _KEY = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*", re.ASCII)
@@ -53,7 +55,7 @@ _LONG = re.compile(rb"\d{10}")
 
 
 @dataclass
-class _Lines:
+class _LineBatch:
     """Sites whose samples are to be read. text: lines for cyvcf2. fields: the FORMAT of each; name: where it has PL or GL."""
 
     text: list[bytes] = field(default_factory=list)
@@ -63,7 +65,7 @@ class _Lines:
     names: list[str] = field(default_factory=list)
 
 
-def parts(source: Input, posteriors: bool = True) -> Iterator[Part]:
+def sections(source: Input, posteriors: bool = True) -> Iterator[SectionReader]:
     """The parts of a file; one at least. Raises InputError.
 
     posteriors: whether reads by allele and the alleles' names are wanted too. Lines of the usual form are read by
@@ -78,7 +80,7 @@ def parts(source: Input, posteriors: bool = True) -> Iterator[Part]:
             yield number, line
 
     header = parse(numbered(), source.path)
-    for piece in read_pieces(source, BYTES_OF_A_PART, whole_lines, "a line"):
+    for piece in read_pieces(source, SECTION_BYTES, whole_lines, "a line"):
         yield partial(_read, piece, lines, header, source.path, posteriors)
 
 
@@ -86,10 +88,10 @@ def _read(
     piece: Piece, lines: int, header: Header, path: Path, posteriors: bool, counts: SiteCounts
 ) -> Iterator[Sites]:
     """The sites of whole lines, a batch at a time. lines: of the header."""
-    usual, some = _Usual(piece.data, header, posteriors), _Lines()
+    usual, scan = _UsualSites(piece.data, header, posteriors), _LineBatch()
     most, before = batch_size(len(header.samples)), lines + piece.lines
     while usual.at < len(piece.data):
-        if not some.text:  # the lines of a batch of cyvcf2 follow each other
+        if not scan.text:  # the lines of a batch of cyvcf2 follow each other
             stopped = usual.scan()
             if stopped == FULL:
                 yield usual.sites()
@@ -99,61 +101,64 @@ def _read(
         number = before + usual.lines + 1
         if not line:
             raise InputError(f"{path}:{number}: a blank line, expected a site")
-        if not some.text and usual.expects(line):
+        if not scan.text and usual.expects(line):
             continue
-        _add(some, line, number, header, path, counts)
+        _add(scan, line, number, header, path, counts)
         usual.skip()
-        if some.text and usual.count:
+        if scan.text and usual.count:
             yield usual.sites()
-        if len(some.text) >= most:
-            yield _sites(some, header, path, counts)
-            some = _Lines()
+        if len(scan.text) >= most:
+            yield _sites(scan, header, path, counts)
+            scan = _LineBatch()
     if usual.count:  # no lines of cyvcf2 wait then
         yield usual.sites()
-    elif some.text or piece.last:
-        yield _sites(some, header, path, counts)
+    elif scan.text or piece.last:
+        yield _sites(scan, header, path, counts)
 
 
-class _Usual:
+class _UsualSites:
     """Collects the sites of a piece that have the usual form. at, lines: bytes and lines of it that are done."""
 
     def __init__(self, data: Bytes, header: Header, posteriors: bool) -> None:
         self.data, self.header, self.posteriors = data, header, posteriors
         self.individuals = len(header.samples)
         self.most = batch_size(self.individuals)
-        self.able = not (posteriors and "AD" in header.formats)
+        self.enabled = not (posteriors and "AD" in header.formats)
         self.expected, self.kinds = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
-        self.found = np.zeros(FOUND, np.int64)
+        self.state = np.zeros(STATE_SIZE, np.int64)
         self._new()
 
     def _new(self) -> None:
         self.logarithms = np.empty((self.most, self.individuals, 3))
         self.largest = np.empty((self.most, self.individuals))
         self.positions, self.places = np.empty(self.most, np.int64), np.empty((self.most, PLACES), np.int64)
-        self.found[SITES] = 0
+        self.state[SITES] = 0
 
     @property
     def at(self) -> int:
-        return int(self.found[AT])
+        return int(self.state[AT])
 
     @property
     def lines(self) -> int:
-        return int(self.found[LINES])
+        return int(self.state[LINES])
 
     @property
     def count(self) -> int:
         """Sites that wait."""
-        return int(self.found[SITES])
+        return int(self.state[SITES])
 
     def scan(self) -> int:
         """Why it stopped."""
         if not len(self.kinds):
             return UNUSUAL
-        scan_sites(
-            self.data, len(self.data), self.expected, len(self.expected), self.kinds, len(self.kinds), self.individuals,
-            self.most, self.logarithms.reshape(-1), self.largest.reshape(-1), self.positions, self.places.reshape(-1), self.found,
-        )  # fmt: skip
-        return int(self.found[STOPPED])
+        expected = ExpectedFormat._make(
+            (self.expected, len(self.expected), self.kinds, len(self.kinds), self.individuals)
+        )
+        columns = SiteColumns._make(
+            (self.most, self.logarithms.reshape(-1), self.largest.reshape(-1), self.positions, self.places.reshape(-1))
+        )
+        scan_sites(self.data, len(self.data), expected, columns, self.state)
+        return int(self.state[STOPPED])
 
     def line(self) -> bytes:
         """The line at which it is, without its end."""
@@ -166,20 +171,20 @@ class _Usual:
 
     def skip(self) -> None:
         """Pass a line."""
-        self.found[AT] = self._end() + 1
-        self.found[LINES] += 1
+        self.state[AT] = self._end() + 1
+        self.state[LINES] += 1
 
     def expects(self, line: bytes) -> bool:
         """Whether the line has another FORMAT of the usual form, which is then expected."""
         columns = line.split(b"\t", COLUMNS)
         expected = np.frombuffer(columns[COLUMNS - 1], np.uint8) if len(columns) > COLUMNS else np.zeros(0, np.uint8)
-        if not self.able or not len(expected) or np.array_equal(expected, self.expected):
+        if not self.enabled or not len(expected) or np.array_equal(expected, self.expected):
             return False
         keys = columns[COLUMNS - 1].decode("ascii", "replace").split(":")
-        wanted = next((name for name in self.header.known if name in keys), None)
+        wanted = next((name for name in self.header.likelihood_fields if name in keys), None)
         if wanted is None or len(set(keys)) < len(keys) or not all(map(_KEY.fullmatch, keys)):
             return False
-        kinds = [WANTED[key] if key == wanted else KINDS.get(key, TEXT) for key in keys]
+        kinds = [LIKELIHOODS[key] if key == wanted else KINDS.get(key, TEXT) for key in keys]
         self.expected, self.kinds = expected, np.array(kinds, np.uint8)
         return True
 
@@ -194,11 +199,11 @@ class _Usual:
         if self.posteriors:
             columns = zip(*(self._texts(places, at) for at in (2, 4, 6)), strict=True)
             names = list(columns)
-        found = Sites(
+        state = Sites(
             likelihoods, chromosomes, self.positions[:count].copy(), scale, None, names, tuple(self.header.samples)
         )
         self._new()
-        return found
+        return state
 
     def _texts(self, places: Counts, at: int) -> list[str]:
         """A column of the sites."""
@@ -224,39 +229,39 @@ def require_cyvcf2() -> Any:
     return cyvcf2
 
 
-def _add(some: _Lines, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
+def _add(scan: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
     """Check a line, and keep it where it has what is wanted."""
     place, columns = f"{path}:{number}", 9 + len(header.samples)
-    parts = line.split(b"\t", 9)
-    if len(parts) < 10 or parts[9].count(b"\t") + 10 != columns:
+    sections = line.split(b"\t", 9)
+    if len(sections) < 10 or sections[9].count(b"\t") + 10 != columns:
         raise InputError(f"{place}: {line.count(bytes([9])) + 1} columns, expected {columns} with tabs between them")
     try:
         chromosome, position, identifier, reference, alternatives, _, _, _, fields = (
-            part.decode("utf-8") for part in parts[:9]
+            part.decode("utf-8") for part in sections[:9]
         )
     except UnicodeDecodeError:
         raise InputError(f"{place}: {excerpt(line)} is not UTF-8") from None
     if not chromosome or not chromosome.isprintable() or " " in chromosome:
-        raise InputError(f"{place}: CHROM is {excerpt(parts[0])}, expected a name without spaces")
+        raise InputError(f"{place}: CHROM is {excerpt(sections[0])}, expected a name without spaces")
     if not (position.isascii() and position.isdigit() and len(position) <= 10 and int(position) <= HIGHEST):
-        raise InputError(f"{place}: POS is {excerpt(parts[1])}, expected a number from 0 to {HIGHEST:,}")
+        raise InputError(f"{place}: POS is {excerpt(sections[1])}, expected a number from 0 to {HIGHEST:,}")
     if not reference or not alternatives or not all(alternatives.split(",")):
         raise InputError(f"{place}: an allele is empty")
     keys = fields.split(":")
     if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
-        raise InputError(f"{place}: FORMAT is {excerpt(parts[8])}, expected different names with ':' between them")
-    name = field_of(alternatives.split(","), keys, header.known, counts)
+        raise InputError(f"{place}: FORMAT is {excerpt(sections[8])}, expected different names with ':' between them")
+    name = field_of(alternatives.split(","), keys, header.likelihood_fields, counts)
     if name is None:
         return
-    if parts[9].count(b"\0") or b"\r" in parts[9]:
+    if sections[9].count(b"\0") or b"\r" in sections[9]:
         raise InputError(f"{place}: a sample holds a control character")
-    _check_long(parts[9], keys, place)
-    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", parts[8], parts[9]]) + b"\n"
-    some.text.append(text)
-    some.places.append((chromosome, int(position), (identifier, reference, alternatives)))
-    some.numbers.append(number)
-    some.fields.append(keys)
-    some.names.append(name)
+    _check_long(sections[9], keys, place)
+    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", sections[8], sections[9]]) + b"\n"
+    scan.text.append(text)
+    scan.places.append((chromosome, int(position), (identifier, reference, alternatives)))
+    scan.numbers.append(number)
+    scan.fields.append(keys)
+    scan.names.append(name)
 
 
 def _check_long(samples: bytes, keys: list[str], place: str) -> None:
@@ -274,45 +279,45 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
                     )
 
 
-def _sites(some: _Lines, header: Header, path: Path, counts: SiteCounts) -> Sites:
+def _sites(scan: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> Sites:
     """The sites of a batch of lines."""
     individuals = len(header.samples)
     batch = SiteBatch(individuals, samples=tuple(header.samples))
-    records = _records(some, individuals)
-    for at, (chromosome, position, alleles) in enumerate(some.places):
+    records = _records(scan, individuals)
+    for at, (chromosome, position, alleles) in enumerate(scan.places):
         place = f"{chromosome}:{position}"
         try:
             record = next(records)
-            got = {name: record.format(name) for name in (some.names[at], "AD", "DP") if name in some.fields[at]}
+            got = {name: record.format(name) for name in (scan.names[at], "AD", "DP") if name in scan.fields[at]}
         except (SimtbedError, MemoryError):
             raise
         except Exception as error:  # cyvcf2 raises nothing more special, and StopIteration at what it cannot read
             what = f" ({error})" if str(error) else ""
-            raise InputError(f"{path}:{some.numbers[at]}: the samples of {place} cannot be read{what}") from None
+            raise InputError(f"{path}:{scan.numbers[at]}: the samples of {place} cannot be read{what}") from None
         if any(values is None or len(values) != individuals for values in got.values()):
-            raise InputError(f"{path}:{some.numbers[at]}: the samples of {place} cannot be read")
-        found = likelihoods(path, place, some.names[at], got[some.names[at]], counts)
-        if found is None:
+            raise InputError(f"{path}:{scan.numbers[at]}: the samples of {place} cannot be read")
+        state = likelihoods(path, place, scan.names[at], got[scan.names[at]], counts)
+        if state is None:
             continue
-        batch.add(found[0], chromosome, position, place, found[1])
+        batch.add(state[0], chromosome, position, place, state[1])
         batch.alleles.append(alleles)
         if "AD" in header.formats:
-            batch.reads.append(reads(some.fields[at], got.__getitem__, individuals))
+            batch.reads.append(reads(scan.fields[at], got.__getitem__, individuals))
     return batch.sites(path, "genotype likelihood")
 
 
-def _records(some: _Lines, individuals: int) -> Iterator[Any]:
+def _records(scan: _LineBatch, individuals: int) -> Iterator[Any]:
     """The lines as cyvcf2 reads them, with a header that declares just what they have."""
-    if not some.text:
+    if not scan.text:
         return
-    names = sorted({key for keys in some.fields for key in keys if key != "."})
+    names = sorted({key for keys in scan.fields for key in keys if key != "."})
     declared = [f'##FORMAT=<ID={name},Number=.,Type={TYPES.get(name, "String")},Description="">\n' for name in names]
     columns = "\t".join(
         ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *map(str, range(individuals))]
     )
     with temporary_file() as file:
         file.write(f"##fileformat=VCFv4.2\n##contig=<ID=1>\n{''.join(declared)}{columns}\n".encode())
-        file.writelines(some.text)
+        file.writelines(scan.text)
         file.flush()
         file.seek(0)
         reader = require_cyvcf2().VCF(file.fileno())

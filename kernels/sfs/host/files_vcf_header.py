@@ -34,10 +34,10 @@ class Header:
     strings: dict[int, str] = field(default_factory=lambda: {0: "PASS"})
     contigs: dict[int, str] = field(default_factory=dict)
     numbers: tuple[set[str], set[str]] = field(default_factory=lambda: ({"PASS"}, set()))
-    following: list[int] = field(default_factory=lambda: [1, 0])
+    next_numbers: list[int] = field(default_factory=lambda: [1, 0])
 
     @property
-    def known(self) -> list[str]:
+    def likelihood_fields(self) -> list[str]:
         """The fields with genotype likelihoods, the better one first."""
         return [name for name in ("PL", "GL") if name in self.formats]
 
@@ -54,22 +54,22 @@ def parse(lines: Iterable[tuple[int, bytes]], path: Path) -> Header:
         except UnicodeDecodeError:
             raise InputError(f"{path}:{number}: {excerpt(line)} is not UTF-8") from None
         if text.startswith("##"):
-            _take(header, text, f"{path}:{number}")
+            _parse_line(header, text, f"{path}:{number}")
         elif text.startswith("#"):
-            _columns(header, text, f"{path}:{number}")
-            return _checked(header, path)
+            _parse_columns(header, text, f"{path}:{number}")
+            return _check(header, path)
         else:
             raise InputError(f"{path}:{number}: {excerpt(line)}, expected a line of the header: '##...' or '#CHROM...'")
     raise InputError(f"{path}: the header ends without a line #CHROM")
 
 
-def _take(header: Header, text: str, place: str) -> None:
-    found = _STRUCTURED.fullmatch(_QUOTED.sub('""', text))
-    if not found:
+def _parse_line(header: Header, text: str, place: str) -> None:
+    match = _STRUCTURED.fullmatch(_QUOTED.sub('""', text))
+    if not match:
         if re.match(r"##(FILTER|INFO|FORMAT|contig)=", text):
             raise InputError(f"{place}: {excerpt(text.encode())}, expected {text[2 : text.index('=')]}=<ID=...>")
         return
-    kind, keyed = found[1], dict(_KEYED.findall(found[2]))
+    kind, keyed = match[1], dict(_KEYED.findall(match[2]))
     name, number = keyed.get("ID", ""), keyed.get("IDX", "")
     if not name or not name.isprintable():
         raise InputError(f"{place}: {kind} without an ID")
@@ -82,36 +82,36 @@ def _take(header: Header, text: str, place: str) -> None:
         if numbered.setdefault(int(number), name) != name:
             raise InputError(f"{place}: IDX {number} stands for {printable(numbered[int(number)])} and for {name}")
     elif name not in header.numbers[kind == "contig"]:
-        number = str(header.following[kind == "contig"])
+        number = str(header.next_numbers[kind == "contig"])
         numbered[int(number)] = name
     header.numbers[kind == "contig"].add(name)
     if number:
-        header.following[kind == "contig"] = max(header.following[kind == "contig"], int(number) + 1)
+        header.next_numbers[kind == "contig"] = max(header.next_numbers[kind == "contig"], int(number) + 1)
 
 
-def _columns(header: Header, text: str, place: str) -> None:
+def _parse_columns(header: Header, text: str, place: str) -> None:
     columns = text.split("\t")
     if tuple(columns[:8]) != COLUMNS or columns[8:9] not in ([], ["FORMAT"]):
         raise InputError(
             f"{place}: expected the columns {' '.join(COLUMNS)} FORMAT and samples, with tabs between them"
         )
     header.samples = columns[9:]
-    seen: set[str] = set()
+    names: set[str] = set()
     for name in header.samples:
-        if not name or name in seen:
+        if not name or name in names:
             raise InputError(
                 f"{place}: {'two samples are called ' + printable(name) if name else 'a sample without a name'}"
             )
-        seen.add(name)
+        names.add(name)
 
 
-def _checked(header: Header, path: Path) -> Header:
+def _check(header: Header, path: Path) -> Header:
     if not header.samples:
         raise InputError(f"{path}: no samples, expected genotype likelihoods of at least one")
-    if not header.known:
+    if not header.likelihood_fields:
         raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
     for name, expected in TYPES.items():
         if header.formats.get(name, expected) != expected:
-            found = printable(header.formats[name])[:24]
-            raise InputError(f"{path}: FORMAT {name} has the Type {found or 'nothing'}, expected {expected}")
+            match = printable(header.formats[name])[:24]
+            raise InputError(f"{path}: FORMAT {name} has the Type {match or 'nothing'}, expected {expected}")
     return header

@@ -64,10 +64,10 @@ def write(rows: Rows, to: IO[bytes]) -> None:
 
 
 def _lines(problem: Problem, answer: Floats) -> Iterator[bytes]:
-    turned = problem.turned[:, None]
-    quality, mean, likeliest, varies = site_posteriors(np.where(turned, answer[:, ::-1], answer))
-    posteriors, known = genotype_posteriors(problem)
-    posteriors = np.where(turned[:, :, None], posteriors[:, :, ::-1], posteriors)
+    swapped = problem.swapped[:, None]
+    quality, mean, likeliest, varies = site_posteriors(np.where(swapped, answer[:, ::-1], answer))
+    posteriors, informative = genotype_posteriors(problem)
+    posteriors = np.where(swapped[:, :, None], posteriors[:, :, ::-1], posteriors)
     named = zip(problem.chromosomes, problem.positions.tolist(), problem.alleles, strict=True)
     sites = zip(quality.tolist(), mean.tolist(), likeliest.tolist(), varies.tolist(), strict=True)
     for site, ((chromosome, position, (name, reference, alternative)), (phred, frequency, count, share)) in enumerate(
@@ -77,7 +77,7 @@ def _lines(problem: Problem, answer: Floats) -> Iterator[bytes]:
             raise InputError(f"{printable(chromosome)}:{position}: ID, REF or ALT holds what a VCF cannot")
         info = f"AF={frequency:.6g};MAPAC={count};PVAR={share:.6g}"
         start = f"{chromosome}\t{position}\t{name}\t{reference}\t{alternative}\t{phred:.2f}\t.\t{info}\tGT:GQ:GP"
-        yield start.encode() + sample_text(posteriors[site], known[site]) + b"\n"
+        yield start.encode() + sample_text(posteriors[site], informative[site]) + b"\n"
 
 
 def site_posteriors(shares: Floats) -> tuple[Floats, Floats, npt.NDArray[np.int64], Floats]:
@@ -95,14 +95,14 @@ def genotype_posteriors(problem: Problem) -> tuple[Floats, npt.NDArray[np.bool_]
     """((sites, N, 3) probabilities in the problem's order, whether anything is known of a sample)."""
     f = problem.frequency[:, None]
     prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
-    found = problem.likelihoods * prior
-    whole = found.sum(axis=2, keepdims=True)
-    found = np.where(whole > 0, found, problem.likelihoods)  # a genotype that the frequency rules out
-    known = (problem.likelihoods != problem.likelihoods[:, :, :1]).any(axis=2)
-    return found / found.sum(axis=2, keepdims=True), known
+    posterior = problem.likelihoods * prior
+    whole = posterior.sum(axis=2, keepdims=True)
+    posterior = np.where(whole > 0, posterior, problem.likelihoods)  # a genotype that the frequency rules out
+    informative = (problem.likelihoods != problem.likelihoods[:, :, :1]).any(axis=2)
+    return posterior / posterior.sum(axis=2, keepdims=True), informative
 
 
-def sample_text(posteriors: Floats, known: npt.NDArray[np.bool_]) -> bytes:
+def sample_text(posteriors: Floats, informative: npt.NDArray[np.bool_]) -> bytes:
     """The columns of (N, 3) samples, each with a tab before it: GT, GQ and five decimals of GP."""
     best = posteriors.argmax(axis=1)
     rest = np.delete(posteriors.ravel(), np.arange(len(best)) * 3 + best).reshape(-1, 2).sum(axis=1)
@@ -110,7 +110,7 @@ def sample_text(posteriors: Floats, known: npt.NDArray[np.bool_]) -> bytes:
     phred[rest > 0] = -10 * np.log10(rest[rest > 0])
     quality = np.minimum(phred, HIGHEST_GENOTYPE_QUALITY).astype(np.int64)
     to = np.empty(SAMPLE * len(best), np.uint8)
-    length = _samples(np.ascontiguousarray(posteriors).ravel(), np.where(known, best, -1), quality, len(best), to)
+    length = _samples(np.ascontiguousarray(posteriors).ravel(), np.where(informative, best, -1), quality, len(best), to)
     return to[: int(length)].tobytes()
 
 

@@ -6,6 +6,8 @@ ones. What cyvcf2 makes of such a line is what is made of it here, to the bit.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Global, Local, f32, f64, i64, u8
 from simtbed.native import native
@@ -16,7 +18,7 @@ TEXT, GENOTYPE, INTEGERS, REALS, PHRED, LOGARITHMS = range(6)
 """Kinds of FORMAT fields: read by nobody; GT; numbers that are not wanted here; the likelihoods, PL or GL."""
 AT, LINES, SITES, STOPPED = range(4)
 """Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
-FOUND = 4
+STATE_SIZE = 4
 END, FULL, UNUSUAL = range(3)
 """Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
 PLACES = 8
@@ -29,85 +31,95 @@ TEN_TO_PHRED, TEN = -0.23025850929940458, 2.302585092994046
 """log(10) / -10 and log(10)."""
 
 
-@native
-def scan_sites(
-    data: Global[u8],
-    length: i64,
-    expected: Global[u8],
-    expected_length: i64,
-    kinds: Global[u8],
-    fields: i64,
-    samples: i64,
-    room: i64,
-    logarithms: Global[f64],
-    largest: Global[f64],
-    positions: Global[i64],
-    places: Global[i64],
-    found: Global[i64],
-) -> None:
-    """Read lines from data[found[AT]] on as sites from found[SITES] on. expected: FORMAT; kinds: of its fields.
+class ExpectedFormat(NamedTuple):
+    """FORMAT of the usual lines: its text, the kinds of its fields and their number; and the number of samples."""
 
-    logarithms: three of each sample, less the largest of them, which is in `largest`; zeros where one is missing.
-    """
-    numbers = st.local(f64, 4)
+    text: Global[u8]
+    length: i64
+    kinds: Global[u8]
+    fields: i64
+    samples: i64
+
+
+class SiteColumns(NamedTuple):
+    """Columns of a batch of sites. logarithms: three of each sample minus their maximum, which is in `largest`; zeros if one is
+    missing. places: start and end of the texts of a site. capacity: number of sites."""
+
+    capacity: i64
+    logarithms: Global[f64]
+    largest: Global[f64]
+    positions: Global[i64]
+    places: Global[i64]
+
+
+@native
+def scan_sites(data: Global[u8], length: i64, expected: ExpectedFormat, sites: SiteColumns, state: Global[i64]) -> None:
+    """Read lines from data[state[AT]] on as sites from state[SITES] on."""
     columns = st.local(i64, COLUMNS + 1)
-    at = found[AT]
-    line = found[LINES]
-    site = found[SITES]
-    found[STOPPED] = END
+    at = state[AT]
+    line = state[LINES]
+    site = state[SITES]
+    state[STOPPED] = END
     while at < length:
-        if site == room:
-            found[STOPPED] = FULL
+        if site == sites.capacity:
+            state[STOPPED] = FULL
             break
         end = line_end(data, at, length)
         last = without_return(data, at, end) if end < length else end
-        position = _head(data, at, last, expected, expected_length, columns)
-        good = position >= 0
-        p = columns[COLUMNS]
-        sample = i64(0)
-        while good and sample < samples:
-            first = (site * samples + sample) * 3
-            for n in range(i64(3)):
-                logarithms[first + n] = 0
-            largest[site * samples + sample] = 0
-            field = i64(0)
-            more = True
-            while good and more:
-                kind = kinds[field]
-                p = _field(data, p, last, kind, numbers)
-                good = p >= 0
-                if good and kind >= PHRED:
-                    good = _put(numbers, kind, logarithms, first, largest, site * samples + sample)
-                more = good and p < last and data[p] == 58
-                if more:
-                    p += 1
-                    field += 1
-                    good = field < fields
-            sample += 1
-            if good and sample < samples:
-                good = p < last and data[p] == 9
-                p += 1
-        if not (good and p == last):
-            found[STOPPED] = UNUSUAL
+        position = _head(data, at, last, expected, columns)
+        p = i64(-1)
+        if position >= 0:
+            p = _samples(data, columns[COLUMNS], last, expected, sites, site)
+        if p != last:
+            state[STOPPED] = UNUSUAL
             break
-        positions[site] = position
+        sites.positions[site] = position
         for n in range(i64(2)):
-            places[site * PLACES + n] = columns[0] if n == 0 else columns[1] - 1
+            sites.places[site * PLACES + n] = columns[0] if n == 0 else columns[1] - 1
         for n in range(i64(3)):
-            places[site * PLACES + 2 + 2 * n] = columns[2 + n]
-            places[site * PLACES + 3 + 2 * n] = columns[3 + n] - 1
+            sites.places[site * PLACES + 2 + 2 * n] = columns[2 + n]
+            sites.places[site * PLACES + 3 + 2 * n] = columns[3 + n] - 1
         site += 1
         line += 1
         at = end + 1
-    found[AT] = at
-    found[LINES] = line
-    found[SITES] = site
+    state[AT] = at
+    state[LINES] = line
+    state[SITES] = site
 
 
 @st.device
-def _head(
-    data: Global[u8], first: i64, last: i64, expected: Global[u8], expected_length: i64, columns: Local[i64]
-) -> i64:
+def _samples(data: Global[u8], p: i64, last: i64, expected: ExpectedFormat, sites: SiteColumns, site: i64) -> i64:
+    """Read the samples of a line; return their end, or -1 if one is unusual."""
+    numbers = st.local(f64, 4)
+    good = True
+    sample = i64(0)
+    while good and sample < expected.samples:
+        place = site * expected.samples + sample
+        for n in range(i64(3)):
+            sites.logarithms[3 * place + n] = 0
+        sites.largest[place] = 0
+        field = i64(0)
+        more = True
+        while good and more:
+            kind = expected.kinds[field]
+            p = _field(data, p, last, kind, numbers)
+            good = p >= 0
+            if good and kind >= PHRED:
+                good = _put(numbers, kind, sites.logarithms, sites.largest, place)
+            more = good and p < last and data[p] == 58
+            if more:
+                p += 1
+                field += 1
+                good = field < expected.fields
+        sample += 1
+        if good and sample < expected.samples:
+            good = p < last and data[p] == 9
+            p += 1
+    return p if good else i64(-1)
+
+
+@st.device
+def _head(data: Global[u8], first: i64, last: i64, expected: ExpectedFormat, columns: Local[i64]) -> i64:
     """POS, or -1 where the line is unusual. columns: where each one begins, and the samples."""
     p = first
     good = last > first
@@ -133,9 +145,9 @@ def _head(
     for place in range(columns[4], columns[5] - 1):  # one other allele, with its letters
         c = data[place]
         good = good & (c != 44) & (c != 60) & (c != 42) & (c != 46)
-    good = good & (p - 1 - columns[8] == expected_length)
-    for place in range(expected_length):
-        good = good and data[columns[8] + place] == expected[place]
+    good = good & (p - 1 - columns[8] == expected.length)
+    for place in range(expected.length):
+        good = good and data[columns[8] + place] == expected.text[place]
     return position if good else i64(-1)
 
 
@@ -192,7 +204,7 @@ def _genotype(data: Global[u8], p: i64, last: i64) -> i64:
 
 
 @st.device
-def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64], where: i64) -> i64:
+def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64], index: i64) -> i64:
     """Read a plain number: digits, of a real one perhaps a minus before them and a point between them; where it ends."""
     minus = real and p < last and data[p] == 45
     p += i64(minus)
@@ -217,12 +229,12 @@ def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64]
     number = f64(value) / power
     if real:
         number = f64(f32(number))  # as htslib keeps it
-    numbers[where] = -number if minus else number
+    numbers[index] = -number if minus else number
     return p
 
 
 @st.device
-def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], first: i64, largest: Global[f64], place: i64) -> bool:
+def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
     """Keep the likelihoods of a sample; whether they are three, or some of at most three are missing."""
     if numbers[3] < 0:
         return numbers[3] >= -3
@@ -233,9 +245,9 @@ def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], first: i64, lar
     b = numbers[1] * factor
     c = numbers[2] * factor
     most = max(max(a, b), c)
-    logarithms[first] = a - most
-    logarithms[first + 1] = b - most
-    logarithms[first + 2] = c - most
+    logarithms[3 * place] = a - most
+    logarithms[3 * place + 1] = b - most
+    logarithms[3 * place + 2] = c - most
     largest[place] = most
     return True
 

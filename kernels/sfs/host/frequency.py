@@ -8,15 +8,15 @@ from simtbed.native import native
 
 from .problem import EPSILON, Counts, Floats
 
-CLOSE = 1e-10
-TURNS = 1000
+TOLERANCE = 1e-10
+MAX_ITERATIONS = 1000
 
 
 @native
 def _by_em(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[f64]) -> None:
     for site in range(sites):
         f = f64(0.5)
-        for _turn in range(TURNS):
+        for _iteration in range(MAX_ITERATIONS):
             alleles = f64(0)
             informed = i64(0)
             for i in range(individuals):
@@ -26,17 +26,17 @@ def _by_em(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[f6
                 g2 = likelihoods[at + 2]
                 if g0 == g1 and g1 == g2:
                     continue
-                one = g1 * 2 * f * (1 - f)
-                two = g2 * f * f
-                whole = g0 * (1 - f) * (1 - f) + one + two
+                heterozygous = g1 * 2 * f * (1 - f)
+                homozygous = g2 * f * f
+                whole = g0 * (1 - f) * (1 - f) + heterozygous + homozygous
                 if whole > 0:
-                    alleles += (one + 2 * two) / whole
+                    alleles += (heterozygous + 2 * homozygous) / whole
                     informed += 1
             if informed == 0:
                 break
-            before = f
+            previous = f
             f = alleles / f64(2 * informed)
-            if abs(f - before) < CLOSE:
+            if abs(f - previous) < TOLERANCE:
                 break
         to[site] = f
 
@@ -47,9 +47,9 @@ def by_em(likelihoods: Floats) -> Floats:
     Individuals without information are left out; 0.5 where nobody has any.
     """
     sites, individuals = likelihoods.shape[:2]
-    found = np.empty(sites, np.float64)
-    _by_em(np.ascontiguousarray(likelihoods, np.float64).reshape(-1), individuals, sites, found)
-    return found
+    result = np.empty(sites, np.float64)
+    _by_em(np.ascontiguousarray(likelihoods, np.float64).reshape(-1), individuals, sites, result)
+    return result
 
 
 def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> Floats:

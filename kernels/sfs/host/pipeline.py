@@ -66,7 +66,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     answer = np.empty((problem.sites, 2 * problem.individuals + 1))
     at_once = max(1, BYTES_AT_ONCE // (8 * 3 * tiling.GROUP * tiles(problem.individuals)))
     for start in range(0, problem.sites, at_once):
-        batch = problem.part(slice(start, start + at_once))
+        batch = problem.subset(slice(start, start + at_once))
         vectors, scale = batch.vectors()
         spectra = VARIANTS[variant](vectors, launcher)
         answer[start : start + at_once] = normalised(batch, spectra, scale, launcher)
@@ -220,9 +220,9 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
 
 
 def _plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Spectra:
-    found = plain(vectors, launcher, how)
-    one = DeviceArray(zeros(1, "i32"))  # every exponent
-    return Spectra(found.h, one, found.h_site, found.h_step, 0, 0, SEGMENT, found.scale)
+    products = plain(vectors, launcher, how)
+    zero_exponent = DeviceArray(zeros(1, "i32"))  # every exponent
+    return Spectra(products.h, zero_exponent, products.h_site, products.h_step, 0, 0, SEGMENT, products.scale)
 
 
 PLAIN: dict[str, Callable[[Floats, Launcher], Spectra]] = {

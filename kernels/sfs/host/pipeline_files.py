@@ -54,30 +54,30 @@ def solve_file(
     """Answer all problems, in their order. take: is given each answer. cluster: the address of a Dask cluster whose workers
     share the batches, with a launcher that can be pickled. Raises InputError for a site that has no answer."""
 
-    def worded(some: tuple[Problem, Floats]) -> Solved:
-        return Solved(*some, text=rows(*some) if form == "tsv" else None)
+    def format_rows(batch: tuple[Problem, Floats]) -> Solved:
+        return Solved(*batch, text=rows(*batch) if form == "tsv" else None)
 
     solved = Flow(problems).map_pairs(Solve(variant, launcher), cluster, workers=workers_for(SOLVERS))
-    flow = solved.map(worded, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
-    taken = _taken(flow, take, show)
+    flow = solved.map(format_rows, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
+    results = _report_progress(flow, take, show)
     if form == "npz":
-        files_npz.write(((some.problem, some.answer) for some in taken), to)
+        files_npz.write(((batch.problem, batch.answer) for batch in results), to)
     elif form == "vcf":
-        files_vcf_out.write(((some.problem, some.answer) for some in taken), to)
+        files_vcf_out.write(((batch.problem, batch.answer) for batch in results), to)
     else:
-        for number, some in enumerate(taken):
+        for number, batch in enumerate(results):
             if not number:
-                to.write(header(some.problem))
-            assert some.text is not None
-            to.write(some.text)
+                to.write(header(batch.problem))
+            assert batch.text is not None
+            to.write(batch.text)
 
 
-def _taken(flow: Flow[Solved], take: Callable[[Floats], None], show: Show) -> Iterator[Solved]:
+def _report_progress(flow: Flow[Solved], take: Callable[[Floats], None], show: Show) -> Iterator[Solved]:
     """What comes out, each answer given to `take`."""
     sites = 0
     with closing(iter(flow)) as items:
-        for some in items:
-            take(some.answer)
-            sites += some.problem.sites
+        for batch in items:
+            take(batch.answer)
+            sites += batch.problem.sites
             show("", sites, None)
-            yield some
+            yield batch

@@ -42,7 +42,7 @@ class Problem:
     scale: Floats = field(default_factory=lambda: np.empty(0))
     alleles: list[Alleles] = field(default_factory=list)
     samples: tuple[str, ...] = ()
-    turned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    swapped: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def sites(self) -> int:
@@ -74,12 +74,12 @@ class Problem:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.likelihoods[:, :, 0] / self.likelihoods.sum(axis=2)).sum(axis=1))
 
-    def part(self, chosen: slice) -> Problem:
+    def subset(self, chosen: slice) -> Problem:
         """Some of the sites."""
         return Problem(
             self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
             self.frequency[chosen], self.variable, self.scale[chosen], self.alleles[chosen], self.samples,
-            self.turned[chosen],
+            self.swapped[chosen],
         )  # fmt: skip
 
 

@@ -20,24 +20,24 @@ def first_wrong(likelihoods: Global[f64], vectors: i64, largest: f64) -> i64:
 
 
 @native
-def informed(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[bool]) -> i64:
+def informed(likelihoods: Global[f64], individuals: i64, sites: i64, target: Global[bool]) -> i64:
     """Of which sites anything is known of any individual; how many they are."""
     count = i64(0)
     for site in range(sites):
-        known = False
+        informative = False
         for at in range(site * individuals, (site + 1) * individuals):
             a = likelihoods[3 * at]
-            known = known | (likelihoods[3 * at + 1] != a) | (likelihoods[3 * at + 2] != a)
-        to[site] = known
-        count += i64(known)
+            informative = informative | (likelihoods[3 * at + 1] != a) | (likelihoods[3 * at + 2] != a)
+        target[site] = informative
+        count += i64(informative)
     return count
 
 
 @native
-def turn(likelihoods: Global[f64], individuals: i64, sites: i64, turned: Global[bool]) -> None:
+def swap_alleles(likelihoods: Global[f64], individuals: i64, sites: i64, swapped: Global[bool]) -> None:
     """Put the likelihoods of the second allele first, where a site is turned."""
     for site in range(sites):
-        if turned[site]:
+        if swapped[site]:
             for at in range(site * individuals, (site + 1) * individuals):
                 a = likelihoods[3 * at]
                 likelihoods[3 * at] = likelihoods[3 * at + 2]
@@ -45,7 +45,7 @@ def turn(likelihoods: Global[f64], individuals: i64, sites: i64, turned: Global[
 
 
 @native
-def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, to: Global[f64], largest: Global[f64]) -> None:
+def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, target: Global[f64], largest: Global[f64]) -> None:
     """Each three, the middle one times `middle`, divided by their largest, if that is more than 0; and the largest."""
     for at in range(vectors):
         a = likelihoods[3 * at]
@@ -54,23 +54,23 @@ def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, to: Global[f
         most = max(max(a, b), c)
         divisor = most if most > 0 else f64(1)
         largest[at] = most
-        to[3 * at] = a / divisor
-        to[3 * at + 1] = b / divisor
-        to[3 * at + 2] = c / divisor
+        target[3 * at] = a / divisor
+        target[3 * at + 1] = b / divisor
+        target[3 * at + 2] = c / divisor
 
 
 @native
 def tiled_vectors(
-    vectors: Global[f64], individuals: i64, sites: i64, parts: i64, leaves: i64, group: i64, to: Global[f64]
+    vectors: Global[f64], individuals: i64, sites: i64, sections: i64, leaves: i64, group: i64, target: Global[f64]
 ) -> None:
     """The layout of `by_tiles`."""
-    for part in range(sites * parts):
-        first = part % parts * leaves * group
-        begin = part // parts * individuals * 3
+    for section in range(sites * sections):
+        first = section % sections * leaves * group
+        begin = section // sections * individuals * 3
         for q in range(group):
             for g in range(i64(3)):
-                at = ((part * group + q) * 3 + g) * leaves
+                at = ((section * group + q) * 3 + g) * leaves
                 for leaf in range(leaves):
                     individual = first + leaf * group + q
                     none = f64(1) if g == 0 else f64(0)
-                    to[at + leaf] = vectors[begin + individual * 3 + g] if individual < individuals else none
+                    target[at + leaf] = vectors[begin + individual * 3 + g] if individual < individuals else none

@@ -15,7 +15,7 @@ from .problem_loops import first_wrong
 
 BYTES_AT_ONCE = 1 << 23
 """Most bytes of a batch's likelihoods."""
-BYTES_OF_A_PART = 1 << 21
+SECTION_BYTES = 1 << 21
 """Of a file, which are read at a time: as likelihoods two batches or so at most."""
 LARGEST = 1e300
 """Likelihood: their sums and products with small numbers stay finite."""
@@ -44,11 +44,11 @@ class Sites:
     samples: tuple[str, ...] = ()
 
 
-Part = Callable[[SiteCounts], Iterable[Sites]]
+SectionReader = Callable[[SiteCounts], Iterable[Sites]]
 """Reads a part of a file, a batch of sites at a time, in any thread; counts the sites that it skips. Raises InputError."""
 
 
-def at_hand(sites: Sites) -> Part:
+def loaded_section(sites: Sites) -> SectionReader:
     """A part that is read already."""
     return lambda counts: [sites]
 
@@ -64,17 +64,17 @@ class SiteBatch:
     likelihoods: list[Floats] = field(default_factory=list)
     chromosomes: list[str] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    where: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
     reads: list[tuple[Counts, Counts]] = field(default_factory=list)
     alleles: list[Alleles] = field(default_factory=list)
     samples: tuple[str, ...] = ()
 
-    def add(self, likelihoods: Floats, chromosome: str, position: int, where: str, scale: float = 0.0) -> None:
+    def add(self, likelihoods: Floats, chromosome: str, position: int, places: str, scale: float = 0.0) -> None:
         self.likelihoods.append(likelihoods)
         self.chromosomes.append(chromosome)
         self.positions.append(position)
-        self.where.append(where)
+        self.places.append(places)
         self.scale.append(scale)
 
     @property
@@ -84,7 +84,7 @@ class SiteBatch:
     def sites(self, path: Path, what: str = "likelihood") -> Sites:
         """The sites collected so far. Raises InputError where a number is not `what`."""
         likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
-        check_likelihoods(path, likelihoods, self.where.__getitem__, what)
+        check_likelihoods(path, likelihoods, self.places.__getitem__, what)
         reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
         return Sites(
             likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads, self.alleles,
@@ -104,8 +104,8 @@ def batch_size(individuals: int) -> int:
     return max(1, min(SITES_AT_ONCE, BYTES_AT_ONCE // (24 * individuals)))
 
 
-def check_likelihoods(path: Path, likelihoods: Floats, where: Callable[[int], str], what: str = "likelihood") -> None:
-    """Raise InputError where a number is no likelihood; `where` gives the place of a site in the file."""
+def check_likelihoods(path: Path, likelihoods: Floats, places: Callable[[int], str], what: str = "likelihood") -> None:
+    """Raise InputError where a number is no likelihood; `places` gives the place of a site in the file."""
     sites, individuals = likelihoods.shape[:2]
     wrong = int(first_wrong(np.ascontiguousarray(likelihoods).reshape(-1), sites * individuals, LARGEST))
     if wrong < 0:
@@ -113,6 +113,6 @@ def check_likelihoods(path: Path, likelihoods: Floats, where: Callable[[int], st
     site, individual = divmod(wrong, individuals)
     shown = " ".join(f"{value:g}" for value in likelihoods[site, individual])
     raise InputError(
-        f"{path}: {where(site)}, individual {individual + 1}: '{shown}' are no {what}s, expected three numbers from 0 to "
+        f"{path}: {places(site)}, individual {individual + 1}: '{shown}' are no {what}s, expected three numbers from 0 to "
         f"{LARGEST:g}, not all zero"
     )

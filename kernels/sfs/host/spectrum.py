@@ -8,9 +8,9 @@ from ...files import temporary_file
 from .exponentials import exponentials
 from .problem import Floats, Mode
 
-CLOSE = 1e-8
+TOLERANCE = 1e-8
 """A share of sites that changes by less is settled."""
-TURNS = 1000
+MAX_ITERATIONS = 1000
 ROWS_AT_ONCE = 1 << 22
 """Values of a slice of rows."""
 
@@ -60,12 +60,12 @@ class Spectrum:
         rows = np.memmap(self.rows, np.float64, "r", shape=(self.sites, self.width))
         share = np.full(self.width, 1 / self.width)
         step = max(1, ROWS_AT_ONCE // self.width)
-        for _ in range(TURNS):
+        for _ in range(MAX_ITERATIONS):
             total = np.zeros(self.width)
             for start in range(0, self.sites, step):
                 posterior = rows[start : start + step] * share
                 total += (posterior / posterior.sum(axis=1, keepdims=True)).sum(axis=0)
-            before, share = share, total / self.sites
-            if np.abs(share - before).max() < CLOSE:
+            previous, share = share, total / self.sites
+            if np.abs(share - previous).max() < TOLERANCE:
                 break
         return share * self.sites

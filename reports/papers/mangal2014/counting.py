@@ -51,10 +51,10 @@ def corrected(variant: str, data: Data, engine: EngineName, split: int | None = 
     """
     reads, solid = _counted_kmers(data, engine)
     if variant == ALONE:
-        reads = reads.part(0, min(data.reads, FEW))
+        reads = reads.subset(0, min(data.reads, FEW))
     filter_name: FilterName = "split-first" if split else "bloom"
     parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
-    filter = pipeline.Filter.of(solid, parameters, Runner(engine), words=False)
+    filter = pipeline.Filter.build(solid, parameters, Runner(engine), words=False)
     runner = Runner(engine, CARD, counting=True)
     found = pipeline.correct(reads, filter, parameters, variant, runner)
     assert runner.counters is not None  # it was asked for
@@ -85,12 +85,12 @@ def going(variant: str, data: Data, engine: EngineName, device: Device, split: i
     """By the time model, with the paper's registers as far as the device allows. The filter is filled up to the paper's size with
     k-mers that no read has, for how large it is decides what L2 holds of it."""
     reads, solid = _counted_kmers(data, engine)
-    own = solid.found.numpy()[: solid.total]
+    own = solid.keys.numpy()[: solid.total]
     others = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
     filled = pipeline.Solid(DeviceArray(np.concatenate([own, others])), len(own) + len(others), solid.histogram)
     filter_name: FilterName = "split-first" if split else "bloom"
     parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
-    filter = pipeline.Filter.of(filled, parameters, Runner(engine), words=False)
+    filter = pipeline.Filter.build(filled, parameters, Runner(engine), words=False)
     request = only_request(lambda launcher: pipeline.correct(reads, filter, parameters, variant, launcher))
     registers = min(REGISTERS.get(variant, device.registers_per_thread), device.registers_per_thread)
     found = pace(request, device, registers, engine, whole_l2=True)

@@ -38,19 +38,19 @@ the kernel took 26.17 s where one lane of each warp worked, and 5.67 s where all
 time, 14.4 % of a warp: more than the 3.5 % of Table 1, and as many as the emulator counts (14.2 %) and as Nsight Compute
 counted of the compiled kernel on an H200, of these reads (14.1 %; 17.8 % at 2 % errors)."""
 
-OFF = pipeline.Switches(unroll=False, reads_in_shared=False, votes_in_shared=False)
-UNROLLED = pipeline.Switches(unroll=True, reads_in_shared=False, votes_in_shared=False)
-SHARED = pipeline.Switches(unroll=True, reads_in_shared=True, votes_in_shared=True)
-STEPS: tuple[tuple[str, str, str, pipeline.Switches], ...] = (
+OFF = pipeline.Optimisations(unroll=False, reads_in_shared=False, votes_in_shared=False)
+UNROLLED = pipeline.Optimisations(unroll=True, reads_in_shared=False, votes_in_shared=False)
+SHARED = pipeline.Optimisations(unroll=True, reads_in_shared=True, votes_in_shared=True)
+STEPS: tuple[tuple[str, str, str, pipeline.Optimisations], ...] = (
     ("original code", "5.67", "thread-per-read-lean", OFF),
     ("only one thread executing per warp", "26.17", "one-lane-per-warp-lean", OFF),
     ("loop unrolling", "5.78", "thread-per-read-lean", UNROLLED),
-    ("reads in shared memory", "", "thread-per-read-lean", pipeline.Switches(True, True, False)),
+    ("reads in shared memory", "", "thread-per-read-lean", pipeline.Optimisations(True, True, False)),
     ("reads and votes in shared memory", "5.94", "thread-per-read-lean", SHARED),
     ("warp divergence", "4.94", "warp-per-read", SHARED),
-    ("... reads in global memory", "", "warp-per-read", pipeline.Switches(True, False, True)),
+    ("... reads in global memory", "", "warp-per-read", pipeline.Optimisations(True, False, True)),
     ("... reads and votes in global memory", "", "warp-per-read", UNROLLED),
-    ("... not unrolled", "", "warp-per-read", pipeline.Switches(False, True, True)),
+    ("... not unrolled", "", "warp-per-read", pipeline.Optimisations(False, True, True)),
     ("shuffles (future work)", "", "warp-per-read-shuffle", SHARED),
 )
 """Table 4: the step, its seconds on an M2090 where the paper has them, and what it is here."""
@@ -76,11 +76,11 @@ class Workload:
         counter.add(made.text)
         return Workload(made, counter.solid(Parameters().min_multiplicity), k, filter, engine)
 
-    def counters(self, variant: str, switches: pipeline.Switches, device: Device) -> Counters:
+    def counters(self, variant: str, switches: pipeline.Optimisations, device: Device) -> Counters:
         """Of correcting all reads."""
         parameters = Parameters(k=self.k, filter=self.filter)
         runner = Runner(self.engine, device, counting=True)
-        built = pipeline.Filter.of(self.solid, parameters, Runner(self.engine), words=False)
+        built = pipeline.Filter.build(self.solid, parameters, Runner(self.engine), words=False)
         pipeline.correct(self.reads, built, parameters, variant, runner, switches)
         assert runner.counters is not None
         return runner.counters
@@ -202,7 +202,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device: Device) -> dict[str, str]:
+def _compiled(work: Workload, variant: str, switches: pipeline.Optimisations, device: Device) -> dict[str, str]:
     """Registers, shared memory and the device's theoretical occupancy, where nvcc is."""
     seen = []
 
@@ -213,8 +213,8 @@ def _compiled(work: Workload, variant: str, switches: pipeline.Switches, device:
         return result
 
     parameters = Parameters(k=work.k, filter=work.filter)
-    built = pipeline.Filter.of(work.solid, parameters, Runner(work.engine), words=False)
-    pipeline.correct(work.reads.part(0, 64), built, parameters, variant, noted, switches)
+    built = pipeline.Filter.build(work.solid, parameters, Runner(work.engine), words=False)
+    pipeline.correct(work.reads.subset(0, 64), built, parameters, variant, noted, switches)
     (request,) = seen
     source = cuda_source(request.program, request.block)
     try:

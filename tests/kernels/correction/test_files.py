@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.correction.host import files
 from simtbed.kernels.correction.host.files import ReadFile, read_file
-from simtbed.kernels.correction.host.pipeline_files import Solved, written
+from simtbed.kernels.correction.host.pipeline_files import Solved, format_reads_of
 from simtbed.kernels.correction.host.problem import Corrected
 from simtbed.kernels.family import InputError
 from simtbed.kernels.files import Input
@@ -70,8 +70,8 @@ def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
         spans = np.stack([np.zeros(len(block)), block.reads.lengths], axis=1).astype(np.int32)
         for flag in "FD":
             flags = np.full(len(block), ord(flag), np.uint8)
-            some = written(Solved(block, Corrected(block.reads, block.reads.text, flags, spans), None), True)
-            kept, discarded = kept + bytes(some.kept), discarded + bytes(some.discarded)
+            some = format_reads_of(Solved(block, Corrected(block.reads, block.reads.text, flags, spans), None), True)
+            kept, discarded = kept + bytes(some.text), discarded + bytes(some.discarded)
     assert discarded == b"".join(record.fastq_bytes() for record in records)
     for record in records:
         record.sequence = record.sequence.upper()

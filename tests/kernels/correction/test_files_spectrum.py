@@ -10,7 +10,7 @@ import pytest
 from simtbed.kernels import Launcher
 from simtbed.kernels.correction.filters import EMPTY
 from simtbed.kernels.correction.host import files_spectrum
-from simtbed.kernels.correction.host.files_spectrum import lines_of, load
+from simtbed.kernels.correction.host.files_spectrum import dump_lines, load
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.pipeline import Counter
 from simtbed.kernels.correction.host.problem import Reads
@@ -22,7 +22,7 @@ K = 12
 
 def reads() -> Reads:
     made = simulate(1, genome(1, 400), 60, (10, 50), 0.02).reads.strings()
-    return Reads.of([*made, "ACGTACGTACGT"] * 2)  # which is its own reverse complement
+    return Reads.from_strings([*made, "ACGTACGTACGT"] * 2)  # which is its own reverse complement
 
 
 def counted() -> dict[str, int]:
@@ -79,7 +79,7 @@ def test_a_dump_is_the_count_of_its_reads(
     dump.write_text(form(counted()))
     load(dump, taken)
     assert held(taken) == held(own)
-    saved.write_bytes(b"".join(part.tobytes() for part in lines_of(taken)))
+    saved.write_bytes(b"".join(part.tobytes() for part in dump_lines(taken)))
     rows = [line.split("\t") for line in saved.read_text().splitlines()]
     assert {min(kmer, kmer[::-1].translate(COMPLEMENT)): int(count) for kmer, count in rows} == counted()
     load(saved, again)

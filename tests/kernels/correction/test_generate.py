@@ -58,8 +58,10 @@ def test_records_are_written_with_their_numbers() -> None:
 
 
 def corrected(before: list[str], after: list[str], spans: list[tuple[int, int]], flags: str) -> Corrected:
-    reads = Reads.of(before)
-    return Corrected(reads, Reads.of(after).text, np.frombuffer(flags.encode(), np.uint8), np.array(spans, np.int32))
+    reads = Reads.from_strings(before)
+    return Corrected(
+        reads, Reads.from_strings(after).text, np.frombuffer(flags.encode(), np.uint8), np.array(spans, np.int32)
+    )
 
 
 def test_accuracy() -> None:
@@ -67,7 +69,7 @@ def test_accuracy() -> None:
     before = ["AAAC", "CCCC", "GAAG", "TTTT", "ACGT"]
     after = ["AAAA", "CCAC", "GCGG", "TTTT", "ACGT"]
     spans = [(0, 4), (0, 2), (0, 4), (0, 0), (0, 4)]
-    found = Accuracy.of(corrected(before, after, spans, "FFFDS"), Reads.of(truth))
+    found = Accuracy.measure(corrected(before, after, spans, "FFFDS"), Reads.from_strings(truth))
     assert found == Accuracy(
         corrected=2, introduced=1, left=1, reads=5, right_before=3, kept=4, kept_right=3, discarded_right=1
     )

@@ -65,7 +65,7 @@ def test_counts(reads: Reads, k: int, engine: EngineName) -> None:
 
 
 def test_own_reverse_complements_count_twice(launcher: Launcher) -> None:
-    assert table(counted(Reads.of(["ACGTACGTACGT"]), 12, launcher)) == {"ACGTACGTACGT": 2}
+    assert table(counted(Reads.from_strings(["ACGTACGTACGT"]), 12, launcher)) == {"ACGTACGTACGT": 2}
 
 
 @pytest.mark.parametrize("letters", [17, 100, 1 << 20])
@@ -76,7 +76,7 @@ def test_batches_change_nothing(
     monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
     counter = Counter(14, launcher)
     for first in range(0, len(reads), 50):
-        counter.add(reads.part(first, min(first + 50, len(reads))).text)
+        counter.add(reads.subset(first, min(first + 50, len(reads))).text)
     assert table(counter) == whole
 
 
@@ -86,7 +86,7 @@ def test_a_full_table_grows(reads: Reads, launcher: Launcher, monkeypatch: pytes
     monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", 500)
     counter = counted(reads, 14, launcher)
     assert table(counter) == whole
-    assert counter.table.size >= len(whole) / pipeline.FULL
+    assert counter.table.size >= len(whole) / pipeline.MAX_LOAD
     monkeypatch.setattr(pipeline, "LARGEST_TABLE", 512)
     with pytest.raises(SimtbedError, match="different k-mers"):
         counted(reads, 14, launcher)
@@ -109,11 +109,13 @@ def test_a_table_that_grows_knows_what_is_to_come(
 
 def test_k_mers_to_come_are_as_new_as_those_since_the_table_grew(launcher: Launcher) -> None:
     counter = Counter(14, launcher)
-    counter.seen = 100
-    assert counter._to_come(used=0, new=100, fraction=0.1) == pytest.approx(900)  # of the first ones nothing is known
-    counter.seen, counter.grown = 1100, (500, 200)
-    assert counter._to_come(used=250, new=100, fraction=0.5) == pytest.approx(1100 * 50 / 500)
-    assert counter._to_come(used=250, new=100, fraction=None) == 0
+    counter.letters_seen = 100
+    assert counter._expected_new(used=0, new=100, fraction=0.1) == pytest.approx(
+        900
+    )  # of the first ones nothing is known
+    counter.letters_seen, counter.grown = 1100, (500, 200)
+    assert counter._expected_new(used=250, new=100, fraction=0.5) == pytest.approx(1100 * 50 / 500)
+    assert counter._expected_new(used=250, new=100, fraction=None) == 0
 
 
 def test_nothing_of_a_table_is_made_on_the_host() -> None:
@@ -126,13 +128,13 @@ def test_nothing_of_a_table_is_made_on_the_host() -> None:
 def test_a_filter_that_does_not_fit_is_refused(reads: Reads, launcher: Launcher) -> None:
     solid = counted(reads, 14, launcher).solid(1)
     with pytest.raises(SimtbedError, match=r"solid k-mers and the filter made of them take .* more than --max-memory"):
-        Filter.of(solid, Parameters(k=14), launcher, words=True, memory=8 * solid.total)
+        Filter.build(solid, Parameters(k=14), launcher, words=True, memory=8 * solid.total)
 
 
 @pytest.mark.parametrize("least", [1, 2, 6, 255])
 def test_solid_kmers(reads: Reads, least: int, launcher: Launcher) -> None:
     solid = counted(reads, 13, launcher).solid(least)
-    found = [text_of(int(key), 13) for key in solid.found.numpy()[: solid.total]]
+    found = [text_of(int(key), 13) for key in solid.keys.numpy()[: solid.total]]
     assert len(found) == len(set(found))
     assert set(found) == oracle.solid_kmers(reads.strings(), 13, least)
     whole = expected(reads, 13)
@@ -141,7 +143,7 @@ def test_solid_kmers(reads: Reads, least: int, launcher: Launcher) -> None:
 
 
 def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
-    counter = counted(Reads.of(["ACGTTGCATGCC"] * 300 + ["CCGTTGCATGCA"] * 254), 12, launcher)
+    counter = counted(Reads.from_strings(["ACGTTGCATGCC"] * 300 + ["CCGTTGCATGCA"] * 254), 12, launcher)
     histogram = counter.histogram()
     assert {n: int(times) for n, times in enumerate(histogram) if times} == {254: 1, 255: 1}
     assert counter.solid(255).total == 2
@@ -152,7 +154,7 @@ def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
 def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineName) -> None:
     run = FunctionLauncher(partial(launch, engine=engine, counters=False))
     solid = counted(reads, 16, run).solid(3)
-    made = Filter.of(
+    made = Filter.build(
         solid, Parameters(k=16, filter="bloom" if layout == "standard" else "split-first"), run, words=False
     )
     kmers = oracle.solid_kmers(reads.strings(), 16, 3)
@@ -164,11 +166,11 @@ def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineNam
 @pytest.mark.parametrize("k", [12, 13, 20, 31])
 def test_the_filter_of_mutants_knows_every_solid_one_and_few_others(k: int, launcher: Launcher) -> None:
     """Four bits of 64 a k-mer, one to four k-mers a word: about (10 / 64)^4 and, as some words have more, thrice that."""
-    reads = Reads.of([genome(5, 20_000).tobytes().decode()])
+    reads = Reads.from_strings([genome(5, 20_000).tobytes().decode()])
     solid = counted(reads, k, launcher).solid(1)
-    words = Filter.of(solid, Parameters(k=k), launcher, words=True).words.numpy()
+    words = Filter.build(solid, Parameters(k=k), launcher, words=True).words.numpy()
     assert len(words) <= 3 * solid.total // 2
-    keys = solid.found.numpy()[: solid.total]
+    keys = solid.keys.numpy()[: solid.total]
     draw = np.random.default_rng(0)
     for v in range(k):
         # The windows of which these k-mers are mutants: changed in place v, they are looked up by the windows' words.
@@ -200,17 +202,17 @@ def held(words: Keys, windows: Keys, mutants: Keys, v: int, k: int) -> np.ndarra
 
 
 def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
-    solid = counted(Reads.of(["ACGTTGCATGCCA"]), 12, launcher).solid(1)
-    enormous = pipeline.Solid(solid.found, 1 << 26, solid.histogram)
+    solid = counted(Reads.from_strings(["ACGTTGCATGCCA"]), 12, launcher).solid(1)
+    enormous = pipeline.Solid(solid.keys, 1 << 26, solid.histogram)
     with pytest.raises(SimtbedError, match="67,108,864 solid k-mers: a Bloom filter"):
-        Filter.of(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)
+        Filter.build(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)
 
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_blocked_bits_are_the_oracles(reads: Reads, engine: EngineName) -> None:
     run = FunctionLauncher(partial(launch, engine=engine, counters=False))
     solid = counted(reads, 16, run).solid(3)
-    made = Filter.of(solid, Parameters(k=16, filter="blocked"), run, words=False).keys.numpy()
+    made = Filter.build(solid, Parameters(k=16, filter="blocked"), run, words=False).keys.numpy()
     blocked = oracle.Blocked(oracle.solid_kmers(reads.strings(), 16, 3))
     bits = np.unpackbits(made.view(np.uint8), bitorder="little").reshape(-1, 4, 64)
     assert set(zip(*(at.tolist() for at in np.nonzero(bits)), strict=True)) == blocked.bits
@@ -254,7 +256,7 @@ def in_blocks(blocks: Keys, keys: Keys) -> np.ndarray[tuple[int], np.dtype[np.bo
 def test_a_palindrome_makes_nothing_else_solid(filter: FilterName, launcher: Launcher) -> None:
     """It stands for both strands, and takes one place among the solid k-mers where others take two."""
     palindrome, alone = "ACGTACGTACGTGGC", "AAAAAAAAAAAAA"
-    reads = Reads.of([palindrome] * 6 + [alone])
+    reads = Reads.from_strings([palindrome] * 6 + [alone])
     problem = Problem(reads, Parameters(k=12, filter=filter))
     answer = FAMILY.solve(problem, "thread-per-read", launcher)
     assert answer.tolist() == [f"F {palindrome}"] * 6 + [f"D {alone}"]

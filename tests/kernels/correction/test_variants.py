@@ -17,8 +17,8 @@ from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import files, pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.layout import laid_out
-from simtbed.kernels.correction.host.pipeline import Switches
+from simtbed.kernels.correction.host.layout import arrange_reads
+from simtbed.kernels.correction.host.pipeline import Optimisations
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
 from tests.kernels.correction.conftest import PUBLISHED, answers
@@ -35,7 +35,7 @@ def small(
     return Problem(simulate(seed, genome(seed, 150), reads, length, rate, unknown=0.001).reads, chosen)
 
 
-def check(problem: Problem, variant: str, launcher: Launcher, switches: Switches | None = None) -> None:
+def check(problem: Problem, variant: str, launcher: Launcher, switches: Optimisations | None = None) -> None:
     answer = pipeline.corrected(problem, variant, launcher, switches).answer()
     np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
 
@@ -132,7 +132,7 @@ def dense(seed: int) -> Problem:
         read[:at] + draw.choice(list("ACG")) + read[at + 1 :]
         for read, at in zip(reads, draw.integers(0, 30, 60), strict=True)
     ]
-    return Problem(Reads.of(changed), Parameters(k=12, min_multiplicity=2, min_votes=0))
+    return Problem(Reads.from_strings(changed), Parameters(k=12, min_multiplicity=2, min_votes=0))
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_ties(seed: int) -> None:
 @pytest.mark.parametrize("variant", ["thread-per-read-lean", "warp-per-read"])
 @pytest.mark.parametrize(("unroll", "reads", "votes"), list(product([False, True], repeat=3)))
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
-    check(small(7, reads=40), variant, launcher, Switches(unroll, reads, votes))
+    check(small(7, reads=40), variant, launcher, Optimisations(unroll, reads, votes))
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_warps_take_one_read_after_the_other(
         grids.append(how["grid"])
         return launcher.launch(kernel, **how)
 
-    check(small(7), variant, noted, Switches(votes_in_shared=votes))
+    check(small(7), variant, noted, Optimisations(votes_in_shared=votes))
     assert grids[-1] == (3 if votes else 2)
 
 
@@ -196,7 +196,7 @@ def test_warps_take_one_read_after_the_other(
     ],
 )
 def test_corners(sequences: list[str], variant: str, launcher: Launcher) -> None:
-    check(Problem(Reads.of(sequences), Parameters(min_multiplicity=2)), variant, launcher)
+    check(Problem(Reads.from_strings(sequences), Parameters(min_multiplicity=2)), variant, launcher)
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_a_change_of_the_first_letter_is_the_last(launcher: Launcher) -> None:
     """CUDA-EC's loop ends there, though another error is left that it could mend."""
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCGAGGCT"
     broken = "C" + sequence[1:-1] + "A"  # one vote each
-    problem = Problem(Reads.of([sequence] * 9 + [broken]), Parameters(k=12, min_votes=0, max_trim=0))
+    problem = Problem(Reads.from_strings([sequence] * 9 + [broken]), Parameters(k=12, min_votes=0, max_trim=0))
     assert FAMILY.oracle(problem)[-1] == f"D {sequence[:-1]}A"
     for variant in VARIANTS:
         check(problem, variant, launcher)
@@ -266,7 +266,7 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCG"
     for at, places in ((4, 1), (15, 1), (17, 4), (20, 5), (31, 16), (33, 18)):
         broken = sequence[:at] + ("A" if sequence[at] != "A" else "G") + sequence[at + 1 :]
-        problem = Problem(Reads.of([sequence] * 9 + [broken]))
+        problem = Problem(Reads.from_strings([sequence] * 9 + [broken]))
         assert FAMILY.oracle(problem)[-1] == f"F {sequence}"
         counters = counted(problem, "packed")
         assert "mend" not in counters
@@ -298,7 +298,7 @@ def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
     """A read is written there and back; local memory has its votes, flags, and every cell with the most votes."""
     problem = small(7, reads=20)
     original, direct = (counted(problem, name)["cuda_ec"] for name in ("thread-per-read", "thread-per-read-direct"))
-    letters = int(problem.reads.lengths[laid_out(problem.reads, problem.parameters.k).chosen].sum())
+    letters = int(problem.reads.lengths[arrange_reads(problem.reads, problem.parameters.k).chosen].sum())
     for line in ("copies[first + i] = text[first + i]", "text[first + j] = copies[first + j]"):
         assert original.at(line).total("global_store_bytes") == letters
     assert direct.total("global_store_bytes") <= original.total("global_store_bytes") - 2 * letters

@@ -11,32 +11,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simtbed import Global, f64, i64, u8, u64
+from simtbed import Global, f64, i64, u8
 from simtbed.kernels.files.decimals import (
     MAX_CHARACTERS,
     MAX_EXACT_POWER,
     MAX_POWER,
     MIN_POWER,
     UNDECIDED,
-    powers,
+    Powers,
+    power_table,
     ten_digits,
 )
 from simtbed.native import native
 
 
 @native
-def write_numbers(
-    values: Global[f64],
-    count: i64,
-    high: Global[u64],
-    low: Global[u64],
-    exponent: Global[i64],
-    to: Global[u8],
-    ends: Global[i64],
-) -> None:
-    """Each number in LONGEST bytes of its own; where it ends, or UNDECIDED."""
+def write_numbers(values: Global[f64], count: i64, powers: Powers, to: Global[u8], ends: Global[i64]) -> None:
+    """Write each number in its own MAX_CHARACTERS bytes. ends: its length, or UNDECIDED."""
     for number in range(count):
-        end = ten_digits(values[number], high, low, exponent, to, number * MAX_CHARACTERS)
+        end = ten_digits(values[number], powers, to, number * MAX_CHARACTERS)
         ends[number] = end - number * MAX_CHARACTERS if end >= 0 else end
 
 
@@ -44,7 +37,7 @@ def written(values: Iterable[float]) -> list[str | None]:
     """The texts; None where no nearest one was found."""
     given = np.array(list(values), np.float64)
     to, ends = np.full(len(given) * MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(given), np.int64)
-    write_numbers(given, len(given), *powers(), to, ends)
+    write_numbers(given, len(given), power_table(), to, ends)
     assert (to[len(given) * MAX_CHARACTERS :] == ord("?")).all()  # nothing behind the last number's place
     text = to.tobytes().decode("ascii")
     return [
@@ -155,7 +148,7 @@ def test_near_halves_of_the_last_digit(digits: int, power: int) -> None:
 
 
 def test_the_table_is_exact_or_cut_off_below() -> None:
-    table = powers()
+    table = power_table()
     assert len(table.high) == MAX_POWER - MIN_POWER + 1
     for q in (0, 1, MAX_EXACT_POWER, 27, 22):
         at = q - MIN_POWER

@@ -253,7 +253,7 @@ def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_parts_of_a_file_are_read_beside_each_other(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several threads, in the file's order, with its first mistake."""
     for reader in (files_bcf, files_beagle, files_vcf):
-        monkeypatch.setattr(reader, "BYTES_OF_A_PART", 1000)
+        monkeypatch.setattr(reader, "SECTION_BYTES", 1000)
     calls = [f"0/1:{a},{a + at % 7},{30 - at % 20}" for at, a in enumerate(range(300))]
     path = vcf(tmp_path, *(f"1 {at + 1} . A G . . . GT:PL {call} {call} ./.:." for at, call in enumerate(calls)))
     if form == "bcf":
@@ -283,11 +283,11 @@ def test_the_minor_allele_is_the_rarer_one(tmp_path: Path) -> None:
 
     common, rare, tie = ["30,10,0"] * 3, ["0,10,30"] * 3, ["0,10,30", "10,0,10", "30,10,0"]
     path = vcf(tmp_path, record(1, *common), record(2, *rare), record(3, *tie))
-    as_it_is, turned = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))
-    assert turned[1]["of these: the first allele is the minor one"] == 1
-    np.testing.assert_array_equal(turned[0].likelihoods[0], as_it_is[0].likelihoods[0, :, ::-1])
-    np.testing.assert_array_equal(turned[0].likelihoods[1:], as_it_is[0].likelihoods[1:])
-    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, turned[0].likelihoods)
+    as_it_is, swapped = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))
+    assert swapped[1]["of these: the first allele is the minor one"] == 1
+    np.testing.assert_array_equal(swapped[0].likelihoods[0], as_it_is[0].likelihoods[0, :, ::-1])
+    np.testing.assert_array_equal(swapped[0].likelihoods[1:], as_it_is[0].likelihoods[1:])
+    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, swapped[0].likelihoods)
 
 
 def test_beagle_and_npz_say_which_is_the_minor_one(tmp_path: Path) -> None:

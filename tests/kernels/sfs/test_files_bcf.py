@@ -95,7 +95,7 @@ def read(path: Path, posteriors: bool = False) -> Found:
     parts: list[sites.Sites] = []
     try:
         with open_input(path) as source:
-            for part in files_bcf.parts(source, posteriors):
+            for part in files_bcf.sections(source, posteriors):
                 parts.extend(part(counts))
     except InputError as error:
         return str(error)
@@ -114,20 +114,20 @@ def read(path: Path, posteriors: bool = False) -> Found:
 @contextmanager
 def record_by_record() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        new = files_bcf._Some._new
+        new = files_bcf._SiteScan._new
 
         def unable(some: Any) -> None:
-            some.able = False
+            some.enabled = False
             new(some)
 
-        patch.setattr(files_bcf._Some, "_new", unable)
+        patch.setattr(files_bcf._SiteScan, "_new", unable)
         yield
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of some records, batches of some sites."""
-    monkeypatch.setattr(files_bcf, "BYTES_OF_A_PART", 3_000)
+    monkeypatch.setattr(files_bcf, "SECTION_BYTES", 3_000)
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 13)
 
 
@@ -157,14 +157,14 @@ def test_most_records_take_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path, calls = tmp_path / "given", 0
     lines = text(1, 300, 4)
     path.write_bytes(written(tmp_path, lines))
-    take = files_bcf._Some.take_record
+    take = files_bcf._SiteScan.take_record
 
     def counted(some: Any) -> None:
         nonlocal calls
         calls += 1
         take(some)
 
-    monkeypatch.setattr(files_bcf._Some, "take_record", counted)
+    monkeypatch.setattr(files_bcf._SiteScan, "take_record", counted)
     assert isinstance(read(path), tuple)
     assert 0 < calls < 200
 

@@ -56,7 +56,7 @@ def found(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
     values, chromosomes, positions = [], [], []
     try:
         with open_input(path) as source:
-            for some in (sites for part in files_beagle.parts(source) for sites in part(Counter())):
+            for some in (sites for part in files_beagle.sections(source) for sites in part(Counter())):
                 values += some.likelihoods.reshape(-1, 3 * some.likelihoods.shape[1]).tolist()
                 chromosomes += some.chromosomes
                 positions += some.positions.tolist()
@@ -92,7 +92,7 @@ def files(draw: st.DrawFn, wrong: bool) -> str:
 def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
-    monkeypatch.setattr(files_beagle, "BYTES_OF_A_PART", 150)  # pieces of a few lines
+    monkeypatch.setattr(files_beagle, "SECTION_BYTES", 150)  # pieces of a few lines
     some = 0
 
     @settings(max_examples=300, deadline=None)
@@ -112,7 +112,7 @@ def test_signs_of_zero_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 -0 -0.0e5 1\n")
     with open_input(path) as source:
-        (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
+        (only,) = (sites for part in files_beagle.sections(source) for sites in part(Counter()))
     np.testing.assert_array_equal(np.signbit(only.likelihoods.ravel()), [True, True, False])
 
 
@@ -120,7 +120,7 @@ def test_a_file_without_sites_is_one_batch(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I")
     with open_input(path) as source:
-        (only,) = (sites for part in files_beagle.parts(source) for sites in part(Counter()))
+        (only,) = (sites for part in files_beagle.sections(source) for sites in part(Counter()))
     assert only.likelihoods.shape == (0, 1, 3) and only.chromosomes == []
 
 
@@ -131,4 +131,4 @@ def test_a_line_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.Mon
         open_input(path, memory=8 * 1000) as source,
         pytest.raises(InputError, match="a line has more than 1,000 bytes"),
     ):
-        list(files_beagle.parts(source))
+        list(files_beagle.sections(source))

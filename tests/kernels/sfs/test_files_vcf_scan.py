@@ -56,7 +56,7 @@ def record(draw: np.random.Generator, odd: float) -> str:
 
 def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> list[Sites]:
     """All sites of a file, a batch at a time."""
-    return [sites for part in files_vcf.parts(source, posteriors) for sites in part(counts)]
+    return [sites for part in files_vcf.sections(source, posteriors) for sites in part(counts)]
 
 
 def taken(path: Path, able: bool) -> Taken:
@@ -64,7 +64,7 @@ def taken(path: Path, able: bool) -> Taken:
     counts: SiteCounts = Counter()
     with pytest.MonkeyPatch.context() as patched:
         if not able:
-            patched.setattr(files_vcf._Usual, "expects", lambda self, line: False)
+            patched.setattr(files_vcf._UsualSites, "expects", lambda self, line: False)
         try:
             with open_input(path) as source:
                 parts = read(source, counts)
@@ -82,7 +82,7 @@ def taken(path: Path, able: bool) -> Taken:
 def test_compiled_code_and_cyvcf2_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw, path = np.random.default_rng(5), tmp_path / "given.vcf"
     header = HEADER.replace('##FORMAT=<ID=AD,Number=R,Type=Integer,Description="">\n', "")
-    monkeypatch.setattr(files_vcf, "BYTES_OF_A_PART", 400)
+    monkeypatch.setattr(files_vcf, "SECTION_BYTES", 400)
     said = 0
     for trial in range(150):
         lines = [record(draw, (0.0, 0.02, 0.2)[trial % 3]) for _ in range(draw.integers(0, 40))]
@@ -115,7 +115,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
 def test_a_mistake_has_its_line_after_ordinary_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
 ) -> None:
-    monkeypatch.setattr(files_vcf, "BYTES_OF_A_PART", 500)
+    monkeypatch.setattr(files_vcf, "SECTION_BYTES", 500)
     good = b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,1,2\t0,1,2\t3,4,0"
     path = tmp_path / "given.vcf"
     for at in (0, 3, 40):

@@ -61,7 +61,7 @@ def test_a_thousand_genomes_numpy(real: tuple[Problem, Floats], variant: str) ->
     problem, expected = real
     for part in (slice(0, 150), slice(-150, None)):
         answer = FAMILY.solve(
-            problem.part(part), variant, FunctionLauncher(partial(launch, engine="numpy", counters=False))
+            problem.subset(part), variant, FunctionLauncher(partial(launch, engine="numpy", counters=False))
         )
         assert_like(answer, expected[part])
 
