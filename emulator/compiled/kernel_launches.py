@@ -14,7 +14,7 @@ from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..profiler.counters import Counters
-from ..profiler.decisions import Decisions, together
+from ..profiler.decisions import Decisions, merge
 from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
@@ -58,7 +58,7 @@ class KernelLaunches:
     @cached_property
     def decisions(self) -> Decisions | None:
         """Of all its launches, once there are no more; None where none kept them."""
-        return together(self._decided) if len(self._decided) > 1 else next(iter(self._decided), None)
+        return merge(self._decided) if len(self._decided) > 1 else next(iter(self._decided), None)
 
     def bank(self, layout: BankLayout) -> dict[int, int]:
         """Constants by offset, a byte each, that all launches have alike."""

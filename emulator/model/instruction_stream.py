@@ -20,7 +20,7 @@ from ..machine.device import WARP, Device
 from ..passes.tickets import takes_tickets
 from ..profiler import events
 from ..profiler.events import Counts
-from ..profiler.warps import WarpDecisions
+from ..profiler.warp_decisions import WarpDecisions
 from .line_trace import ATOMIC, LINE, LOCAL_STORE, STORE
 from .traffic import (
     ACCESSES,

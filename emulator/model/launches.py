@@ -10,7 +10,7 @@ from ..errors import SimtbedError, render
 from ..ir.access import AccessKind
 from ..machine.device import Device
 from ..profiler.accesses import AccessRecorder, WarpAccesses
-from ..profiler.decisions import told_of
+from ..profiler.decisions import sampling_interval
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_called
@@ -31,11 +31,11 @@ def counting_rules(device: Device) -> tuple[object, ...]:
 class _LinesAndAccesses:
     """A tracer of lines that keeps accesses to global memory too, for what the compiled kernel makes of them."""
 
-    one_of = 1
+    interval = 1
 
     def __init__(self, request: Request, lines: LineTrace) -> None:
         self.lines, self.spaces = lines, lines.spaces
-        self.recorder = AccessRecorder(told_of(request.warps), ("global",))
+        self.recorder = AccessRecorder(sampling_interval(request.warps), ("global",))
         sites = request.prepared.sites
         self._kept = np.array(
             [isinstance(one.action, AccessKind) and one.action.space == "global" for one in sites], np.bool_

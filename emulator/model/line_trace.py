@@ -280,7 +280,7 @@ class LineTrace:
     blocks: int = 1 << 62
     apart: int = 1
     spaces: tuple[str, ...] = CACHED
-    one_of: int = 1
+    interval: int = 1
     _records: list[Words] = field(default_factory=list)
     _lines: list[Words] = field(default_factory=list)
     _count: int = 0

@@ -17,7 +17,7 @@ from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
 from ..compiled.loop_counters import remainders
 from ..compiled.source_statements import SourceStatements, Statement
-from ..profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, TURNS, WarpDecisions
+from ..profiler.warp_decisions import ENTRIES, EXECUTIONS, FALSE_COUNT, ITERATIONS, TRUE_COUNT, WarpDecisions
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -299,8 +299,9 @@ def _came(lists: Sequence[Lists], decided: WarpDecisions, grid: int, warps: int)
         mine = rows[rows[:, 2] == site]
         here = at[rows[:, 2] == site]
         counted = {
-            "then": mine[:, HELD], "else": mine[:, FAILED], "body": mine[:, TURNS], "test": mine[:, TURNS] + mine[:, EXECUTIONS],
-            "at": mine[:, EXECUTIONS], "entered": mine[:, ENTERED],
+            "then": mine[:, TRUE_COUNT], "else": mine[:, FALSE_COUNT], "body": mine[:, ITERATIONS],
+            "test": mine[:, ITERATIONS] + mine[:, EXECUTIONS],
+            "at": mine[:, EXECUTIONS], "entered": mine[:, ENTRIES],
         }  # fmt: skip
         for n, arm in of:
             if arm == "kernel":

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, TypeVar
 from ..machine.device import Device
 from ..span import Span
 from .counters import Counters, Row
-from .samples import Table, merged
+from .samples import Table, merge_tables
 
 Key = TypeVar("Key")
 
@@ -105,7 +105,7 @@ def _sums(one: Mapping[Place, Row], other: Mapping[Place, Row]) -> dict[Place, R
 
 
 def _merges(one: Mapping[Place, Table], other: Mapping[Place, Table]) -> dict[Place, Table]:
-    both = {place: merged([one[place], other[place]]) for place in one.keys() & other.keys()}
+    both = {place: merge_tables([one[place], other[place]]) for place in one.keys() & other.keys()}
     return {**one, **other, **both}
 
 

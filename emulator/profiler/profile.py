@@ -12,7 +12,7 @@ from .costs import Costs, Place, add
 from .counters import Row
 from .events import Counts, by_site
 from .explain import Explanation, explanations
-from .samples import Samples, Table, merged
+from .samples import Samples, Table, merge_tables
 
 
 class Site(NamedTuple):
@@ -66,7 +66,7 @@ class CountedKernel:
         groups: dict[Place, list[Table]] = {}
         for number, table in tables.items():
             groups.setdefault(self.sites[number].place, []).append(table)
-        return {place: merged(group) for place, group in groups.items()}
+        return {place: merge_tables(group) for place, group in groups.items()}
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Profile(Costs):
         return framed(self.html())
 
 
-def joined(profiles: Iterable[Profile]) -> Profile:
+def sum_profiles(profiles: Iterable[Profile]) -> Profile:
     """Profiles of one device, at least one, as one."""
     first, *others = profiles
     return sum(others, first)

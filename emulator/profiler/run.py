@@ -16,8 +16,8 @@ from ..machine.device import Device
 from . import run_file
 from .events import Counts
 from .launch import Launch
-from .profile import CountedKernel, Profile, joined
-from .samples import together
+from .profile import CountedKernel, Profile, sum_profiles
+from .samples import merge_samples
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Run:
         found = {}
         for name, launches in self.by_kernel().items():
             if counted := _counted(launches):
-                found[name] = joined(counted)
+                found[name] = sum_profiles(counted)
         return found
 
     @property
@@ -67,12 +67,12 @@ class Run:
         found = _counted(self.launches)
         if not found:
             raise SimtbedError("nothing was counted" if self.launches else "nothing was launched")
-        return joined(found)
+        return sum_profiles(found)
 
     @property
     def faults(self) -> list[Diagnostic]:
         """What was found wrong in all launches, one a place, with how often."""
-        return gathered(fault for one in self.launches for fault in one.faults)
+        return merge_findings(fault for one in self.launches for fault in one.faults)
 
     def save(self, path: str | Path) -> None:
         """Keep the run as a JSON file, which `load` reads; arguments' values are not kept. A path that ends in .html
@@ -98,7 +98,7 @@ class Run:
         rows = [launches.row(number, one) for number, one in enumerate(self.launches)]
         groups = self.by_kernel()
         occupancies = {name: launches.occupancies(group) for name, group in groups.items()}
-        found = {name: gathered(fault for one in group for fault in one.faults) for name, group in groups.items()}
+        found = {name: merge_findings(fault for one in group for fault in one.faults) for name, group in groups.items()}
         return page.page(target, self.profiles(), rows, occupancies, found)
 
     def _repr_html_(self) -> str:
@@ -128,12 +128,12 @@ def _counted(launches: Iterable[Launch]) -> list[Profile]:
     found = []
     for (kernel, device), group in groups.items():
         counts: Counts = np.sum([one.counts for one in group if one.counts is not None], axis=0)
-        samples = together(samples for one in group if (samples := one.samples))
+        samples = merge_samples(samples for one in group if (samples := one.samples))
         found.append(kernel.profile(counts, device, len(group), samples))
     return found
 
 
-def gathered(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def merge_findings(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Findings of several launches: those of one kind at one place are one, counted together."""
     known: dict[Any, Diagnostic] = {}
     for one in found:

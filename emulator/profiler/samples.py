@@ -78,17 +78,17 @@ class Packed:
         return samples
 
 
-def together(several: Iterable[Samples]) -> Samples:
+def merge_samples(several: Iterable[Samples]) -> Samples:
     """Those of several launches of one kernel, as if of one."""
     total = Samples({}, {})
     for samples in several:
         for into, tables in ((total.accesses, samples.accesses), (total.loops, samples.loops)):
             for site, table in tables.items():
-                into[site] = merged([into[site], table]) if site in into else table
+                into[site] = merge_tables([into[site], table]) if site in into else table
     return total
 
 
-def merged(tables: Iterable[Table]) -> Table:
+def merge_tables(tables: Iterable[Table]) -> Table:
     """One table of a site from those of several threads, or of several sites that come from one place."""
     first, *rest = tables
     total = first.copy()

@@ -25,7 +25,7 @@ Entries = npt.NDArray[Any]
 class Tracer(Protocol):
     """What a traced launch hands its accesses to.
 
-    spaces: only accesses to these memories are handed on. blocks: only those of blocks below this number. one_of: only those of one
+    spaces: only accesses to these memories are handed on. blocks: only those of blocks below this number. interval: only those of one
     of so many blocks, drawn by its number (`profiler.drawing`). Accesses of which a lane is out of bounds are not handed on.
     """
 
@@ -36,7 +36,7 @@ class Tracer(Protocol):
     def blocks(self) -> int: ...
 
     @property
-    def one_of(self) -> int: ...
+    def interval(self) -> int: ...
 
     def take(self, entries: Entries) -> None:
         """ENTRY[n]. Those of one warp come in the order in which it makes them, those of different warps in any order.

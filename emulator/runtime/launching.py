@@ -198,9 +198,9 @@ def _run(call: Call) -> Result:
 def _with_accesses(engine: Engine, request: Request) -> Outcome:
     """Make a launch that keeps its decisions, and beside them what warps accessed."""
     from ..profiler.accesses import AccessRecorder  # late: few launches ask for it
-    from ..profiler.decisions import told_of
+    from ..profiler.decisions import sampling_interval
 
-    recorder = AccessRecorder(told_of(request.warps))
+    recorder = AccessRecorder(sampling_interval(request.warps))
     outcome = _outcome(engine, replace(request, trace=recorder))
     if outcome.decisions is not None:
         outcome.decisions.accesses = [recorder.finish()]

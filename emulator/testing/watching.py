@@ -15,7 +15,7 @@ from ..errors import Diagnostic, SimtbedError, render
 from ..machine import device as devices
 from ..machine.device import Device
 from ..profiler.launch import Launch
-from ..profiler.run import Run, gathered
+from ..profiler.run import Run, merge_findings
 from ..runtime.observing import OBSERVER, Call, Proceed
 from ..runtime.recording import Recorder, parsed
 from ..runtime.registry import EngineName, row_of
@@ -129,7 +129,7 @@ class Watch:
     def judged(self, pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
         """What was missed and is not known; the numbers of pins used."""
         used, unknown = set(), []
-        for fault in gathered(self.missed):
+        for fault in merge_findings(self.missed):
             covering = [number for number, pin in enumerate(pins) if pin.covers(fault, root)]
             used.update(covering)
             if not covering:

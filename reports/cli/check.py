@@ -1,4 +1,4 @@
-"""`simtbed check`: targets under the checkers, within their budgets and past the compiler; what is found, gathered."""
+"""`simtbed check`: targets under the checkers, within their budgets and past the compiler; what is found, merge_findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 from simtbed import Diagnostic, Launch, Run, SimtbedError, devices
-from simtbed.profiler.run import gathered
+from simtbed.profiler.run import merge_findings
 from simtbed.runtime.recording import Recorder, parsed
 from simtbed.testing.compiling import Compiling, architectures
 from simtbed.testing.known import Pin, read_file
@@ -189,7 +189,7 @@ class _Row:
         self.names, self.launches = names, len(launches)
         self.faults, self.remarks = findings(launches)
         if compiling is not None:
-            self.faults += gathered(compiling.findings(one.request for one in launches))
+            self.faults += merge_findings(compiling.findings(one.request for one in launches))
         if known is not None:
             self.remarks += [fault for fault in self.faults if known.covers(fault)]
             self.faults = [fault for fault in self.faults if not known.covers(fault)]
@@ -216,10 +216,10 @@ class _Looked:
     def bad(self) -> bool:
         return bool(self.held.faults) or any(row.faults for row in self.rows)
 
-    def gathered(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    def merge_findings(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """Faults and remarks of everything, one a place."""
-        faults = gathered(chain(chain.from_iterable(row.faults for row in self.rows), self.held.faults))
-        return faults, gathered(chain(chain.from_iterable(row.remarks for row in self.rows), self.held.remarks))
+        faults = merge_findings(chain(chain.from_iterable(row.faults for row in self.rows), self.held.faults))
+        return faults, merge_findings(chain(chain.from_iterable(row.remarks for row in self.rows), self.held.remarks))
 
 
 def _report(
@@ -252,7 +252,7 @@ def _report(
 
 def _for_services(looked: _Looked, shape: Format) -> str:
     """The findings of all rows, one a place; for GitHub, the table of the step is written too."""
-    found = named(*looked.gathered())
+    found = named(*looked.merge_findings())
     if shape is Format.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
         with Path(step).open("a", encoding="utf-8") as page:  # to which others may have written too
             page.write(summary(found))

@@ -13,7 +13,7 @@ from simtbed import Device as DeviceRow
 from simtbed import FaultError, Run, SimtbedError, devices, profiling
 from simtbed.errors import render
 from simtbed.kernels import Family
-from simtbed.profiler.run import gathered
+from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
 from simtbed.testing.tolerance import Tolerance
 
@@ -153,7 +153,9 @@ def _shipped(
 
 def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool, held: Held) -> tuple[str, bool]:
     """The report on the launches of a program, and whether any disagree."""
-    wrong = {name: gathered(d for one in made for d in one.disagreements) for name, made in run.by_kernel().items()}
+    wrong = {
+        name: merge_findings(d for one in made for d in one.disagreements) for name, made in run.by_kernel().items()
+    }
     missing = {name: reason for name, reason in obstacles.items() if reason}
     engines = list(dict.fromkeys(("jit", *(name for name in obstacles if name not in missing))))
     made = {name: len(launches) for name, launches in run.by_kernel().items()}

@@ -1,4 +1,4 @@
-"""What checked launches of a target found, gathered over all of them."""
+"""What checked launches of a target found, merge_findings over all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from simtbed import Diagnostic, Launch
 from simtbed.errors import render
-from simtbed.profiler.run import gathered
+from simtbed.profiler.run import merge_findings
 from simtbed.sanitizer.suppressions import ALLOWED, UNUSED
 
 from ..profile.annotate import short
@@ -17,11 +17,11 @@ from ..profile.annotate import short
 def findings(launches: Iterable[Launch]) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Faults, and remarks, one a place. A comment that allowed something in one launch may allow nothing in another."""
     launches = list(launches)
-    remarks = gathered(_without_calls(remark) for one in launches for remark in one.remarks)
+    remarks = merge_findings(_without_calls(remark) for one in launches for remark in one.remarks)
     useful = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
     useful |= {(d.related.file, d.related.line) for d in remarks if d.related}
     kept = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
-    return gathered(fault for one in launches for fault in one.faults), kept
+    return merge_findings(fault for one in launches for fault in one.faults), kept
 
 
 def _without_calls(remark: Diagnostic) -> Diagnostic:

@@ -81,7 +81,9 @@ def test_the_first_of_merged_samples_is_the_one_of_the_lowest_block_phase_and_wa
         made[4] = (count, block, phase, warp, 1, 0, np.arange(32))
         return made
 
-    merged = samples.merged([table(3, 0, 0, 5), table(2, 1, 0, 7), table(2, 0, 9, 1), np.zeros(COSTS, samples.ACCESS)])
+    merged = samples.merge_tables(
+        [table(3, 0, 0, 5), table(2, 1, 0, 7), table(2, 0, 9, 1), np.zeros(COSTS, samples.ACCESS)]
+    )
     assert (merged[4]["count"], merged[4]["block"], merged[4]["phase"], merged[4]["warp"]) == (13, 2, 0, 9)
 
 

@@ -10,7 +10,7 @@ import simtbed as st
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.llvm.tracing import ENTRIES
 from simtbed.engines.numpy.engine import NumpyEngine
-from simtbed.profiler.drawing import drawn
+from simtbed.profiler.block_sampling import sampled_blocks
 from simtbed.profiler.trace import ENTRY, Entries
 from simtbed.runtime.engine import Engine, Request
 from simtbed.runtime.request import prepare_request
@@ -78,13 +78,13 @@ def test_only_the_first_blocks_are_traced(engine: Engine) -> None:
     assert len(traced(engine, request(), blocks=0)) == 0
 
 
-@pytest.mark.parametrize("one_of", [2, 3, 64])
+@pytest.mark.parametrize("interval", [2, 3, 64])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_only_drawn_blocks_are_traced(engine: Engine, one_of: int) -> None:
-    tracer = Accesses(one_of=one_of)
+def test_only_drawn_blocks_are_traced(engine: Engine, interval: int) -> None:
+    tracer = Accesses(interval=interval)
     engine.run(replace(request(blocks=100), trace=tracer))
     numbers = np.arange(100)
-    assert sorted(set(tracer.by_warp["block"].tolist())) == numbers[drawn(numbers, one_of)].tolist()
+    assert sorted(set(tracer.by_warp["block"].tolist())) == numbers[sampled_blocks(numbers, interval)].tolist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

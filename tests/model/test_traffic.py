@@ -36,7 +36,7 @@ from simtbed.model.line_trace import LOAD
 from simtbed.model.sm_simulator import run
 from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LASTING, LINES, SECTORS
 from simtbed.model.warp_classes import classify_warps
-from simtbed.profiler.warps import WarpDecisions
+from simtbed.profiler.warp_decisions import WarpDecisions
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import observed

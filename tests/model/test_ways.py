@@ -14,7 +14,7 @@ from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.instruction_stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, InstructionStream
 from simtbed.model.sm_simulator import SimulationResult, run
 from simtbed.model.warp_classes import WarpClasses, classify_warps
-from simtbed.profiler.warps import WarpDecisions
+from simtbed.profiler.warp_decisions import WarpDecisions
 
 H200 = devices.H200
 AROUND = StatementList(-1, "kernel", None)

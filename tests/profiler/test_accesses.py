@@ -9,7 +9,7 @@ import pytest
 import simtbed as st
 from simtbed.profiler import accesses
 from simtbed.profiler.accesses import AccessRecorder, WarpAccesses
-from simtbed.profiler.drawing import drawn
+from simtbed.profiler.block_sampling import sampled_blocks
 from simtbed.profiler.trace import ENTRY, Entries
 
 
@@ -69,21 +69,21 @@ def entries(blocks: range, each: int) -> Entries:
 
 
 def test_where_there_are_too_many_whole_blocks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accesses, "MOST", 100)
+    monkeypatch.setattr(accesses, "MAX_ACCESSES", 100)
     recorder = AccessRecorder(1)
     for first in range(0, 200, 10):
         recorder.take(entries(range(first, first + 10), 5))
     found = recorder.finish()
     numbers = np.arange(200)
-    assert found.one_of > 1
-    assert [block for block, _ in found.by_warp] == numbers[drawn(numbers, found.one_of)].tolist()
+    assert found.interval > 1
+    assert [block for block, _ in found.by_warp] == numbers[sampled_blocks(numbers, found.interval)].tolist()
     assert all(one["site"].tolist() == [*range(5)] for one in found.by_warp.values())
     assert sum(map(len, found.by_warp.values())) <= 100
-    assert [found.has(n) for n in range(200)] == drawn(numbers, found.one_of).tolist()
+    assert [found.has(n) for n in range(200)] == sampled_blocks(numbers, found.interval).tolist()
 
 
 def test_a_block_of_too_many_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accesses, "MOST", 100)
+    monkeypatch.setattr(accesses, "MAX_ACCESSES", 100)
     recorder = AccessRecorder(1)
     recorder.take(entries(range(3, 4), 101))
     assert recorder.finish().by_warp == {}

@@ -8,7 +8,7 @@ import simtbed as st
 from simtbed import LaunchError
 from simtbed.engines.llvm import notebook
 from simtbed.profiler import decisions as keeping
-from simtbed.profiler.decisions import NOTE, Decisions, SiteDecisions, together
+from simtbed.profiler.decisions import NOTE, Decisions, SiteDecisions, merge
 
 ENGINES: tuple[st.EngineName, ...] = ("jit", "numpy")
 
@@ -124,7 +124,7 @@ def test_many_notes_are_taken_in_as_few_are() -> None:
 
 
 def test_where_there_are_many_runs_whole_blocks_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "RUNS", 1000)
+    monkeypatch.setattr(keeping, "MAX_RUNS", 1000)
     blocks = 6000
     x = np.random.default_rng(1).integers(-2, 5, 32 * blocks).astype(np.int32)
     args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
@@ -134,7 +134,7 @@ def test_where_there_are_many_runs_whole_blocks_are_drawn(monkeypatch: pytest.Mo
     )
     assert one is not None and two is not None
     drawn = one.blocks(0, blocks)
-    assert one.apart == two.apart and one.apart[0] > 1
+    assert one.intervals == two.intervals and one.intervals[0] > 1
     assert 100 < len(drawn) < 1000
     for site, found in one.sites.items():
         assert sorted({*found.runs["block"].tolist()}) == drawn
@@ -152,9 +152,9 @@ def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:
 
 def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever they stand in the launch: who asks after warps gets whole ones, though most patterns are only counted."""
-    monkeypatch.setattr(keeping, "PATTERNS", 10)
-    kept = Decisions.of(64 * keeping.WARPS_TOLD)
-    blocks = 64 * keeping.WARPS_TOLD // 100
+    monkeypatch.setattr(keeping, "MAX_PATTERNS", 10)
+    kept = Decisions.of(64 * keeping.SAMPLED_WARPS)
+    blocks = 64 * keeping.SAMPLED_WARPS // 100
     for some in np.array_split(np.arange(blocks), 9):
         kept.add(np.concatenate([noted([int(n), 1], block=int(n)) for n in some]))
     (found,) = kept.finish().sites.values()
@@ -166,8 +166,8 @@ def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkey
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "PATTERNS", 2)
-    monkeypatch.setattr(keeping, "TOLD", 2)
+    monkeypatch.setattr(keeping, "MAX_PATTERNS", 2)
+    monkeypatch.setattr(keeping, "MAX_SAMPLED_PATTERNS", 2)
     kept = Decisions()
     kept.add(np.concatenate([noted([n, 1], block=n, count=2) for n in range(5)]))
     (found,) = kept.finish().sites.values()
@@ -182,7 +182,7 @@ def test_launches_add_up() -> None:
         kept.add(np.concatenate([noted(v) for v in values]))
         return kept.finish()
 
-    (found,) = together([one([1], [2]), one([2], [3])]).sites.values()
+    (found,) = merge([one([1], [2]), one([2], [3])]).sites.values()
     counts = zip(found.patterns["value"][:, 0].tolist(), found.patterns["count"].tolist(), strict=True)
     assert sorted(counts) == [(1, 1), (2, 2), (3, 1)]
     assert [int(found.patterns["value"][p, 0]) for p in found.runs["pattern"]] == [1, 2, 2, 3]

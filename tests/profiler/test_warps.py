@@ -11,7 +11,16 @@ import simtbed as st
 from simtbed import Global, i32
 from simtbed.model.launches import observe
 from simtbed.model.time import estimate
-from simtbed.profiler.warps import ENTERED, EXECUTIONS, FAILED, HELD, MOST, ROW, TURNS, WarpDecisions
+from simtbed.profiler.warp_decisions import (
+    ENTRIES,
+    EXECUTIONS,
+    FALSE_COUNT,
+    ITERATIONS,
+    MAX_ROWS,
+    ROW,
+    TRUE_COUNT,
+    WarpDecisions,
+)
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
@@ -43,10 +52,10 @@ def test_each_warp_has_a_row_for_each_of_its_branches() -> None:
         loop, branch = (rows[rows[:, 2] == site] for site in np.unique(rows[:, 2]))
         for one in (loop, branch):
             assert (4 * one[:, 0] + one[:, 1]).tolist() == list(range(8)) and set(one[:, EXECUTIONS]) == {1}
-        assert loop[:, TURNS].tolist() == turns.tolist()
-        assert loop[:, ENTERED].tolist() == (turns > 0).tolist()
-        assert branch[:, HELD].tolist() == (turns > 0).tolist()
-        assert branch[:, FAILED].tolist() == [1] * 8  # the even lanes, or all
+        assert loop[:, ITERATIONS].tolist() == turns.tolist()
+        assert loop[:, ENTRIES].tolist() == (turns > 0).tolist()
+        assert branch[:, TRUE_COUNT].tolist() == (turns > 0).tolist()
+        assert branch[:, FALSE_COUNT].tolist() == [1] * 8  # the even lanes, or all
 
 
 def test_both_engines_keep_the_same() -> None:
@@ -56,7 +65,7 @@ def test_both_engines_keep_the_same() -> None:
 
 def test_of_very_many_rows_every_second_block_is_kept() -> None:
     """The same blocks however the notes come, and whole ones."""
-    blocks = MOST // 2
+    blocks = MAX_ROWS // 2
     notes = np.zeros((4 * blocks, 40), np.int32)
     notes[:, 0], notes[:, 2], notes[:, 5] = 1, np.repeat(np.arange(blocks), 4), np.tile(np.arange(4), blocks)
     notes[:, 8] = 1
@@ -66,7 +75,7 @@ def test_of_very_many_rows_every_second_block_is_kept() -> None:
         for some in np.array_split(notes[order], 7):
             found.add(np.ascontiguousarray(some).reshape(-1))
         found.sort()
-        assert found.apart > 1 and found.rows.shape[1] == ROW and len(found.rows) <= MOST
+        assert found.interval > 1 and found.rows.shape[1] == ROW and len(found.rows) <= MAX_ROWS
         assert np.array_equal(np.unique(found.rows[:, 0]), found.blocks(blocks))
         assert (np.bincount(found.rows[:, 0])[found.blocks(blocks)] == 4).all()
         kept.append(found.rows)

@@ -15,8 +15,8 @@ REQUEST = -2
 """The number by which compiled code hands on a full buffer; the data is the address of the buffer's head."""
 ENTRIES = 2048
 """Of a thread's buffer."""
-NEXT, END, BLOCKS, ONE_OF = range(4)
-"""The head of a buffer, int64 each: the address of the next entry and of the end, and `blocks` and `one_of` of the tracer."""
+NEXT, END, BLOCKS, INTERVAL = range(4)
+"""The head of a buffer, int64 each: the address of the next entry and of the end, and `blocks` and `interval` of the tracer."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Buffers:
             return 0
         buffer = Buffer(np.zeros(4, np.int64), np.zeros(ENTRIES, ENTRY))
         start = buffer.entries.ctypes.data
-        buffer.head[:] = (start, start + buffer.entries.nbytes, self.tracer.blocks, self.tracer.one_of)
+        buffer.head[:] = (start, start + buffer.entries.nbytes, self.tracer.blocks, self.tracer.interval)
         self.by_address[buffer.head.ctypes.data] = buffer
         return buffer.head.ctypes.data
 
@@ -53,5 +53,5 @@ class Buffers:
             if used:
                 assert self.tracer is not None
                 self.tracer.take(buffer.entries[:used])
-                buffer.head[BLOCKS], buffer.head[ONE_OF] = self.tracer.blocks, self.tracer.one_of  # fewer, maybe
+                buffer.head[BLOCKS], buffer.head[INTERVAL] = self.tracer.blocks, self.tracer.interval  # fewer, maybe
             buffer.head[NEXT] = start

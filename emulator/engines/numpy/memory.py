@@ -15,7 +15,7 @@ from ...ir.updates import UPDATES
 from ...language.types import Array, Vector
 from ...machine import transactions
 from ...profiler import events, samples
-from ...profiler.drawing import drawn
+from ...profiler.block_sampling import sampled_blocks
 from ...profiler.events import Counts
 from ...profiler.samples import Table
 from ...profiler.trace import ENTRY, Tracer
@@ -111,13 +111,13 @@ class Access:
             one["warp"], one["mask"] = group.warps[warp], lane_bits(here)[0, 0]
             one["index"] = np.where(here, index[row], 0)
             kept = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
-            table[kept] = samples.merged([table[kept], one])
+            table[kept] = samples.merge_tables([table[kept], one])
 
     def hand_on(self, tracer: Tracer, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
         """Give the accesses of the warps to a tracer."""
         rows = np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1))
         blocks, warps = np.divmod(rows, group.shape[1])
-        wanted = (group.blocks[blocks] < tracer.blocks) & drawn(group.blocks[blocks], tracer.one_of)
+        wanted = (group.blocks[blocks] < tracer.blocks) & sampled_blocks(group.blocks[blocks], tracer.interval)
         rows, blocks, warps = rows[wanted], blocks[wanted], warps[wanted]
         if not len(rows):
             return

@@ -24,7 +24,7 @@ class Accesses:
     """A tracer that keeps everything it is given."""
 
     blocks: int = 1 << 62
-    one_of: int = 1
+    interval: int = 1
     spaces: tuple[str, ...] = TRACED
     taken: list[Entries] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

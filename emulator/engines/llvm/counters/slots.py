@@ -95,7 +95,7 @@ class SampleSlots:
         shapes = ((self.accesses, samples.ACCESS, samples.COSTS), (self.loops, samples.LOOP, samples.ITERATIONS))
         accesses, loops = (
             {
-                site: samples.merged(np.frombuffer(b, dtype, rows, start) for b in buffers)
+                site: samples.merge_tables(np.frombuffer(b, dtype, rows, start) for b in buffers)
                 for site, start in known.items()
             }
             for known, dtype, rows in shapes

@@ -6,10 +6,10 @@ from ....language.types import I64
 from ....llvm.builder import FunctionBuilder, many
 from ....llvm.casts import extended
 from ....llvm.values import Value, chosen, lanes
-from ....profiler.drawing import FACTORS
+from ....profiler.block_sampling import FACTORS
 from ....profiler.trace import ENTRY
 from ..context import CodegenContext
-from ..tracing import BLOCKS, END, ONE_OF, REQUEST
+from ..tracing import BLOCKS, END, INTERVAL, REQUEST
 from .rules import helper_text
 
 _KEEP, _WANTED = "keep_entry", "is_traced"
@@ -25,7 +25,7 @@ def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     """Append an access of all active lanes to the buffer, if its block is traced."""
     builder = context.builder
     keep, on = builder.label("trace"), builder.label("traced")
-    context.helper(_WANTED, lambda: _wanted(context))
+    context.helper(_WANTED, lambda: _is_traced(context))
     builder.branch(builder.call("i1", _WANTED, ("ptr", "%.trace"), ("i64", context.block)), keep, on)
     builder.place(keep)
     wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
@@ -38,23 +38,23 @@ def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     builder.place(on)
 
 
-def _wanted(context: CodegenContext) -> str:
-    """Whether a block is traced: `profiler.drawing.is_drawn`, spelled out."""
+def _is_traced(context: CodegenContext) -> str:
+    """Return whether a block is traced: code for `profiler.block_sampling.is_sampled`."""
 
     def body(builder: FunctionBuilder) -> str:
         builder.reserve("trace", "block")
-        blocks, one_of = (
+        blocks, interval = (
             builder.load("i64", builder.element("i64", "%trace", at), name)
-            for at, name in ((BLOCKS, "blocks"), (ONE_OF, "one_of"))
+            for at, name in ((BLOCKS, "blocks"), (INTERVAL, "interval"))
         )
         number = "%block"
         for step in (
             "add i64 {}, 1", f"mul i64 {{}}, {FACTORS[0]}", "lshr i64 {}, 17", f"and i64 {{}}, {0x7FFFFFFFFFF}",
-            f"mul i64 {{}}, {FACTORS[1]}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {one_of}",
+            f"mul i64 {{}}, {FACTORS[1]}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {interval}",
         ):  # fmt: skip
             number = builder.let(step.format(number))
         known = builder.let(f"icmp slt i64 %block, {blocks}", "known")
-        return builder.let(f"and i1 {known}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'drawn')}")
+        return builder.let(f"and i1 {known}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'sampled')}")
 
     return helper_text(context, "i1", _WANTED, "ptr %trace, i64 %block", body)
 
