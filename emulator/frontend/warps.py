@@ -31,7 +31,7 @@ def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
     row = ROWS[form.node]
     operands: dict[str, ir.Expr] = {}
     for (name, operand), given in zip_longest(row.operands.items(), args.values()):
-        type = operand.type
+        type = SCALARS[form.result] if operand.type == "result" else operand.type
         assert isinstance(type, Scalar)
         if not isinstance(given, ast.expr):
             operands[name] = ir.Const(operand.default if given is None else given, type, span)
