@@ -34,7 +34,9 @@ def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
         type = SCALARS[form.result] if operand.type == "result" else operand.type
         assert isinstance(type, Scalar)
         if not isinstance(given, ast.expr):
-            operands[name] = ir.Const(operand.default if given is None else given, type, span)
+            default = operand.default if given is None else given
+            assert default is not None
+            operands[name] = ir.Const(default, type, span)
         else:
             operands[name] = reader.condition(given) if type is BOOL else reader.convert(given, type, operand.role)
     of_form = {name: value for name, value in (("mode", form.mode), ("scope", form.scope)) if value}

@@ -163,14 +163,10 @@ def _vote(node: ir.Vote, named: Masks, values: Values) -> Values:
         own = np.broadcast_to(values[..., None, :], included.shape)
         start = _neutral(node.mode, values.dtype)
         reduced: Values = _COMBINE[node.mode].reduce(own, axis=-1, where=included, initial=start)
-        return reduced.astype(values.dtype)
+        return np.asarray(reduced, values.dtype)
     holds = lane_bits(values) & named
-    match node.mode:
-        case "any":
-            return holds != 0
-        case "all":
-            return holds == named
-    return holds
+    result: Values = {"any": holds != 0, "all": holds == named}.get(node.mode, holds)
+    return result
 
 
 def _votes_uniformly(vote: ir.Vote) -> tuple[ir.Expr, ...] | None:

@@ -6,7 +6,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, TypeVar, get_args
 
 from . import nodes as ir
@@ -34,10 +34,15 @@ _NODES = {name for name, value in vars(ir).items() if getattr(value, "__module__
 _NODES |= {"Expr", "Effect", "Stmt", "Body"}
 
 
-@cache
-def _fields(cls: type) -> tuple[str, ...]:
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def _fields(cls: type[Any]) -> tuple[str, ...]:
     """Fields of a node class that may hold nodes, by their annotations."""
-    return tuple(f.name for f in fields(cls) if not _NODES.isdisjoint(re.findall(r"\w+", str(f.type))))
+    if cls not in _FIELDS:
+        words = {f.name: re.findall(r"\w+", str(f.type)) for f in fields(cls)}
+        _FIELDS[cls] = tuple(name for name in words if not _NODES.isdisjoint(words[name]))
+    return _FIELDS[cls]
 
 
 def children(node: Any) -> Iterator[ir.Expr]:
@@ -68,8 +73,7 @@ def bodies(stmt: ir.Stmt) -> tuple[ir.Body, ...]:
     return tuple(getattr(stmt, name) for name in _BODIES.get(type(stmt), ()))
 
 
-@cache
-def _operands(cls: type) -> tuple[str, ...]:
+def _operands(cls: type[Any]) -> tuple[str, ...]:
     """Fields of a statement's class that may hold nodes, without its bodies."""
     return tuple(name for name in _fields(cls) if name not in _BODIES.get(cls, ()))
 
