@@ -9,9 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from ..ir.library import PREFIX
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, F32, HALVES, Scalar
 
-LANES = 32
+LANES = WARP_SIZE
 IOTA = range(LANES)
 FULL = -1
 """A mask of all lanes, as an i32."""

@@ -18,9 +18,10 @@ import numpy as np
 
 from .. import language as st
 from ..language.hints import Global, Local, i64
+from ..language.intrinsics import WARP_SIZE
 from ..native import native
-from .coalescing import Active, Index, Totals, ascend, consecutive, flat, log2, occurred
-from .device import Device
+from .coalescing import Active, Index, Totals, ascend, consecutive, flat, occurred
+from .device import Device, log2
 
 LOAD, STORE, ATOMIC, SWAP = 0, 1, 2, 3
 """Kinds of access that `count` tells apart."""
@@ -45,9 +46,9 @@ def kind_of(operation: str, device: Device) -> int:
 def _merges(index: Global[i64], active: Global[bool], warp: i64, distance: i64) -> bool:
     """Whether each active lane reads the element of the lane at that xor distance, or that one is inactive."""
     differ = False
-    for lane in range(i64(32)):
-        here = 32 * warp + lane
-        there = 32 * warp + (lane ^ distance)
+    for lane in range(i64(WARP_SIZE)):
+        here = WARP_SIZE * warp + lane
+        there = WARP_SIZE * warp + (lane ^ distance)
         differ |= (index[here] != index[there]) & active[here] & active[there]
     return not differ
 
@@ -80,7 +81,7 @@ def _count(
     out: Global[i64],
 ) -> None:
     """load: int64[groups], for what each group of banks delivers."""
-    units = st.local(i64, 32)
+    units = st.local(i64, WARP_SIZE)
     for warp in range(warps):
         if kind < ATOMIC and consecutive(index, active, warp):
             out[0] += 1
@@ -90,13 +91,13 @@ def _count(
         halves = kind == LOAD and phases > 1
         if halves and (_merges(index, active, warp, i64(1)) or _merges(index, active, warp, i64(2))):
             turns = phases // 2
-        width = 32 // turns
+        width = WARP_SIZE // turns
         requests = i64(0)
         for turn in range(turns):
             used = i64(0)
             for lane in range(turn * width, (turn + 1) * width):
-                if active[32 * warp + lane]:
-                    units[used] = index[32 * warp + lane] >> to_unit
+                if active[WARP_SIZE * warp + lane]:
+                    units[used] = index[WARP_SIZE * warp + lane] >> to_unit
                     used += 1
             if used != 0:
                 cost = _worst_bank(units, used, groups, kind >= ATOMIC, load)
@@ -118,7 +119,7 @@ def count(kind: int, index: Index, active: Active, size: int, banks: int, width:
     when every lane shares its element with the lane next to it, or every lane with the one after that.
     Conflicts are wavefronts beyond one a phase that has an active lane.
     """
-    phases = max(1, 32 * size // (banks * width))
+    phases = max(1, WARP_SIZE * size // (banks * width))
     unit = max(size, width)  # what lies in one group of banks: a word, or an element of several
     groups = banks * width // unit
     load = np.empty(groups, np.int64)
@@ -130,12 +131,12 @@ def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: 
 
     lanes: the element of each of the 32 lanes, -1 where it is inactive.
     """
-    a_phase = min(32, banks * width // size)
-    alike = [all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in range(32)) for d in (1, 2)]
-    if kind == LOAD and a_phase < 32 and any(alike):
+    a_phase = min(WARP_SIZE, banks * width // size)
+    alike = [all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in range(WARP_SIZE)) for d in (1, 2)]
+    if kind == LOAD and a_phase < WARP_SIZE and any(alike):
         a_phase *= 2
     costs = []
-    for start in range(0, 32, a_phase):
+    for start in range(0, WARP_SIZE, a_phase):
         words: defaultdict[int, list[int]] = defaultdict(list)
         for element in lanes[start : start + a_phase]:
             if element >= 0:

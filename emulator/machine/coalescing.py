@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, Local, i64
+from ..language.intrinsics import WARP_SIZE
 from ..native import native
+from .device import LINE_BYTES, SECTOR_BYTES, log2
 
 Index = npt.NDArray[Any]
 Active = npt.NDArray[np.bool_]
@@ -32,11 +34,6 @@ class Traffic(NamedTuple):
     lines: int
 
 
-def log2(power: int) -> int:
-    """The exponent of a power of two."""
-    return power.bit_length() - 1
-
-
 def flat(index: Index, active: Active) -> tuple[npt.NDArray[np.int64], Active, int]:
     """Elements and active lanes of several warps as native functions take them, and how many warps there are."""
     return np.ascontiguousarray(index, np.int64).reshape(-1), np.ascontiguousarray(active).reshape(-1), len(index)
@@ -45,10 +42,10 @@ def flat(index: Index, active: Active) -> tuple[npt.NDArray[np.int64], Active, i
 @st.device
 def consecutive(index: Global[i64], active: Global[bool], warp: i64) -> bool:
     """Whether all lanes of the warp are active and each index is its predecessor's plus one."""
-    first = index[32 * warp]
+    first = index[WARP_SIZE * warp]
     wrong = i64(0)
-    for lane in range(i64(32)):  # no way out of the loop, so that it runs on vector units
-        wrong |= (index[32 * warp + lane] - first - lane) | i64(not active[32 * warp + lane])
+    for lane in range(i64(WARP_SIZE)):  # no way out of the loop, so that it runs on vector units
+        wrong |= (index[WARP_SIZE * warp + lane] - first - lane) | i64(not active[WARP_SIZE * warp + lane])
     return wrong == 0
 
 
@@ -86,20 +83,20 @@ def distinct(values: Local[i64], count: i64) -> i64:
 def _count(
     index: Global[i64], active: Global[bool], warps: i64, to_sector: i64, to_line: i64, out: Global[i64]
 ) -> None:
-    sectors = st.local(i64, 32)
-    lines = st.local(i64, 32)
+    sectors = st.local(i64, WARP_SIZE)
+    lines = st.local(i64, WARP_SIZE)
     for warp in range(warps):
         if consecutive(index, active, warp):
-            first = index[32 * warp] >> to_sector
-            last = index[32 * warp + 31] >> to_sector
+            first = index[WARP_SIZE * warp] >> to_sector
+            last = index[WARP_SIZE * warp + WARP_SIZE - 1] >> to_sector
             out[0] += 1
             out[1] += last - first + 1
             out[2] += (last >> to_line) - (first >> to_line) + 1
             continue
         used = i64(0)
-        for lane in range(i64(32)):
-            if active[32 * warp + lane]:
-                sectors[used] = index[32 * warp + lane] >> to_sector
+        for lane in range(i64(WARP_SIZE)):
+            if active[WARP_SIZE * warp + lane]:
+                sectors[used] = index[WARP_SIZE * warp + lane] >> to_sector
                 lines[used] = sectors[used] >> to_line
                 used += 1
         if used != 0:
@@ -133,16 +130,16 @@ def _count_in_packets(
     Lane by lane: a packet is open for each sector met. A lane joins the first packet of its sector that is newer
     than every packet with a lane of its key; where there is none, it opens one. Each packet moves its sector.
     """
-    keys = st.local(i64, 32)
-    sectors = st.local(i64, 32)
-    packets = st.local(i64, 32)
-    lines = st.local(i64, 32)
+    keys = st.local(i64, WARP_SIZE)
+    sectors = st.local(i64, WARP_SIZE)
+    packets = st.local(i64, WARP_SIZE)
+    lines = st.local(i64, WARP_SIZE)
     for warp in range(warps):
         used = i64(0)
         opened = i64(0)
-        for lane in range(i64(32)):
-            if active[32 * warp + lane]:
-                element = index[32 * warp + lane]
+        for lane in range(i64(WARP_SIZE)):
+            if active[WARP_SIZE * warp + lane]:
+                element = index[WARP_SIZE * warp + lane]
                 keys[used] = atomic_key(element * size >> 2)
                 sectors[used] = element >> to_sector
                 lines[used] = sectors[used] >> to_line
@@ -200,11 +197,11 @@ def _count_local(
     words = max(i64(1), size >> 2)
     for warp in range(warps):
         used = i64(0)
-        for lane in range(i64(32)):
-            if active[32 * warp + lane]:
-                first = index[32 * warp + lane] * size >> 2
+        for lane in range(i64(WARP_SIZE)):
+            if active[WARP_SIZE * warp + lane]:
+                first = index[WARP_SIZE * warp + lane] * size >> 2
                 for word in range(first, first + words):
-                    sectors[used] = (32 * word + lane) * 4 >> to_sector
+                    sectors[used] = (WARP_SIZE * word + lane) * 4 >> to_sector
                     lines[used] = sectors[used] >> to_line
                     used += 1
         if used != 0:
@@ -224,7 +221,9 @@ def count_local(index: Index, active: Active, size: int, sector: int, line: int,
     _count_local(flattened, mask, warps, size, log2(sector), log2(line // sector), out)
 
 
-def of_warp(counter: Counter, lanes: Sequence[int], size: int, sector: int = 32, line: int = 128) -> Traffic:
+def of_warp(
+    counter: Counter, lanes: Sequence[int], size: int, sector: int = SECTOR_BYTES, line: int = LINE_BYTES
+) -> Traffic:
     """What `counter` (count, count_atomic, count_local) says of one warp.
 
     lanes: the element of each of the 32 lanes, -1 where the lane is inactive.

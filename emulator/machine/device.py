@@ -7,11 +7,17 @@ from pathlib import Path
 
 from ..checked import counted, shown
 from ..errors import LaunchError
+from ..language.intrinsics import WARP_SIZE
 from .figures import filled, require, types
 from .timing import ADA, AMPERE, FERMI, GH100, HOPPER, KEPLER, VOLTA, Timing
 
-WARP = 32
+SECTOR_BYTES, LINE_BYTES = 32, 128  # of L2, on every device; an L1 may transfer whole lines
 KIB, MIB = 1024, 1024 * 1024
+
+
+def log2(power: int) -> int:
+    """The exponent of a power of two."""
+    return power.bit_length() - 1
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,10 @@ class Device:
                     )
             if self.line < max(self.sector, self.load_sector):
                 raise LaunchError(f"line: expected at least the sector's bytes, got {self.line}")
-            if self.threads_per_block > WARP * WARP:
-                raise LaunchError(f"threads_per_block: expected at most {WARP * WARP}, got {self.threads_per_block:,}")
+            if self.threads_per_block > WARP_SIZE * WARP_SIZE:
+                raise LaunchError(
+                    f"threads_per_block: expected at most {WARP_SIZE * WARP_SIZE}, got {self.threads_per_block:,}"
+                )
         except LaunchError as error:
             raise LaunchError(f"device {shown(self.name).strip(chr(39))}: {error}") from None
 
@@ -119,7 +127,7 @@ class Device:
     @property
     def threads_per_sm(self) -> int:
         """Threads resident on one SM at most."""
-        return WARP * self.warps_per_sm
+        return WARP_SIZE * self.warps_per_sm
 
 
 _POWERS = {
@@ -161,10 +169,10 @@ C2070 = Device(
     banks=32,
     bank_width=4,
     shared_load_merges=False,
-    sector=32,
-    line=128,
+    sector=SECTOR_BYTES,
+    line=LINE_BYTES,
     loads_cached=True,
-    load_sector=128,
+    load_sector=LINE_BYTES,
     clock=1150,
     rates=Rates(alu=32, imul=16, fp32=32, fp64=16, sfu=4, convert=16, shuffle=0, shared=16),
     bandwidth=144.0,
@@ -206,10 +214,10 @@ K20m = Device(
     banks=32,
     bank_width=8,
     shared_load_merges=False,
-    sector=32,
-    line=128,
+    sector=SECTOR_BYTES,
+    line=LINE_BYTES,
     loads_cached=False,
-    load_sector=32,
+    load_sector=SECTOR_BYTES,
     clock=706,
     rates=Rates(alu=160, imul=32, fp32=192, fp64=64, sfu=32, convert=32, shuffle=32, shared=32),
     bandwidth=208.0,
@@ -252,10 +260,10 @@ V100 = Device(
     banks=32,
     bank_width=4,
     shared_load_merges=True,
-    sector=32,
-    line=128,
+    sector=SECTOR_BYTES,
+    line=LINE_BYTES,
     loads_cached=True,
-    load_sector=32,
+    load_sector=SECTOR_BYTES,
     clock=1530,
     rates=Rates(alu=64, imul=64, fp32=64, fp64=32, sfu=16, convert=16, shuffle=32, shared=32),
     bandwidth=900.0,

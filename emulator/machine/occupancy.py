@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import LaunchError
-from .device import WARP, Device
+from ..language.intrinsics import WARP_SIZE
+from .device import Device
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
     if threads_per_block < 1 or registers_per_thread < 0 or shared_bytes < 0:
         given = f"{threads_per_block} threads, {registers_per_thread} registers, {shared_bytes} shared bytes"
         raise LaunchError(f"occupancy: expected at least 1 thread and no negative size, got {given}")
-    warps = -(-threads_per_block // WARP)
+    warps = -(-threads_per_block // WARP_SIZE)
     limits = {
         "warps": device.warps_per_sm // warps if threads_per_block <= device.threads_per_block else 0,
         "blocks": device.blocks_per_sm,
@@ -54,7 +55,7 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
 def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
     """Each warp's registers lie in one partition of the SM's; a block's are checked as if it filled all partitions."""
     unit = device.register_unit * (2 if registers in device.register_unit_doubled else 1)
-    per_warp = _round_up(registers * WARP, unit)
+    per_warp = _round_up(registers * WARP_SIZE, unit)
     per_block = per_warp * _round_up(warps, device.warp_unit)
     if registers > device.registers_per_thread or per_block > device.registers_per_block:
         return 0

@@ -1,4 +1,8 @@
-"""What accesses of warps cost on a device: `coalescing` of global memory, `banks` of shared memory."""
+"""Memory transactions of warp accesses on a device: `coalescing` for global memory, `banks` for shared memory.
+
+`engines.llvm.counters` emits the same rules as LLVM code. tests/machine/test_emitted_rules.py compares both for random
+addresses, lane masks, strides and devices.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..language.intrinsics import WARP_SIZE
 from . import banks
 from .coalescing import Active, Index, Totals
 from .device import Device
@@ -26,7 +27,7 @@ def count(index: Index, active: Active, size: int, device: Device, out: Totals) 
 
     index: integers[warps, 32], elements of `size` bytes from the start of shared memory. active: bool[warps, 32].
     """
-    halves = max(1, 32 * size // (device.banks * device.bank_width))
+    halves = max(1, WARP_SIZE * size // (device.banks * device.bank_width))
     groups = device.banks * device.bank_width // max(size, device.bank_width)
     load, left = banks.kind_of("load", device), np.array(active)
     read = np.zeros(3, np.int64)
@@ -36,7 +37,7 @@ def count(index: Index, active: Active, size: int, device: Device, out: Totals) 
         out[LANES] += left.sum()
         banks.count(load, index[trying], left[trying], size, device.banks, device.bank_width, read)
         changed = np.zeros_like(left)
-        for half in np.split(np.arange(32), halves):
+        for half in np.split(np.arange(WARP_SIZE), halves):
             out[SWAPS] += 2 * left[:, half].any(axis=1).sum()
             first = _first_of_bank(index[:, half] % groups, left[:, half])
             elements = np.where(changed, index, -1)

@@ -16,7 +16,8 @@ from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
 from ..compiled.opcode_classes import EFFECTS, indexed, width_of
-from ..machine.device import WARP, Device
+from ..language.intrinsics import WARP_SIZE
+from ..machine.device import Device
 from ..passes.tickets import takes_tickets
 from ..profiler import events
 from ..profiler.events import Counts
@@ -123,7 +124,7 @@ def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> WarpClasses:
     whole, request = _graph(compiled), compiled.launched.request
     return classify_warps(
         whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
-        -(-prod(request.block) // WARP), takes_tickets(request.prepared.program.kernel),
+        -(-prod(request.block) // WARP_SIZE), takes_tickets(request.prepared.program.kernel),
     )  # fmt: skip
 
 
@@ -166,7 +167,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
         if instruction.opcode == "B2R":
             row[KIND], row[PIPE] = COUNTED, -1
         if instruction.opcode == "SHFL":
-            memory[:, n, SHARE], memory[:, n, LSU], row[KIND] = 1.0, WARP / max(1, device.rates.shuffle), SHARED
+            memory[:, n, SHARE], memory[:, n, LSU], row[KIND] = 1.0, WARP_SIZE / max(1, device.rates.shuffle), SHARED
     each = np.array([past - first for first, past in whole.blocks])
     by_class = np.repeat(found.executions * found.warps[:, None], each, axis=1)
     _accesses(compiled, traffic, device, by_class, code, memory)
@@ -224,7 +225,7 @@ def _passes(operation: str) -> int:
 
 def _costs(device: Device) -> dict[str, int]:
     """Cycles that an instruction keeps a pipe of a scheduler busy."""
-    each = device.timing.schedulers * WARP
+    each = device.timing.schedulers * WARP_SIZE
     rates = device.rates
     of = {"alu": rates.alu, "fma": rates.fp32, "fp64": rates.fp64, "xu": rates.sfu, "imul": rates.imul}
     return {"adu": 2, "uniform": 2, "cbu": 2} | {pipe: max(1, each // max(1, rate)) for pipe, rate in of.items()}
@@ -285,7 +286,7 @@ def _accesses(
             for n in at:
                 memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 one = compiled.instructions[n]
-                least = phases_of(kind, width_of(one.instruction), WARP) * WARP / max(1, device.rates.shared)
+                least = phases_of(kind, width_of(one.instruction), WARP_SIZE) * WARP_SIZE / max(1, device.rates.shared)
                 memory[:, n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
         of_classes = _of_classes(
@@ -330,7 +331,7 @@ def _kind(one: InstructionCount) -> str:
 
 def _returned(one: InstructionCount, device: Device) -> float:
     """Cycles in which the registers of a warp are filled from L1, whatever they are filled with."""
-    return width_of(one.instruction) * WARP / (4.0 * max(1, device.rates.shared))
+    return width_of(one.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
 
 
 def _apart(traffic: Traffic, sites: list[int]) -> float:
@@ -344,7 +345,7 @@ def _of_shared(counts: Words, sites: list[int], executed: float, device: Device)
     requests = sum(int(counts[site, events.REQUESTS]) for site in sites)
     wavefronts = sum(int(counts[site, events.WAVEFRONTS]) for site in sites)
     figures[SHARE] = min(1.0, requests / executed) if executed else 1.0
-    figures[LSU] = max(1.0, wavefronts / requests * WARP / max(1, device.rates.shared)) if requests else 1.0
+    figures[LSU] = max(1.0, wavefronts / requests * WARP_SIZE / max(1, device.rates.shared)) if requests else 1.0
     return figures
 
 

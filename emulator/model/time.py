@@ -17,7 +17,8 @@ from ..compiled.kernel import CompiledKernel, compiled_kernel
 from ..compiled.kernel_launches import printed_kernels
 from ..errors import LaunchError
 from ..ir.access import AccessKind
-from ..machine.device import WARP, Device
+from ..language.intrinsics import WARP_SIZE
+from ..machine.device import Device
 from ..machine.occupancy import Occupancy, occupancy
 from ..passes.tickets import takes_tickets
 from ..profiler import events
@@ -98,7 +99,7 @@ class ObservedLaunch:
     @property
     def warps(self) -> int:
         """Of a block."""
-        return -(-prod(self.request.block) // WARP)
+        return -(-prod(self.request.block) // WARP_SIZE)
 
     def occupancy(self, device: Device) -> Occupancy:
         """Without registers where nobody told them."""
@@ -240,7 +241,7 @@ def _issue(instructions: Mapping[str, int | float], every: float, device: Device
     for pipe in _RATED:
         rate = getattr(device.rates, pipe)
         if rate and instructions.get(pipe):
-            limits[pipe] = instructions[pipe] * share * WARP / rate
+            limits[pipe] = instructions[pipe] * share * WARP_SIZE / rate
     return limits
 
 
@@ -255,7 +256,7 @@ def _memories(
 ) -> dict[str, float]:
     """Cycles that each memory takes, and blocks to begin. together: sites of atomics that one lane makes for all."""
     timing, clock, lines = device.timing, float(device.clock), observed.lines
-    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP / max(1, device.rates.shared)
+    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP_SIZE / max(1, device.rates.shared)
     sites = traffic.sites[traffic.kinds != CONSTANT]
     moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
     l1 = float((sites[:, [ACCESSES, CYCLES, LINES]] * moved).max(axis=1, initial=0.0).sum())

@@ -20,13 +20,9 @@ from ..ir.names import Name
 from ..language.functions import DeviceFunction
 from ..language.hints import Const
 from ..language.types import SCALARS, Array, Scalar
+from ..llvm.c_types import C_TYPES
 from ..llvm.compiler import LOOPS, NATIVE, Library, ModuleText, compiled
 
-_CTYPES: dict[str, Any] = {
-    "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
-    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
-    "f32": ctypes.c_float, "f64": ctypes.c_double,
-}  # fmt: skip
 _Nothing: Any = ctypes.c_char * 0
 
 
@@ -70,8 +66,8 @@ class _Code:
 
     @cached_property
     def call(self) -> Any:
-        types = [ctypes.c_void_p if p.array else _CTYPES[p.type] for p in self.parameters]
-        result = None if self.result is None else _CTYPES[self.result]
+        types = [ctypes.c_void_p if p.array else C_TYPES[p.type] for p in self.parameters]
+        result = None if self.result is None else C_TYPES[self.result]
         return ctypes.CFUNCTYPE(result, *types)(self.library.address)
 
     @cached_property

@@ -23,6 +23,7 @@ from ..ir.effects import row_of
 from ..ir.exits import ScopeKind, exited
 from ..ir.names import elements
 from ..ir.walk import registers, statements
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Scalar
 
 Stride = int | Literal["dynamic", "varying"]
@@ -66,9 +67,9 @@ def thread_index(block: Dim3, axis: int) -> npt.NDArray[np.int32]:
     """int32[warps, 32]: the thread's index on an axis; lanes beyond the block go on counting in x."""
     x, y, _ = block
     threads = int(np.prod(block))
-    linear = np.arange(-(-threads // 32) * 32).reshape(-1, 32)
+    linear = np.arange(-(-threads // WARP_SIZE) * WARP_SIZE).reshape(-1, WARP_SIZE)
     index = linear if axis == 0 and threads == x else linear // (1, x, x * y)[axis] % block[axis]
-    index = np.where(linear < threads, index, index[:, :1] + (linear % 32) * _step(index, linear < threads))
+    index = np.where(linear < threads, index, index[:, :1] + (linear % WARP_SIZE) * _step(index, linear < threads))
     return index.astype(np.int32)
 
 

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Diagnostic
-from ..machine.device import WARP, Device
+from ..language.intrinsics import WARP_SIZE
+from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
@@ -95,7 +96,7 @@ class Request:
     @property
     def warps(self) -> int:
         """Of all blocks."""
-        return prod(self.grid) * -(-prod(self.block) // WARP)
+        return prod(self.grid) * -(-prod(self.block) // WARP_SIZE)
 
     @property
     def program(self) -> ir.Program:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
 from ...language.types import BOOL, HALVES, Array, Scalar
+from ...llvm.c_types import C_TYPES
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
 from ...runtime.arrays import Buffer
 from ...runtime.cores import current_cores
@@ -47,12 +48,6 @@ if TYPE_CHECKING:
     from .module import Module
 
 # What generates code and what describes faults is imported where it is needed: most launches find their code on disk.
-
-_CTYPES: dict[str, Any] = {
-    "bool": ctypes.c_uint8, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
-    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
-    "f16": ctypes.c_uint16, "bf16": ctypes.c_uint16, "f32": ctypes.c_float, "f64": ctypes.c_double,
-}  # fmt: skip
 
 
 SHORTEST, LONGEST = 0.0002, 0.01
@@ -413,7 +408,7 @@ def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -
             assert isinstance(type, Scalar)
             number = request.arguments[name]
             assert isinstance(number, np.generic)
-            types.append(_CTYPES[type.name])
+            types.append(C_TYPES[type.name])
             values.append(
                 int(number.view(np.uint16)) if type in HALVES else int(number) if type is BOOL else number.item()
             )

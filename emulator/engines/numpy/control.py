@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...language.intrinsics import WARP_SIZE
 from ...passes.barriers import holds_barrier
 from ...passes.waiting import may_stall, sees_others, waits
 from ...profiler import events
@@ -98,7 +99,7 @@ def split(group: WarpGroup, site: int, holds: Values, counts: Counts | None) -> 
         yes, divergent = bool(holds.flat[0]), 0
         taken, rest = (active, NO_LANES) if yes else (NO_LANES, active)
     else:
-        whole = (group.shape[0] * group.shape[1], 32)
+        whole = (group.shape[0] * group.shape[1], WARP_SIZE)
         taken, rest = np.empty(whole, np.bool_), np.empty(whole, np.bool_)
         warps, active_lanes, n, divergent = lanes.branch(group.full(active), group.full(holds), taken, rest)
         yes = n > 0
@@ -352,10 +353,12 @@ class BlockBarrier:
     ) -> None:
         group, request = groups[0], groups[0].request
         linear = int(group.blocks[block])
-        threads = np.concatenate([t.warps for t in groups]).repeat(32) * 32 + np.tile(np.arange(32), active.shape[0])
+        threads = np.concatenate([t.warps for t in groups]).repeat(WARP_SIZE) * WARP_SIZE + np.tile(
+            np.arange(WARP_SIZE), active.shape[0]
+        )
         here, absent = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, others))
         place, away = (where(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
-        order = (linear, int(group.phase[block]), int(here[0]) // 32)
+        order = (linear, int(group.phase[block]), int(here[0]) // WARP_SIZE)
         count = len(absent)
         group.faults.add(kind, self.site, order, count, lambda: describe(self.node.span, place, len(here), count, away))
 

@@ -16,6 +16,7 @@ from ...ir import nodes as ir
 from ...ir.effects import row_of
 from ...ir.names import elements
 from ...ir.walk import statements
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...passes.barriers import holds_barrier
 from ...passes.grids import holds_grid_barrier, is_cooperative
@@ -126,15 +127,15 @@ class _Run:
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
-        warps = np.arange(-(-threads // 32))
+        warps = np.arange(-(-threads // WARP_SIZE))
         request = self.request
         ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
-        batch = 1 if ordered else max(1, LANES_AT_ONCE // (32 * len(warps)))
+        batch = 1 if ordered else max(1, LANES_AT_ONCE // (WARP_SIZE * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))
             if self.schedule is not None:
                 chosen = self.schedule.blocks[chosen]
-            storage = self._storage(len(chosen), 32 * len(warps))
+            storage = self._storage(len(chosen), WARP_SIZE * len(warps))
             groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
             yield [self._warp_group(chosen, group, storage) for group in groups]
 
@@ -394,7 +395,7 @@ class _Compiler:
             columns = [p if isinstance(p, str) else group.full(p(group)) for p in parts]
             for row, lane in np.argwhere(group.full(group.active)):
                 block, warp = divmod(int(row), group.shape[1])
-                thread = int(group.warps[warp]) * 32 + int(lane)
+                thread = int(group.warps[warp]) * WARP_SIZE + int(lane)
                 values = [c if isinstance(c, str) else c[row, lane] for c in columns]
                 self.prints.add(int(group.blocks[block]), thread, values)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import nodes as ir
 from ...ir.ops import TABLE
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Scalar, Vector
 from ...sanitizer.places import Dim3
 from .warp_group import Register, Values, WarpGroup
@@ -77,7 +78,7 @@ def _operation(expr: ir.Op) -> Callable[[WarpGroup], Values]:
 
 def _special(name: str) -> Callable[[WarpGroup], Values]:
     if name == "lane":
-        indices = np.arange(32, dtype=np.int32).reshape(1, 1, 32)
+        indices = np.arange(WARP_SIZE, dtype=np.int32).reshape(1, 1, WARP_SIZE)
         return lambda group: indices
     if name == "warp":
         return lambda group: group.warps.astype(np.int32).reshape(1, -1, 1)

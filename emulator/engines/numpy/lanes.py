@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...language.hints import Global, i64
+from ...language.intrinsics import WARP_SIZE
 from ...native import native
 
 Mask = npt.NDArray[np.bool_]
@@ -22,7 +23,7 @@ def _flat(mask: Mask) -> Mask:
 def _population(active: Global[bool], warps: i64, found: Global[i64]) -> None:
     for w in range(warps):
         n = i64(0)
-        for lane in range(32 * w, 32 * w + 32):
+        for lane in range(WARP_SIZE * w, WARP_SIZE * w + WARP_SIZE):
             n += i64(active[lane])
         found[0] += i64(n > 0)
         found[1] += n
@@ -47,7 +48,7 @@ def _branch(
     for w in range(warps):
         n = i64(0)
         m = i64(0)
-        for lane in range(32 * w, 32 * w + 32):
+        for lane in range(WARP_SIZE * w, WARP_SIZE * w + WARP_SIZE):
             here = active[lane]
             yes = here & holds[lane]
             taken[lane] = yes

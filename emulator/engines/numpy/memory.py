@@ -12,6 +12,7 @@ from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.effects import lane_bits
 from ...ir.updates import UPDATES
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...machine import transactions
 from ...profiler import events, samples
@@ -136,7 +137,7 @@ class Access:
         if self.space == "shared":
             offset = np.arange(group.shape[0], dtype=np.int64) * group.memory.lengths[self.name]
             moved: Values = index.reshape(group.shape) + offset.reshape(-1, 1, 1)
-            return moved.reshape(-1, 32)
+            return moved.reshape(-1, WARP_SIZE)
         if self.space == "local":
             threads = group.memory.arrays[self.name].shape[0] // group.memory.lengths[self.name]
             block = np.arange(group.shape[0]).reshape(-1, 1, 1) * (threads // group.shape[0])
@@ -153,7 +154,7 @@ class Access:
         race_state, number = group.memory.race_state, self.tracked.number
         assert race_state is not None
         mask = int(lane_bits(inside)[0, 0])
-        at = (self.positions(group, index) if self.space == "local" else index).reshape(32).astype(np.int64)
+        at = (self.positions(group, index) if self.space == "local" else index).reshape(WARP_SIZE).astype(np.int64)
         race_state(happens_before.resume_warp, int(group.warps[0]))
         if self.node.order in RELEASES:
             race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
@@ -175,7 +176,9 @@ class Access:
             at, forms, stays = int(index[row, lane]), group.request.forms, self.name in group.request.device_arrays
             return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms, stays)
 
-        lanes_at_fault = (np.uint32(mask) >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, 32)
+        lanes_at_fault = (
+            (np.uint32(mask) >> np.arange(WARP_SIZE, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, WARP_SIZE)
+        )
         group.fault("uninitialised", self.site, lanes_at_fault, describe)
 
     def _describe_out_of_bounds(
@@ -192,7 +195,7 @@ class Access:
 
 def _bits(values: Values) -> Values:
     """The bits of one warp's values, [32] or [32, parts], as int64[parts, 32]."""
-    whole = np.ascontiguousarray(values.reshape(32, -1).T)
+    whole = np.ascontiguousarray(values.reshape(WARP_SIZE, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import nodes as ir
 from ...ir.effects import LANE_BITS, TABLE, lane_bits
+from ...language.intrinsics import WARP_SIZE
 from ...sanitizer import barriers
 from ...sanitizer.races import happens_before
 from .expressions import scalar
@@ -57,13 +58,13 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
     """The value of another lane of each lane's group; its own where there is no such lane."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
     check = participants(node, site)
-    lane = np.arange(32, dtype=np.int32)
+    lane = np.arange(WARP_SIZE, dtype=np.int32)
     first = lane & ~(node.width - 1)
     last = first + node.width - 1
 
     def run(group: WarpGroup) -> Values:
         active = check(group)
-        given = lane_of(group) & np.int32(31)
+        given = lane_of(group) & np.int32(WARP_SIZE - 1)
         match node.mode:
             case "idx":
                 source = first + (given & (node.width - 1))
@@ -74,9 +75,9 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
             case "xor":
                 source = np.where((lane ^ given) > last, lane, lane ^ given)
         values = np.broadcast_to(value_of(group), group.shape)
-        source = np.broadcast_to(source, (*source.shape[:2], 32))
-        if source.shape == (1, 1, 32):
-            moved = values[..., source.reshape(32)]
+        source = np.broadcast_to(source, (*source.shape[:2], WARP_SIZE))
+        if source.shape == (1, 1, WARP_SIZE):
+            moved = values[..., source.reshape(WARP_SIZE)]
         else:
             moved = np.take_along_axis(values, np.broadcast_to(source, group.shape).astype(np.int64), axis=-1)
         if group.active.size == 1:

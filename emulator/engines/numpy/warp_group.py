@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Diagnostic
+from ...language.intrinsics import WARP_SIZE
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import where
@@ -65,10 +66,10 @@ class WarpGroup:
     ) -> None:
         self.request, self.memory, self.faults = request, memory, faults
         self.blocks, self.warps = blocks, warps
-        self.shape = (len(blocks), len(warps), 32)
+        self.shape = (len(blocks), len(warps), WARP_SIZE)
         self.registers: dict[str, Register] = {}
         threads = request.block[0] * request.block[1] * request.block[2]
-        self.thread = (warps[:, None] * 32 + np.arange(32)).reshape(1, -1, 32)
+        self.thread = (warps[:, None] * WARP_SIZE + np.arange(WARP_SIZE)).reshape(1, -1, WARP_SIZE)
         valid = self.thread < threads
         self.everyone: Mask = np.ones((1, 1, 1), np.bool_) if valid.all() else valid
         self.active: Mask = self.everyone
@@ -87,10 +88,10 @@ class WarpGroup:
     def full(self, values: Values) -> Values:
         """[warps of the group, 32], contiguous."""
         if values.shape == self.shape:
-            return np.ascontiguousarray(values).reshape(-1, 32)
+            return np.ascontiguousarray(values).reshape(-1, WARP_SIZE)
         filled = np.empty(self.shape, values.dtype)
         filled[...] = values
-        return filled.reshape(-1, 32)
+        return filled.reshape(-1, WARP_SIZE)
 
     def population(self) -> tuple[int, int]:
         """(warps, lanes) of the active mask."""
@@ -98,7 +99,7 @@ class WarpGroup:
         if cached is None or cached[0] is not self.active:
             if self.active.size == 1:
                 count = (
-                    (self.shape[0] * self.shape[1], self.shape[0] * self.shape[1] * 32)
+                    (self.shape[0] * self.shape[1], self.shape[0] * self.shape[1] * WARP_SIZE)
                     if self.active.flat[0]
                     else (0, 0)
                 )
@@ -132,7 +133,7 @@ class WarpGroup:
         row, lane = (int(v) for v in np.argwhere(bad)[0])
         block, warp = divmod(row, self.shape[1])
         linear = int(self.blocks[block])
-        thread = int(self.warps[warp]) * 32 + lane
+        thread = int(self.warps[warp]) * WARP_SIZE + lane
         others = int(bad[row].sum()) - 1
         place = where(linear, thread, self.request.grid, self.request.block, others)
         order = (linear, int(self.phase[block]), int(self.warps[warp]))

@@ -10,7 +10,8 @@ from html import escape
 
 import numpy as np
 
-from ...machine.device import WARP, Device
+from ...language.intrinsics import WARP_SIZE
+from ...machine.device import Device
 from ..costs import Place
 from ..samples import Table, lanes_by_iterations
 
@@ -22,7 +23,7 @@ MOST_ROWS = 32
 def access(place: Place, table: Table, row: int, device: Device) -> str:
     """The first execution that cost `row`: which sectors or banks its lanes touch, and which bytes of them."""
     sample = table[row]
-    lanes = [lane for lane in range(WARP) if int(sample["mask"]) >> lane & 1]
+    lanes = [lane for lane in range(WARP_SIZE) if int(sample["mask"]) >> lane & 1]
     elements = {lane: int(sample["index"][lane]) for lane in lanes}
     if place.kind.startswith("shared"):
         return _banks(elements, place.size, device)

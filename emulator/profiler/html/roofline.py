@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
-from ...machine.device import WARP, Device
+from ...language.intrinsics import WARP_SIZE
+from ...machine.device import Device
 from .pictures import svg
 
 WIDTH, HEIGHT, LEFT, TOP = 560, 300, 60, 10
@@ -27,8 +28,8 @@ class _Limits:
         """With the pipes of some issue classes that are slower than issue."""
         clock = device.clock * 1e6
         rates = {name: getattr(device.rates, name, 0) for name in classes}
-        slower = {name: rate for name, rate in rates.items() if 0 < rate < device.warp_unit * WARP}
-        pipes = {name: device.sms * rate / WARP * clock for name, rate in slower.items()}
+        slower = {name: rate for name, rate in rates.items() if 0 < rate < device.warp_unit * WARP_SIZE}
+        pipes = {name: device.sms * rate / WARP_SIZE * clock for name, rate in slower.items()}
         return _Limits(device.sms * device.warp_unit * clock, device.bandwidth * 1e9 / device.sector, pipes)
 
     def named(self) -> dict[float, str]:

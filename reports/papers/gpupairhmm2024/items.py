@@ -14,7 +14,7 @@ from simtbed.kernels.pairhmm.host.generate import equal_lengths
 from simtbed.kernels.pairhmm.host.partitioned import KERNELS, SELECTABLE, by_size, partitioned
 from simtbed.kernels.pairhmm.host.pipeline import MIN_ACCEPTED, SCALE, wavefront_sums
 from simtbed.kernels.pairhmm.wavefront_shuffled import wavefront_shuffled
-from simtbed.machine.device import WARP
+from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.profiler.events import CLASSES
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
@@ -196,7 +196,7 @@ REGISTERS = {4: 54, 8: 72, 16: 123, 32: 219}
 @cache
 def _request(kernel: tuple[int, int], length: int) -> Request:
     """A launch of one kernel that fills an SM."""
-    problem = equal_lengths(1, BLOCKS * (WARP // kernel[0]), length, length)
+    problem = equal_lengths(1, BLOCKS * (WARP_SIZE // kernel[0]), length, length)
     return only_request(lambda launcher: wavefront_sums(problem, [kernel], launcher), wavefront_shuffled)
 
 
@@ -208,7 +208,7 @@ def _pace(kernel: tuple[int, int], length: int, name: str, engine: EngineName) -
 def _full(setting: Setting, kernel: tuple[int, int], length: int, name: str) -> float:
     """TCUPS of a full device by the time model."""
     found = _pace(kernel, length, name, setting.engine)
-    return WARP // kernel[0] * length * length / found.microseconds / 1e6
+    return WARP_SIZE // kernel[0] * length * length / found.microseconds / 1e6
 
 
 def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Device) -> float:
@@ -219,7 +219,7 @@ def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Dev
     by_class = {name: getattr(device.rates, name, 0) for name in CLASSES}
     cycles = max(
         found["warp_instructions"] / device.warp_unit,
-        *(WARP * found.get(f"warp_instructions.{name}", 0) / rate for name, rate in by_class.items() if rate),
+        *(WARP_SIZE * found.get(f"warp_instructions.{name}", 0) / rate for name, rate in by_class.items() if rate),
         found["shared_load_wavefronts"] + found["shared_store_wavefronts"] + found["shuffles"],
     )
     moved = device.sector * (found["global_load_sectors"] + found["global_store_sectors"])

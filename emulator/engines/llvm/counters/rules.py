@@ -1,6 +1,7 @@
 """The rules of `machine.coalescing` and `machine.banks` as functions of the module, of 32 element indices and a mask.
 
 Each returns an i64 of two halves: sectors | lines << 32, or wavefronts | conflicts << 32.
+tests/machine/test_emitted_rules.py compares them with `machine` for random addresses, masks and devices.
 """
 
 from __future__ import annotations
@@ -11,17 +12,13 @@ from ....ir.access import AccessKind
 from ....llvm.builder import IOTA, FunctionBuilder, many, splat, vector
 from ....llvm.values import broadcast, chosen
 from ....machine import banks, coalescing
+from ....machine.device import log2
 from ..context import CodegenContext
 
 V = many("i32")
 NEXT = vector("i32", (min(lane + 1, 31) for lane in IOTA))
 BEFORE = vector("i32", (max(lane - 1, 0) for lane in IOTA))
 Body = Callable[[FunctionBuilder], str]
-
-
-def log2(power: int) -> int:
-    """The exponent of a power of two."""
-    return power.bit_length() - 1
 
 
 def helper_text(context: CodegenContext, result: str, name: str, arguments: str, body: Body) -> str:

@@ -1,5 +1,8 @@
 """Counters of memory transactions: constants where the stride of the index decides the cost, a few instructions for
-affine indices, and otherwise the rules of `machine` as functions of the module (`rules`)."""
+affine indices, and otherwise the rules of `machine` as functions of the module (`rules`).
+
+The emitted code restates the rules of `machine.coalescing` and `machine.banks`. tests/machine/test_emitted_rules.py compares
+both for random addresses, lane masks, strides and devices."""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from ....llvm.builder import IOTA, many, splat, vector
 from ....llvm.casts import extended
 from ....llvm.values import Value, broadcast, lanes, moved
 from ....machine import banks
+from ....machine.device import log2
 from ....profiler import events
 from ..context import ArrayLocation, CodegenContext
 from . import rules, samples, trace
@@ -114,8 +118,8 @@ class TransactionCounter:
                 self.context.count_constant(self.site, column, amount)
             return str(self.fixed[0])
         if self._plain and self.context.mask is None and self.index.affine:
-            self._count_units(events.LINES, rules.log2(self.device.line // self.size))
-            return self._count_units(events.SECTORS, rules.log2(self.sector // self.size))
+            self._count_units(events.LINES, log2(self.device.line // self.size))
+            return self._count_units(events.SECTORS, log2(self.sector // self.size))
         if self.kind.space == "shared" and self._phases():
             return self._count_banks(self._phases())
         costs = self.exact(self.context.active())
@@ -137,7 +141,7 @@ class TransactionCounter:
         context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
         units = lanes(builder, self.index)
-        shift = rules.log2(max(self.size, self.device.bank_width) // self.size)
+        shift = log2(max(self.size, self.device.bank_width) // self.size)
         if shift:
             units = builder.let(f"lshr {many(element)} {units}, {splat(element, shift)}", "units")
         offset = builder.let(f"sub {many(element)} {units}, {vector(element, IOTA)}", "offset")
@@ -224,13 +228,13 @@ class TransactionCounter:
         element = "i64" if wide else "i32"
         index = lanes(builder, self.index)
         if self._plain:
-            shift = rules.log2(self.sector // self.size)
+            shift = log2(self.sector // self.size)
             units = (
                 builder.let(f"lshr {many(element)} {index}, splat ({element} {shift})", "sectors") if shift else index
             )
             if wide:
                 units = builder.let(f"trunc {many('i64')} {units} to {many('i32')}", "sectors")
-            name = rules.sectors(context, rules.log2(self.device.line // self.sector))
+            name = rules.sectors(context, log2(self.device.line // self.sector))
             return builder.call("i64", name, (many("i32"), units), ("i32", mask), hint="traffic")
         if wide:
             index = builder.let(f"trunc {many('i64')} {index} to {many('i32')}", "elements")
