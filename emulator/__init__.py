@@ -1,7 +1,7 @@
-"""simtbed: write a GPU kernel once, run it without a GPU or with one, and see what it costs.
+"""simtbed: write a GPU kernel once, run it with or without a GPU, and measure its costs.
 
-`import simtbed as st` is all that a kernel and its host need: the words of the language (`st.kernel`, `st.thread.x`,
-`st.shared`), the types (`st.Global[st.f32]`), `st.launch`, and the GPUs (`st.devices.H200`).
+`import simtbed as st` provides everything for kernels and hosts: the words of the language (`st.kernel`,
+`st.thread.x`, `st.shared`), the types (`st.Global[st.f32]`), `st.launch`, and the GPUs (`st.devices.H200`).
 """
 
 from __future__ import annotations as _annotations
@@ -10,7 +10,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-# Named in full: Pyright reads `hints.__all__` of no other form of import.
+# Full names: Pyright evaluates `hints.__all__` for no other form of import.
 import simtbed.language.atomics as atomics
 import simtbed.language.bits as bits
 import simtbed.language.copies as copies
@@ -87,7 +87,7 @@ __all__ += intrinsics.__all__
 __all__ += _maths_words.__all__
 __all__ += warps.__all__
 
-# Writing kernels needs the language alone; what runs them is imported when it is first named.
+# Writing kernels needs only the language; other modules are imported at first use.
 _HOMES = {
     "Counters": "profiler.counters",
     "Device": "machine.device",
@@ -113,13 +113,13 @@ _HOMES = {
 
 def __getattr__(name: str) -> _Any:
     if name == "devices":
-        found: _Any = _import_module(f"{__name__}.machine.device")
+        value: _Any = _import_module(f"{__name__}.machine.device")
     elif name in _HOMES:
-        found = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""What a caller gives, looked at where it enters: whole numbers, truths, words, and how a message shows what is wrong."""
+"""Validation of caller-supplied integers, bools and words, and their short text for messages."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 
 from .errors import LaunchError
 
-LONGEST_SHOWN = 60
+MAX_SHOWN = 60
 
 
-def shown(given: Any) -> str:
-    """What was given, on one line and short, for a message."""
-    if isinstance(given, int) and not isinstance(given, bool) and given.bit_length() > 200:
-        return f"a whole number of {given.bit_length():,} bits"
+def shown(value: Any) -> str:
+    """Return a value as short text on one line, for a message."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
+        return f"a whole number of {value.bit_length():,} bits"
     try:
-        text = " ".join(repr(given).split())
-    except Exception:  # its own class is at fault
-        text = f"<{type(given).__name__}>"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 4]} ..."
+        text = " ".join(repr(value).split())
+    except Exception:  # its own repr failed
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 4]} ..."
 
 
 def counted(number: int) -> str:
-    """A whole number for a message: 70,000."""
+    """Return an integer with thousands separators: 70,000."""
     return f"{number:,}" if number.bit_length() <= 200 else shown(number)
 
 
-def whole(name: str, given: Any, least: int, most: int, owner: str = "") -> int:
-    """A whole number of `least` to `most`, as Python's or NumPy's integers have it. owner: who takes no more.
+def whole(name: str, value: Any, least: int, most: int, owner: str = "") -> int:
+    """Return an integer from `least` to `most`, of Python's or NumPy's integer types. owner: subject of the upper limit in the message.
 
-    Raises LaunchError: neither True nor 1.0 is a whole number here.
+    Raises LaunchError, also for bools and floats.
     """
-    if isinstance(given, bool) or not isinstance(given, Integral):
-        raise LaunchError(f"{name} is a whole number, not {shown(given)}")
-    number = int(given)
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise LaunchError(f"{name} is a whole number, not {shown(value)}")
+    number = int(value)
     if number < least:
         raise LaunchError(f"{name} is {counted(number)}: it is at least {counted(least)}")
     if number > most:
@@ -44,26 +44,26 @@ def whole(name: str, given: Any, least: int, most: int, owner: str = "") -> int:
     return number
 
 
-def truth(name: str, given: Any) -> bool:
-    """True or False. Raises LaunchError."""
-    from numpy import bool_  # late: marking a kernel does without
+def truth(name: str, value: Any) -> bool:
+    """Return a bool. Raises LaunchError for other values."""
+    from numpy import bool_  # late: marking a kernel does not need NumPy
 
-    if not isinstance(given, bool | bool_):
-        raise LaunchError(f"{name} is True or False, not {shown(given)}")
-    return bool(given)
+    if not isinstance(value, bool | bool_):
+        raise LaunchError(f"{name} is True or False, not {shown(value)}")
+    return bool(value)
 
 
-def one_of(name: str, given: Any, words: Iterable[str]) -> str:
-    """One of some words. Raises LaunchError with all of them."""
-    known = list(words)
-    if not isinstance(given, str) or given not in known:
-        raise LaunchError(f"{name} is {' or '.join(map(repr, known))}, not {shown(given)}")
-    return given
+def one_of(name: str, value: Any, words: Iterable[str]) -> str:
+    """Return one of the words. Raises LaunchError with all of them."""
+    choices = list(words)
+    if not isinstance(value, str) or value not in choices:
+        raise LaunchError(f"{name} is {' or '.join(map(repr, choices))}, not {shown(value)}")
+    return value
 
 
 @contextmanager
 def within_stack() -> Iterator[None]:
-    """Inside, the end of Python's stack is a LaunchError: a kernel may be read from within many calls of the caller's."""
+    """Convert RecursionError to LaunchError: a kernel may be read deep inside the caller's stack."""
     try:
         yield
     except RecursionError:

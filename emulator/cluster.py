@@ -1,4 +1,4 @@
-"""Work shared by the workers of a Dask cluster: an address, a client, or this machine's cores; lost workers are survived."""
+"""Work distribution over the workers of a Dask cluster: an address, a client, or this machine's cores. Lost workers are replaced."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
 LOCAL = "local"
-"""The address that stands for a cluster of this machine's cores, which is started and ended here."""
+"""The address of a temporary cluster of this machine's cores."""
 MISSING = "a cluster needs Dask: python -m pip install 'simtbed[dask]'"
 AHEAD = 3
-"""Pieces taken for each thread of the cluster: one at work, and others that wait at the workers."""
+"""Pieces submitted for each thread of the cluster: one running, the others queued at the workers."""
 ATTEMPTS = 3
-"""How often a piece is given to the cluster. Each time Dask itself gives it to several workers before it gives up."""
-PATIENCE = 60.0
-"""Seconds without any worker after which nobody is waited for."""
-ANSWER = 30.0
-"""Seconds in which a scheduler answers, on a machine that is busy too."""
-_LOOK = 5.0
-"""Seconds between looks whether workers are there."""
+"""Submissions of a piece. For each, Dask itself tries several workers before it gives up."""
+WORKER_TIMEOUT = 60.0
+"""Seconds without any worker before an error."""
+SCHEDULER_TIMEOUT = 30.0
+"""Timeout of the scheduler in seconds, also on a busy machine."""
+_POLL_SECONDS = 5.0
+"""Seconds between checks for workers."""
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss|ucx)://)?[^\s/:]+:\d{1,5}")
 
 
 @contextmanager
 def connected(cluster: str | Client) -> Iterator[Client]:
-    """A client of a cluster for the time inside. cluster: the address of a scheduler ("tcp://host:8786"), "local", or a
-    `dask.distributed.Client`, which is left open.
+    """Context manager: a client of a cluster. cluster: the address of a scheduler ("tcp://host:8786"), "local", or a
+    `dask.distributed.Client`, which is not closed.
 
-    Raises UnavailableError where Dask is missing, nobody answers, or no worker comes; LaunchError for anything else.
-    A script that gives "local" keeps what it runs under `if __name__ == "__main__":`, because workers import the script.
+    Raises UnavailableError if Dask is missing, no scheduler answers, or no worker connects; LaunchError for anything
+    else. A script with "local" runs its code under `if __name__ == "__main__":`, because workers import the script.
     """
     try:
         import dask
@@ -63,7 +63,7 @@ def connected(cluster: str | Client) -> Iterator[Client]:
     settings = {
         # Pieces travel with their tasks, and may be large.
         "distributed.admin.large-graph-warning-threshold": "1 TB",
-        # A local worker that is lost is begun again; one that is lost again when Dask looks would be given up.
+        # A lost local worker is restarted; with the default timeout Dask would give up a worker lost twice.
         "distributed.deploy.lost-worker-timeout": "1 day",
     }
     with dask.config.set(settings), _cluster(cluster) as address, _client(address) as client:
@@ -71,10 +71,10 @@ def connected(cluster: str | Client) -> Iterator[Client]:
 
 
 @contextmanager
-def _cluster(given: str) -> Iterator[Any]:
-    """An address, or a cluster of one worker a core of this machine."""
-    if given != LOCAL:
-        yield given
+def _cluster(address: str) -> Iterator[Any]:
+    """Return an address, or a cluster of one worker for each core of this machine."""
+    if address != LOCAL:
+        yield address
         return
     from distributed import LocalCluster
 
@@ -84,15 +84,15 @@ def _cluster(given: str) -> Iterator[Any]:
         processes=True,
         dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
-    ) as made:
-        yield made
+    ) as cluster:
+        yield cluster
 
 
 def _client(address: Any) -> Client:
     from distributed import Client
 
     try:
-        client = Client(address, timeout=ANSWER, set_as_default=False)
+        client = Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except OSError as error:
         raise UnavailableError(f"no Dask scheduler answers at {address}: {_first_line(error)}") from None
     return client
@@ -101,22 +101,27 @@ def _client(address: Any) -> Client:
 def map_over_cluster(
     pieces: Iterable[Piece], solve: Callable[[Piece], Answer], cluster: str | Client
 ) -> Iterator[tuple[Piece, Answer]]:
-    """Each piece with its answer, in order, as `map_over_gpus` has it. `cluster` is as in `connected`.
+    """Yield each piece with its answer, in order, as in `map_over_gpus`.
 
-    solve, pieces and answers are pickled; solve gives the same answer wherever and however often it is called. It goes to each
-    worker once, with all that it holds, and stays there until the last answer: what large data the pieces share belongs in it.
-    A piece whose worker is lost goes to another one. Launches in it use one thread each, because the cluster counts threads.
-    A few pieces for each thread of the cluster are taken ahead.
+    Parameters
+    ----------
+    pieces : work items. solve : called for each piece on a worker. cluster : as in `connected`.
 
-    The first error of `solve`, in the order of the pieces, is raised, and no piece is begun any more. Raises SimtbedError
-    for a piece that ends every worker it is given to, UnavailableError where workers have another simtbed or all are gone.
+    solve, pieces and answers are pickled; solve must give the same answer on every call. It is sent to each worker
+    once and remains there until the last answer: large data common to all pieces belongs in it. A piece of a lost
+    worker is sent to another one. Launches inside use one thread each, because the cluster counts threads. A few
+    pieces for each thread are submitted ahead.
+
+    The first error of `solve`, in the order of the pieces, is raised, and no further piece is started. Raises
+    SimtbedError for a piece that ends every worker, UnavailableError if workers have another simtbed or all are
+    lost.
     """
     with connected(cluster) as client:
         _require_workers(client)
         threads = sum(client.nthreads().values())
         name = f"simtbed-{uuid.uuid4().hex}"
-        under_way: deque[tuple[int, Piece, Future[bytes]]] = deque()
-        sent = _everywhere(client, solve, f"solve-{name}")
+        pending: deque[tuple[int, Piece, Future[bytes]]] = deque()
+        sent = _replicated(client, solve, f"solve-{name}")
 
         def submit(number: int, piece: Piece, attempt: int = 1) -> Future[bytes]:
             key = f"{name}-{number}-{attempt}"
@@ -124,79 +129,81 @@ def map_over_cluster(
 
         def first() -> tuple[Piece, Answer]:
             nonlocal sent
-            number, piece, future = under_way[0]
+            number, piece, future = pending[0]
             for attempt in range(2, ATTEMPTS + 2):
                 try:
                     packed = _answer(client, future)
-                    under_way.popleft()
+                    pending.popleft()
                     return piece, pickle.loads(packed)
-                except _Lost:
-                    if sent.status == "error":  # it was on its way to a worker that ended
-                        sent = _everywhere(client, solve, f"solve-{name}-{number}-{attempt}")
+                except _WorkersLost:
+                    if sent.status == "error":  # its worker ended during the transfer
+                        sent = _replicated(client, solve, f"solve-{name}-{number}-{attempt}")
                     if attempt <= ATTEMPTS:
                         future = submit(number, piece, attempt)
-                        under_way[0] = (number, piece, future)
+                        pending[0] = (number, piece, future)
             raise SimtbedError(f"piece {number} ended every worker that it was given to: its memory may not suffice")
 
         try:
             for number, piece in enumerate(pieces):
-                under_way.append((number, piece, submit(number, piece)))
-                if len(under_way) >= AHEAD * max(1, threads):
+                pending.append((number, piece, submit(number, piece)))
+                if len(pending) >= AHEAD * max(1, threads):
                     yield first()
-            while under_way:
+            while pending:
                 yield first()
         finally:
-            client.cancel([*(future for _, _, future in under_way), sent])
+            client.cancel([*(future for _, _, future in pending), sent])
 
 
-class _Sent:
-    """An object on its way to workers, and what it is there: a copy of its own, unpickled when it is first asked for."""
+class _Transferred:
+    """An object sent to workers; unpickled there at its first use."""
 
     def __init__(self, packed: bytes) -> None:
-        self._packed, self._found, self._turn = packed, None, threading.Lock()
+        self._packed, self._object, self._lock = packed, None, threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        with self._turn:
-            return _Sent, (self._packed or _packed(self._found),)
+        with self._lock:
+            return _Transferred, (self._packed or _packed(self._object),)
 
-    def found(self) -> Any:
-        with self._turn:
+    def unpacked(self) -> Any:
+        with self._lock:
             if self._packed:
-                self._found, self._packed = pickle.loads(self._packed), b""
-            return self._found
+                self._object, self._packed = pickle.loads(self._packed), b""
+            return self._object
 
 
-def _packed(given: Any) -> bytes:
-    """Pickled in one piece: Dask would lay the arrays in it at any address, and those of a serial run are aligned."""
+def _packed(value: Any) -> bytes:
+    """Pickle in one buffer: Dask would place arrays at any address, and those of a serial run are aligned."""
     from distributed.protocol.pickle import dumps
 
-    packed: bytes = dumps(given)
+    packed: bytes = dumps(value)
     return packed
 
 
-def _everywhere(client: Client, solve: Callable[[Piece], Answer], key: str) -> Future[_Sent]:
-    """The same on every worker that there is now. It is the answer of a task, so a worker that comes later gets it from
-    another one, and it is made anew where the last worker that had it is lost."""
-    sent = client.submit(_Sent, _packed(solve), key=key, pure=False)
+def _replicated(client: Client, solve: Callable[[Piece], Answer], key: str) -> Future[_Transferred]:
+    """Send an object to every current worker. As the result of a task, it is also copied to later workers, and
+    recomputed if its last worker is lost."""
+    sent = client.submit(_Transferred, _packed(solve), key=key, pure=False)
     _wait(client, sent)
     client.replicate([sent])
     return sent
 
 
-def _solve(sent: _Sent, piece: bytes, wanted: str) -> bytes:
-    """What a worker runs."""
-    if (found := version("simtbed")) != wanted:
-        raise UnavailableError(f"the workers have simtbed {found}, and this is simtbed {wanted}: install the same")
+def _solve(sent: _Transferred, piece: bytes, expected: str) -> bytes:
+    """Solve a piece on a worker."""
+    if (installed := version("simtbed")) != expected:
+        raise UnavailableError(
+            f"the workers have simtbed {installed}, and this is simtbed {expected}: install the same"
+        )
     os.environ.setdefault("SIMTBED_THREADS", "1")
-    return _packed(sent.found()(pickle.loads(piece)))
+    return _packed(sent.unpacked()(pickle.loads(piece)))
 
 
-class _Lost(Exception):
-    """The workers that were given a piece are gone."""
+class _WorkersLost(Exception):
+    """Raised if the workers of a piece are lost."""
 
 
 def _wait(client: Client, future: Future[Any]) -> None:
-    """Until a task has ended, one way or the other."""
+    """Wait until a task ends, with a result or an error."""
     from concurrent.futures import CancelledError  # late: a start without a cluster needs no pools
 
     from distributed import TimeoutError, wait
@@ -204,7 +211,7 @@ def _wait(client: Client, future: Future[Any]) -> None:
     while True:
         try:
             with client.as_current():
-                wait([future], timeout=_LOOK)
+                wait([future], timeout=_POLL_SECONDS)
             return
         except (TimeoutError, CancelledError):
             if future.cancelled():
@@ -213,7 +220,7 @@ def _wait(client: Client, future: Future[Any]) -> None:
 
 
 def _answer(client: Client, future: Future[bytes]) -> bytes:
-    """Of a task, as soon as it is there."""
+    """Return the result of a task."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -223,7 +230,7 @@ def _answer(client: Client, future: Future[bytes]) -> bytes:
         answer: bytes = future.result()
         return answer
     except KilledWorker:
-        raise _Lost from None
+        raise _WorkersLost from None
     except CancelledError:
         raise UnavailableError("the Dask scheduler has forgotten the work: it was restarted, or is gone") from None
     except ModuleNotFoundError as error:
@@ -233,13 +240,13 @@ def _answer(client: Client, future: Future[bytes]) -> bytes:
 
 
 def _require_workers(client: Client) -> None:
-    """Wait until a worker is there. Raises UnavailableError where none comes."""
+    """Wait for a worker. Raises UnavailableError after a timeout."""
     from distributed import TimeoutError
 
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
     except TimeoutError:
-        raise UnavailableError(f"the cluster has had no worker for {PATIENCE:.0f} seconds: start some") from None
+        raise UnavailableError(f"the cluster has had no worker for {WORKER_TIMEOUT:.0f} seconds: start some") from None
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What the engines compiled, on disk by name: where only this user can write, whole or not at all, checked when read."""
+"""Disk cache of compiled code by name: private to the user, written atomically, verified on reading."""
 
 from __future__ import annotations
 
@@ -19,89 +19,89 @@ from typing import TypeVar
 Content = TypeVar("Content")
 
 _HEAD = b"simtbed entry 1\n"
-"""What every entry begins with: the form of entries. Its digest follows, then the content."""
+"""Header of every entry: the format version. A digest and the content follow."""
 _DIGEST = 32
 _MOST_LINKS = 40
-_LARGEST = 1 << 28
-"""Bytes of a file; no entry comes near it."""
-_PART = ".part"
-_ABANDONED = 3600
-"""Seconds after which what was not written to its end belongs to a process that is gone."""
-_FORGOTTEN = 90 * 86400
-"""Seconds after which an entry is made anew, so that those of earlier editions go."""
-_OURS = re.compile(r"[0-9a-f]{64}\.[a-z]+|(key|[0-9a-f]{64}\.[a-z]+)\.[0-9a-f]{16}\.part")
+_MAX_BYTES = 1 << 28
+"""Maximum bytes of a file, above the size of any entry."""
+_PARTIAL = ".part"
+_PARTIAL_LIFETIME = 3600
+"""Seconds after which an incomplete file belongs to an ended process."""
+_ENTRY_LIFETIME = 90 * 86400
+"""Seconds after which an entry is rebuilt, so that entries of earlier editions expire."""
+_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+|(key|[0-9a-f]{64}\.[a-z]+)\.[0-9a-f]{16}\.part")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-_OTHERS = ("kernels", "oracles", "reports", "testing", "__pycache__")
-"""Folders of an installed simtbed that do not decide what is compiled."""
-_BEGAN = time.time_ns()
-"""When this process imported its first sources, about."""
+_IRRELEVANT_FOLDERS = ("kernels", "oracles", "reports", "testing", "__pycache__")
+"""Folders of an installed simtbed without influence on compiled code."""
+_PROCESS_START = time.time_ns()
+"""Approximate time of this process's first source import."""
 
 
 # ------------------------------------------------------------------ where
 @dataclass(frozen=True)
-class Place:
-    """Where entries are kept. folder: None where no folder will do; then each process compiles what it needs.
-    refused: a sentence for each folder that was not taken. key: the secret of the digests of this folder."""
+class CacheFolder:
+    """The cache folder. folder: None without a usable folder; then each process compiles its own code. refused: a
+    sentence for each rejected folder. key: the secret of this folder's digests."""
 
     folder: Path | None
     refused: tuple[str, ...] = ()
     key: bytes = field(default=b"", repr=False)
 
 
-def place() -> Place:
-    """SIMTBED_CACHE; else the user's cache folder; else a folder of the user's among the temporary files.
+def cache_folder() -> CacheFolder:
+    """Return the cache folder: SIMTBED_CACHE, else the user's cache folder, else a folder of the user among the temporary files.
 
-    A folder is taken where nobody but this user and root can write or move it. One that was asked for by name and is
-    refused is told on stderr, once.
+    A folder is accepted if only this user and root can write or move it. A rejected SIMTBED_CACHE is reported once on stderr.
     """
-    return _place(
+    return _find_folder(
         *(os.environ.get(name, "") for name in ("SIMTBED_CACHE", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "TMPDIR"))
     )
 
 
 @cache
-def _place(asked: str, *usual: str) -> Place:
+def _find_folder(requested: str, *usual: str) -> CacheFolder:
     refused: list[str] = []
-    for folder in [asked] if asked else _usual(*usual):
+    for folder in [requested] if requested else _usual(*usual):
         try:
             real = private(folder)
-            return Place(real, tuple(refused), _key(real))
+            return CacheFolder(real, tuple(refused), _key(real))
         except OSError as error:
             refused.append(f"{folder!r} is not used: {error.strerror}: {error.filename or folder!r}")
-    if asked and sys.stderr is not None:
+    if requested and sys.stderr is not None:
         with suppress(OSError):
             print(f"simtbed: warning: compiled code is not kept: {refused[0]} (SIMTBED_CACHE)", file=sys.stderr)
-    return Place(None, tuple(refused))
+    return CacheFolder(None, tuple(refused))
 
 
 def _usual(xdg: str, home: str, local: str, temporary: str) -> Iterator[str]:
-    """The user's cache folder by the rules of the system, then a folder among the temporary files."""
+    """Yield the user's cache folder by the rules of the system, then a folder among the temporary files."""
     home = home or os.path.expanduser("~")
     if sys.platform == "darwin":
-        known = os.path.join(home, "Library", "Caches", "simtbed")
+        folder = os.path.join(home, "Library", "Caches", "simtbed")
     elif sys.platform == "win32":
-        known = os.path.join(local or home, "simtbed", "cache")
+        folder = os.path.join(local or home, "simtbed", "cache")
     else:
-        known = os.path.join(xdg if os.path.isabs(xdg) else os.path.join(home, ".cache"), "simtbed")
-    if os.path.isabs(known):
-        yield known
+        folder = os.path.join(xdg if os.path.isabs(xdg) else os.path.join(home, ".cache"), "simtbed")
+    if os.path.isabs(folder):
+        yield folder
     if sys.platform != "win32":
         yield os.path.join(temporary or "/tmp", f"simtbed-{_user()}")
 
 
 def private(folder: str) -> Path:
-    """A folder's real path, made where it is missing. Raises OSError where others can write it, or put another one in
-    its place: whatever it is in, and every link on the way, is this user's or root's, and can be written by others only
-    where what is in it stays its owner's.
+    """Return a folder's real path; a missing folder is created.
+
+    Raises OSError if other users can write it or replace it: each parent and each link must belong to this user or
+    root, and may be writable by others only if it is sticky.
     """
-    if sys.platform == "win32":  # profiles are private there, and modes say nothing
+    if sys.platform == "win32":  # profiles are private there, and modes have no meaning
         os.makedirs(folder, exist_ok=True)
         return Path(folder).resolve()
-    waiting = [*reversed(Path(folder).absolute().parts)]  # the current folder may be gone
+    waiting = [*reversed(Path(folder).absolute().parts)]  # the current folder may be deleted
     at, links = waiting.pop(), 0
     while waiting:
-        level = os.path.normpath(os.path.join(at, waiting.pop()))  # no link is left in `at`: `..` is above it
-        status = _made(level)
+        level = os.path.normpath(os.path.join(at, waiting.pop()))  # `at` contains no link: its `..` is its parent
+        status = _create_folder(level)
         if status.st_uid not in (_user(), 0):
             raise PermissionError(errno.EPERM, "Another user owns it", level)
         if stat.S_ISLNK(status.st_mode):
@@ -128,12 +128,12 @@ def _open_to_others(level: str, status: os.stat_result) -> OSError:
     return PermissionError(errno.EPERM, f"Other users can write it (mode {status.st_mode & 0o7777:o})", level)
 
 
-def _made(level: str) -> os.stat_result:
-    """Of a folder, which is made for this user alone where it is missing, or of whatever has its name."""
+def _create_folder(level: str) -> os.stat_result:
+    """Return the status of a folder; a missing one is created for this user alone."""
     try:
         return os.lstat(level)
     except FileNotFoundError:
-        with suppress(FileExistsError):  # another process was faster
+        with suppress(FileExistsError):  # another process created it first
             os.mkdir(level, 0o700)
         return os.lstat(level)
 
@@ -143,32 +143,32 @@ def _user() -> int:
 
 
 def _key(folder: Path) -> bytes:
-    """What the digests of a folder's entries are keyed with, made where it is missing or damaged."""
+    """Return the secret key of a folder's digests; a missing or damaged one is recreated."""
     path = folder / "key"
     if not os.path.lexists(path):
-        with suppress(OSError):  # of processes that begin at once the first one makes it
+        with suppress(OSError):  # the first of concurrent processes creates it
             _write(path, os.urandom(_DIGEST), os.link)
-    found = _read(path)
-    if found is None or len(found) != _DIGEST:
-        _write(path, found := os.urandom(_DIGEST), os.replace)
-    return found
+    key = _read(path)
+    if key is None or len(key) != _DIGEST:
+        _write(path, key := os.urandom(_DIGEST), os.replace)
+    return key
 
 
 @cache
 def edition() -> str:
-    """Which edition of the emulator this is: a digest of the Python and of the source files that decide what it compiles.
+    """Return the edition of the emulator: a digest of Python and of the source files with influence on compiled code.
 
-    Where one of them was changed since the process began, nobody can say what the process runs: that is an edition of its own.
+    A source file changed since the start of the process makes the edition unique: the running code is unknown.
     """
     root = os.path.dirname(__file__)
-    found = hashlib.blake2b(sys.version.encode(), digest_size=_DIGEST)
+    digest = hashlib.blake2b(sys.version.encode(), digest_size=_DIGEST)
     for path in sorted(entry.path for entry in _sources(root)):
         with open(path, "rb", buffering=0) as file:
             content = file.read()
-        found.update(f"{path[len(root) :]}\0{len(content)}\0".encode() + content)
+        digest.update(f"{path[len(root) :]}\0{len(content)}\0".encode() + content)
     if _edited(_second()):
-        found.update(os.urandom(_DIGEST))
-    return found.hexdigest()
+        digest.update(os.urandom(_DIGEST))
+    return digest.hexdigest()
 
 
 def _second() -> int:
@@ -176,20 +176,20 @@ def _second() -> int:
 
 
 def source_digest(path: str) -> str:
-    """A digest of a source file as it is now. Raises OSError."""
+    """Return a digest of a source file's current content. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         return hashlib.blake2b(file.read(), digest_size=_DIGEST).hexdigest()
 
 
 @lru_cache(1)
 def _edited(second: int) -> bool:
-    """Whether a source file was changed since the process began: what it imports from now on is not what `edition` read. Looked
-    at once a second, of which there are `second`."""
+    """Return whether a source file was changed since the start of the process: later imports differ from `edition`.
+    Cached for one second, numbered by `second`."""
     for entry in _sources(os.path.dirname(__file__)):
         status = entry.stat()
-        # Anybody can give a file an old time, and clocks that differ one to come; when it was changed, the system notes itself.
+        # Any user can set a file's modification time, and clocks may differ; the system records the change time itself.
         changed = status.st_mtime_ns if sys.platform == "win32" else status.st_ctime_ns
-        if changed > _BEGAN:
+        if changed > _PROCESS_START:
             return True
     return False
 
@@ -199,59 +199,58 @@ def _sources(folder: str) -> Iterator[os.DirEntry[str]]:
         for entry in entries:
             if entry.name.endswith((".py", ".pyc")):
                 yield entry
-            elif entry.name not in _OTHERS and entry.is_dir():
+            elif entry.name not in _IRRELEVANT_FOLDERS and entry.is_dir():
                 yield from _sources(entry.path)
 
 
 # ------------------------------------------------------------------ what
 def load(name: str, read: Callable[[bytes], Content]) -> Content | None:
-    """What `read` makes of what is kept under a name; None where nothing is, or nothing whole that `read` understands."""
-    here = place()
-    data = here.folder and _read(here.folder / name)
+    """Return `read` of an entry's content; None for a missing, damaged or unreadable entry."""
+    cache = cache_folder()
+    data = cache.folder and _read(cache.folder / name)
     if not data or data[: len(_HEAD)] != _HEAD:
         return None
     digest, content = data[len(_HEAD) : len(_HEAD) + _DIGEST], data[len(_HEAD) + _DIGEST :]
-    if digest != _digest(here.key, name, content):
+    if digest != _digest(cache.key, name, content):
         return None
     try:
         return read(content)
-    except Exception:  # whatever is wrong with it, it is made anew
+    except Exception:  # any error: the entry is rebuilt
         return None
 
 
 def save(name: str, content: bytes) -> None:
-    """Keep something. That it cannot be kept is no error; once the disk is full nothing more is kept in this run, nor once a
-    source file of the emulator was changed."""
-    here = place()
-    if here.folder is None or here in _GIVEN_UP:
+    """Store an entry. Failures are ignored; after a full disk or a changed source file, this run stores nothing more."""
+    cache = cache_folder()
+    if cache.folder is None or cache in _DISABLED:
         return
     if _edited(_second()):
-        _GIVEN_UP.add(here)
+        _DISABLED.add(cache)
         return
-    _sweep(here.folder)
+    _sweep(cache.folder)
     try:
-        _write(here.folder / name, _HEAD + _digest(here.key, name, content) + content, os.replace)
+        _write(cache.folder / name, _HEAD + _digest(cache.key, name, content) + content, os.replace)
     except OSError as error:
         if error.errno in _FULL:
-            _GIVEN_UP.add(here)
+            _DISABLED.add(cache)
 
 
-_GIVEN_UP: set[Place] = set()
+_DISABLED: set[CacheFolder] = set()
 
 
 def _digest(key: bytes, name: str, content: bytes) -> bytes:
-    found = hashlib.blake2b(f"{name}\0".encode(), key=key, digest_size=_DIGEST)
-    found.update(content)
-    return found.digest()
+    digest = hashlib.blake2b(f"{name}\0".encode(), key=key, digest_size=_DIGEST)
+    digest.update(content)
+    return digest.digest()
 
 
 def _read(path: Path) -> bytes | None:
-    """A regular file of this user's that others cannot write; None where that is not there."""
+    """Return a regular file of this user that others cannot write; None if missing."""
     try:
         with open(path, "rb", opener=_opener) as file:
             status = os.fstat(file.fileno())
             ours = sys.platform == "win32" or (status.st_uid == _user() and not status.st_mode & 0o022)
-            if not (ours and stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST):
+            if not (ours and stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES):
                 return None
             return file.read()
     except OSError:
@@ -263,24 +262,24 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _write(path: Path, content: bytes, name: Callable[[Path, Path], None]) -> None:
-    """Write a file beside and give it its name when it is whole."""
-    part = path.with_name(f"{path.name}.{os.urandom(8).hex()}{_PART}")
-    with open(part, "xb", opener=_opener) as file:
+    """Write a temporary file in the same folder and rename it when it is complete."""
+    partial = path.with_name(f"{path.name}.{os.urandom(8).hex()}{_PARTIAL}")
+    with open(partial, "xb", opener=_opener) as file:
         try:
             file.write(content)
             file.flush()
-            name(part, path)
+            name(partial, path)
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(part)
+                os.unlink(partial)
 
 
 @cache
 def _sweep(folder: Path) -> None:
-    """Remove what processes that are gone left, and what was kept long ago."""
+    """Remove files of ended processes and expired entries."""
     now = time.time()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            limit = _ABANDONED if entry.name.endswith(_PART) else _FORGOTTEN
-            if _OURS.fullmatch(entry.name) and now - entry.stat(follow_symlinks=False).st_mtime > limit:
+            limit = _PARTIAL_LIFETIME if entry.name.endswith(_PARTIAL) else _ENTRY_LIFETIME
+            if _ENTRY_NAME.fullmatch(entry.name) and now - entry.stat(follow_symlinks=False).st_mtime > limit:
                 os.unlink(entry)

@@ -1,4 +1,4 @@
-"""What can go wrong, as data, and the one way it is shown: file, line, caret, explanation."""
+"""Diagnostics as data, and their text form: file, line, caret, explanation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from .span import Span
 class Diagnostic:
     """One finding.
 
-    kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race",
-    "benign race", "unacquired race", "arithmetic" or "schedule"; "spill", of what a compiler said; "budget", of what a kernel costs.
-    notes: lines that explain it (where, values, allocation, advice).
-    count: how many times the same finding was made (thread executions for a fault).
-    related: the other place it speaks of.
+    kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
+    race", "unacquired race", "arithmetic" or "schedule"; "spill" for a compiler message; "budget" for a kernel's
+    costs. notes: lines of explanation (position, values, allocation, advice). count: occurrences of the finding
+    (thread executions for a fault). related: the position of the other access.
     """
 
     kind: str
@@ -31,13 +30,13 @@ class Diagnostic:
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """`file:line:column: message`, the source line with the place underlined, then the notes."""
+    """Return `file:line:column: message`, the source line with the position underlined, then the notes."""
     span = diagnostic.span
     lines = [f"{span.name}:{span.line}:{span.column}: {diagnostic.message}"]
     for place in (span, diagnostic.related):
         source = place.source if place else ""
         if place and source:
-            # A tab must stay a tab under the line, or the caret drifts.
+            # A tab must remain a tab under the line, or the caret drifts.
             lead = "".join(c if c == "\t" else " " for c in source[: place.column - 1])
             lines += [f"{place.line:>5} | {source}", f"      | {lead}{'^' * max(1, len(place.text))}"]
     lines += [f"      {note}" for note in diagnostic.notes]
@@ -46,28 +45,28 @@ def render(diagnostic: Diagnostic) -> str:
 
 
 class SimtbedError(Exception):
-    """Base of every error this package raises on purpose; its text is meant for the user."""
+    """Base class of this package's errors; their text is for the user."""
 
 
 class HostCallError(SimtbedError):
-    """A word of the kernel language was used outside a kernel."""
+    """Raised if Python evaluates a word of the kernel language."""
 
 
 class LaunchError(SimtbedError):
-    """A launch whose arguments do not fit the kernel, the device or the engine."""
+    """Raised for launch arguments that do not fit the kernel, the device or the engine."""
 
 
 class UnavailableError(LaunchError):
-    """What was asked for cannot run on this machine: there is no GPU, or a tool that it needs is missing."""
+    """Raised without a required GPU or tool on this machine."""
 
 
 class OutOfMemory(LaunchError):
-    """A launch whose arrays do not fit the device's free memory: less at once may fit."""
+    """Raised if the arrays of a launch do not fit the device's free memory; a smaller launch may fit."""
 
 
 @dataclass(eq=False)
 class CompileError(SimtbedError):
-    """A kernel that is not in the language: every error found in it."""
+    """Raised for a kernel outside the language, with every error in it."""
 
     diagnostics: Sequence[Diagnostic] = field(default_factory=list)
 
@@ -76,4 +75,4 @@ class CompileError(SimtbedError):
 
 
 class VerifyError(SimtbedError):
-    """The IR breaks its own rules: a defect of this package, never of the user's kernel."""
+    """Raised if the IR violates its rules: a defect of this package, never of the user's kernel."""

@@ -1,4 +1,4 @@
-"""A place in the user's source: file, lines, columns, and the calls that were inlined to reach it."""
+"""Source positions: file, lines, columns, and the inlined call sites."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines count from 1; columns count characters from 1, the end column is exclusive.
+    """A range of source text. Lines count from 1; columns count characters from 1, the end column is exclusive.
 
-    `calls` lists the call sites through which inlining reached this place, outermost first.
+    `calls`: the inlined call sites of this position, outermost first.
     """
 
     file: str
@@ -23,7 +23,7 @@ class Span:
 
     @property
     def name(self) -> str:
-        """The file as a reader would type it: relative when it lies below the current folder."""
+        """The file as a user would type it: relative below the current folder."""
         relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
         return self.file if relative.startswith("..") else relative
 
@@ -34,7 +34,7 @@ class Span:
 
     @property
     def source(self) -> str:
-        """The text of the first line, without its newline; empty when the file is gone."""
+        """The text of the first line, without its newline; empty for a missing file."""
         return linecache.getline(self.file, self.line).rstrip("\n")
 
     @property
@@ -44,8 +44,8 @@ class Span:
         return self.source[self.column - 1 : end]
 
     def inside(self, call: Span) -> Span:
-        """This span as reached through `call`."""
+        """Return this span as inlined at `call`."""
         return replace(self, calls=(*call.calls, replace(call, calls=()), *self.calls))
 
 
-NOWHERE = Span("<generated>", 0, 1, 0, 1)
+GENERATED = Span("<generated>", 0, 1, 0, 1)

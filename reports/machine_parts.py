@@ -70,7 +70,7 @@ def _engine(name: Any) -> str:
 
 
 def _cache() -> str:
-    place = disk_cache.place()
+    place = disk_cache.cache_folder()
     folder = place.folder
     if folder is None:
         raise SimtbedError("; ".join(place.refused))

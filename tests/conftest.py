@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from simtbed.runtime.registry import engine_called
+from simtbed.runtime.registry import engine_named
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -41,4 +41,4 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture
 def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
     """The jit engine optimises every kernel, as it does where launches are large."""
-    monkeypatch.setattr(engine_called("jit"), "optimise", True)
+    monkeypatch.setattr(engine_named("jit"), "optimise", True)

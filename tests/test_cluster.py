@@ -175,7 +175,7 @@ def test_workers_with_another_simtbed_are_refused(client: Client, monkeypatch: p
 
 
 def test_a_cluster_without_workers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    monkeypatch.setattr(cluster, "WORKER_TIMEOUT", 0.2)
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as empty,
         pytest.raises(st.UnavailableError, match="no worker"),
@@ -198,7 +198,7 @@ def test_what_is_no_address_is_refused(wrong: str) -> None:
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ANSWER", 0.2)
+    monkeypatch.setattr(cluster, "SCHEDULER_TIMEOUT", 0.2)
     with pytest.raises(st.UnavailableError, match="no Dask scheduler answers at tcp:"):
         list(map_over_cluster([1], square, "tcp://127.0.0.1:9"))
 

@@ -1,9 +1,9 @@
-"""Words of the kernel language for atomic operations, and for loads and stores that other threads may see happen.
+"""Atomic operations, and loads and stores that may race with other threads.
 
 An atomic operation returns the old value.
 
-`order`: "relaxed", or "acquire", "release" or "acq_rel", which need compute capability 7.0. `scope`: the threads among
-which the operation is atomic and ordered: those of the "block", of the "device" or of the whole "system".
+`order`: "relaxed", or "acquire", "release" or "acq_rel", which need compute capability 7.0. `scope`: the threads for
+which the operation is atomic and ordered: of the "block", of the "device" or of the whole "system".
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ def atomic_add(
     order: MemoryOrder = "relaxed",
     scope: MemoryScope = "device",
 ) -> T:
-    """array[index] += value; of vectors of floats part by part; of float2 and float4 in global memory, from
-    compute capability 9.0 on."""
+    """array[index] += value; component by component for float vectors; float2 and float4 in global memory need compute capability 9.0."""
     on_host("atomic_add()")
 
 
@@ -44,13 +43,13 @@ def atomic_sub(
 
 @intrinsic(AtomicUpdate("inc"))
 def atomic_inc(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
-    """array[index] = array[index] + 1, or 0 where it is `limit` or more; of u32."""
+    """array[index] = array[index] + 1, or 0 where it is `limit` or more, for u32."""
     on_host("atomic_inc()")
 
 
 @intrinsic(AtomicUpdate("dec"))
 def atomic_dec(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
-    """array[index] = array[index] - 1, or `limit` where it is 0 or more than `limit`; of u32."""
+    """array[index] = array[index] - 1, or `limit` where it is 0 or more than `limit`, for u32."""
     on_host("atomic_dec()")
 
 
@@ -62,7 +61,7 @@ def atomic_min(
     order: MemoryOrder = "relaxed",
     scope: MemoryScope = "device",
 ) -> T:
-    """array[index] = min(array[index], value), of integers: CUDA has none of floats."""
+    """array[index] = min(array[index], value), for integers."""
     on_host("atomic_min()")
 
 
@@ -74,7 +73,7 @@ def atomic_max(
     order: MemoryOrder = "relaxed",
     scope: MemoryScope = "device",
 ) -> T:
-    """array[index] = max(array[index], value), of integers: CUDA has none of floats."""
+    """array[index] = max(array[index], value), for integers."""
     on_host("atomic_max()")
 
 
@@ -141,25 +140,25 @@ def compare_swap(
 
 @intrinsic(OrderedLoad("acquire"))
 def load_acquire(array: Array[T], index: int, scope: MemoryScope = "device") -> T:
-    """array[index]; what its writer did before a release is done for this thread. Compute capability 7.0."""
+    """Load array[index] with acquire order: the stores before the matching release are visible. Needs compute capability 7.0."""
     on_host("load_acquire()")
 
 
 @intrinsic(OrderedStore("release"))
 def store_release(array: Array[T], index: int, value: T, scope: MemoryScope = "device") -> None:
-    """array[index] = value, after all that this thread did before. Compute capability 7.0."""
+    """Store array[index] = value with release order, after all earlier accesses of this thread. Needs compute capability 7.0."""
     on_host("store_release()")
 
 
 @intrinsic(OrderedLoad("volatile"))
 def volatile_load(array: Array[T], index: int) -> T:
-    """array[index], read from memory each time. It orders nothing else."""
+    """Load array[index] from memory at each execution, without ordering other accesses."""
     on_host("volatile_load()")
 
 
 @intrinsic(OrderedStore("volatile"))
 def volatile_store(array: Array[T], index: int, value: T) -> None:
-    """array[index] = value, written to memory each time. It orders nothing else."""
+    """Store array[index] = value to memory at each execution, without ordering other accesses."""
     on_host("volatile_store()")
 
 

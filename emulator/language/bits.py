@@ -1,4 +1,4 @@
-"""Words of the kernel language for the bits and bytes of integers."""
+"""Operations on the bits and bytes of integers."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ from .intrinsics import intrinsic
 
 @intrinsic(Operation("popcount"))
 def popcount(x: int) -> int:
-    """Bits set in a 32- or 64-bit integer, as i32."""
+    """Number of set bits of a 32- or 64-bit integer, as i32."""
     on_host("popcount()")
 
 
 @intrinsic(Operation("clz"))
 def clz(x: int) -> int:
-    """Leading zero bits of a 32- or 64-bit integer, as i32."""
+    """Number of leading zero bits of a 32- or 64-bit integer, as i32."""
     on_host("clz()")
 
 
 @intrinsic(Operation("ffs"))
 def ffs(x: int) -> int:
-    """1 + the index of the lowest bit that is set in a 32- or 64-bit integer, as i32; 0 where none is."""
+    """1 + the index of the lowest set bit of a 32- or 64-bit integer, as i32; 0 for 0."""
     on_host("ffs()")
 
 
 @intrinsic(Operation("brev"))
 def brev(x: int) -> int:
-    """The bits of a 32- or 64-bit integer in reverse order."""
+    """Bits of a 32- or 64-bit integer in reverse order."""
     on_host("brev()")
 
 
 @intrinsic(Operation("mulhi"))
 def mulhi(a: int, b: int) -> int:
-    """The upper half of the product of two 32- or 64-bit integers."""
+    """Upper half of the product of two 32- or 64-bit integers."""
     on_host("mulhi()")
 
 
 @intrinsic(Operation("byte_perm"))
 def byte_perm(a: int, b: int, selector: int) -> int:
-    """u32 of four bytes: byte n is byte `selector >> 4 * n & 7` of the eight of `a`, then `b`."""
+    """u32 of four bytes: byte n is byte `selector >> 4 * n & 7` of the eight bytes of `a`, then `b`."""
     on_host("byte_perm()")
 
 
 @intrinsic(Operation("dp4a"))
 def dp4a(a: int, b: int, c: int) -> int:
-    """c + the products of the four bytes of `a` and `b`, signed for i32, unsigned for u32. Compute capability 6.1."""
+    """c + the dot product of the four bytes of `a` and `b`, signed for i32, unsigned for u32. Needs compute capability 6.1."""
     on_host("dp4a()")
 
 
 @intrinsic(Operation("funnel_shift_left"))
 def funnel_shift_left(low: int, high: int, count: int) -> int:
-    """u32: the upper half of high:low shifted left by `count` modulo 32."""
+    """Upper half of high:low shifted left by `count` modulo 32, as u32."""
     on_host("funnel_shift_left()")
 
 
 @intrinsic(Operation("funnel_shift_right"))
 def funnel_shift_right(low: int, high: int, count: int) -> int:
-    """u32: the lower half of high:low shifted right by `count` modulo 32."""
+    """Lower half of high:low shifted right by `count` modulo 32, as u32."""
     on_host("funnel_shift_right()")
 
 
 @intrinsic(Operation("funnel_shift_left_clamped"))
 def funnel_shift_left_clamped(low: int, high: int, count: int) -> int:
-    """u32: the upper half of high:low shifted left by `count`, at most 32."""
+    """Upper half of high:low shifted left by `count`, at most 32, as u32."""
     on_host("funnel_shift_left_clamped()")
 
 
 @intrinsic(Operation("funnel_shift_right_clamped"))
 def funnel_shift_right_clamped(low: int, high: int, count: int) -> int:
-    """u32: the lower half of high:low shifted right by `count`, at most 32."""
+    """Lower half of high:low shifted right by `count`, at most 32, as u32."""
     on_host("funnel_shift_right_clamped()")
 
 

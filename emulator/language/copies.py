@@ -1,4 +1,4 @@
-"""Words of the kernel language for asynchronous copies from global to shared memory."""
+"""Asynchronous copies from global to shared memory."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ T = TypeVar("T")
 
 @intrinsic(AsyncCopy())
 def async_copy(shared: Array[T], i: int, source: Array[T], j: int) -> None:
-    """shared[i] = source[j], of 4, 8 or 16 bytes, without waiting for it.
+    """Copy shared[i] = source[j], of 4, 8 or 16 bytes, asynchronously.
 
-    It is there after an `async_wait`, and for other threads after a barrier that follows. Compute capability 8.0.
+    The element is visible to this thread after an `async_wait`, and to other threads after a later barrier. Needs
+    compute capability 8.0.
     """
     on_host("async_copy()")
 
 
 @intrinsic(Effect("AsyncCommit"))
 def async_commit() -> None:
-    """The thread's copies since the last `async_commit` are a group."""
+    """Commit the thread's copies since the last `async_commit` as a group."""
     on_host("async_commit()")
 
 
 @intrinsic(AsyncWait())
 def async_wait(pending: int = 0) -> None:
-    """Wait until no more than the last `pending` groups of the thread's copies, 0 to 8, may be under way."""
+    """Wait until at most the last `pending` groups of the thread's copies, 0 to 8, are incomplete."""
     on_host("async_wait()")
 
 

@@ -1,4 +1,4 @@
-"""The forms of intrinsics: what a call means, as data that the front end reads."""
+"""Forms of intrinsics: the meaning of a call as data for the front end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
 @dataclass(frozen=True)
 class Allocation:
-    """An array declared by an assignment. dynamic: its size is given at launch."""
+    """An array declared by an assignment. dynamic: its size is a launch argument."""
 
     space: AllocatedSpace
     dynamic: bool = False
@@ -41,7 +41,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """A value of another lane; `lane` is the name of the parameter that selects it."""
+    """A shuffle. lane: name of the parameter for the source lane."""
 
     mode: ShuffleMode
     lane: str
@@ -49,7 +49,7 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class Vote:
-    """A value of type `result` computed from the operands of the named lanes."""
+    """A vote of the named lanes with a value of type `result`."""
 
     mode: VoteMode
     result: str
@@ -57,52 +57,52 @@ class Vote:
 
 @dataclass(frozen=True)
 class MatchAll:
-    """Whether the operands of the named lanes are all equal, and those lanes."""
+    """A comparison of all operands of the named lanes, and the lanes."""
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """The operands of the named lanes, combined."""
+    """A reduction over the named lanes."""
 
     op: ReductionOp
 
 
 @dataclass(frozen=True)
 class LaneMask:
-    """The lanes that stand in an order to this one."""
+    """A mask of the lanes below, up to, at, from or above this lane."""
 
     order: LaneOrder
 
 
 @dataclass(frozen=True)
 class AtomicUpdate:
-    """A read-modify-write of one element; gives back the old value."""
+    """A read-modify-write of one element; returns the old value."""
 
     op: AtomicOp
 
 
 @dataclass(frozen=True)
 class CompareAndSwap:
-    """An exchange that happens where the element has the expected value."""
+    """An exchange conditional on the expected value."""
 
 
 @dataclass(frozen=True)
 class OrderedLoad:
-    """A load that other threads may store at the same time."""
+    """A load that may race with stores of other threads."""
 
     order: AccessOrder
 
 
 @dataclass(frozen=True)
 class OrderedStore:
-    """A store that other threads may load at the same time."""
+    """A store that may race with loads of other threads."""
 
     order: AccessOrder
 
 
 @dataclass(frozen=True)
 class AsyncCopy:
-    """A copy of an element to shared memory that goes on by itself."""
+    """An asynchronous copy of an element to shared memory."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class AsyncWait:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the op table. order: its operands as places among the parameters; all in their order where it is empty."""
+    """A row of the op table. order: parameter positions of its operands; all in order if empty."""
 
     op: str
     order: tuple[int, ...] = ()
@@ -120,7 +120,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Operations:
-    """Several rows of one operand, applied to the same argument: a tuple of their results."""
+    """Several unary rows applied to one argument: a tuple of their results."""
 
     ops: tuple[str, ...]
 
@@ -137,7 +137,7 @@ class Bitcast:
 
 @dataclass(frozen=True)
 class UnrolledRange:
-    """The range of a loop that is written out; stands only in a `for`."""
+    """The range of an unrolled loop; valid only in a `for`."""
 
 
 Form = (

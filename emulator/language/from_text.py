@@ -1,4 +1,4 @@
-"""A function from its text, which is kept, so that it can be read where no file holds it."""
+"""Functions defined by source text, registered in `linecache` for the front end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any
 from ..errors import LaunchError
 
 CALLER = 3
-"""Frames from `function_of` up to the user's: that of `kernel` or `device` lies between."""
+"""Frames from `function_of` to the user's call of `kernel` or `device`."""
 
 
 def function_of(text: str, word: str) -> Any:
-    """What the last function of `text` is called by, once the text has run with the names of the place that calls
-    `word`. Raises LaunchError where the text is no Python or defines no function."""
-    from hashlib import sha256  # late: `import simtbed` needs it for no kernel in a file
+    """Execute `text` with the names of the caller of `word`, and return its last function.
+
+    Raises LaunchError if the text is not Python or defines no function.
+    """
+    from hashlib import sha256  # late: files with kernels do not need it
 
     text = textwrap.dedent(text)
     file = f"<{word} {sha256(text.encode()).hexdigest()[:8]}>"

@@ -1,4 +1,4 @@
-"""Kernels and device functions: the front end reads their source, and Python never runs them."""
+"""Kernels and device functions: read by the front end, never run by Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SourceFunction:
-    """A Python function kept as source."""
+    """A Python function stored for its source."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, FunctionType):
@@ -28,12 +28,12 @@ class SourceFunction:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The default values of parameters, by name."""
+        """Default values of parameters, by name."""
         function: Any = self.function
         positional = function.__code__.co_varnames[: function.__code__.co_argcount]
-        given = function.__defaults__ or ()
+        values = function.__defaults__ or ()
         return {
-            **dict(zip(positional[len(positional) - len(given) :], given, strict=True)),
+            **dict(zip(positional[len(positional) - len(values) :], values, strict=True)),
             **(function.__kwdefaults__ or {}),
         }
 
@@ -43,7 +43,7 @@ class SourceFunction:
         )
 
     def __reduce__(self) -> str:
-        """Pickled by its name, as a function is."""
+        """Pickle by name, like a function."""
         return self.__qualname__
 
     def __getitem__(self, configuration: Any) -> NoReturn:
@@ -57,11 +57,11 @@ class SourceFunction:
 
 
 class Kernel(SourceFunction):
-    """The result of `@kernel`: an entry point for `launch`."""
+    """An entry point for `launch`, the result of `@kernel`."""
 
 
 class DeviceFunction(SourceFunction):
-    """The result of `@device`: a function that kernels and device functions may call."""
+    """A function callable from kernels and device functions, the result of `@device`."""
 
 
 @overload
@@ -73,10 +73,12 @@ def kernel() -> Callable[[Callable[..., None]], Kernel]: ...
 def kernel(
     function: Callable[..., None] | None = None, *, source: str | None = None
 ) -> Kernel | Callable[[Callable[..., None]], Kernel]:
-    """Mark a function as a kernel. Its parameters are annotated; it returns nothing. `@st.kernel()` is the same.
+    """Mark a function as a kernel: annotated parameters, no result. `@st.kernel()` is equivalent.
 
-    source: instead, the text of the function, for one that no file holds: typed at Python's prompt, made by a program.
-    Its names are those of the place of this call. Where the text defines several functions, the last one is meant.
+    Parameters
+    ----------
+    source : the text of the function instead, for the Python prompt and for generated code. Its names are resolved
+    at this call. The last function of the text is the kernel.
     """
     if source is not None:
         return Kernel(_plain(function_of(source, "kernel")))
@@ -92,19 +94,19 @@ if TYPE_CHECKING:
     @overload
     def device() -> Callable[[F], F]: ...
     def device(function: Any = None, *, source: str | None = None) -> Any:
-        """Mark a function as callable from kernels. Parameters and result are annotated. source: as for `kernel`."""
+        """Mark a function as callable from kernels, with annotated parameters and result. source: as for `kernel`."""
 
 else:
 
     def device(function=None, *, source=None):
-        """Mark a function as callable from kernels. Parameters and result are annotated. source: as for `kernel`."""
+        """Mark a function as callable from kernels, with annotated parameters and result. source: as for `kernel`."""
         if source is not None:
             function = _plain(function_of(source, "device"))
         return DeviceFunction if function is None else DeviceFunction(function)
 
 
 def _plain(function: Any) -> Any:
-    """The function, which may be marked already in its own text."""
+    """Return the function without its mark; the text may contain the decorator."""
     return function.function if isinstance(function, SourceFunction) else function
 
 

@@ -1,7 +1,7 @@
-"""The types of the kernel language as annotations and casts, typed for editors.
+"""Types of the kernel language as annotations and casts.
 
-To a type checker every integer type is `int`, every float type `float` and every complex type `complex`: Python's checkers cannot state
-wrapping or literal adaptation. The front end does the real typing when the kernel is specialised.
+A type checker sees every integer type as `int`, every float type as `float` and every complex type as `complex`:
+Python's checkers cannot state wrapping or literal adaptation. The front end checks types at specialisation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ A = TypeVar("A", bound="Array[Any]")
 
 
 def on_host(name: str, instead: str = "") -> NoReturn:
-    """Raise the error of a name of the kernel language that Python itself evaluates. instead: what does it outside of kernels."""
+    """Raise HostCallError for a name of the kernel language evaluated by Python. instead: hint for host code."""
     raise HostCallError(f"{name} belongs to the kernel language: use it inside @st.kernel or @st.device{instead}")
 
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
 
     class ScalarType:
-        """A scalar or complex type: an annotation, an argument of `shared` and others, or a cast when called."""
+        """A scalar or complex type: an annotation, an element type, or a cast when called."""
 
         def __init__(self, name):
             self.name = name
@@ -55,13 +55,13 @@ else:
     u8, u16, u32, u64 = (ScalarType(n) for n in ("u8", "u16", "u32", "u64"))
     f16, bf16, f32, f64 = (ScalarType(n) for n in ("f16", "bf16", "f32", "f64"))
     c64, c128 = ScalarType("c64"), ScalarType("c128")
-    Real = ScalarType("Real")  # f32 or f64: whichever the arrays given for Global[Real] hold
+    Real = ScalarType("Real")  # f32 or f64: the element type of the Global[Real] arguments
 
     class Const:
-        """Annotation of a parameter whose value specialises the kernel: int, float, bool or a tuple of them."""
+        """Annotation of a parameter with a compile-time value: int, float, bool or a tuple of them."""
 
 
-class _Parts2(Generic[T]):
+class _Components2(Generic[T]):
     x: T
     y: T
 
@@ -78,7 +78,7 @@ class _Parts2(Generic[T]):
         on_host(type(self).__name__)
 
 
-class _Parts4(Generic[T]):
+class _Components4(Generic[T]):
     x: T
     y: T
     z: T
@@ -97,72 +97,72 @@ class _Parts4(Generic[T]):
         on_host(type(self).__name__)
 
 
-class char4(_Parts4[int]):
+class char4(_Components4[int]):
     """Four i8, one access of 4 bytes."""
 
 
-class uchar4(_Parts4[int]):
+class uchar4(_Components4[int]):
     """Four u8, one access of 4 bytes."""
 
 
-class short2(_Parts2[int]):
+class short2(_Components2[int]):
     """Two i16, one access of 4 bytes."""
 
 
-class ushort2(_Parts2[int]):
+class ushort2(_Components2[int]):
     """Two u16, one access of 4 bytes."""
 
 
-class int2(_Parts2[int]):
+class int2(_Components2[int]):
     """Two i32, one access of 8 bytes."""
 
 
-class int4(_Parts4[int]):
+class int4(_Components4[int]):
     """Four i32, one access of 16 bytes."""
 
 
-class uint2(_Parts2[int]):
+class uint2(_Components2[int]):
     """Two u32, one access of 8 bytes."""
 
 
-class uint4(_Parts4[int]):
+class uint4(_Components4[int]):
     """Four u32, one access of 16 bytes."""
 
 
-class half2(_Parts2[float]):
+class half2(_Components2[float]):
     """Two f16, one access of 4 bytes."""
 
 
-class bfloat162(_Parts2[float]):
+class bfloat162(_Components2[float]):
     """Two bf16, one access of 4 bytes."""
 
 
-class float2(_Parts2[float]):
+class float2(_Components2[float]):
     """Two f32, one access of 8 bytes."""
 
 
-class float4(_Parts4[float]):
+class float4(_Components4[float]):
     """Four f32, one access of 16 bytes."""
 
 
-class double2(_Parts2[float]):
+class double2(_Components2[float]):
     """Two f64, one access of 16 bytes."""
 
 
 class Array(Generic[T]):
-    """An array; as an annotation, a device function's parameter in whichever memory the caller's array is."""
+    """An array. As an annotation: a parameter of a device function in any memory space."""
 
     shape: tuple[int, ...]
-    """Its extents, an i32 each; known at compile time but for global arrays."""
+    """Extents, an i32 each; compile-time constants except for global arrays."""
     size: int
-    """Its elements, an i32."""
+    """Number of elements, an i32."""
     ndim: int
-    """Its dimensions."""
+    """Number of dimensions."""
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, item):
-            # the front end refuses what is no type, and names its place
+            # the front end reports wrong types with their position
             return super().__class_getitem__(item[0] if isinstance(item, tuple) and item else item)
 
     @overload
@@ -172,36 +172,35 @@ class Array(Generic[T]):
     @overload
     def __getitem__(self: A, index: slice | tuple[int | slice, ...]) -> A: ...
     def __getitem__(self, index: Any) -> Any:
-        """An element; or a view, where an index is a slice, or there are fewer than dimensions."""
+        """Return an element, or a view for a slice or for fewer indices than dimensions."""
         on_host("an array")
 
     def __setitem__(self, index: int | tuple[int, ...], value: T) -> None:
         on_host("an array")
 
     def __len__(self) -> int:
-        """Elements in the first dimension."""
+        """Number of elements in the first dimension."""
         on_host("len()")
 
 
 class Global(Array[T]):
-    """A parameter in global memory, of as many dimensions as the array given at launch."""
+    """A parameter in global memory, with the dimensions of its launch argument."""
 
 
 class Shared(Array[T]):
-    """Memory of a block; as an annotation, a device function's parameter."""
+    """Shared memory of a block. As an annotation: a parameter of a device function."""
 
 
 class Local(Array[T]):
-    """Memory of one thread, indexed at run time."""
+    """Local memory of one thread, indexed at run time."""
 
 
 class Registers(Array[T]):
-    """Registers of one thread: every index must be constant once loops are unrolled."""
+    """Registers of one thread, with indices constant after unrolling."""
 
 
 class Constant(Array[T]):
-    """A read-only table known at compile time; as a kernel's parameter, one whose values the launch gives, of which each set makes
-    a kernel of its own."""
+    """A read-only table of compile-time values. As a kernel parameter: the launch argument specialises the kernel."""
 
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""The intrinsics of the kernel language, one row each: typed signature, documentation and form.
+"""Intrinsics of the kernel language, one row each: typed signature, documentation and form.
 
-The form says how the front end reads a call; `frontend/calls.py` has one reader for each form. An intrinsic of a known
-form is one row here and nothing elsewhere. Every intrinsic raises HostCallError when Python itself calls it.
+The front end reads a call by its form (`frontend/calls.py`). A new intrinsic of an existing form is one row here.
+Called by Python, every intrinsic raises HostCallError.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 FULL_MASK = 0xFFFFFFFF
-"""Every lane of a warp: the default mask of warp operations."""
+"""Mask of all lanes of a warp: the default of warp operations."""
 WARP_SIZE = 32
-"""Threads in a warp on every device the emulator knows."""
+"""Threads of a warp on every emulated device."""
 
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """One intrinsic."""
+    """One intrinsic: its Python stub and its form."""
 
     stub: Callable[..., Any]
     form: Form
@@ -54,11 +54,11 @@ class Intrinsic:
 
 
 INTRINSICS: dict[Any, Intrinsic] = {}
-"""By the function that a kernel names."""
+"""Intrinsics by their stub."""
 
 
 def intrinsic(form: Form) -> Callable[[F], F]:
-    """Enter an intrinsic in the table."""
+    """Return a decorator that registers an intrinsic."""
 
     def enter(stub: F) -> F:
         INTRINSICS[stub] = Intrinsic(stub, form)
@@ -94,18 +94,18 @@ thread = Index3("thread")
 block = Index3("block")
 """Index of the block in the grid."""
 block_dim = Index3("block_dim")
-"""Threads in a block, by axis."""
+"""Threads of a block, by axis."""
 grid_dim = Index3("grid_dim")
-"""Blocks in the grid, by axis."""
+"""Blocks of the grid, by axis."""
 
 
 class Index:
-    """An index that is a number in a kernel, and an error on the host."""
+    """An index that is a number in kernels and an error on the host."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __index__(self, *others: object) -> NoReturn:
+    def __index__(self, *operands: object) -> NoReturn:
         on_host(self.name)
 
     __int__ = __bool__ = __add__ = __radd__ = __sub__ = __mul__ = __mod__ = __floordiv__ = __lt__ = __index__
@@ -123,35 +123,36 @@ else:
 # ------------------------------------------------------------------ memory
 @intrinsic(Allocation("shared"))
 def shared(element: type[T], *shape: int) -> Shared[T]:
-    """Shared memory of the block, uninitialised; more than one extent is row-major."""
+    """Allocate shared memory of the block, uninitialised; several extents are row-major."""
     on_host("shared()")
 
 
 @intrinsic(Allocation("shared", dynamic=True))
 def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
-    """Part of the shared memory whose size in bytes is given at launch.
+    """Allocate an array in the dynamic shared memory of the launch (`shared=` bytes).
 
-    The calls of a kernel lay out their arrays one after another in the order of the text, each aligned to its type.
-    `count`: elements, of constants, parameters, `block_dim` and `grid_dim`; the last array may leave it out and takes the rest.
+    The arrays of a kernel are placed in the order of their calls, each aligned to its element.
+    `count`: elements, of constants, parameters, `block_dim` and `grid_dim`; only the last array may omit it, and
+    gets the remaining bytes.
     """
     on_host("dynamic_shared()")
 
 
 @intrinsic(Allocation("local"))
 def local(element: type[T], *shape: int) -> Local[T]:
-    """Local memory of the thread, uninitialised, indexed at run time."""
+    """Allocate local memory of the thread, uninitialised, indexed at run time."""
     on_host("local()")
 
 
 @intrinsic(Allocation("register"))
 def registers(element: type[T], count: int) -> Registers[T]:
-    """`count` registers of the thread, uninitialised; indices constant after unrolling."""
+    """Allocate `count` registers of the thread, uninitialised, with indices constant after unrolling."""
     on_host("registers()")
 
 
 @intrinsic(Allocation("constant"))
 def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
-    """A table in constant memory, its values known at compile time."""
+    """Declare a table in constant memory with compile-time values."""
     on_host("constant()")
 
 
@@ -164,19 +165,19 @@ def sync() -> None:
 
 @intrinsic(Effect("Barrier", mode="count", result="i32"))
 def sync_count(predicate: bool) -> int:
-    """`sync()`, and the number of threads whose predicate holds."""
+    """`sync()`; return the number of threads with a true predicate."""
     on_host("sync_count()")
 
 
 @intrinsic(Effect("Barrier", mode="and", result="bool"))
 def sync_and(predicate: bool) -> bool:
-    """`sync()`, and whether the predicate holds for all threads."""
+    """`sync()`; return whether the predicate is true for all threads."""
     on_host("sync_and()")
 
 
 @intrinsic(Effect("Barrier", mode="or", result="bool"))
 def sync_or(predicate: bool) -> bool:
-    """`sync()`, and whether the predicate holds for any thread."""
+    """`sync()`; return whether the predicate is true for any thread."""
     on_host("sync_or()")
 
 
@@ -188,13 +189,13 @@ def grid_sync() -> None:
 
 @intrinsic(Effect("Fence", scope="block"))
 def fence_block() -> None:
-    """Order this thread's memory accesses as seen by its block."""
+    """Memory fence for the threads of the block."""
     on_host("fence_block()")
 
 
 @intrinsic(Effect("Fence", scope="device"))
 def fence() -> None:
-    """Order this thread's memory accesses as seen by the whole device."""
+    """Memory fence for the threads of the device."""
     on_host("fence()")
 
 
@@ -207,55 +208,55 @@ def syncwarp(mask: int = FULL_MASK) -> None:
 
 @intrinsic(Shuffle("idx", "lane"))
 def shuffle(value: T, lane: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
-    """The value of lane `lane` (modulo `width`) of this lane's group of `width` lanes."""
+    """Value of lane `lane` (modulo `width`) of this lane's group of `width` lanes."""
     on_host("shuffle()")
 
 
 @intrinsic(Shuffle("up", "delta"))
 def shuffle_up(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
-    """The value of the lane `delta` below; this lane's own where that leaves the group."""
+    """Value of the lane `delta` below; this lane's own at the edge of the group."""
     on_host("shuffle_up()")
 
 
 @intrinsic(Shuffle("down", "delta"))
 def shuffle_down(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
-    """The value of the lane `delta` above; this lane's own where that leaves the group."""
+    """Value of the lane `delta` above; this lane's own at the edge of the group."""
     on_host("shuffle_down()")
 
 
 @intrinsic(Shuffle("xor", "lane_mask"))
 def shuffle_xor(value: T, lane_mask: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
-    """The value of lane `lane ^ lane_mask`; this lane's own where that is in a later group."""
+    """Value of lane `lane ^ lane_mask`; this lane's own if it is in a later group."""
     on_host("shuffle_xor()")
 
 
 @intrinsic(Vote("ballot", "u32"))
 def ballot(predicate: bool, mask: int = FULL_MASK) -> int:
-    """u32 whose bit i is lane i's predicate."""
+    """u32 mask of the named lanes with a true predicate."""
     on_host("ballot()")
 
 
 @intrinsic(Vote("any", "bool"))
 def any(predicate: bool, mask: int = FULL_MASK) -> bool:
-    """Whether the predicate holds for any named lane."""
+    """Whether the predicate is true for any named lane."""
     on_host("any()")
 
 
 @intrinsic(Vote("all", "bool"))
 def all(predicate: bool, mask: int = FULL_MASK) -> bool:
-    """Whether the predicate holds for all named lanes."""
+    """Whether the predicate is true for all named lanes."""
     on_host("all()")
 
 
 @intrinsic(Vote("active", "u32"))
 def active_mask() -> int:
-    """u32 of the lanes that are active here."""
+    """u32 mask of the active lanes."""
     on_host("active_mask()")
 
 
 @intrinsic(Vote("match", "u32"))
 def match_any(value: int, mask: int = FULL_MASK) -> int:
-    """u32 of the named lanes whose value equals this lane's."""
+    """u32 mask of the named lanes with this lane's value."""
     on_host("match_any()")
 
 
@@ -274,13 +275,13 @@ def rem(a: int, b: int) -> int:
 
 @intrinsic(Operation("viaddmax"))
 def viaddmax(a: int, b: int, c: int) -> int:
-    """max(a + b, c) of i32: one instruction from Hopper on."""
+    """max(a + b, c), for i32: one instruction on Hopper and later."""
     on_host("viaddmax()")
 
 
 @intrinsic(Operation("vimax3"))
 def vimax3(a: int, b: int, c: int) -> int:
-    """max(a, b, c) of i32: one instruction from Hopper on."""
+    """max(a, b, c), for i32: one instruction on Hopper and later."""
     on_host("vimax3()")
 
 
@@ -304,19 +305,19 @@ def rsqrt(x: float) -> float:
 
 @intrinsic(Conjugate())
 def conj(z: complex) -> complex:
-    """z with the other sign of its imaginary part, of c64 and c128."""
+    """Complex conjugate, for c64 and c128."""
     on_host("conj()")
 
 
 @intrinsic(Bitcast())
 def bitcast(to: type[T], x: Any) -> T:
-    """The same bits read as a type of the same size."""
+    """Bits of x as a type of the same size."""
     on_host("bitcast()")
 
 
 @intrinsic(UnrolledRange())
 def unroll(indices: range) -> range:
-    """`for k in st.unroll(range(K))`: the loop is unrolled, so `k` may index registers."""
+    """Unroll a loop: `for k in st.unroll(range(K))`; `k` may index registers."""
     on_host("unroll()")
 
 

@@ -1,4 +1,4 @@
-"""Mathematical functions of f32 and f64, one row each; the language's page has their bounds."""
+"""Mathematical functions of f32 and f64; docs/language.md lists their error bounds."""
 
 from __future__ import annotations
 
@@ -9,79 +9,79 @@ from .intrinsics import intrinsic
 
 @intrinsic(Operation("sin"))
 def sin(x: float) -> float:
-    """The sine of an angle in radians."""
+    """Sine of an angle in radians."""
     on_host("sin()")
 
 
 @intrinsic(Operation("cos"))
 def cos(x: float) -> float:
-    """The cosine of an angle in radians."""
+    """Cosine of an angle in radians."""
     on_host("cos()")
 
 
 @intrinsic(Operation("tan"))
 def tan(x: float) -> float:
-    """The tangent of an angle in radians."""
+    """Tangent of an angle in radians."""
     on_host("tan()")
 
 
 @intrinsic(Operations(("sin", "cos")))
 def sincos(x: float) -> tuple[float, float]:
-    """The sine and the cosine of an angle in radians."""
+    """Sine and cosine of an angle in radians."""
     on_host("sincos()")
 
 
 @intrinsic(Operation("asin"))
 def asin(x: float) -> float:
-    """The arc sine, from -pi / 2 to pi / 2; NaN for |x| > 1."""
+    """Arc sine, from -pi / 2 to pi / 2; NaN for |x| > 1."""
     on_host("asin()")
 
 
 @intrinsic(Operation("acos"))
 def acos(x: float) -> float:
-    """The arc cosine, from 0 to pi; NaN for |x| > 1."""
+    """Arc cosine, from 0 to pi; NaN for |x| > 1."""
     on_host("acos()")
 
 
 @intrinsic(Operation("atan"))
 def atan(x: float) -> float:
-    """The arc tangent, from -pi / 2 to pi / 2."""
+    """Arc tangent, from -pi / 2 to pi / 2."""
     on_host("atan()")
 
 
 @intrinsic(Operation("sinh"))
 def sinh(x: float) -> float:
-    """The hyperbolic sine."""
+    """Hyperbolic sine."""
     on_host("sinh()")
 
 
 @intrinsic(Operation("cosh"))
 def cosh(x: float) -> float:
-    """The hyperbolic cosine."""
+    """Hyperbolic cosine."""
     on_host("cosh()")
 
 
 @intrinsic(Operation("tanh"))
 def tanh(x: float) -> float:
-    """The hyperbolic tangent."""
+    """Hyperbolic tangent."""
     on_host("tanh()")
 
 
 @intrinsic(Operation("asinh"))
 def asinh(x: float) -> float:
-    """The inverse of the hyperbolic sine."""
+    """Inverse hyperbolic sine."""
     on_host("asinh()")
 
 
 @intrinsic(Operation("acosh"))
 def acosh(x: float) -> float:
-    """The inverse of the hyperbolic cosine; NaN for x < 1."""
+    """Inverse hyperbolic cosine; NaN for x < 1."""
     on_host("acosh()")
 
 
 @intrinsic(Operation("atanh"))
 def atanh(x: float) -> float:
-    """The inverse of the hyperbolic tangent; NaN for |x| > 1."""
+    """Inverse hyperbolic tangent; NaN for |x| > 1."""
     on_host("atanh()")
 
 
@@ -105,13 +105,13 @@ def exp10(x: float) -> float:
 
 @intrinsic(Operation("expm1"))
 def expm1(x: float) -> float:
-    """e ** x - 1, precise near 0."""
+    """e ** x - 1, accurate near 0."""
     on_host("expm1()")
 
 
 @intrinsic(Operation("log"))
 def log(x: float) -> float:
-    """Natural logarithm; -inf of 0, NaN of negative numbers."""
+    """Natural logarithm; -inf for 0, NaN for negative numbers."""
     on_host("log()")
 
 
@@ -129,13 +129,13 @@ def log10(x: float) -> float:
 
 @intrinsic(Operation("log1p"))
 def log1p(x: float) -> float:
-    """log(1 + x), precise near 0."""
+    """log(1 + x), accurate near 0."""
     on_host("log1p()")
 
 
 @intrinsic(Operation("cbrt"))
 def cbrt(x: float) -> float:
-    """The cube root, of negative numbers too."""
+    """Cube root, also of negative numbers."""
     on_host("cbrt()")
 
 
@@ -147,61 +147,61 @@ def rcbrt(x: float) -> float:
 
 @intrinsic(Operation("erf"))
 def erf(x: float) -> float:
-    """The error function."""
+    """Error function."""
     on_host("erf()")
 
 
 @intrinsic(Operation("erfc"))
 def erfc(x: float) -> float:
-    """1 - erf(x), precise where that is small."""
+    """1 - erf(x), accurate for small results."""
     on_host("erfc()")
 
 
 @intrinsic(Operation("normcdf"))
 def normcdf(x: float) -> float:
-    """The cumulative distribution function of the standard normal distribution."""
+    """Cumulative distribution function of the standard normal distribution."""
     on_host("normcdf()")
 
 
 @intrinsic(Operation("tgamma"))
 def tgamma(x: float) -> float:
-    """The gamma function; NaN of negative integers."""
+    """Gamma function; NaN for negative integers."""
     on_host("tgamma()")
 
 
 @intrinsic(Operation("lgamma"))
 def lgamma(x: float) -> float:
-    """Logarithm of |gamma(x)|; inf of 0 and negative integers."""
+    """Logarithm of |gamma(x)|; inf for 0 and negative integers."""
     on_host("lgamma()")
 
 
 @intrinsic(Operation("floor"))
 def floor(x: float) -> float:
-    """Rounded down to an integer; a float, exact."""
+    """x rounded down to an integer; a float, exact."""
     on_host("floor()")
 
 
 @intrinsic(Operation("ceil"))
 def ceil(x: float) -> float:
-    """Rounded up to an integer; a float, exact."""
+    """x rounded up to an integer; a float, exact."""
     on_host("ceil()")
 
 
 @intrinsic(Operation("trunc"))
 def trunc(x: float) -> float:
-    """Rounded towards zero to an integer; a float, exact."""
+    """x rounded toward zero to an integer; a float, exact."""
     on_host("trunc()")
 
 
 @intrinsic(Operation("rint"))
 def rint(x: float) -> float:
-    """Rounded to the nearest integer, halves to even; a float, exact."""
+    """x rounded to the nearest integer, halves to even; a float, exact."""
     on_host("rint()")
 
 
 @intrinsic(Operation("round"))
 def round(x: float) -> float:
-    """Rounded to the nearest integer, halves away from zero, unlike Python's; a float, exact."""
+    """x rounded to the nearest integer, halves away from zero, unlike Python's; a float, exact."""
     on_host("round()")
 
 
@@ -213,19 +213,19 @@ def pow(x: float, y: float) -> float:
 
 @intrinsic(Operation("atan2"))
 def atan2(y: float, x: float) -> float:
-    """The angle of the point (x, y), from -pi to pi."""
+    """Angle of the point (x, y), from -pi to pi."""
     on_host("atan2()")
 
 
 @intrinsic(Operation("hypot"))
 def hypot(x: float, y: float) -> float:
-    """sqrt(x * x + y * y), without overflow on the way; infinite where one of them is."""
+    """sqrt(x * x + y * y) without intermediate overflow; infinite if an argument is."""
     on_host("hypot()")
 
 
 @intrinsic(Operation("fmod"))
 def fmod(x: float, y: float) -> float:
-    """x - y * trunc(x / y), exact: it has the sign of x. Python's `%` is not defined for floats here."""
+    """x - y * trunc(x / y), exact, with the sign of x. Python's `%` is not defined for floats in kernels."""
     on_host("fmod()")
 
 
@@ -243,7 +243,7 @@ def copysign(x: float, y: float) -> float:
 
 @intrinsic(Operation("isnan"))
 def isnan(x: float) -> bool:
-    """Whether x is no number."""
+    """Whether x is NaN."""
     on_host("isnan()")
 
 
@@ -261,7 +261,7 @@ def isfinite(x: float) -> bool:
 
 @intrinsic(Operation("signbit"))
 def signbit(x: float) -> bool:
-    """Whether the sign bit of x is set: of -0 and some NaNs too."""
+    """Whether the sign bit of x is set, also for -0 and NaN."""
     on_host("signbit()")
 
 
@@ -273,67 +273,67 @@ def ldexp(x: float, power: int) -> float:
 
 @intrinsic(Operations(("frexp_fraction", "frexp_exponent")))
 def frexp(x: float) -> tuple[float, int]:
-    """x as m * 2 ** n, m of magnitude from 1 / 2 to 1: (m, n). Of 0, infinity and NaN it is (x, 0)."""
+    """(m, n) with x = m * 2 ** n, |m| from 1 / 2 to 1; (x, 0) for 0, infinity and NaN."""
     on_host("frexp()")
 
 
 @intrinsic(Operation("fast_exp"))
 def fast_exp(x: float) -> float:
-    """CUDA's `__expf`, of f32."""
+    """CUDA's `__expf`, for f32."""
     on_host("fast_exp()")
 
 
 @intrinsic(Operation("fast_exp10"))
 def fast_exp10(x: float) -> float:
-    """CUDA's `__exp10f`, of f32."""
+    """CUDA's `__exp10f`, for f32."""
     on_host("fast_exp10()")
 
 
 @intrinsic(Operation("fast_log"))
 def fast_log(x: float) -> float:
-    """CUDA's `__logf`, of f32."""
+    """CUDA's `__logf`, for f32."""
     on_host("fast_log()")
 
 
 @intrinsic(Operation("fast_log2"))
 def fast_log2(x: float) -> float:
-    """CUDA's `__log2f`, of f32."""
+    """CUDA's `__log2f`, for f32."""
     on_host("fast_log2()")
 
 
 @intrinsic(Operation("fast_log10"))
 def fast_log10(x: float) -> float:
-    """CUDA's `__log10f`, of f32."""
+    """CUDA's `__log10f`, for f32."""
     on_host("fast_log10()")
 
 
 @intrinsic(Operation("fast_sin"))
 def fast_sin(x: float) -> float:
-    """CUDA's `__sinf`, of f32, for |x| up to pi."""
+    """CUDA's `__sinf`, for f32 and |x| up to pi."""
     on_host("fast_sin()")
 
 
 @intrinsic(Operation("fast_cos"))
 def fast_cos(x: float) -> float:
-    """CUDA's `__cosf`, of f32, for |x| up to pi."""
+    """CUDA's `__cosf`, for f32 and |x| up to pi."""
     on_host("fast_cos()")
 
 
 @intrinsic(Operation("fast_tan"))
 def fast_tan(x: float) -> float:
-    """CUDA's `__tanf`, of f32, for |x| up to 1."""
+    """CUDA's `__tanf`, for f32 and |x| up to 1."""
     on_host("fast_tan()")
 
 
 @intrinsic(Operation("fast_pow"))
 def fast_pow(x: float, y: float) -> float:
-    """CUDA's `__powf`, of f32, for x > 0."""
+    """CUDA's `__powf`, for f32 and x > 0."""
     on_host("fast_pow()")
 
 
 @intrinsic(Operation("fast_divide"))
 def fast_divide(x: float, y: float) -> float:
-    """CUDA's `__fdividef`, of f32: 0 for |y| beyond 2 ** 126."""
+    """CUDA's `__fdividef`, for f32; 0 for |y| above 2 ** 126."""
     on_host("fast_divide()")
 
 

@@ -1,4 +1,4 @@
-"""The types of the language: scalars, short vectors, and arrays in a memory space."""
+"""Types of the language: scalars, short vectors, and arrays in a memory space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Space = Literal["global", "shared", "local", "constant", "register"]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number as CUDA has it. `kind` is "bool", "int" (signed), "uint" or "float"."""
+    """A scalar type of CUDA. kind: "bool", "int" (signed), "uint" or "float"."""
 
     name: str
     kind: Literal["bool", "int", "uint", "float"]
@@ -25,10 +25,10 @@ class Scalar:
     @property
     def dtype(self) -> np.dtype[Any]:
         if self.name == "bf16":
-            from ml_dtypes import bfloat16  # imported late: few programs use it
+            from ml_dtypes import bfloat16  # late: few programs use it
 
-            found: np.dtype[Any] = np.dtype(bfloat16)
-            return found
+            result: np.dtype[Any] = np.dtype(bfloat16)
+            return result
         return np.dtype(_DTYPES[self.name])
 
     @property
@@ -54,7 +54,7 @@ class Scalar:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its name: there is one object of each type."""
+        """Pickle by name: each type has one object."""
         return _scalar, (self.name,)
 
 
@@ -64,7 +64,7 @@ def _scalar(name: str) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """CUDA's built-in short vectors; loaded and stored by one access of the full width."""
+    """A built-in short vector of CUDA, loaded and stored by one access."""
 
     name: str
     element: Scalar
@@ -80,7 +80,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a device function returns that returns several values. Inlining takes it apart."""
+    """The result type of a device function with several results. Inlining replaces it by its items."""
 
     items: tuple[Any, ...]
 
@@ -97,12 +97,12 @@ class Results:
 
 
 Value = Scalar | Vector
-"""What a variable holds; that of a call may be `Results`."""
+"""The type of a variable; a call may also have `Results`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Elements in a memory space. `shape` is None where only the launch knows the length."""
+    """An array type. shape: None if only the launch knows the length."""
 
     element: Value
     shape: tuple[int, ...] | None
@@ -110,7 +110,7 @@ class Array:
 
     @property
     def length(self) -> int | None:
-        """Elements, all dimensions together."""
+        """Number of elements over all dimensions."""
         if self.shape is None:
             return None
         length = 1
@@ -125,11 +125,11 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a launch lays out a global array, as far as kernels are specialised for it.
+    """The memory layout of a global array argument, as a specialisation key.
 
-    contiguous: in row-major order without gaps. wide: whether it takes more elements than a 32-bit index reaches. Neither
-    is told of one contiguous dimension.
-    Of a field of structs, step: the structs are so many of its elements; begin: it is so many behind the struct's beginning.
+    contiguous: row-major without gaps. wide: whether it has more elements than a 32-bit index reaches. Both have
+    their default for one contiguous dimension. For a field of structs, step: elements from one struct to the next;
+    begin: elements from the start of the struct.
     """
 
     dimensions: int = 1
@@ -140,7 +140,7 @@ class Layout:
 
 
 FLAT = Layout()
-"""One dimension without gaps."""
+"""One contiguous dimension."""
 
 Type = Scalar | Vector | Array
 
@@ -190,15 +190,15 @@ VECTORS = {
 }
 C64, C128 = VECTORS["c64"], VECTORS["c128"]
 COMPLEX: dict[Value, np.dtype[Any]] = {C64: np.dtype(np.complex64), C128: np.dtype(np.complex128)}
-"""The complex types, which are vectors of the real and the imaginary part, and what NumPy calls them."""
+"""Complex types, vectors of the real and the imaginary part, with their NumPy dtypes."""
 
 
 def from_dtype(dtype: np.dtype[Any]) -> Value | None:
-    """The scalar or complex type of a NumPy dtype, or None where the language has none."""
+    """Return the scalar or complex type of a NumPy dtype; None for other dtypes."""
     scalar = next((t for t in SCALARS.values() if t.dtype == dtype), None)
     return scalar or next((t for t, own in COMPLEX.items() if own == dtype), None)
 
 
 def holds_floats(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is that of a float type; NumPy does not count bfloat16 among its own."""
+    """Return whether a dtype is a float type; NumPy does not classify bfloat16 as one."""
     return dtype.kind == "f" or dtype.name == "bfloat16"

@@ -1,4 +1,4 @@
-"""Words of the kernel language for a warp beyond shuffles and votes: matches, reductions, lane masks; and for its time."""
+"""Warp matches, reductions and lane masks; clocks and sleep."""
 
 from __future__ import annotations
 
@@ -9,91 +9,91 @@ from .intrinsics import FULL_MASK, intrinsic
 
 @intrinsic(MatchAll())
 def match_all(value: int, mask: int = FULL_MASK) -> tuple[int, bool]:
-    """(u32, bool): the named lanes and True where all of them have one value, else 0 and False. Compute capability 7.0."""
+    """(u32, bool): the named lanes and True if all have one value, else 0 and False. Needs compute capability 7.0."""
     on_host("match_all()")
 
 
 @intrinsic(Reduction("add"))
 def reduce_add(value: int, mask: int = FULL_MASK) -> int:
-    """The sum of i32 or u32 over the named lanes, which wraps. Compute capability 8.0."""
+    """Wrapping sum of i32 or u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_add()")
 
 
 @intrinsic(Reduction("min"))
 def reduce_min(value: int, mask: int = FULL_MASK) -> int:
-    """The least i32 or u32 of the named lanes. Compute capability 8.0."""
+    """Minimum of i32 or u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_min()")
 
 
 @intrinsic(Reduction("max"))
 def reduce_max(value: int, mask: int = FULL_MASK) -> int:
-    """The greatest i32 or u32 of the named lanes. Compute capability 8.0."""
+    """Maximum of i32 or u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_max()")
 
 
 @intrinsic(Reduction("and"))
 def reduce_and(value: int, mask: int = FULL_MASK) -> int:
-    """The bits of u32 that are set in all named lanes. Compute capability 8.0."""
+    """Bitwise and of u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_and()")
 
 
 @intrinsic(Reduction("or"))
 def reduce_or(value: int, mask: int = FULL_MASK) -> int:
-    """The bits of u32 that are set in any named lane. Compute capability 8.0."""
+    """Bitwise or of u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_or()")
 
 
 @intrinsic(Reduction("xor"))
 def reduce_xor(value: int, mask: int = FULL_MASK) -> int:
-    """The bits of u32 that are set in an odd number of named lanes. Compute capability 8.0."""
+    """Bitwise exclusive or of u32 over the named lanes. Needs compute capability 8.0."""
     on_host("reduce_xor()")
 
 
 @intrinsic(LaneMask("lt"))
 def lanemask_lt() -> int:
-    """u32 of the lanes below this one."""
+    """u32 mask of the lanes below this one."""
     on_host("lanemask_lt()")
 
 
 @intrinsic(LaneMask("le"))
 def lanemask_le() -> int:
-    """u32 of the lanes up to this one."""
+    """u32 mask of the lanes up to this one."""
     on_host("lanemask_le()")
 
 
 @intrinsic(LaneMask("eq"))
 def lanemask_eq() -> int:
-    """u32 of this lane alone."""
+    """u32 mask of this lane."""
     on_host("lanemask_eq()")
 
 
 @intrinsic(LaneMask("ge"))
 def lanemask_ge() -> int:
-    """u32 of the lanes from this one on."""
+    """u32 mask of this lane and the lanes above."""
     on_host("lanemask_ge()")
 
 
 @intrinsic(LaneMask("gt"))
 def lanemask_gt() -> int:
-    """u32 of the lanes above this one."""
+    """u32 mask of the lanes above this one."""
     on_host("lanemask_gt()")
 
 
 @intrinsic(Effect("Sleep"))
 def nanosleep(nanoseconds: int) -> None:
-    """Suspend the thread for about so long, at most a millisecond; an emulator goes on. Compute capability 7.0."""
+    """Suspend the thread for about `nanoseconds`, at most a millisecond; no effect in an emulator. Needs compute capability 7.0."""
     on_host("nanosleep()")
 
 
 @intrinsic(Effect("Clock", result="i32"))
 def clock() -> int:
-    """The low 32 bits of the SM's cycle counter, as i32; in an emulator, how often the thread has read a clock before."""
+    """Low 32 bits of the SM's cycle counter, as i32; in an emulator, the number of earlier clock readings of the thread."""
     on_host("clock()")
 
 
 @intrinsic(Effect("Clock", result="i64"))
 def clock64() -> int:
-    """The SM's cycle counter, as i64; in an emulator, how often the thread has read a clock before."""
+    """The SM's cycle counter, as i64; in an emulator, the number of earlier clock readings of the thread."""
     on_host("clock64()")
 
 

@@ -1,4 +1,4 @@
-"""The words of CUDA C++, Numba, Triton and Python that have another name here: the messages and docs/porting.md come from it."""
+"""Equivalents of CUDA C++, Numba, Triton and Python words: the source of error messages and docs/porting.md."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Word:
-    """theirs: as it is written elsewhere, in one way or several. ours: what to write here, as code; or a sentence, with
-    code between backticks where there is any."""
+    """A word and its equivalent. theirs: one or more spellings. ours: code; or a sentence with code between backticks."""
 
     theirs: tuple[str, ...]
     ours: str
 
     def names(self) -> Iterator[str]:
-        """The names by which a kernel would use it; none of what is no Python."""
+        """Yield the names under which a kernel would use it; none for non-Python text."""
         for text in self.theirs:
-            found = re.match(r"(__\w+|[A-Za-z_]\w+(\.[A-Za-z_]\w*)*(?=$|[(\[]))", text)
-            if found:
-                yield found[0]
+            match = re.match(r"(__\w+|[A-Za-z_]\w+(\.[A-Za-z_]\w*)*(?=$|[(\[]))", text)
+            if match:
+                yield match[0]
 
 
 def _section(text: str) -> tuple[Word, ...]:
-    """Rows of `theirs, theirs -> ours`, two spaces around the arrow; two spaces between those that mean the same."""
+    """Parse rows of `theirs, theirs -> ours`, with two spaces around the arrow and between synonyms."""
     rows = (line.strip().split("  ->  ") for line in text.strip().splitlines())
     return tuple(Word(tuple(re.split(r"  +", theirs.strip())), ours.strip()) for theirs, ours in rows)
 
@@ -218,7 +217,7 @@ CUDA = _section("""
     __hmin(a, b)  ->  min(a, b)
     __hmax(a, b)  ->  max(a, b)
     __halves2half2(a, b)  make_half2(a, b)  ->  st.half2(a, b)
-    __hfma2(a, b, c)  ->  `st.half2(st.fma(a.x, b.x, c.x), st.fma(a.y, b.y, c.y))`, part by part; so too `__hadd2`, `__hmul2`
+    __hfma2(a, b, c)  ->  `st.half2(st.fma(a.x, b.x, c.x), st.fma(a.y, b.y, c.y))`, by component; likewise `__hadd2`, `__hmul2`
     printf("%d", x)  ->  print(x)
     #pragma unroll  ->  for k in st.unroll(range(K)): ...
     a / b (of integers)  ->  `st.div(a, b)`, which truncates as C does; `a // b` floors
@@ -379,10 +378,10 @@ SECTIONS = {"CUDA C++": CUDA, "Numba": NUMBA, "Triton": TRITON, "Python": PYTHON
 
 @cache
 def by_name() -> dict[str, tuple[str, Word]]:
-    """Where a name comes from, and its row; the first one of several."""
-    found: dict[str, tuple[str, Word]] = {}
+    """Return the origin and the first row of each name."""
+    rows: dict[str, tuple[str, Word]] = {}
     for origin, words in SECTIONS.items():
         for word in words:
             for key in word.names():
-                found.setdefault(key, (origin, word))
-    return found
+                rows.setdefault(key, (origin, word))
+    return rows

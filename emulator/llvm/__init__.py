@@ -1,1 +1,1 @@
-"""LLVM text and machine code: what the engine of compiled kernels and native functions print with."""
+"""LLVM IR and machine code for the LLVM engine and for native functions."""

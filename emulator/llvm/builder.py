@@ -1,4 +1,4 @@
-"""LLVM IR as text: how types and constants are written, and a page that instructions are added to."""
+"""Builder of LLVM IR text: types, constants, and the instructions of a function."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..language.types import BOOL, F32, HALVES, Scalar
 LANES = WARP_SIZE
 IOTA = range(LANES)
 FULL = -1
-"""A mask of all lanes, as an i32."""
+"""Mask of all lanes, as an i32."""
 
 
 def scalar_type(type: Scalar) -> str:
-    """A value of the type in a register: a half as its bits, so that no processor's own halves are used."""
+    """Return the register type of a scalar. A half is its bits, independent of the processor's own halves."""
     if type in HALVES:
         return "i16"
     if type.is_float:
@@ -28,17 +28,17 @@ def scalar_type(type: Scalar) -> str:
 
 
 def memory_type(type: Scalar) -> str:
-    """A value of the type in memory: a bool is a byte there."""
+    """Return the memory type of a scalar: a bool is a byte."""
     return "i8" if type is BOOL else scalar_type(type)
 
 
 def many(element: str) -> str:
-    """One value a lane."""
+    """Return the type of a vector with one value a lane."""
     return f"<{LANES} x {element}>"
 
 
 def suffix(type: str) -> str:
-    """A type as it stands in the name of an intrinsic: v32f32."""
+    """Return a type as written in the name of an intrinsic: v32f32."""
     if type.startswith("<"):
         count, _, element = type.strip("<>").partition(" x ")
         return f"v{count}{suffix(element)}"
@@ -46,7 +46,7 @@ def suffix(type: str) -> str:
 
 
 def literal(value: bool | int | float, type: Scalar) -> str:
-    """A constant of a scalar type."""
+    """Return a constant of a scalar type."""
     if type is BOOL:
         return "true" if value else "false"
     if not type.is_float:
@@ -58,69 +58,69 @@ def literal(value: bool | int | float, type: Scalar) -> str:
 
 
 def is_constant(operand: str) -> bool:
-    """Whether an operand is a constant, and not a value that an instruction or a parameter gave."""
+    """Return whether an operand is a constant rather than a result or a parameter."""
     return not operand.startswith("%")
 
 
 def splat(element: str, value: object) -> str:
-    """A constant that every lane holds."""
+    """Return a constant with one value for all lanes."""
     return f"splat ({element} {value})"
 
 
 def vector(element: str, values: Iterable[object]) -> str:
-    """A constant with one value a lane."""
+    """Return a constant with one value a lane."""
     return "<" + ", ".join(f"{element} {v}" for v in values) + ">"
 
 
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
-    """A name of the program as part of an LLVM name; the printer's own names begin with a dot."""
+    """Return a program's name as a component of an LLVM name; the printer's own names start with a dot."""
     return "".join(
         c if c.isascii() and (c.isalnum() or c in "._") else "." if c.isascii() else f"u{ord(c):x}" for c in name
     )
 
 
 class FunctionBuilder:
-    """The text of one function: its instructions in order, its stack slots, and what it calls."""
+    """The text of one function: instructions in order, stack slots, and called functions."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.slots: list[str] = []
         self.used: set[str] = set()  # functions called
-        self.declared: set[str] = set()  # LLVM's own and those of the library among them, with their types
+        self.declared: set[str] = set()  # declarations of LLVM intrinsics and library functions
         self.block = ".entry"
         self._numbers: dict[str, int] = {}
-        self._taken = {".entry"}
+        self._names = {".entry"}
 
     def reserve(self, *names: str) -> None:
-        """Names used elsewhere in the function."""
-        self._taken.update(names)
+        """Reserve names used elsewhere in the function."""
+        self._names.update(names)
 
     def name(self, hint: str) -> str:
-        """A new name: the hint, numbered where it is taken."""
+        """Return a new name: the hint, numbered if it is in use."""
         hint = name = quoted(hint)
-        while name in self._taken:
+        while name in self._names:
             self._numbers[hint] = self._numbers.get(hint, 0) + 1
             name = f"{hint}.{self._numbers[hint]}"
-        self._taken.add(name)
+        self._names.add(name)
         return name
 
     # -------------------------------------------------------------- instructions
     def comment(self, text: str) -> None:
-        """A line for readers. What is not ASCII is escaped: names of files need not be text that LLVM takes."""
+        """Add a comment. Non-ASCII characters are escaped: file names may contain bytes invalid in LLVM text."""
         self.lines.append(f"  ; {text.encode('ascii', 'backslashreplace').decode('ascii')}")
 
     def do(self, text: str) -> None:
         self.lines.append(f"  {text}")
 
     def let(self, text: str, hint: str = "v") -> str:
-        """An instruction with a result; its name."""
+        """Add an instruction with a result. Return its name."""
         name = f"%{self.name(hint)}"
         self.lines.append(f"  {name} = {text}")
         return name
 
     def call(self, result: str, function: str, *arguments: tuple[str, str], hint: str = "v") -> str:
-        """Call a function with (type, value) arguments; the result's name, empty where there is none."""
+        """Call a function with (type, value) arguments. Return the result's name; empty for void."""
         self.used.add(function)
         if function.startswith(("llvm.", PREFIX)):
             self.declared.add(f"declare {result} @{function}({', '.join(t for t, _ in arguments)})")
@@ -131,7 +131,7 @@ class FunctionBuilder:
         return self.let(text, hint)
 
     def intrinsic(self, name: str, type: str, *arguments: str, hint: str = "v") -> str:
-        """An LLVM intrinsic whose arguments and result have one type."""
+        """Call an LLVM intrinsic with arguments and result of one type."""
         return self.call(type, f"{name}.{suffix(type)}", *((type, a) for a in arguments), hint=hint)
 
     # -------------------------------------------------------------- blocks
@@ -139,7 +139,7 @@ class FunctionBuilder:
         return self.name(hint)
 
     def place(self, label: str) -> None:
-        """Go on with this block."""
+        """Start a basic block."""
         self.lines.append(f"{label}:")
         self.block = label
 
@@ -147,17 +147,17 @@ class FunctionBuilder:
         self.do(f"br label %{label}")
 
     def branch(self, condition: str, yes: str, no: str, rarely: bool = False) -> None:
-        """`rarely`: the second way is hardly ever taken."""
+        """Branch. rarely: the branch to `no` is unlikely."""
         weight = ", !prof !0" if rarely else ""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}{weight}")
 
-    def phi(self, type: str, *ways: tuple[str, str], hint: str = "v") -> str:
+    def phi(self, type: str, *incoming: tuple[str, str], hint: str = "v") -> str:
         """Merge (value, block) pairs."""
-        return self.let(f"phi {type} " + ", ".join(f"[ {value}, %{block} ]" for value, block in ways), hint)
+        return self.let(f"phi {type} " + ", ".join(f"[ {value}, %{block} ]" for value, block in incoming), hint)
 
     # -------------------------------------------------------------- memory
     def slot(self, type: str, hint: str) -> str:
-        """A stack slot of the function, 64-byte aligned; its name is the hint where that is free."""
+        """Add a stack slot of the function, 64-byte aligned. Return its name, the hint if unused."""
         name = f"%{self.name(hint)}"
         self.slots.append(f"  {name} = alloca {type}, align 64")
         return name
@@ -169,7 +169,7 @@ class FunctionBuilder:
         self.do(f"store {type} {value}, ptr {pointer}" + (f", align {align}" if align else ""))
 
     def element(self, type: str, pointer: str, index: object, hint: str = "at", width: str = "i64") -> str:
-        """The address of an element."""
+        """Return the address of an element."""
         return self.let(f"getelementptr {type}, ptr {pointer}, {width} {index}", hint)
 
     def add_to(self, pointer: str, amount: object) -> None:

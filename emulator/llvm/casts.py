@@ -1,4 +1,4 @@
-"""Conversions between the scalar types as LLVM instructions."""
+"""Conversions between scalar types as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .values import Value, number
 
 
 def convert(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
-    """A value of `shape` as another type."""
-    source, to = shape.scalar, shape.of(target).type
+    """Return a value of `shape` converted to another type."""
+    source, to = shape.scalar, shape.with_type(target).type
     if source in HALVES:
         wide = halves.widened(builder, shape, x)
-        return wide if target is F32 else convert(builder, shape.of(F32), target, wide)
+        return wide if target is F32 else convert(builder, shape.with_type(F32), target, wide)
     if target in HALVES:
         return _half(builder, shape, target, x)
     if target is BOOL:
@@ -41,19 +41,23 @@ def _half(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str
 
 
 def _whole(builder: FunctionBuilder, shape: Shape, target: Scalar, x: str) -> str:
-    """A float truncated to an integer, saturated at 32 bits or more and then wrapped, as CUDA converts."""
+    """Return a float truncated to an integer: saturated at 32 or more bits, then wrapped, as in CUDA."""
     bits = max(32, target.bits)
     element = f"i{bits}"
     middle = element if shape.uniform else many(element)
     ends = (f"v{LANES}{element}", f"v{LANES}{_float(shape)}") if not shape.uniform else (element, _float(shape))
     word = "fptosi" if target.kind == "int" else "fptoui"
     whole = builder.call(middle, f"llvm.{word}.sat.{ends[0]}.{ends[1]}", (shape.type, x), hint="whole")
-    if shape.scalar.size == 8 or bits == 64:  # PTX: a NaN gives the top bit, not 0
+    if shape.scalar.size == 8 or bits == 64:  # PTX: the result for a NaN is the top bit, not 0
         top = -(1 << (bits - 1))
         nan = builder.let(f"fcmp uno {shape.type} {x}, {x}", "nan")
         highest = top if shape.uniform else splat(element, top)
         whole = builder.let(f"select {shape.bool} {nan}, {middle} {highest}, {middle} {whole}", "whole")
-    return whole if target.bits == bits else builder.let(f"trunc {middle} {whole} to {shape.of(target).type}", "whole")
+    return (
+        whole
+        if target.bits == bits
+        else builder.let(f"trunc {middle} {whole} to {shape.with_type(target).type}", "whole")
+    )
 
 
 def _float(shape: Shape) -> str:
@@ -61,13 +65,13 @@ def _float(shape: Shape) -> str:
 
 
 def converted(builder: FunctionBuilder, value: Value, target: Scalar) -> Value:
-    """A value in another type."""
+    """Return a value converted to another type."""
     shape = Shape(value.type, value.uniform)
     return shape.value(target, convert(builder, shape, target, *shape.refs(builder, value)))
 
 
 def extended(builder: FunctionBuilder, value: Value, target: Scalar) -> Value:
-    """An integer value in an integer type at least as wide; an affine one becomes a vector."""
+    """Return an integer widened to another type; an affine value becomes a vector."""
     if value.constant is not None:
         return number(int(value.constant), target)
     return converted(builder, value, target)

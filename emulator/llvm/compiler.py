@@ -1,4 +1,4 @@
-"""LLVM text to machine code that Python can call: compiled with llvmlite, kept on disk, linked into the process."""
+"""LLVM IR to callable machine code: compiled by llvmlite, cached on disk, linked into the process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .. import disk_cache
 from ..ir import library as functions
 from ..ir.library import PREFIX
 
-Beside = TypeVar("Beside")
-"""What a caller keeps beside its code."""
+Metadata = TypeVar("Beside")
+"""Metadata stored with the code by a caller."""
 _LOCK = threading.RLock()
-"""LLVM compiles and links for one thread at a time; linking may compile a function of the library."""
+"""LLVM compiles and links on one thread at a time; linking may compile a library function."""
 _LINKED = 0
 
 
@@ -35,7 +35,7 @@ class Target:
 
 @cache
 def host() -> Target:
-    """The processor this runs on."""
+    """Return the processor of this machine."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
@@ -43,20 +43,20 @@ def host() -> Target:
 
 @dataclass(frozen=True)
 class Passes:
-    """What LLVM does to a module: the level of its pipeline, and whether it makes vectors of loops."""
+    """LLVM optimisations of a module: pipeline level, and loop vectorisation."""
 
     level: int
     vectorise: bool
 
 
 OPTIMISED = Passes(1, vectorise=False)
-"""Of kernels, which are vectors of lanes as they are printed."""
+"""For kernels: their text is vectorised over lanes already."""
 QUICK = Passes(0, vectorise=False)
-"""Of kernels that run for less time than it takes to optimise them."""
+"""For kernels with run times below their optimisation time."""
 LOOPS = Passes(2, vectorise=True)
-"""Of native functions, which loop over arrays."""
+"""For native functions: loops over arrays."""
 NATIVE = "native"
-"""The name of a native function in its module. Arrays are pointers; a bool is an i8."""
+"""Name of a native function in its module. Arrays are pointers; a bool is an i8."""
 
 
 def _machine(target: Target, level: int) -> Any:
@@ -68,7 +68,7 @@ def _machine(target: Target, level: int) -> Any:
 
 
 def object_code(text: str, target: Target, passes: Passes) -> bytes:
-    """Compile a module."""
+    """Compile a module to object code."""
     machine = _machine(target, passes.level)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -87,7 +87,7 @@ def _linker() -> Any:
 
 @dataclass(frozen=True)
 class Library:
-    """Linked code. `address` is the function's; the code lives as long as this object. uses: what it calls."""
+    """Linked code. address: of the function; valid while this object lives. uses: called code."""
 
     address: int
     library: Any
@@ -96,9 +96,11 @@ class Library:
 
 @dataclass(frozen=True)
 class ModuleText:
-    """A module as text. helpers: functions that it calls, by name; each is compiled by itself and shared by all modules
-    that call the same text. declarations: of LLVM's own functions and of those of the library. rest: what every text
-    ends with."""
+    """A module as text.
+
+    helpers: called functions by name; each is compiled separately and shared by all modules with the same helper
+    text. declarations: of LLVM intrinsics and library functions. rest: the common end of all texts.
+    """
 
     own: str
     helpers: Mapping[str, str]
@@ -106,58 +108,57 @@ class ModuleText:
     rest: str
 
     def main(self) -> str:
-        """The module without its helpers."""
+        """Return the module without its helpers."""
         return self._complete(self.own, self.called(self.own))
 
     @property
     def library(self) -> list[str]:
-        """The functions of the library that it calls."""
+        """Names of the called library functions."""
         return sorted({name for name in _CALLED.findall(self.own) if name.startswith(PREFIX)})
 
     def helper(self, name: str) -> str:
-        """A helper as a module, visible to those that call it."""
+        """Return a helper as a module, with external linkage."""
         return self._complete(self.helpers[name].replace("define internal", "define", 1), self.calls(name))
 
     def called(self, text: str) -> list[str]:
-        """The helpers that a text names."""
+        """Return the helpers named in a text."""
         names = set(_CALLED.findall(text))
         return [name for name in self.helpers if name in names]
 
     def calls(self, name: str) -> list[str]:
-        """The helpers that a helper calls."""
+        """Return the helpers called by a helper."""
         return [other for other in self.called(self.helpers[name]) if other != name]
 
     def _complete(self, text: str, called: Sequence[str]) -> str:
         headers = [self.helpers[name].partition(" {\n")[0] for name in called]
         helpers = [header.replace("define internal", "declare", 1) for header in headers]
-        names = set(_CALLED.findall(text))  # no others: the same helper is the same text in every module
+        names = set(_CALLED.findall(text))  # no others: a helper has the same text in every module
         own = [line for line in self.declarations if names.issuperset(_CALLED.findall(line))]
         return "\n".join([text, *helpers, *own, self.rest]) + "\n"
 
 
 _CALLED = re.compile(r"@([\w.]+)\(")
 _HELPERS: dict[str, Library] = {}
-"""Helpers of this process by their digest."""
+"""Linked helpers of this process by digest."""
 
 
 def compiled(
     key: Sequence[str] | None,
     make: Callable[[], tuple[bytes, ModuleText]],
     entry: str,
-    decode: Callable[[bytes], Beside],
+    decode: Callable[[bytes], Metadata],
     target: Target | None = None,
     passes: Passes = OPTIMISED,
-) -> tuple[Beside, Library]:
-    """Callable code and what was kept beside it, from the cache on disk where they are there.
+) -> tuple[Metadata, Library]:
+    """Return the metadata and the callable code of a module, from the disk cache if available.
 
-    key: everything the code depends on but the compiler and its target; None if that is not known: then nothing is kept.
-    make: what to keep beside the code, and the module. decode: reads the former.
-    target: another processor that this one can act as; the host by default.
+    key: the code's dependencies except compiler and target; None for no caching. make: returns the metadata and the
+    module. decode: reads the metadata. target: another processor supported by this one; the host by default.
     """
     target = target or host()
-    kept = None if key is None else compiled_before(key, entry, decode, target, passes)
-    if kept is not None:
-        return kept
+    cached = None if key is None else load_compiled(key, entry, decode, target, passes)
+    if cached is not None:
+        return cached
     metadata, module = make()
     with _LOCK:
         digests: dict[str, str] = {}
@@ -166,73 +167,73 @@ def compiled(
         code = object_code(module.main(), target, passes)
         if key is not None:
             header = {"metadata": metadata.hex(), "helpers": digests, "library": module.library}
-            disk_cache.save(_name(key, target, passes), _joined(header, code))
+            disk_cache.save(_name(key, target, passes), _pack(header, code))
         called = {name: _HELPERS[digest] for name, digest in digests.items()}
         return decode(metadata), _link(code, entry, called, module.library)
 
 
-def compiled_before(
+def load_compiled(
     key: Sequence[str],
     entry: str,
-    decode: Callable[[bytes], Beside],
+    decode: Callable[[bytes], Metadata],
     target: Target | None = None,
     passes: Passes = OPTIMISED,
-) -> tuple[Beside, Library] | None:
-    """What `compiled` gives, where the disk has it whole."""
+) -> tuple[Metadata, Library] | None:
+    """Return the result of `compiled` if the disk cache has all of it, else None."""
 
-    def read(kept: bytes) -> tuple[Beside, Library]:
-        header, code = _split(kept)
-        return decode(bytes.fromhex(header["metadata"])), _link(code, entry, _kept_helpers(header), header["library"])
+    def read(data: bytes) -> tuple[Metadata, Library]:
+        header, code = _unpack(data)
+        return decode(bytes.fromhex(header["metadata"])), _link(code, entry, _cached_helpers(header), header["library"])
 
     with _LOCK:
         return disk_cache.load(_name(key, target or host(), passes), read)
 
 
-def _name(parts: Sequence[str], target: Target, passes: Passes) -> str:
-    known = (*parts, llvmlite.__version__, target.cpu, target.features, repr(passes))
-    return hashlib.sha256("\0".join(known).encode()).hexdigest() + ".o"
+def _name(key: Sequence[str], target: Target, passes: Passes) -> str:
+    inputs = (*key, llvmlite.__version__, target.cpu, target.features, repr(passes))
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest() + ".o"
 
 
-def _joined(header: Mapping[str, Any], code: bytes) -> bytes:
+def _pack(header: Mapping[str, Any], code: bytes) -> bytes:
     text = json.dumps({**header, "code": hashlib.blake2b(code).hexdigest()}).encode()
     return len(text).to_bytes(8, "little") + text + code
 
 
-def _split(kept: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header and the code. Raises ValueError where the code is another one: LLVM ends the process over some of those."""
-    start = 8 + int.from_bytes(kept[:8], "little")
-    header, code = json.loads(kept[8:start]), kept[start:]
+def _unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return header and code. Raises ValueError if the code differs from its digest: LLVM may end the process on damaged code."""
+    start = 8 + int.from_bytes(data[:8], "little")
+    header, code = json.loads(data[8:start]), data[start:]
     if header["code"] != hashlib.blake2b(code).hexdigest():
         raise ValueError("this is not the code that was kept")
     return header, code
 
 
-def _kept_helpers(header: Mapping[str, Any]) -> dict[str, Library]:
-    """The helpers that a kept module calls. Raises LookupError where the disk does not have one any more."""
-    found = {name: _helper(digest) for name, digest in header["helpers"].items()}
-    there = {name: helper for name, helper in found.items() if helper is not None}
-    if len(there) < len(found):
+def _cached_helpers(header: Mapping[str, Any]) -> dict[str, Library]:
+    """Return the helpers called by a cached module. Raises LookupError if one is missing from the disk."""
+    helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
+    available = {name: helper for name, helper in helpers.items() if helper is not None}
+    if len(available) < len(helpers):
         raise LookupError("a helper is gone")
-    return there
+    return available
 
 
 def _helper(digest: str) -> Library | None:
-    """A helper that was compiled before, with those that it calls; None where the disk does not have it any more."""
+    """Return a helper compiled earlier, with the helpers it calls; None if it is missing from the disk."""
 
-    def read(kept: bytes) -> Library:
-        header, code = _split(kept)
-        return _link(code, header["name"], _kept_helpers(header))
+    def read(data: bytes) -> Library:
+        header, code = _unpack(data)
+        return _link(code, header["name"], _cached_helpers(header))
 
     if digest not in _HELPERS:
-        found = disk_cache.load(digest, read)
-        if found is None:
+        loaded = disk_cache.load(digest, read)
+        if loaded is None:
             return None
-        _HELPERS[digest] = found
+        _HELPERS[digest] = loaded
     return _HELPERS[digest]
 
 
 def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passes, digests: dict[str, str]) -> None:
-    """Compile and link a helper, unless that was done before, and enter its digest."""
+    """Compile and link a helper, unless it is linked already, and record its digest."""
     if name in digests:
         return
     for other in module.calls(name):
@@ -242,15 +243,15 @@ def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passe
     digests[name] = digest = _name((text, *called.values()), target, passes).replace(".o", ".helper")
     if _helper(digest) is None:
         code = object_code(text, target, passes)
-        disk_cache.save(digest, _joined({"name": name, "helpers": called}, code))
-        _HELPERS[digest] = _link(code, name, {other: _HELPERS[known] for other, known in called.items()})
+        disk_cache.save(digest, _pack({"name": name, "helpers": called}, code))
+        _HELPERS[digest] = _link(code, name, {other: _HELPERS[digest_of] for other, digest_of in called.items()})
 
 
 def _link(code: bytes, entry: str, helpers: Mapping[str, Library], library: Sequence[str] = ()) -> Library:
-    """library: the functions of the library that the code calls."""
+    """Link object code. library: names of the called library functions."""
     global _LINKED
     uses: dict[str, functions.Code] = dict(helpers)
-    uses |= {name: functions.code(name) for name in library}  # one may be compiled and linked now
+    uses |= {name: functions.code(name) for name in library}  # this may compile and link one
     _LINKED += 1
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
     for name, used in uses.items():

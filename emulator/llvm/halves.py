@@ -1,7 +1,6 @@
-"""f16 and bf16 as LLVM instructions on their bits, the same on every processor; what `ir.halves` says of arrays.
+"""f16 and bf16 as LLVM instructions on their bits, identical on every processor; the scalar form of `ir.halves`.
 
-A half is widened to f32, computed with there, and rounded. LLVM's own halves are not used: a processor without them
-would call a library.
+A half is widened to f32, computed there, and rounded. LLVM's own halves are not used: without processor support they call a library.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from .builder import FunctionBuilder
 from .shape import Shape
 
 _TO_NORMAL = 2.0**112
-"""The bits of an f16 moved to an f32's place are those of a number this much too small."""
+"""Factor from an f16's bits placed in an f32 to the f16's value."""
 _REBIASED = 112 << 23
-"""The difference of the exponents, in the bits of an f32."""
+"""Difference of the exponent biases, in the bits of an f32."""
 
 
 class _Writer:
-    """Instructions on values of one width."""
+    """Writer of instructions on values of one shape."""
 
     def __init__(self, builder: FunctionBuilder, shape: Shape) -> None:
         self.builder, self.shape = builder, shape
 
     def op(self, word: str, type: Scalar, a: str, b: str | int | float) -> str:
-        """`word a, b` on values of a type; `b` may be a number."""
-        shape = self.shape.of(type)
+        """Add `word a, b` on values of a type; `b` may be a number."""
+        shape = self.shape.with_type(type)
         second = b if isinstance(b, str) else shape.constant(b)
         return self.builder.let(f"{word} {shape.type} {a}, {second}", "half")
 
@@ -32,10 +31,12 @@ class _Writer:
         return self.cast("bitcast", x, source, target)
 
     def cast(self, word: str, x: str, source: Scalar, target: Scalar) -> str:
-        return self.builder.let(f"{word} {self.shape.of(source).type} {x} to {self.shape.of(target).type}", "half")
+        return self.builder.let(
+            f"{word} {self.shape.with_type(source).type} {x} to {self.shape.with_type(target).type}", "half"
+        )
 
     def choose(self, condition: str, type: Scalar, a: str | int, b: str | int) -> str:
-        shape = self.shape.of(type)
+        shape = self.shape.with_type(type)
         yes, no = (v if isinstance(v, str) else shape.constant(v) for v in (a, b))
         return self.builder.let(f"select {shape.bool} {condition}, {shape.type} {yes}, {shape.type} {no}", "half")
 
@@ -43,11 +44,11 @@ class _Writer:
         return self.builder.let(f"and {self.shape.bool} {a}, {b}", "half")
 
     def size(self, x: str, type: Scalar) -> str:
-        return self.builder.intrinsic("llvm.fabs", self.shape.of(type).type, x, hint="size")
+        return self.builder.intrinsic("llvm.fabs", self.shape.with_type(type).type, x, hint="size")
 
 
 def widened(builder: FunctionBuilder, shape: Shape, x: str) -> str:
-    """A half as f32, exactly."""
+    """Return a half as f32, exactly."""
     write = _Writer(builder, shape)
     bits = write.cast("zext", x, U16, I32)
     if shape.scalar == BF16:
@@ -57,42 +58,42 @@ def widened(builder: FunctionBuilder, shape: Shape, x: str) -> str:
     scaled = write.op("fmul", F32, write.bits(size, I32, F32), _TO_NORMAL)
     special = write.op("or", I32, size, 0x7F800000)
     finite = write.op("icmp ult", I32, size, 0x7C00 << 13)
-    found = write.choose(finite, I32, write.bits(scaled, F32, I32), special)
-    return write.bits(write.op("or", I32, found, sign), I32, F32)
+    magnitude = write.choose(finite, I32, write.bits(scaled, F32, I32), special)
+    return write.bits(write.op("or", I32, magnitude, sign), I32, F32)
 
 
 def rounded(builder: FunctionBuilder, shape: Shape, type: Scalar, x: str) -> str:
-    """f32 as a half, to nearest, ties to even; a NaN becomes CUDA's."""
+    """Return an f32 rounded to a half, to nearest, ties to even; a NaN becomes CUDA's canonical NaN."""
     write = _Writer(builder, shape)
     bits = write.bits(x, F32, I32)
     size = write.op("and", I32, bits, 0x7FFFFFFF)
     sign = write.op("and", I32, write.op("lshr", I32, bits, 16), 0x8000)
-    found = _f16(write, size) if type == F16 else _nearest(write, size, 16, 0)
+    magnitude = _f16(write, size) if type == F16 else _nearest(write, size, 16, 0)
     number = write.op("icmp ule", I32, size, 0x7F800000)
-    found = write.choose(number, I32, found, 0x7FFF)
-    return write.cast("trunc", write.op("or", I32, found, sign), I32, U16)
+    magnitude = write.choose(number, I32, magnitude, 0x7FFF)
+    return write.cast("trunc", write.op("or", I32, magnitude, sign), I32, U16)
 
 
-def _nearest(write: _Writer, size: str, by: int, rebiased: int) -> str:
-    """The bits without the last `by`, ties to even."""
-    last = write.op("and", I32, write.op("lshr", I32, size, by), 1)
-    up = write.op("add", I32, write.op("add", I32, size, (1 << (by - 1)) - 1 - rebiased), last)
-    return write.op("lshr", I32, up, by)
+def _nearest(write: _Writer, size: str, amount: int, rebiased: int) -> str:
+    """Return the bits shifted right by `amount`, rounded to nearest, ties to even."""
+    last = write.op("and", I32, write.op("lshr", I32, size, amount), 1)
+    up = write.op("add", I32, write.op("add", I32, size, (1 << (amount - 1)) - 1 - rebiased), last)
+    return write.op("lshr", I32, up, amount)
 
 
 def _f16(write: _Writer, size: str) -> str:
-    """The magnitude of a number: below the normal ones, adding 1/2 leaves its units in the last bits."""
-    found = _nearest(write, size, 13, _REBIASED)
+    """Return the f16 bits of a magnitude; adding 1/2 aligns subnormal results in the low bits."""
+    magnitude = _nearest(write, size, 13, _REBIASED)
     units = write.bits(write.op("fadd", F32, write.bits(size, I32, F32), 0.5), F32, I32)
     small = write.op("icmp ult", I32, size, 0x38800000)  # 2^-14
-    found = write.choose(small, I32, write.op("sub", I32, units, 0x3F000000), found)
-    beyond = write.op("icmp uge", I32, size, 0x477FF000)  # 65520, which rounds to infinity
-    return write.choose(beyond, I32, 0x7C00, found)
+    magnitude = write.choose(small, I32, write.op("sub", I32, units, 0x3F000000), magnitude)
+    beyond = write.op("icmp uge", I32, size, 0x477FF000)  # 65520 rounds to infinity
+    return write.choose(beyond, I32, 0x7C00, magnitude)
 
 
-def _moved_to_odd(write: _Writer, near: str, types: tuple[Scalar, Scalar], inexact: str, away: str) -> str:
-    """`near` moved by one bit, away from 0 or toward it, where it is inexact and its last bit even. types: its own, and
-    that of its bits."""
+def _round_to_odd(write: _Writer, near: str, types: tuple[Scalar, Scalar], inexact: str, away: str) -> str:
+    """Return `near` rounded to odd: moved by one bit if it is inexact with an even last bit. away: whether from 0.
+    types: its own, and the type of its bits."""
     own, whole = types
     bits = write.bits(near, own, whole)
     even = write.op("icmp eq", whole, write.op("and", whole, bits, 1), 0)
@@ -101,7 +102,7 @@ def _moved_to_odd(write: _Writer, near: str, types: tuple[Scalar, Scalar], inexa
 
 
 def odd_sum(builder: FunctionBuilder, shape: Shape, a: str, b: str) -> str:
-    """a + b of f64, the last bit odd where it is inexact."""
+    """Return a + b of f64, rounded to odd."""
     write = _Writer(builder, shape)
     total = write.op("fadd", F64, a, b)
     other = write.op("fsub", F64, total, a)
@@ -110,32 +111,32 @@ def odd_sum(builder: FunctionBuilder, shape: Shape, a: str, b: str) -> str:
     inexact = write.op("fcmp one", F64, error, 0.0)
     positive, above = write.op("fcmp ogt", F64, error, 0.0), write.op("fcmp ogt", F64, total, 0.0)
     away = builder.let(f"icmp eq {shape.bool} {positive}, {above}", "half")
-    return _moved_to_odd(write, total, (F64, I64), inexact, away)
+    return _round_to_odd(write, total, (F64, I64), inexact, away)
 
 
 def rounded_f64(builder: FunctionBuilder, shape: Shape, type: Scalar, x: str) -> str:
-    """f64 as a half, rounded once."""
+    """Return an f64 as a half, rounded once."""
     write = _Writer(builder, shape)
     near = write.cast("fptrunc", x, F64, F32)
     back = write.cast("fpext", near, F32, F64)
     away = write.op("fcmp olt", F64, write.size(back, F64), write.size(x, F64))
-    odd = _moved_to_odd(write, near, (F32, I32), write.op("fcmp one", F64, back, x), away)
+    odd = _round_to_odd(write, near, (F32, I32), write.op("fcmp one", F64, back, x), away)
     return rounded(builder, shape, type, odd)
 
 
 def rounded_integer(builder: FunctionBuilder, shape: Shape, type: Scalar, x: str) -> str:
-    """An integer or a bool as a half, rounded once: of 64 bits, f64 holds each part."""
+    """Return an integer or a bool as a half, rounded once; a 64-bit integer is split into two exact f64."""
     write, source = _Writer(builder, shape), shape.scalar
     word = "sitofp" if source.kind == "int" else "uitofp"
     if source.bits < 64:
         return rounded_f64(builder, shape, type, write.cast(word, x, source, F64))
     low = write.op("and", source, x, 0xFFFFFFFF)
-    parts = (write.cast(word, part, source, F64) for part in (write.op("sub", source, x, low), low))
-    return rounded_f64(builder, shape, type, odd_sum(builder, shape, *parts))
+    terms = (write.cast(word, term, source, F64) for term in (write.op("sub", source, x, low), low))
+    return rounded_f64(builder, shape, type, odd_sum(builder, shape, *terms))
 
 
 def fused(builder: FunctionBuilder, shape: Shape, a: str, b: str, c: str) -> str:
-    """a * b + c of halves, rounded once."""
+    """Return a * b + c of halves, rounded once."""
     write = _Writer(builder, shape)
     x, y, z = (write.cast("fpext", widened(builder, shape, v), F32, F64) for v in (a, b, c))
     total = odd_sum(builder, shape, write.op("fmul", F64, x, y), z)

@@ -1,7 +1,7 @@
-"""The op table's rows as LLVM instructions, on one number for the warp or on one a lane.
+"""Rows of the op table as LLVM instructions, on scalars (uniform values) or vectors of lanes.
 
-LLVM leaves some results undefined that the table defines (a shift by too much, a division by zero, a float
-beyond the integer's range); here they are made what the table says.
+LLVM leaves some results undefined (a shift beyond the width, a division by zero, a float beyond the integer's
+range); here they have the value of the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .values import Value, lanes, number
 
 
 def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
-    """The value of an operation."""
+    """Return the value of an operation."""
     row = TABLE[op.name]
     stepped = _affine(builder, op, args) if any(a.affine for a in args) else None
     if stepped is not None:
@@ -43,26 +43,26 @@ def operation(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
     if word.startswith("@"):
         ref = builder.intrinsic(f"llvm.{word[1:]}", shape.type, *refs, hint=op.name)
     elif word == "bitcast":
-        ref = builder.let(f"bitcast {shape.type} {refs[0]} to {shape.of(op.type).type}", "bits")
+        ref = builder.let(f"bitcast {shape.type} {refs[0]} to {shape.with_type(op.type).type}", "bits")
     else:
         ref = builder.let(f"{word} {shape.type} {', '.join(refs)}", op.name)
     return shape.value(op.type, ref)
 
 
 _OF_HALVES = (":select", ":cast", ":fused_halves", "bitcast")
-"""What moves halves or knows them; all else widens them."""
+"""Operations on halves without widening."""
 
 
 def _through_f32(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value:
-    """An operation on halves, which f32 computes so that rounding once more is right."""
+    """Return an operation on halves, computed in f32; rounding the f32 result once more is exact."""
     wide = [converted(builder, arg, F32) for arg in args]
-    found = operation(builder, replace(op, type=TABLE[op.name].result_type(F32)), wide)
-    return converted(builder, found, op.type) if op.type in HALVES else found
+    result = operation(builder, replace(op, type=TABLE[op.name].result_type(F32)), wide)
+    return converted(builder, result, op.type) if op.type in HALVES else result
 
 
 # ------------------------------------------------------------------ affine values
 def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | None:
-    """The result as a number and a step, where `passes.uniform` says that it is one."""
+    """Return the result as a base and a stride for affine operands (`passes.uniform`); None otherwise."""
     if not op.type.is_integer or any(a.stride is None for a in args):
         return None
     first, type = args[0], op.type
@@ -77,9 +77,9 @@ def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | N
                 arithmetic(builder, "sub", type, "0", str(first.stride)),
             )
         case "mul" if first.uniform or args[1].uniform:
-            each, factor = (args[1], first.ref) if first.uniform else (first, args[1].ref)
-            stride = arithmetic(builder, "mul", type, str(each.stride), factor)
-            return Value(type, arithmetic(builder, "mul", type, each.ref, factor), stride)
+            value, factor = (args[1], first.ref) if first.uniform else (first, args[1].ref)
+            stride = arithmetic(builder, "mul", type, str(value.stride), factor)
+            return Value(type, arithmetic(builder, "mul", type, value.ref, factor), stride)
         case "shl" if args[1].constant is not None and 0 <= args[1].constant < type.bits:
             factor = str(1 << int(args[1].constant))
             stride = arithmetic(builder, "mul", type, str(first.stride), factor)
@@ -95,7 +95,7 @@ def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | N
 
 
 def arithmetic(builder: FunctionBuilder, word: str, type: Scalar, a: str | None, b: str | None) -> str:
-    """add, sub or mul of integers, computed here where both are known."""
+    """Return the add, sub or mul of integers, folded for constants."""
     assert a is not None and b is not None
     if is_constant(a) and is_constant(b):
         x, y = int(a), int(b)
@@ -150,17 +150,17 @@ def _select(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]
 
 def _extreme(comparison: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
     def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-        a, b = shape.refs(builder, *args)  # where one is a NaN the other one; of equal zeros the second
+        a, b = shape.refs(builder, *args)  # the other operand for a NaN; the second of equal zeros
         first = builder.let(f"fcmp {comparison} {shape.type} {a}, {b}", "first")
-        found = builder.let(f"select {shape.bool} {first}, {shape.type} {a}, {shape.type} {b}", op.name)
+        chosen = builder.let(f"select {shape.bool} {first}, {shape.type} {a}, {shape.type} {b}", op.name)
         number_b = builder.let(f"fcmp ord {shape.type} {b}, {b}", "number")
-        return builder.let(f"select {shape.bool} {number_b}, {shape.type} {found}, {shape.type} {a}", op.name)
+        return builder.let(f"select {shape.bool} {number_b}, {shape.type} {chosen}, {shape.type} {a}", op.name)
 
     return compute
 
 
 def _is(comparison: str, to: float) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
-    """A comparison of the magnitude."""
+    """Return the writer of a comparison of the magnitude."""
 
     def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
         (x,) = shape.refs(builder, *args)
@@ -172,7 +172,7 @@ def _is(comparison: str, to: float) -> Callable[[FunctionBuilder, Shape, ir.Op, 
 
 def _sign_bit(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     (x,) = shape.refs(builder, *args)
-    whole = shape.of(I32 if shape.scalar is F32 else I64)
+    whole = shape.with_type(I32 if shape.scalar is F32 else I64)
     bits = builder.let(f"bitcast {shape.type} {x} to {whole.type}", "bits")
     return builder.let(f"icmp slt {whole.type} {bits}, {whole.constant(0)}", op.name)
 
@@ -188,7 +188,7 @@ def _greatest_of_three(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: 
 
 
 def _reciprocal_root(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    wide = shape.of(F64)
+    wide = shape.with_type(F64)
     (x,) = shape.refs(builder, *args)
     if shape.scalar is F32:
         x = builder.let(f"fpext {shape.type} {x} to {wide.type}", "wide")
@@ -213,8 +213,10 @@ def _first_set(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Val
     zeros = builder.call(shape.type, f"llvm.cttz.{_suffix(shape)}", (shape.type, x), ("i1", "false"), hint="zeros")
     one_more = builder.let(f"add {shape.type} {zeros}, {shape.constant(1)}", "first")
     none = builder.let(f"icmp eq {shape.type} {x}, {shape.constant(0)}", "none")
-    found = builder.let(f"select {shape.bool} {none}, {shape.type} {shape.constant(0)}, {shape.type} {one_more}", "ffs")
-    return _to_i32(builder, shape, found)
+    result = builder.let(
+        f"select {shape.bool} {none}, {shape.type} {shape.constant(0)}, {shape.type} {one_more}", "ffs"
+    )
+    return _to_i32(builder, shape, result)
 
 
 def _high_product(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
@@ -223,29 +225,31 @@ def _high_product(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[
     extend = "sext" if shape.scalar.kind == "int" else "zext"
     a, b = (builder.let(f"{extend} {shape.type} {x} to {wide}", "wide") for x in shape.refs(builder, *args))
     product = builder.let(f"mul {wide} {a}, {b}", "product")
-    by = str(bits) if shape.uniform else splat(f"i{2 * bits}", bits)
-    return builder.let(f"trunc {wide} {builder.let(f'lshr {wide} {product}, {by}', 'high')} to {shape.type}", "mulhi")
+    shift = str(bits) if shape.uniform else splat(f"i{2 * bits}", bits)
+    return builder.let(
+        f"trunc {wide} {builder.let(f'lshr {wide} {product}, {shift}', 'high')} to {shape.type}", "mulhi"
+    )
 
 
 def _permuted_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-    wide = shape.of(U64)
+    wide = shape.with_type(U64)
     a, b, selector = shape.refs(builder, *args)
     low, high = (builder.let(f"zext {shape.type} {x} to {wide.type}", "wide") for x in (a, b))
     both = builder.let(f"or {wide.type} {builder.let(f'shl {wide.type} {high}, {wide.constant(32)}')}, {low}", "both")
-    found = shape.constant(0)
+    result = shape.constant(0)
     for at in range(4):
         chosen = builder.let(f"lshr {shape.type} {selector}, {shape.constant(4 * at)}", "chosen")
         chosen = builder.let(f"and {shape.type} {chosen}, {shape.constant(7)}", "chosen")
-        by = builder.let(f"shl {shape.type} {chosen}, {shape.constant(3)}", "by")
+        shift = builder.let(f"shl {shape.type} {chosen}, {shape.constant(3)}", "by")
         moved = builder.let(
-            f"lshr {wide.type} {both}, {builder.let(f'zext {shape.type} {by} to {wide.type}')}", "moved"
+            f"lshr {wide.type} {both}, {builder.let(f'zext {shape.type} {shift} to {wide.type}')}", "moved"
         )
         byte = builder.let(f"trunc {wide.type} {moved} to {shape.type}", "byte")
         byte = builder.let(f"and {shape.type} {byte}, {shape.constant(255)}", "byte")
-        found = builder.let(
-            f"or {shape.type} {found}, {builder.let(f'shl {shape.type} {byte}, {shape.constant(8 * at)}')}", "bytes"
+        result = builder.let(
+            f"or {shape.type} {result}, {builder.let(f'shl {shape.type} {byte}, {shape.constant(8 * at)}')}", "bytes"
         )
-    return found
+    return result
 
 
 def _dot_of_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
@@ -265,18 +269,22 @@ def _dot_of_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[
 def _funnel(left: bool, clamped: bool) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
     def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
         low, high, count = shape.refs(builder, *args)
-        found = builder.intrinsic(f"llvm.fsh{'l' if left else 'r'}", shape.type, high, low, count, hint="funnel")
+        shifted = builder.intrinsic(f"llvm.fsh{'l' if left else 'r'}", shape.type, high, low, count, hint="funnel")
         if not clamped:
-            return found
+            return shifted
         beyond = builder.let(f"icmp uge {shape.type} {count}, {shape.constant(32)}", "beyond")
         whole = low if left else high
-        return builder.let(f"select {shape.bool} {beyond}, {shape.type} {whole}, {shape.type} {found}", "funnel")
+        return builder.let(f"select {shape.bool} {beyond}, {shape.type} {whole}, {shape.type} {shifted}", "funnel")
 
     return compute
 
 
 def _to_i32(builder: FunctionBuilder, shape: Shape, ref: str) -> str:
-    return ref if shape.scalar.size == 4 else builder.let(f"trunc {shape.type} {ref} to {shape.of(I32).type}", "narrow")
+    return (
+        ref
+        if shape.scalar.size == 4
+        else builder.let(f"trunc {shape.type} {ref} to {shape.with_type(I32).type}", "narrow")
+    )
 
 
 def _suffix(shape: Shape) -> str:
@@ -285,7 +293,7 @@ def _suffix(shape: Shape) -> str:
 
 # ------------------------------------------------------------------ shifts
 def shift_count(builder: FunctionBuilder, count: Value, type: Scalar) -> Value:
-    """A count as a number of the type that is shifted; one that is too large, or negative, stays too large there."""
+    """Return a shift count in the type of the shifted value; a count beyond the width or negative is clamped to the width."""
     if count.type == type:
         return count
     most = promoted_bits(type)
@@ -306,7 +314,7 @@ def _shift_right(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[V
         return _zero_beyond(builder, shape, "lshr", args)
     a, b = shape.refs(builder, *args)
     if args[1].constant is None or not 0 <= args[1].constant < shape.scalar.bits:
-        # A count that is too large, or negative and so huge, leaves the sign.
+        # A count beyond the width, or negative and so huge as unsigned, yields the sign.
         b = builder.intrinsic("llvm.umin", shape.type, b, shape.constant(shape.scalar.bits - 1), hint="count")
     return builder.let(f"ashr {shape.type} {a}, {b}", "shr")
 
@@ -323,8 +331,10 @@ def _zero_beyond(builder: FunctionBuilder, shape: Shape, word: str, args: list[V
 
 # ------------------------------------------------------------------ division
 def _quotient(builder: FunctionBuilder, shape: Shape, args: list[Value]) -> tuple[str, str, str, str]:
-    """(a, divisor, a / divisor truncated, where the given divisor is not 0). The divisor is made 1 where it is 0 and
-    where the quotient of the smallest number by -1 would not fit, so the quotient is `a` there."""
+    """Return (a, divisor, quotient truncated, validity of the divisor).
+
+    The divisor is replaced by 1 if it is 0 or if the quotient of the smallest number by -1 overflows.
+    """
     a, b = shape.refs(builder, *args)
     signed = shape.scalar.kind == "int"
     word = "sdiv" if signed else "udiv"
@@ -340,9 +350,9 @@ def _quotient(builder: FunctionBuilder, shape: Shape, args: list[Value]) -> tupl
     divisor = builder.let(f"select {shape.bool} {safe}, {shape.type} {b}, {shape.type} {shape.constant(1)}", "divisor")
     if shape.uniform or shape.scalar.size == 8:
         return a, divisor, builder.let(f"{word} {shape.type} {a}, {divisor}", "quotient"), valid
-    # f64 holds 32-bit numbers exactly, and their quotients closely enough to truncate right; processors divide
-    # floats by the vector, integers one by one.
-    wide, to, back = shape.of(F64).type, *(("sitofp", "fptosi") if signed else ("uitofp", "fptoui"))
+    # f64 holds 32-bit integers exactly, and their quotients precisely enough for truncation; processors divide floats
+    # by vectors and integers one at a time.
+    wide, to, back = shape.with_type(F64).type, *(("sitofp", "fptosi") if signed else ("uitofp", "fptoui"))
     x = builder.let(f"{to} {shape.type} {a} to {wide}", "wide")
     y = builder.let(f"{to} {shape.type} {divisor} to {wide}", "wide")
     exact = builder.let(f"fdiv {wide} {x}, {y}", "ratio")
@@ -371,7 +381,7 @@ def _remainder(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Val
 
 
 def _below(builder: FunctionBuilder, shape: Shape, remainder: str, divisor: str) -> str:
-    """Where flooring gives one less than truncating: there is a remainder, and its sign is not the divisor's."""
+    """Return whether flooring is one below truncating: the remainder is nonzero with another sign than the divisor."""
     some = builder.let(f"icmp ne {shape.type} {remainder}, {shape.constant(0)}", "some")
     signs = builder.let(f"xor {shape.type} {remainder}, {divisor}", "signs")
     differ = builder.let(f"icmp slt {shape.type} {signs}, {shape.constant(0)}", "differ")
@@ -379,7 +389,7 @@ def _below(builder: FunctionBuilder, shape: Shape, remainder: str, divisor: str)
 
 
 def _power_of_two(args: list[Value]) -> int | None:
-    """The exponent, where the divisor is a known power of two."""
+    """Return the exponent of a constant power-of-two divisor, else None."""
     divisor = args[1].constant
     whole = divisor is not None and divisor > 0 and int(divisor) & (int(divisor) - 1) == 0
     return int(divisor or 0).bit_length() - 1 if whole else None
@@ -416,11 +426,11 @@ def _floor_modulo(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[
 
 # ------------------------------------------------------------------ functions of the library
 def _function(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value], name: str) -> str:
-    """Operands go through memory: the function takes arrays."""
-    wide = shape.of(F64)
+    """Call a library function; its operands are arrays in memory."""
+    wide = shape.with_type(F64)
     places: list[str] = []
     for arg in args:
-        own = shape.of(arg.type)
+        own = shape.with_type(arg.type)
         (ref,) = own.refs(builder, arg)
         if arg.type is F32:
             own, ref = wide, builder.let(f"fpext {own.type} {ref} to {wide.type}", "wide")
@@ -429,8 +439,8 @@ def _function(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Valu
     to = builder.slot(wide.type, f"{op.name}.result")
     count = 1 if shape.uniform else LANES
     builder.call("void", PREFIX + name, *(("ptr", place) for place in (*places, to)), ("i64", str(count)))
-    found = builder.load(wide.type, to, op.name)
-    return found if op.type is F64 else convert(builder, wide, op.type, found)
+    result = builder.load(wide.type, to, op.name)
+    return result if op.type is F64 else convert(builder, wide, op.type, result)
 
 
 def _fused_halves(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:

@@ -1,4 +1,4 @@
-"""How operands of an operation are written: one number for the warp, or one a lane."""
+"""Operand shapes of an operation: scalar for uniform values, or a vector of lanes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .values import Value, lanes
 
 
 class Shape:
-    """How operands of a type are written: as scalars where all are uniform, else as vectors."""
+    """The LLVM type of operands: scalar if all are uniform, else a vector."""
 
     def __init__(self, type: Scalar, uniform: bool) -> None:
         self.scalar, self.uniform = type, uniform
@@ -20,8 +20,8 @@ class Shape:
         text = literal(value, self.scalar)
         return text if self.uniform else splat(self.element, text)
 
-    def of(self, type: Scalar) -> Shape:
-        """Another type, as wide."""
+    def with_type(self, type: Scalar) -> Shape:
+        """Return the shape of another type."""
         return Shape(type, self.uniform)
 
     def refs(self, builder: FunctionBuilder, *args: Value) -> list[str]:

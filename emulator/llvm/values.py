@@ -1,4 +1,4 @@
-"""Values of a warp: one number for all lanes, a number and a step, or one number a lane."""
+"""Values of a warp: uniform, affine in the lane (base and stride), or one number a lane."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .builder import FULL, IOTA, FunctionBuilder, is_constant, literal, many, sc
 class Value:
     """A scalar expression of a warp.
 
-    ref: the LLVM value: of all lanes (stride "0"), of lane 0 (an affine value), or the vector (stride None).
-    stride: the difference from one lane to the next, a literal or an LLVM value; None where it varies.
-    constant: the number, where it is known.
+    ref: the LLVM value: of all lanes (stride "0"), of lane 0 (affine), or the vector (stride None). stride:
+    difference of neighbouring lanes, a literal or an LLVM value; None if it varies. constant: the number, if known
+    at compile time.
     """
 
     type: Scalar
@@ -28,36 +28,36 @@ class Value:
 
     @property
     def affine(self) -> bool:
-        """Whether lanes differ by a step."""
+        """Whether lanes differ by a constant nonzero stride."""
         return self.stride is not None and self.stride != "0"
 
     @property
     def step(self) -> int | None:
-        """The stride, where it is known."""
+        """The stride, if known at compile time."""
         return int(self.stride) if self.stride is not None and is_constant(self.stride) else None
 
 
 Values = Value | tuple[Value, ...]
-"""A scalar, or the parts of a vector."""
+"""A scalar, or the components of a vector."""
 
 
 def number(value: bool | int | float, type: Scalar) -> Value:
-    """A constant."""
+    """Return a constant."""
     return Value(type, literal(value, type), constant=value)
 
 
 def broadcast(builder: FunctionBuilder, element: str, ref: str) -> str:
-    """A vector that holds one value in every lane."""
+    """Return a vector with one value in every lane."""
     if is_constant(ref):
         return splat(element, ref)
-    one = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
+    first = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
     return builder.let(
-        f"shufflevector {many(element)} {one}, {many(element)} poison, <32 x i32> zeroinitializer", "all"
+        f"shufflevector {many(element)} {first}, {many(element)} poison, <32 x i32> zeroinitializer", "all"
     )
 
 
 def lanes(builder: FunctionBuilder, value: Value) -> str:
-    """The value as a vector."""
+    """Return the value as a vector."""
     element = scalar_type(value.type)
     if value.stride is None:
         return value.ref
@@ -67,19 +67,21 @@ def lanes(builder: FunctionBuilder, value: Value) -> str:
     if value.step is not None:
         steps = vector(element, (_wrapped(value.step * lane, value.type.bits) for lane in IOTA))
     else:
-        each = broadcast(builder, element, value.stride)
-        steps = builder.let(f"mul {many(element)} {each}, {vector(element, IOTA)}", "steps")
+        stride = broadcast(builder, element, value.stride)
+        steps = builder.let(f"mul {many(element)} {stride}, {vector(element, IOTA)}", "steps")
     return builder.let(f"add {many(element)} {base}, {steps}", "lanes")
 
 
-def moved(builder: FunctionBuilder, value: Value, by: int) -> Value:
-    """An integer in each lane, increased by a constant."""
+def moved(builder: FunctionBuilder, value: Value, amount: int) -> Value:
+    """Return an integer value increased by a constant."""
     element = scalar_type(value.type)
     if value.constant is not None:
-        return Value(value.type, str(int(value.constant) + by), value.stride, int(value.constant) + by)
+        return Value(value.type, str(int(value.constant) + amount), value.stride, int(value.constant) + amount)
     if value.stride is None:
-        return Value(value.type, builder.let(f"add {many(element)} {value.ref}, {splat(element, by)}", "moved"), None)
-    return Value(value.type, builder.let(f"add {element} {value.ref}, {by}", "moved"), value.stride)
+        return Value(
+            value.type, builder.let(f"add {many(element)} {value.ref}, {splat(element, amount)}", "moved"), None
+        )
+    return Value(value.type, builder.let(f"add {element} {value.ref}, {amount}", "moved"), value.stride)
 
 
 def _wrapped(value: int, bits: int) -> int:
@@ -88,14 +90,14 @@ def _wrapped(value: int, bits: int) -> int:
 
 
 def one_lane(builder: FunctionBuilder, value: Value, lane: str) -> str:
-    """The value of one lane, an i32."""
+    """Return the value of one lane, an i32 index."""
     if value.uniform:
         return value.ref
     return builder.let(f"extractelement {many(scalar_type(value.type))} {lanes(builder, value)}, i32 {lane}", "of.lane")
 
 
 def bits(builder: FunctionBuilder, value: Value) -> str:
-    """An i32 of the lanes for which a bool holds."""
+    """Return the mask of a bool, an i32."""
     assert value.type is BOOL
     if value.uniform:
         return builder.let(f"sext i1 {value.ref} to i32", "holds")
@@ -103,7 +105,7 @@ def bits(builder: FunctionBuilder, value: Value) -> str:
 
 
 def chosen(builder: FunctionBuilder, mask: str | None) -> str:
-    """A mask as <32 x i1>."""
+    """Return a mask as <32 x i1>."""
     if mask is None or mask == str(FULL):
         return splat("i1", "true")
     return builder.let(f"bitcast i32 {mask} to <32 x i1>", "active")

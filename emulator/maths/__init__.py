@@ -19,17 +19,17 @@ def _code(name: str) -> Library:
         from ..llvm.compiler import LOOPS, NATIVE, compiled
 
         key = ("maths", name, disk_cache.edition())
-        _, found = compiled(key, partial(_text, name), NATIVE, bytes, passes=LOOPS)
-        _compiled.setdefault(name, found)  # of two threads one keeps its code
+        _, library_code = compiled(key, partial(_text, name), NATIVE, bytes, passes=LOOPS)
+        _compiled.setdefault(name, library_code)  # the first of two threads stores its code
     return _compiled[name]
 
 
 def _text(name: str) -> tuple[bytes, ModuleText]:
-    from ..native.specialised import prepared  # late: only where the disk has no code of it
+    from ..native.lowering import lower_native  # late: only for code missing from the disk cache
     from ..native.text import module
     from . import functions
 
-    return b"", module(prepared(getattr(functions, name), {}))
+    return b"", module(lower_native(getattr(functions, name), {}))
 
 
 library.enter(_code)

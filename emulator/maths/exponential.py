@@ -8,7 +8,7 @@ from ..language.intrinsics import bitcast, fma, registers
 from ..language.maths import trunc
 from ..native import native
 from .coefficients import LN2, LN2_FULL, LN10, LOG10_2
-from .parts import (
+from .double_double import (
     INFINITY,
     NAN,
     ROUNDING,
@@ -39,10 +39,10 @@ def exp2_of(x: f64) -> f64:
     n = (limited + ROUNDING) - ROUNDING
     r = limited - n
     high = r * LN2_FULL[0]
-    parts = registers(f64, 3)
-    growth(high, fma(r, LN2_FULL[0], -high) + r * LN2_FULL[1], parts)
-    one_more(parts[0], parts[1], parts)
-    return scaled(parts[0] + parts[1], whole(n + parts[2]))
+    terms = registers(f64, 3)
+    growth(high, fma(r, LN2_FULL[0], -high) + r * LN2_FULL[1], terms)
+    one_more(terms[0], terms[1], terms)
+    return scaled(terms[0] + terms[1], whole(n + terms[2]))
 
 
 @native
@@ -62,10 +62,10 @@ def exp10_of(x: f64) -> f64:
     r_low = fma(-n, LOG10_2[1], first - r)
     high = r * LN10[0]
     low = fma(r, LN10[0], -high) + (r * LN10[1] + r_low * LN10[0])
-    parts = registers(f64, 3)
-    growth(high, low, parts)
-    one_more(parts[0], parts[1], parts)
-    return scaled(parts[0] + parts[1], whole(n + parts[2]))
+    terms = registers(f64, 3)
+    growth(high, low, terms)
+    one_more(terms[0], terms[1], terms)
+    return scaled(terms[0] + terms[1], whole(n + terms[2]))
 
 
 @native
@@ -79,20 +79,20 @@ def exp10(x: Global[f64], to: Global[f64], n: i64) -> None:
 @device
 def expm1_of(x: f64) -> f64:
     """exp(x) - 1, for x from -50 to 710."""
-    parts = registers(f64, 3)
-    growth(x, 0.0, parts)
-    # 2^n (1 + p) - 1, everything halved so that 2^n is a number for the largest n
-    scale = power_of_two(whole(parts[2]) - 1)
+    terms = registers(f64, 3)
+    growth(x, 0.0, terms)
+    # 2^n (1 + p) - 1, halved throughout: 2^n is finite for the largest n
+    scale = power_of_two(whole(terms[2]) - 1)
     less = registers(f64, 2)
     two_sum(scale, -0.5, less)
     sums = registers(f64, 2)
-    two_sum(less[0], scale * parts[0], sums)
-    return 2.0 * (sums[0] + (sums[1] + (scale * parts[1] + less[1])))
+    two_sum(less[0], scale * terms[0], sums)
+    return 2.0 * (sums[0] + (sums[1] + (scale * terms[1] + less[1])))
 
 
 @native
 def expm1(x: Global[f64], to: Global[f64], n: i64) -> None:
-    """e**x - 1, precise near 0."""
+    """e**x - 1, accurate near 0."""
     for i in range(n):
         value = expm1_of(min(max(x[i], -50.0), 710.0))
         value = INFINITY if x[i] > 709.782712893384 else value

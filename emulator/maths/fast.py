@@ -1,6 +1,6 @@
-"""CUDA's fast forms for f32: what their instructions approximate, each step rounded to f32.
+"""CUDA's fast functions of f32: the approximation of each instruction, rounded to f32 at each step.
 
-The arguments are f32 values held as f64.
+Arguments are f32 values stored as f64.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST_DIVISOR = 2.0**126
 
 @device
 def rounded(x: f64) -> f64:
-    """To f32."""
+    """Round to f32."""
     return f64(f32(x))
 
 
@@ -65,10 +65,10 @@ def fast_log10(x: Global[f64], to: Global[f64], n: i64) -> None:
 def fast_tan(x: Global[f64], to: Global[f64], n: i64) -> None:
     """sin(x) / cos(x)."""
     for i in range(n):
-        parts = registers(f64, 3)
-        reduced_near(x[i], parts)
-        sine = of_quarter(parts, i64(0)) if x[i] != 0.0 else x[i]
-        to[i] = rounded(sine) / rounded(of_quarter(parts, i64(1)))
+        terms = registers(f64, 3)
+        reduced_near(x[i], terms)
+        sine = of_quarter(terms, i64(0)) if x[i] != 0.0 else x[i]
+        to[i] = rounded(sine) / rounded(of_quarter(terms, i64(1)))
     for i in range(n):
         if is_far(x[i]):
             far = registers(f64, 3)

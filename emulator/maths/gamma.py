@@ -1,4 +1,4 @@
-"""The gamma function and its logarithm: Stirling's series from 8 on, a product that leads there, reflection below 0."""
+"""Gamma function and its logarithm: Stirling's series from 8, a shift to this range by a product, reflection below 0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..language.intrinsics import bitcast, fma, registers, unroll
 from ..language.maths import trunc
 from ..native import native
 from .coefficients import HALF_LOG_2PI, LN2, LOG_GAMMA_1, LOG_GAMMA_2, PI, STIRLING
-from .parts import (
+from .double_double import (
     INFINITY,
     NAN,
     ROUNDING,
@@ -25,7 +25,7 @@ from .parts import (
 from .trigonometric import cosine, sine
 
 LARGEST = 2.5e305
-"""Beyond it the logarithm of gamma leaves the floats."""
+"""Above it log gamma overflows."""
 
 
 @device
@@ -49,12 +49,12 @@ def stirling(x: f64, x_low: f64, to: Registers[f64]) -> None:
 
 
 @device
-def multiplied(parts: Registers[f64], high: f64, low: f64) -> None:
-    """parts *= high + low."""
-    product = parts[0] * high
-    rest = fma(parts[0], high, -product) + (parts[0] * low + parts[1] * high)
-    parts[0] = product + rest
-    parts[1] = (product - parts[0]) + rest
+def multiplied(terms: Registers[f64], high: f64, low: f64) -> None:
+    """terms *= high + low."""
+    product = terms[0] * high
+    rest = fma(terms[0], high, -product) + (terms[0] * low + terms[1] * high)
+    terms[0] = product + rest
+    terms[1] = (product - terms[0]) + rest
 
 
 @device
@@ -76,10 +76,10 @@ def shifted(a: f64, log: Registers[f64], product: Registers[f64]) -> None:
 
 @device
 def reflected(a: f64, product: Registers[f64]) -> None:
-    """product = pi * product / (a * sin(pi * a)); of infinite parts where the sine is 0."""
-    turn = a - 2.0 * trunc(0.5 * a)
-    twice = turn + turn + ROUNDING
-    r = turn - 0.5 * (twice - ROUNDING)
+    """product = pi * product / (a * sin(pi * a)); its terms are infinite where the sine is 0."""
+    phase = a - 2.0 * trunc(0.5 * a)
+    twice = phase + phase + ROUNDING
+    r = phase - 0.5 * (twice - ROUNDING)
     angle = r * PI[0]
     angle_low = fma(r, PI[0], -angle) + r * PI[1]
     s = registers(f64, 2)
@@ -115,16 +115,16 @@ def tgamma(x: Global[f64], to: Global[f64], n: i64) -> None:
         product[1] = product[1] if size <= 200.0 else f64(0)
         reflected(min(max(size, 1e-30), LARGEST), product)
         sign = f64(-1) if below else f64(1)
-        parts = registers(f64, 3)
-        growth(sign * log[0], sign * log[1], parts)
-        one = registers(f64, 2)
-        one_more(parts[0], parts[1], one)
-        high = one[0] + one[1]
-        low = (one[0] - high) + one[1]
+        terms = registers(f64, 3)
+        growth(sign * log[0], sign * log[1], terms)
+        exponential = registers(f64, 2)
+        one_more(terms[0], terms[1], exponential)
+        high = exponential[0] + exponential[1]
+        low = (exponential[0] - high) + exponential[1]
         ratio = high / plain[0]
         ratio = ratio + (fma(-ratio, plain[0], high) + (low - ratio * plain[1])) / plain[0]
         mirror = -(high * product[0] + (low * product[0] + high * product[1]))
-        value = scaled(mirror if below else ratio, whole(parts[2]))
+        value = scaled(mirror if below else ratio, whole(terms[2]))
         value = INFINITY if x[i] > 171.7 else value
         value = 1.0 / x[i] if size < 1e-17 else value
         integer = trunc(size) == size
@@ -133,7 +133,7 @@ def tgamma(x: Global[f64], to: Global[f64], n: i64) -> None:
 
 @device
 def log_of_small(a: f64) -> f64:
-    """The logarithm of a positive number that may be subnormal."""
+    """Logarithm of a positive number, including subnormals."""
     logs = registers(f64, 2)
     log_of(normal(a), 0.0, logs)
     shift = f64(-54) if a < SMALLEST_NORMAL else f64(0)
@@ -142,14 +142,14 @@ def log_of_small(a: f64) -> f64:
 
 @device
 def log_gamma_of_huge(x: f64) -> f64:
-    """x (log(x) - 1), for x from 1e300: what is left of Stirling's series. In sixteenths, so that no part overflows."""
+    """x (log(x) - 1), for x from 1e300: Stirling's series without negligible terms, computed in sixteenths against overflow."""
     log = registers(f64, 2)
     log_of(x, f64(0), log)
-    part = 0.0625 * x
-    product = part * log[0]
-    product_low = fma(part, log[0], -product) + part * log[1]
+    fraction = 0.0625 * x
+    product = fraction * log[0]
+    product_low = fma(fraction, log[0], -product) + fraction * log[1]
     sums = registers(f64, 2)
-    two_sum(product, -part, sums)
+    two_sum(product, -fraction, sums)
     return 16.0 * (sums[0] + (sums[1] + product_low))
 
 

@@ -1,4 +1,4 @@
-"""The error function and what comes from it."""
+"""Error function, its complement, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import fma, registers
 from ..native import native
 from .coefficients import ERF, ERF_SLOPE, ERFC, ROOT_HALF
-from .parts import exp_of, polynomial
+from .double_double import exp_of, polynomial
 
 JOINT = 0.75
-"""Below it the complement comes from the error function itself."""
+"""Below it the complement is 1 minus the error function."""
 
 
 @device
@@ -42,9 +42,9 @@ def erf(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The error function."""
     for i in range(n):
         size = abs(x[i])
-        parts = registers(f64, 2)
-        near_zero(min(size, 1.0), parts)
-        value = parts[0] + parts[1] if size < 1.0 else 1.0 - complement(size)
+        terms = registers(f64, 2)
+        near_zero(min(size, 1.0), terms)
+        value = terms[0] + terms[1] if size < 1.0 else 1.0 - complement(size)
         value = -value if x[i] < 0.0 else value
         to[i] = value if size > 0.0 else x[i]
 
@@ -54,11 +54,11 @@ def erfc(x: Global[f64], to: Global[f64], n: i64) -> None:
     """1 - erf(x)."""
     for i in range(n):
         size = abs(x[i])
-        parts = registers(f64, 2)
-        near_zero(min(size, 1.0), parts)
+        terms = registers(f64, 2)
+        near_zero(min(size, 1.0), terms)
         sign = f64(-1) if x[i] < 0.0 else f64(1)
-        high = 1.0 - sign * parts[0]
-        inner = high + (((1.0 - high) - sign * parts[0]) - sign * parts[1])
+        high = 1.0 - sign * terms[0]
+        inner = high + (((1.0 - high) - sign * terms[0]) - sign * terms[1])
         outer = complement(size)
         outer = 2.0 - outer if x[i] < 0.0 else outer
         value = inner if size < JOINT else outer
@@ -72,12 +72,12 @@ def normcdf(x: Global[f64], to: Global[f64], n: i64) -> None:
         size = min(abs(x[i]), 50.0)
         a = size * ROOT_HALF[0]
         a_low = fma(size, ROOT_HALF[0], -a) + size * ROOT_HALF[1]
-        parts = registers(f64, 2)
-        near_zero(min(a, 1.0), parts)
+        terms = registers(f64, 2)
+        near_zero(min(a, 1.0), terms)
         sign = f64(-0.5) if x[i] < 0.0 else f64(0.5)
-        rest = parts[1] + a_low * ERF_SLOPE[0] * (1.0 - a * a)
-        high = 0.5 + sign * parts[0]
-        inner = high + (((0.5 - high) + sign * parts[0]) + sign * rest)
+        rest = terms[1] + a_low * ERF_SLOPE[0] * (1.0 - a * a)
+        high = 0.5 + sign * terms[0]
+        inner = high + (((0.5 - high) + sign * terms[0]) + sign * rest)
         square = size * size
         outer = 0.5 * tail(a, exp_of(-0.5 * square, -0.5 * fma(size, size, -square)))
         outer = outer if x[i] < 0.0 else 1.0 - outer

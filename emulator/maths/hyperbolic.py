@@ -7,8 +7,7 @@ from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import fma, registers, sqrt
 from ..native import native
 from .coefficients import LN2_FULL, SINH
-from .logarithmic import log1p_of
-from .parts import (
+from .double_double import (
     INFINITY,
     LARGEST,
     NAN,
@@ -21,18 +20,19 @@ from .parts import (
     two_sum,
     whole,
 )
+from .logarithmic import log1p_of
 
 
 @device
 def halves(x: f64, to: Registers[f64]) -> None:
     """exp(x) / 2 = to[0] + to[1] and exp(-x) / 2 = to[2] + to[3], for x from 0 to 711."""
-    parts = registers(f64, 3)
-    growth(x, 0.0, parts)
-    one = registers(f64, 2)
-    one_more(parts[0], parts[1], one)
-    scale = power_of_two(whole(parts[2]) - 2)
-    high = one[0] + one[1]
-    low = (one[0] - high) + one[1]
+    terms = registers(f64, 3)
+    growth(x, 0.0, terms)
+    exponential = registers(f64, 2)
+    one_more(terms[0], terms[1], exponential)
+    scale = power_of_two(whole(terms[2]) - 2)
+    high = exponential[0] + exponential[1]
+    low = (exponential[0] - high) + exponential[1]
     back = 0.125 / (high * scale)
     to[0] = 2.0 * (high * scale)
     to[1] = 2.0 * (low * scale)
@@ -45,10 +45,10 @@ def sinh(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The hyperbolic sine."""
     for i in range(n):
         size = abs(x[i])
-        parts = registers(f64, 4)
-        halves(min(size, 710.5), parts)
-        total = parts[0] - parts[2]
-        large = total + (((parts[0] - total) - parts[2]) + (parts[1] - parts[3]))
+        terms = registers(f64, 4)
+        halves(min(size, 710.5), terms)
+        total = terms[0] - terms[2]
+        large = total + (((terms[0] - total) - terms[2]) + (terms[1] - terms[3]))
         z = size * size
         third = registers(f64, 2)
         sixth_of_cube(size, third)
@@ -65,10 +65,10 @@ def cosh(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The hyperbolic cosine."""
     for i in range(n):
         size = abs(x[i])
-        parts = registers(f64, 4)
-        halves(min(size, 710.5), parts)
-        total = parts[0] + parts[2]
-        value = total + (((parts[0] - total) + parts[2]) + (parts[1] + parts[3]))
+        terms = registers(f64, 4)
+        halves(min(size, 710.5), terms)
+        total = terms[0] + terms[2]
+        value = total + (((terms[0] - total) + terms[2]) + (terms[1] + terms[3]))
         value = INFINITY if size > 710.4758600739439 else value
         to[i] = value if x[i] == x[i] else x[i]
 
@@ -76,14 +76,14 @@ def cosh(x: Global[f64], to: Global[f64], n: i64) -> None:
 @device
 def tanh_of(x: f64) -> f64:
     """tanh(x), for x from 0 to 20: (exp(2 x) - 1) / (exp(2 x) + 1)."""
-    parts = registers(f64, 3)
-    growth(2.0 * x, 0.0, parts)
-    scale = power_of_two(whole(parts[2]))
+    terms = registers(f64, 3)
+    growth(2.0 * x, 0.0, terms)
+    scale = power_of_two(whole(terms[2]))
     less = registers(f64, 2)
     two_sum(scale, -1.0, less)
     grown = registers(f64, 2)
-    two_sum(less[0], scale * parts[0], grown)
-    low = grown[1] + (scale * parts[1] + less[1])
+    two_sum(less[0], scale * terms[0], grown)
+    low = grown[1] + (scale * terms[1] + less[1])
     top = grown[0] + low
     top_low = (grown[0] - top) + low
     bottom = registers(f64, 2)

@@ -7,7 +7,7 @@ from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import bitcast, fma, registers, sqrt
 from ..native import native
 from .coefficients import ASIN, ATAN, ATAN_HALF, HALF_PI, PI, QUARTER_PI
-from .parts import DOWN, HUGE, INFINITY, TINY, UP, polynomial, two_sum
+from .double_double import DOWN, HUGE, INFINITY, TINY, UP, polynomial, two_sum
 
 
 @device
@@ -38,35 +38,35 @@ def arc(n: f64, d: f64, to: Registers[f64]) -> None:
 
 
 @device
-def from_angle(angle: f64, angle_low: f64, parts: Registers[f64]) -> f64:
-    """angle - (parts[0] + parts[1])."""
-    total = angle - parts[0]
-    return total + (((angle - total) - parts[0]) + (angle_low - parts[1]))
+def from_angle(angle: f64, angle_low: f64, terms: Registers[f64]) -> f64:
+    """angle - (terms[0] + terms[1])."""
+    total = angle - terms[0]
+    return total + (((angle - total) - terms[0]) + (angle_low - terms[1]))
 
 
 @device
 def arc_of(y: f64, x: f64) -> f64:
-    """The angle of a point from the x axis, from 0 to pi, for y >= 0; sign and special cases are the caller's."""
+    """Angle of a point from the x axis, from 0 to pi, for y >= 0; the caller handles signs and special cases."""
     size = abs(x)
     swapped = y > size
     n = size if swapped else y
     d = y if swapped else size
     scale = f64(DOWN) if d > HUGE else f64(UP) if d < TINY else f64(1)
-    parts = registers(f64, 2)
-    arc(n * scale, d * scale, parts)
+    terms = registers(f64, 2)
+    arc(n * scale, d * scale, terms)
     flat = n < d * 1e-30
     ratio = n / d
-    parts[0] = ratio if flat else parts[0]
-    parts[1] = f64(0) if flat else parts[1]
+    terms[0] = ratio if flat else terms[0]
+    terms[1] = f64(0) if flat else terms[1]
     below = negative(x)
     angle = f64(HALF_PI[0]) if swapped else f64(PI[0])
     angle_low = f64(HALF_PI[1]) if swapped else f64(PI[1])
-    off = from_angle(angle, angle_low, parts)
+    off = from_angle(angle, angle_low, terms)
     past = registers(f64, 2)
-    past[0] = -parts[0]
-    past[1] = -parts[1]
+    past[0] = -terms[0]
+    past[1] = -terms[1]
     beyond = from_angle(angle, angle_low, past)
-    return (beyond if swapped else off) if below else off if swapped else parts[0] + parts[1]
+    return (beyond if swapped else off) if below else off if swapped else terms[0] + terms[1]
 
 
 @native
@@ -138,5 +138,5 @@ def acos(x: Global[f64], to: Global[f64], n: i64) -> None:
         of_chord(size, chord)
         small = registers(f64, 2)
         arc_sine(x[i], 0.0, small)
-        turned = from_angle(PI[0], PI[1], chord) if x[i] < 0.0 else chord[0] + chord[1]
-        to[i] = from_angle(HALF_PI[0], HALF_PI[1], small) if size <= 0.5 else turned
+        outer = from_angle(PI[0], PI[1], chord) if x[i] < 0.0 else chord[0] + chord[1]
+        to[i] = from_angle(HALF_PI[0], HALF_PI[1], small) if size <= 0.5 else outer

@@ -1,4 +1,4 @@
-"""Remainders, and floats put together and taken apart: all exact."""
+"""Exact remainders, and composition and decomposition of floats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..language.functions import device
 from ..language.hints import Global, f64, i32, i64, u64
 from ..language.intrinsics import bitcast
 from ..native import native
-from .parts import INFINITY, NAN, SMALLEST_NORMAL, normal, power_of_two, real, scaled
+from .double_double import INFINITY, NAN, SMALLEST_NORMAL, normal, power_of_two, real, scaled
 
 FRACTION = (1 << 52) - 1
 ONE_BITS = 0x3FF0000000000000
@@ -15,7 +15,7 @@ SMALL = 2.0**-1000
 
 @device
 def mantissa(bits: u64) -> u64:
-    """Of a float of these bits: its magnitude is this times 2**(exponent(bits) - 1075)."""
+    """Return the mantissa of a float's bits: its magnitude is this times 2**(exponent(bits) - 1075)."""
     return (bits & FRACTION) | (u64(FRACTION + 1) if bits > FRACTION else u64(0))
 
 
@@ -33,13 +33,13 @@ def rest(a: f64, b: f64, doubled: u64) -> f64:
     if left < 0:
         return a
     divisor = mantissa(bottom) << doubled
-    found = mantissa(top) % divisor
-    while left > 0 and found != 0:
+    residue = mantissa(top) % divisor
+    while left > 0 and residue != 0:
         step = min(left, 10)
-        found = (found << u64(step)) % divisor
+        residue = (residue << u64(step)) % divisor
         left -= step
     scale = exponent(bottom) - 1075
-    return f64(i64(found)) * power_of_two(scale >> 1) * power_of_two(scale - (scale >> 1))
+    return f64(i64(residue)) * power_of_two(scale >> 1) * power_of_two(scale - (scale >> 1))
 
 
 @native
@@ -74,9 +74,9 @@ def ldexp(power: Global[i32], x: Global[f64], to: Global[f64], n: i64) -> None:
         size = abs(x[i])
         bits = bitcast(i64, normal(size))
         own = (bits >> 52) - (i64(1077) if size < SMALLEST_NORMAL else i64(1023))
-        part = bitcast(f64, (bits & FRACTION) | ONE_BITS)
-        wanted = own + min(max(i64(power[i]), -3000), 3000)
-        value = scaled(part, min(max(wanted, -1200), 1200))
+        fraction = bitcast(f64, (bits & FRACTION) | ONE_BITS)
+        target = own + min(max(i64(power[i]), -3000), 3000)
+        value = scaled(fraction, min(max(target, -1200), 1200))
         value = -value if x[i] < 0.0 else value
         to[i] = value if size > 0.0 and size < INFINITY else x[i]
 
@@ -93,7 +93,7 @@ def frexp_fraction(x: Global[f64], to: Global[f64], n: i64) -> None:
 
 @native
 def frexp_exponent(x: Global[f64], to: Global[f64], n: i64) -> None:
-    """The power of two that `frexp_fraction` leaves out; 0 of 0, infinity and NaN."""
+    """The exponent for `frexp_fraction`; 0 for 0, infinity and NaN."""
     for i in range(n):
         size = abs(x[i])
         bits = bitcast(i64, normal(size))

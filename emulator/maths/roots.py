@@ -1,4 +1,4 @@
-"""Cube roots, and the length of a vector."""
+"""Cube roots, and the Euclidean length of a vector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import bitcast, fma, registers, sqrt
 from ..native import native
 from .coefficients import CBRT
-from .parts import DOWN, HUGE, INFINITY, SMALLEST_NORMAL, TINY, UP, normal, polynomial, power_of_two, real, whole
+from .double_double import (
+    DOWN,
+    HUGE,
+    INFINITY,
+    SMALLEST_NORMAL,
+    TINY,
+    UP,
+    normal,
+    polynomial,
+    power_of_two,
+    real,
+    whole,
+)
 
 
 @device
@@ -33,7 +45,7 @@ def cube_root(x: f64, to: Registers[f64]) -> None:
 
 @device
 def finite(x: f64) -> f64:
-    """|x|, or 1 where that is 0, infinite or no number."""
+    """|x|, or 1 for 0, infinity and NaN."""
     size = abs(x)
     return size if size > 0.0 and size < INFINITY else f64(1)
 
@@ -42,9 +54,9 @@ def finite(x: f64) -> f64:
 def cbrt(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The cube root."""
     for i in range(n):
-        parts = registers(f64, 3)
-        cube_root(finite(x[i]), parts)
-        value = (parts[0] + parts[1]) * power_of_two(whole(parts[2]))
+        terms = registers(f64, 3)
+        cube_root(finite(x[i]), terms)
+        value = (terms[0] + terms[1]) * power_of_two(whole(terms[2]))
         value = -value if x[i] < 0.0 else value
         to[i] = value if abs(x[i]) > 0.0 and abs(x[i]) < INFINITY else x[i]
 
@@ -53,17 +65,17 @@ def cbrt(x: Global[f64], to: Global[f64], n: i64) -> None:
 def rcbrt(x: Global[f64], to: Global[f64], n: i64) -> None:
     """1 over the cube root."""
     for i in range(n):
-        parts = registers(f64, 3)
-        cube_root(finite(x[i]), parts)
-        y = 1.0 / parts[0]
-        value = fma(y, fma(-y, parts[0], 1.0) - y * parts[1], y) * power_of_two(0 - whole(parts[2]))
+        terms = registers(f64, 3)
+        cube_root(finite(x[i]), terms)
+        y = 1.0 / terms[0]
+        value = fma(y, fma(-y, terms[0], 1.0) - y * terms[1], y) * power_of_two(0 - whole(terms[2]))
         value = -value if x[i] < 0.0 else value
         to[i] = value if abs(x[i]) > 0.0 and abs(x[i]) < INFINITY else 1.0 / x[i]
 
 
 @native
 def hypot(x: Global[f64], y: Global[f64], to: Global[f64], n: i64) -> None:
-    """sqrt(x**2 + y**2); infinite where one of them is."""
+    """sqrt(x**2 + y**2); infinite if an argument is."""
     for i in range(n):
         large = max(abs(x[i]), abs(y[i]))
         scale = f64(DOWN) if large > HUGE else f64(UP) if large < TINY else f64(1)

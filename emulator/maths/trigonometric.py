@@ -1,4 +1,4 @@
-"""Trigonometric functions: the angle reduced to a quarter of a turn, for any angle."""
+"""Trigonometric functions with argument reduction to pi / 4 for any angle."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..language.hints import Global, Registers, f64, i64, u64
 from ..language.intrinsics import bitcast, constant, fma, registers
 from ..native import native
 from .coefficients import COS, HALF_PI, SIN, TWO_OVER_PI
-from .parts import INFINITY, ROUNDING, polynomial, sixth_of_cube, two_sum
+from .double_double import INFINITY, ROUNDING, polynomial, sixth_of_cube, two_sum
 
 TO_53, TO_64 = 2.0**-53, 2.0**-64
 NEAR = 2.0**28
-"""Up to here the reduction by three parts of pi / 2 is precise."""
+"""Largest angle reduced precisely with pi / 2 as a sum of three floats."""
 
 
 @device
@@ -33,12 +33,12 @@ def reduced_near(x: f64, to: Registers[f64]) -> None:
 
 @device
 def reduced_far(x: f64, to: Registers[f64]) -> None:
-    """What `reduced_near` gives, for finite x beyond NEAR: the mantissa times those bits of 2 / pi that matter."""
+    """Return the result of `reduced_near` for finite x above NEAR: the mantissa times the relevant bits of 2 / pi."""
     table = constant(u64, TWO_OVER_PI)
     bits = bitcast(u64, abs(x))
     mantissa = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000
     exponent = i64(bits >> 52) - 1075
-    # the 192 bits that follow bit `skipped` of the table; those before it make whole turns
+    # the 192 bits after bit `skipped` of the table; earlier bits contribute multiples of 2 pi
     skipped = exponent + 62
     place = skipped >> 6
     shift = u64(skipped & 63)
@@ -50,19 +50,19 @@ def reduced_far(x: f64, to: Registers[f64]) -> None:
     carried = mulhi(mantissa, third)
     low = middle + carried
     high = mantissa * first + mulhi(mantissa, second) + (u64(1) if low < carried else u64(0))
-    # |x| * 2 / pi modulo 4, its point below the upper two bits of high
+    # |x| * 2 / pi modulo 4, with the binary point below the upper two bits of high
     quarters = high >> 62
     fraction = (high << 2) | (low >> 62)
     fraction_low = low << 2
     up = fraction >> 63
     n = quarters + up
     signed = bitcast(i64, fraction)
-    part = f64(signed >> 11) * TO_53
-    part_low = (f64(signed & 2047) + f64(fraction_low >> 11) * TO_53) * TO_64
-    turned = part + part_low
-    turned_low = (part - turned) + part_low
-    r = turned * HALF_PI[0]
-    r_low = fma(turned, HALF_PI[0], -r) + (turned * HALF_PI[1] + turned_low * HALF_PI[0])
+    ratio = f64(signed >> 11) * TO_53
+    ratio_low = (f64(signed & 2047) + f64(fraction_low >> 11) * TO_53) * TO_64
+    angle = ratio + ratio_low
+    angle_low = (ratio - angle) + ratio_low
+    r = angle * HALF_PI[0]
+    r_low = fma(angle, HALF_PI[0], -r) + (angle * HALF_PI[1] + angle_low * HALF_PI[0])
     below = x < 0.0
     to[0] = -r if below else r
     to[1] = -r_low if below else r_low
@@ -95,25 +95,25 @@ def cosine(r: f64, r_low: f64, to: Registers[f64]) -> None:
 
 
 @device
-def of_quarter(parts: Registers[f64], turn: i64) -> f64:
-    """The sine of a reduced angle and `turn` quarters of a turn."""
-    quarter = bitcast(i64, parts[2]) + turn
+def of_quarter(terms: Registers[f64], quarters: i64) -> f64:
+    """Sine of a reduced angle plus `quarters` * pi / 2."""
+    quarter = bitcast(i64, terms[2]) + quarters
     s = registers(f64, 2)
     c = registers(f64, 2)
-    sine(parts[0], parts[1], s)
-    cosine(parts[0], parts[1], c)
+    sine(terms[0], terms[1], s)
+    cosine(terms[0], terms[1], c)
     value = c[0] if (quarter & 1) != 0 else s[0]
     return -value if (quarter & 2) != 0 else value
 
 
 @device
-def tangent(parts: Registers[f64]) -> f64:
-    """The tangent of a reduced angle."""
+def tangent(terms: Registers[f64]) -> f64:
+    """Tangent of a reduced angle."""
     s = registers(f64, 2)
     c = registers(f64, 2)
-    sine(parts[0], parts[1], s)
-    cosine(parts[0], parts[1], c)
-    odd = (bitcast(i64, parts[2]) & 1) != 0
+    sine(terms[0], terms[1], s)
+    cosine(terms[0], terms[1], c)
+    odd = (bitcast(i64, terms[2]) & 1) != 0
     top = -c[0] if odd else s[0]
     top_low = -c[1] if odd else s[1]
     bottom = s[0] if odd else c[0]
@@ -131,9 +131,9 @@ def is_far(x: f64) -> bool:
 def sin(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The sine."""
     for i in range(n):
-        parts = registers(f64, 3)
-        reduced_near(x[i], parts)
-        to[i] = of_quarter(parts, i64(0)) if x[i] != 0.0 else x[i]
+        terms = registers(f64, 3)
+        reduced_near(x[i], terms)
+        to[i] = of_quarter(terms, i64(0)) if x[i] != 0.0 else x[i]
     for i in range(n):
         if is_far(x[i]):
             far = registers(f64, 3)
@@ -145,9 +145,9 @@ def sin(x: Global[f64], to: Global[f64], n: i64) -> None:
 def cos(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The cosine."""
     for i in range(n):
-        parts = registers(f64, 3)
-        reduced_near(x[i], parts)
-        to[i] = of_quarter(parts, i64(1))
+        terms = registers(f64, 3)
+        reduced_near(x[i], terms)
+        to[i] = of_quarter(terms, i64(1))
     for i in range(n):
         if is_far(x[i]):
             far = registers(f64, 3)
@@ -159,9 +159,9 @@ def cos(x: Global[f64], to: Global[f64], n: i64) -> None:
 def tan(x: Global[f64], to: Global[f64], n: i64) -> None:
     """The tangent."""
     for i in range(n):
-        parts = registers(f64, 3)
-        reduced_near(x[i], parts)
-        to[i] = tangent(parts) if x[i] != 0.0 else x[i]
+        terms = registers(f64, 3)
+        reduced_near(x[i], terms)
+        to[i] = tangent(terms) if x[i] != 0.0 else x[i]
     for i in range(n):
         if is_far(x[i]):
             far = registers(f64, 3)

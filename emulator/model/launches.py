@@ -13,7 +13,7 @@ from ..profiler.accesses import AccessRecorder, WarpAccesses
 from ..profiler.decisions import sampling_interval
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
-from ..runtime.registry import EngineName, engine_called
+from ..runtime.registry import EngineName, engine_named
 from .line_trace import MOST_LINES, LineTrace
 from .time import Estimate, ObservedLaunch, estimate
 
@@ -67,7 +67,7 @@ def observe(
     request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
     lines = LineTrace(request, most)
     both = _LinesAndAccesses(request, lines)
-    outcome = engine_called(engine).run(replace(request, trace=lines if source_only else both))
+    outcome = engine_named(engine).run(replace(request, trace=lines if source_only else both))
     assert outcome.counts is not None
     if outcome.faults:
         raise SimtbedError(render(outcome.faults[0]))

@@ -27,7 +27,7 @@ from ..language.functions import Kernel
 from ..machine.device import Device
 from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
-from ..runtime.request import device_given, prepare_request
+from ..runtime.request import find_device, prepare_request
 from ..runtime.specialisation import signature_of
 from .explain import text as explained
 from .launches import counting_rules, observe
@@ -399,7 +399,7 @@ def whatif(
     kept = {name: host_values(value) for name, value in args.items()}
     launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
     require_constants(axes, launch.constants)
-    tasks = plan(launch, axes, [device_given(one) for one in several])
+    tasks = plan(launch, axes, [find_device(one) for one in several])
     return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only)
 
 

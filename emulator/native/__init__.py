@@ -1,4 +1,4 @@
-"""Functions in the kernel language for the host: one thread, compiled to scalar machine code, called like functions."""
+"""Host functions in the kernel language: compiled to scalar machine code, one thread, called like Python functions."""
 
 from .function import Fixed, Native, fixed, native
 

@@ -1,4 +1,4 @@
-"""C functions called one after the other by machine code: the interpreter's lock is let go once for all of the calls."""
+"""Batched calls of C functions from machine code: the interpreter lock is released once for all calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..llvm.compiler import LOOPS, NATIVE, ModuleText, compiled
 
 ARGUMENTS = 4
-"""Of a call. A function that takes fewer does not look at the others."""
+"""Argument slots of a call. Functions with fewer arguments ignore the rest."""
 RESULT = 1 + ARGUMENTS
 COLUMNS = RESULT + 1
 
@@ -46,16 +46,18 @@ done:
 
 
 def call_all(calls: npt.NDArray[np.int64]) -> None:
-    """Make calls in their order. calls: int64[calls, COLUMNS], contiguous: the address of a function, its arguments, which
-    are integers or addresses, and a place for its result: of a type narrower than 64 bits the low ones tell, of none
-    nothing. Nothing is checked: what addresses lead to must live and be of the size that the functions take it for.
+    """Run calls in order.
+
+    calls: int64[calls, COLUMNS], contiguous: the address of a function, its integer or pointer arguments, and a slot
+    for its result. A result narrower than 64 bits is valid in its low bits. Nothing is checked: the memory behind
+    addresses must live and have the expected size.
     """
     _code()(calls.ctypes.data, len(calls))
 
 
 @cache
 def _code() -> Any:
-    """The machine code, with what holds it."""
+    """Return the machine code, with a reference to its library."""
     _, library = compiled(
         ("foreign", _TEXT), lambda: (b"", ModuleText(_TEXT, {}, [], "")), NATIVE, lambda kept: None, passes=LOOPS
     )

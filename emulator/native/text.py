@@ -1,4 +1,4 @@
-"""A native function as LLVM text: one number a variable, plain jumps, no bounds checks."""
+"""LLVM IR of a native function: scalar variables, plain jumps, no bounds checks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..llvm.casts import extended
 from ..llvm.compiler import NATIVE, ModuleText
 from ..llvm.operations import operation
 from ..llvm.values import Value, number
-from .specialised import written
+from .lowering import stored_arrays
 
 
 def module(function: ir.Function) -> ModuleText:
-    """A module with the function."""
+    """Return the module of a function."""
     printer = _Printer(function)
     printer.function()
     builder = printer.builder
@@ -34,8 +34,8 @@ def module(function: ir.Function) -> ModuleText:
 
 
 @dataclass(frozen=True)
-class _Way:
-    """Where control goes on from inside a loop or an inlined call."""
+class _JumpTargets:
+    """Jump targets of a loop or an inlined call."""
 
     out: str
     again: str = ""  # empty for a call
@@ -47,31 +47,31 @@ class _Printer:
         self.builder = FunctionBuilder()
         self.tables: list[str] = []  # constants of the module
         self.arrays: dict[str, tuple[str, Scalar]] = {}
-        self.cells: dict[str, tuple[str, Scalar]] = {}  # of registers, which LLVM takes apart
-        self.loops: list[_Way] = []
-        self.frames: list[_Way] = []
+        self.cells: dict[str, tuple[str, Scalar]] = {}  # of registers; LLVM promotes them to SSA values
+        self.loops: list[_JumpTargets] = []
+        self.frames: list[_JumpTargets] = []
 
     # -------------------------------------------------------------- the function
     def parameters(self) -> list[str]:
-        stored = written(self.kernel)
-        found = []
+        stored = stored_arrays(self.kernel)
+        result = []
         for number_, param in enumerate(self.kernel.params):
             if isinstance(param.type, Array):
-                found.append(f"ptr noalias {'' if param.name in stored else 'readonly '}%.given{number_}")
+                result.append(f"ptr noalias {'' if param.name in stored else 'readonly '}%.given{number_}")
             else:
-                found.append(f"{memory_type(_scalar(param.type))} %.given{number_}")
-        return found
+                result.append(f"{memory_type(_scalar(param.type))} %.given{number_}")
+        return result
 
     def function(self) -> None:
         builder = self.builder
         builder.reserve(*(f".given{n}" for n in range(len(self.kernel.params))))
         for number_, param in enumerate(self.kernel.params):
-            given = f"%.given{number_}"
+            value = f"%.given{number_}"
             if isinstance(param.type, Array):
-                self.arrays[param.name] = given, _scalar(param.type.element)
+                self.arrays[param.name] = value, _scalar(param.type.element)
                 continue
             type = _scalar(param.type)
-            self.assign(ir.Reg(param.name, type, param.span), self._loaded(type, given))
+            self.assign(ir.Reg(param.name, type, param.span), self._loaded(type, value))
         for stmt in statements(self.kernel.body):
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self._allocate(stmt)
@@ -93,16 +93,16 @@ class _Printer:
 
     # -------------------------------------------------------------- statements
     def body(self, body: ir.Body) -> bool:
-        """Print statements; whether control goes on after them."""
+        """Print statements. Return whether control continues after them."""
         return all(self.statement(stmt) for stmt in body)
 
     def statement(self, stmt: ir.Stmt) -> bool:
         builder = self.builder
         match stmt:
             case ir.Let(target=target, value=ir.Load() as load):
-                found = self.load(load)
+                loaded = self.load(load)
                 if isinstance(target, ir.Reg):
-                    self.assign(target, found)
+                    self.assign(target, loaded)
             case ir.Let(target=ir.Reg() as target, value=value):
                 self.assign(target, self.value(value))  # type: ignore[arg-type]
             case ir.Store():
@@ -113,7 +113,7 @@ class _Printer:
             case ir.While() | ir.For():
                 self.loop(stmt)
             case ir.Frame():
-                self.frames.append(_Way(builder.label("returned")))
+                self.frames.append(_JumpTargets(builder.label("returned")))
                 if self.body(stmt.body):
                     builder.jump(self.frames[-1].out)
                 builder.place(self.frames.pop().out)
@@ -127,7 +127,7 @@ class _Printer:
                 self.leave(stmt)
                 return False
             case ir.Alloc() | ir.Check():
-                pass  # made at the start; of a bound
+                pass  # allocated at the start; bounds are not checked
             case _:
                 raise TypeError(f"{type(stmt).__name__} in a native function")
         return True
@@ -144,31 +144,31 @@ class _Printer:
         builder = self.builder
         then, orelse, on = builder.label("then"), builder.label("else"), builder.label("on")
         builder.branch(self.value(stmt.cond).ref, then, orelse)
-        goes_on = False
+        continues = False
         for label, body in ((then, stmt.then), (orelse, stmt.orelse)):
             builder.place(label)
             if self.body(body):
                 builder.jump(on)
-                goes_on = True
-        if goes_on:
+                continues = True
+        if continues:
             builder.place(on)
-        return goes_on
+        return continues
 
     def loop(self, stmt: ir.While | ir.For) -> None:
         builder = self.builder
-        head, turn, again, out = (builder.label(word) for word in ("loop", "turn", "again", "out"))
+        head, body, again, out = (builder.label(word) for word in ("loop", "turn", "again", "out"))
         if isinstance(stmt, ir.For):
             self.assign(stmt.var, self.value(stmt.start))
         builder.jump(head)
         builder.place(head)
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
-            goes = self.value(stmt.cond)
+            condition = self.value(stmt.cond)
         else:
-            goes = self.value(counting.test(stmt))
-        builder.branch(goes.ref, turn, out)
-        builder.place(turn)
-        self.loops.append(_Way(out, again))
+            condition = self.value(counting.test(stmt))
+        builder.branch(condition.ref, body, out)
+        builder.place(body)
+        self.loops.append(_JumpTargets(out, again))
         if self.body(stmt.body):
             builder.jump(again)
         self.loops.pop()
@@ -186,7 +186,7 @@ class _Printer:
         self.builder.store(scalar_type(type), value.ref, self.cells[target.name][0])
 
     def element(self, array: str, index: ir.Expr) -> tuple[str, Scalar]:
-        """The address of an element, and its type."""
+        """Return the address of an element, and its type."""
         base, type = self.arrays[array]
         at = extended(self.builder, self.value(index), I64).ref
         return self.builder.element(memory_type(type), base, at), type
@@ -196,7 +196,7 @@ class _Printer:
         return self._loaded(type, self.builder.load(memory_type(type), pointer, load.array, type.size))
 
     def _loaded(self, type: Scalar, ref: str) -> Value:
-        """What memory holds, as a value: a bool is a byte there."""
+        """Return a value loaded from memory, where a bool is a byte."""
         return Value(type, self.builder.let(f"icmp ne i8 {ref}, 0", "truth") if type is BOOL else ref)
 
     def _stored(self, value: Value) -> str:
@@ -215,9 +215,9 @@ class _Printer:
         raise TypeError(f"{type(expr).__name__} in a native function")
 
 
-def _scalar(found: object) -> Scalar:
-    assert isinstance(found, Scalar)
-    return found
+def _scalar(type: object) -> Scalar:
+    assert isinstance(type, Scalar)
+    return type
 
 
 def _in_memory(value: bool | int | float, type: Scalar) -> str:

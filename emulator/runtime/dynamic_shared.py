@@ -1,4 +1,4 @@
-"""Where the arrays of a launch's dynamic shared memory lie."""
+"""Layout of a launch's dynamic shared memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Declared:
-    """An array of dynamic shared memory. size: bytes of an element.
+class DeclaredArray:
+    """A declared array of dynamic shared memory. size: bytes of an element.
 
-    count: its elements as `Counts.of` writes them; None for the array that takes the rest.
+    count: elements, encoded as data; None for the array of all remaining bytes.
     """
 
     name: str
@@ -27,58 +27,60 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Carved:
-    """An array of one launch. offset: bytes from the start of dynamic shared memory."""
+class PlacedArray:
+    """A placed array of one launch. offset: bytes from the start of dynamic shared memory."""
 
     offset: int
     length: int
 
     def shift(self, size: int, unit: int) -> int:
-        """The elements of `size` bytes between the unit in which the array starts and its start."""
+        """Return the elements of `size` bytes between the start of the enclosing unit and the array."""
         return self.offset % unit // size if size < unit else 0
 
 
-def declared(kernel: ir.Function) -> tuple[Declared, ...]:
-    """The arrays of dynamic shared memory of a kernel, in the order of the text."""
+def declared_arrays(kernel: ir.Function) -> tuple[DeclaredArray, ...]:
+    """Return the arrays of dynamic shared memory of a kernel, in source order."""
     from ..ir import nodes as ir
     from ..ir.walk import statements
 
-    found = {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "shared"}
+    allocations = {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "shared"}
     return tuple(
-        Declared(name, s.type.element.size, None if s.count is None else _written(s.count))
-        for name, s in found.items()
+        DeclaredArray(name, s.type.element.size, None if s.count is None else _written(s.count))
+        for name, s in allocations.items()
         if s.type.length is None
     )
 
 
-def carve(
-    kernel: str, arrays: Sequence[Declared], given: int, sizes: Mapping[str, Any], arguments: Mapping[str, Any]
-) -> dict[str, Carved]:
-    """The arrays in `given` bytes. sizes: of blocks and grid, as specials are named.
+def place_arrays(
+    kernel: str, arrays: Sequence[DeclaredArray], available: int, sizes: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> dict[str, PlacedArray]:
+    """Place the arrays in `available` bytes. sizes: of block and grid, by the names of specials.
 
-    Raises LaunchError where they do not fit.
+    Raises LaunchError if they do not fit.
     """
-    found: dict[str, Carved] = {}
-    end, parts = 0, []
+    placed: dict[str, PlacedArray] = {}
+    end, sizes_text = 0, []
     for array in arrays:
         offset = -(-end // array.size) * array.size
-        length = max(given - offset, 0) // array.size if array.count is None else _value(array.count, sizes, arguments)
+        length = (
+            max(available - offset, 0) // array.size if array.count is None else _value(array.count, sizes, arguments)
+        )
         if length < 0:
             raise LaunchError(f"{kernel}: {array.name} in dynamic shared memory has the count {length}")
-        found[array.name] = Carved(offset, length)
+        placed[array.name] = PlacedArray(offset, length)
         end = offset + (0 if array.count is None else length * array.size)
-        parts.append(f"{array.name} {'takes the rest' if array.count is None else f'{length} x {array.size}'}")
-    if end > given:
+        sizes_text.append(f"{array.name} {'takes the rest' if array.count is None else f'{length} x {array.size}'}")
+    if end > available:
         raise LaunchError(
-            f"{kernel} lays out {end} bytes of dynamic shared memory ({', '.join(parts)}), the launch gives {given}: "
+            f"{kernel} lays out {end} bytes of dynamic shared memory ({', '.join(sizes_text)}), the launch gives {available}: "
             f"pass shared={end}"
         )
-    return found
+    return placed
 
 
 # ------------------------------------------------------------------ counts as data, which the disk keeps
 def _written(expr: ir.Expr) -> Any:
-    """[type, value], the name of a parameter or size, or [type, operation, operands]."""
+    """Encode a count: [type, value], the name of a parameter or size, or [type, operation, operands]."""
     from ..ir import nodes as ir
 
     match expr:
@@ -97,17 +99,17 @@ def _value(count: Any, sizes: Mapping[str, Any], arguments: Mapping[str, Any]) -
     from ..ir.ops import TABLE
     from ..language.types import SCALARS
 
-    def number(part: Any) -> Any:
-        match part:
+    def number(term: Any) -> Any:
+        match term:
             case str():
-                return np.array([arguments[part]]) if part in arguments else np.array([sizes[part]], np.int32)
+                return np.array([arguments[term]]) if term in arguments else np.array([sizes[term]], np.int32)
             case "length", str() as array:
                 return np.array([len(arguments[array])], np.int32)
             case type, value:
                 return np.array([value], SCALARS[type].dtype)
             case _, operation, operands:
                 return TABLE[operation].meaning(*(number(o) for o in operands))
-        raise TypeError(part)
+        raise TypeError(term)
 
     with np.errstate(all="ignore"):
         return int(number(count)[0])

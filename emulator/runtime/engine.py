@@ -1,9 +1,9 @@
-"""What every engine is given and must give back, and the order of execution that all of them keep.
+"""Engine interface: the launch request, the outcome, and the common order of execution.
 
-Order. Blocks run in ascending order. Inside a block, control structures that hold a barrier are taken by
-all its warps together; the statements between barriers form a phase, and in a phase each warp runs to the
-end before the next one starts, in ascending order. Inside a statement, lanes act in ascending order. An
-engine may run warps or blocks side by side wherever no program without races can tell.
+Order. Blocks run in ascending order. Inside a block, all warps execute control structures with barriers together;
+the statements between barriers form a phase. In a phase each warp runs to the end before the next one starts, in
+ascending order. Inside a statement, lanes act in ascending order. An engine may run warps or blocks concurrently if
+race-free programs cannot observe it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
 from .arrays import Buffer, DeviceArray, filled_as, is_zero
-from .dynamic_shared import Carved, carve
+from .dynamic_shared import PlacedArray, place_arrays
 from .forms import Form
 from .specialisation import Specialisation
 
@@ -33,34 +33,32 @@ if TYPE_CHECKING:
     from .prepared import Prepared
 
 Dim3 = tuple[int, int, int]
-WAITING, LONGEST = 10_000, 1 << 32
-"""Iterations that a loop may take: one that only waits, and any other, which has counted through 32 bits by then."""
-ASTRAY = WAITING
-"""Accesses out of bounds that a warp may make in one loop: one that looks for something beyond an array ends there, and what it has
-found wrong says so."""
+MAX_SPIN_ITERATIONS, MAX_ITERATIONS = 10_000, 1 << 32
+"""Iteration limits: of a loop that only waits, and of any other loop (a full 32-bit counter)."""
+MAX_FAULTS_PER_LOOP = MAX_SPIN_ITERATIONS
+"""Limit of out-of-bounds accesses of a warp in one loop. A search beyond an array ends there; its faults are reported."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One launch, checked by the caller: every argument is there and has its parameter's type.
+    """A validated launch: every argument is present and has its parameter's type.
 
-    arguments: by parameter name; a global array is its flat memory of its element's dtype, one-dimensional, or
-    two-dimensional (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not change them.
-    forms: how the global arrays lie in that memory. structs: the arrays of structs as they were given; owners: of each array
-    that is a field of one, its name and the field.
-    detail: whether to keep samples too (`profiler.samples`). decisions: whether to keep those of branches and loops
-    (`profiler.decisions`). trace: what an emulator that counts hands accesses to; None for nothing.
-    dynamic_shared: bytes. step_limit: iterations that one execution of a loop may take; None for WAITING where nothing
-    that the loop does takes it further (`passes.waiting`), and LONGEST elsewhere: long work is no mistake.
-    device_arrays: arrays that outlive the launch; of those in a device's memory, `arguments` has the shape and type
-    only. An emulator gives them back like others. filled: arrays all of whose elements are the one given (of vectors,
-    its parts), which need not be copied. unwritten: arrays that the kernel must not read
-    before it has written them; written: of those that earlier launches have written in part, bool by element, which may be read.
-    in_place: device arrays that nobody needs as they were: an emulator may change their memory itself.
-    checks: what an emulator looks for beyond what it always does (`sanitizer.checkers`). schedule: the seed of another
-    order of blocks, and of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes what
-    the kernel prints to stdout, as it comes. turns: whether the warps of a block, which else run one after another between
-    barriers, take turns in loops that see what others do; the numpy engine can.
+    arguments: by parameter name. A global array is flat memory of its element's dtype, one-dimensional, or
+    (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not modify them. forms: layouts of the
+    global arrays in that memory. structs: the arrays of structs passed by the caller; owners: for each field array,
+    its struct array and path.
+    detail: whether to record samples (`profiler.samples`). decisions: whether to record branches and loops
+    (`profiler.decisions`). trace: receives the accesses of a counting emulator; None for no trace.
+    dynamic_shared: bytes. step_limit: iterations of one execution of a loop; None for MAX_SPIN_ITERATIONS of a loop
+    without progress (`passes.waiting`), and MAX_ITERATIONS of other loops.
+    device_arrays: arrays that outlive the launch; for those in device memory, `arguments` has only shape and type.
+    An emulator returns them like others. filled: arrays with one value in all elements (of vectors, its components),
+    not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
+    written by earlier launches, bool by element. in_place: device arrays that an emulator may modify in place.
+    checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
+    of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
+    stdout immediately. interleave: whether the warps of a block are interleaved in loops that observe other warps;
+    numpy engine only.
     """
 
     specialisation: Specialisation
@@ -86,60 +84,60 @@ class Request:
     schedule: int | None = None
     cooperative: bool = False
     show_prints: bool = False
-    turns: bool = False
+    interleave: bool = False
 
     @property
-    def most_iterations(self) -> tuple[int, int]:
-        """Of a loop that only waits, and of any other."""
-        return self.step_limit or WAITING, self.step_limit or LONGEST
+    def iteration_limits(self) -> tuple[int, int]:
+        """Limits of a waiting loop, and of any other."""
+        return self.step_limit or MAX_SPIN_ITERATIONS, self.step_limit or MAX_ITERATIONS
 
     @property
     def warps(self) -> int:
-        """Of all blocks."""
+        """Warps of all blocks."""
         return prod(self.grid) * -(-prod(self.block) // WARP_SIZE)
 
     @property
     def program(self) -> ir.Program:
-        """The kernel as the front end reads it."""
+        """The kernel's program from the front end."""
         return self.specialisation.program
 
     def memory(self, name: str, changes: bool) -> Buffer:
-        """A global array for an emulator, which works on the host: memory of its own where the kernel changes it."""
-        given, element = np.asarray(self.arguments[name]), self.filled.get(name)
+        """Return a global array for an emulator, in host memory; a copy if the kernel changes it."""
+        argument, element = np.asarray(self.arguments[name]), self.filled.get(name)
         as_it_is = not changes or name in self.in_place
         if element is None:
-            return given if as_it_is else given.copy()
-        return given if as_it_is and is_zero(element) else filled_as(given, element)
+            return argument if as_it_is else argument.copy()
+        return argument if as_it_is and is_zero(element) else filled_as(argument, element)
 
     def shaped(self, buffers: Mapping[str, Buffer]) -> dict[str, Buffer]:
-        """Global arrays that an engine gives back, in the shapes and strides of the arrays given."""
-        found: dict[str, Buffer] = {}
+        """Return an engine's global arrays in the shapes and strides of the arguments."""
+        result: dict[str, Buffer] = {}
         for name, buffer in buffers.items():
             shaped = self.forms[name].shaped(buffer)
             if name not in self.owners:
-                found[name] = shaped
+                result[name] = shaped
                 continue
             owner, path = self.owners[name]
-            part = found.setdefault(owner, self.structs[owner].copy())
+            target = result.setdefault(owner, self.structs[owner].copy())
             for key in path:
-                part = part[key]
-            part[...] = shaped
-        return found
+                target = target[key]
+            target[...] = shaped
+        return result
 
     @cached_property
-    def carved(self) -> Mapping[str, Carved]:
-        """Its arrays in dynamic shared memory. Raises LaunchError where they do not fit."""
+    def dynamic_arrays(self) -> Mapping[str, PlacedArray]:
+        """Its arrays in dynamic shared memory. Raises LaunchError if they do not fit."""
         summary = self.specialisation.summary
         sizes = {
-            f"{of}.{axis}": n
-            for of, extents in (("block_dim", self.block), ("grid_dim", self.grid))
+            f"{name}.{axis}": n
+            for name, extents in (("block_dim", self.block), ("grid_dim", self.grid))
             for axis, n in zip("xyz", extents, strict=True)
         }
-        return carve(summary.name, summary.dynamic, self.dynamic_shared, sizes, self.arguments)
+        return place_arrays(summary.name, summary.dynamic, self.dynamic_shared, sizes, self.arguments)
 
     @cached_property
     def prepared(self) -> Prepared:
-        """The program without calls and unrolled loops, with the checks asked for."""
+        """The program without calls and unrolled loops, with the requested checks."""
         from .prepared import prepare  # late, as in `specialisation`
 
         return prepare(self.program, self.checks, self.decisions)
@@ -147,7 +145,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Resources:
-    """What the compiler gave a kernel: registers a thread; bytes of shared, local and constant memory; spills."""
+    """Compiler statistics of a kernel: registers a thread; bytes of shared, local and constant memory; spills."""
 
     registers: int
     shared_bytes: int
@@ -159,13 +157,12 @@ class Resources:
 
 @dataclass
 class Outcome:
-    """What a launch did.
+    """The outcome of a launch.
 
-    buffers: the final memory of each global array the kernel writes, by parameter name, flat as in the request.
-    counts: int64[site, event] as `profiler.events` defines them, or None where nothing was counted.
-    samples, decisions: what `profiler.samples` and `profiler.decisions` keep, where it was asked for.
-    milliseconds: time of the kernel alone, where an engine runs on real hardware.
-    written: of device arrays where uninitialised reads were looked for, bool by element, flat: what was written by now.
+    buffers: the final memory of each written global array, by parameter name, flat as in the request. counts:
+    int64[site, event] as `profiler.events` defines them; None without counters. samples, decisions: of
+    `profiler.samples` and `profiler.decisions`, if requested. milliseconds: kernel time on real hardware. written:
+    for device arrays under the uninitialised check, bool by element, flat.
     """
 
     buffers: dict[str, Buffer]
@@ -180,19 +177,19 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """A way to run programs."""
+    """An executor of programs."""
 
     name: str
 
     def run(self, request: Request) -> Outcome:
-        """Run one launch. Raises LaunchError where this engine cannot run here, with what to do about it."""
+        """Run one launch. Raises LaunchError, with a remedy, if this engine cannot run here."""
         ...
 
 
 @runtime_checkable
 class ConcurrentEngine(Protocol):
-    """An engine on which launches that do not depend on each other run side by side."""
+    """An engine that runs independent launches concurrently."""
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
-        """Their outcomes in order; a launch begins as soon as `requests` gives it."""
+        """Yield the outcomes in order; a launch starts as soon as `requests` yields it."""
         ...

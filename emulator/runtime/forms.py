@@ -1,4 +1,4 @@
-"""How the arrays of a launch lie in memory: what kernels are specialised for, and the flat buffers that engines get."""
+"""Memory layouts of a launch's arrays: specialisation keys, and flat buffers for engines."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ import numpy as np
 from ..errors import LaunchError
 from ..ir import names
 from ..language.types import COMPLEX, FLAT, Layout, Scalar, Vector
-from .arrays import MOST_DIMENSIONS, Buffer, split
+from .arrays import MAX_DIMENSIONS, Buffer, split
 
-MOST = (1 << 31) - 1
-"""The largest extent, and the largest index of 32 bits."""
+MAX_EXTENT = (1 << 31) - 1
+"""The largest extent, and the largest 32-bit index."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One global array as a launch gives it.
+    """The layout of one global array argument.
 
-    lanes: of its vectors, which its last axis holds; 0 of scalars. strides: in elements. length: elements from its first
-    to its last, those in gaps included. dtype: of complex numbers, which have two lanes.
-    begin: of a field of structs, its first element in the memory of the structs; step:
-    elements that a struct takes, where structs are contiguous.
+    lanes: of vectors, in the last axis; 0 for scalars. strides: in elements. length: elements from first to last,
+    gaps included. dtype: of complex numbers, which have two lanes. begin: for a field of structs, the offset of its
+    first element; step: elements from one struct to the next, for contiguous structs.
     """
 
     shape: tuple[int, ...]
@@ -38,8 +37,8 @@ class Form:
     step: int | None = None
 
     @staticmethod
-    def of(name: str, array: Buffer, element: Scalar | Vector) -> Form:
-        """The form of an array of this element. Raises LaunchError for one that a kernel cannot take as it is."""
+    def for_array(name: str, array: Buffer, element: Scalar | Vector) -> Form:
+        """Return the layout of an array of this element type. Raises LaunchError for an unsupported layout."""
         _, lanes = split(element)
         shape, steps = array.shape, array.strides
         if lanes:
@@ -63,19 +62,19 @@ class Form:
 
     @property
     def whole_shape(self) -> tuple[int, ...]:
-        """The shape of the array given: of vectors, with their lanes."""
+        """The shape of the argument: for vectors, with lanes."""
         return (*self.shape, self.lanes) if self.lanes and self.dtype is None else self.shape
 
     @property
     def layout(self) -> Layout:
-        """What the kernel is specialised for."""
+        """The specialisation key of the array."""
         if len(self.shape) == 1 and self.contiguous:
             return FLAT
         contiguous, step, begin = self.contiguous or self.step is not None, self.step or 1, self.begin or 0
-        return Layout(len(self.shape), contiguous, self.length > MOST, step, begin)
+        return Layout(len(self.shape), contiguous, self.length > MAX_EXTENT, step, begin)
 
     def numbers(self, name: str) -> Iterator[tuple[str, np.generic]]:
-        """The parameters that tell a kernel the extents and strides of the array `name`."""
+        """Yield the parameters for the extents and strides of the array `name`."""
         layout = self.layout
         number = np.int64 if layout.wide else np.int32
         if layout != FLAT:
@@ -84,7 +83,7 @@ class Form:
             yield from ((names.stride(name, d), number(n)) for d, n in enumerate(self.strides))
 
     def flat(self, array: Buffer) -> Buffer:
-        """The array's memory from its first element to its last, in one dimension, or (elements, lanes); never a copy."""
+        """Return the array's memory from first to last element, one-dimensional, or (elements, lanes); never a copy."""
         if self.contiguous:
             return (
                 array
@@ -96,7 +95,7 @@ class Form:
         return np.lib.stride_tricks.as_strided(array, shape, steps)
 
     def shaped(self, flat: Buffer) -> Buffer:
-        """Memory such as `flat` gives, in the array's own shape."""
+        """Return memory such as `flat` returns in the array's own shape."""
         if self.dtype is not None:
             size = flat.itemsize * self.lanes
             steps = tuple(stride * size for stride in self.strides)
@@ -111,27 +110,27 @@ class Form:
         return np.lib.stride_tricks.as_strided(flat, shape, steps)
 
 
-def parts_of(array: Buffer) -> Buffer:
-    """The memory of complex numbers as real numbers: the last axis holds the real and the imaginary part."""
+def real_view(array: Buffer) -> Buffer:
+    """Return the memory of complex numbers as real numbers: the last axis holds the real and the imaginary part."""
     real = array.real
     return np.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
 
 
 def field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[Form, Buffer]:
-    """The form of a field of an array of structs, and the memory of the structs as numbers of its type."""
-    found, offset = array.dtype, 0
+    """Return the layout of a field of an array of structs, and the memory of the structs as numbers of its type."""
+    dtype, offset = array.dtype, 0
     for key in path:
-        if not found.fields or key not in found.fields:
+        if not dtype.fields or key not in dtype.fields:
             raise LaunchError(f"{name} has no field {'.'.join(path)}; its dtype is {array.dtype}")
-        found, inner = found.fields[key][:2]
+        dtype, inner = dtype.fields[key][:2]
         offset += inner
-    where = f"{name}'s {'.'.join(path)}"
-    if found != type.dtype:
-        raise LaunchError(f"{where} is {type}, the array given has {found}; its dtype is {array.dtype}")
-    if not 1 <= array.ndim <= MOST_DIMENSIONS or min(array.strides) < 0:
-        raise LaunchError(f"{name} has 1 to {MOST_DIMENSIONS} dimensions and no backward strides in a kernel; copy it")
+    label = f"{name}'s {'.'.join(path)}"
+    if dtype != type.dtype:
+        raise LaunchError(f"{label} is {type}, the array given has {dtype}; its dtype is {array.dtype}")
+    if not 1 <= array.ndim <= MAX_DIMENSIONS or min(array.strides) < 0:
+        raise LaunchError(f"{name} has 1 to {MAX_DIMENSIONS} dimensions and no backward strides in a kernel; copy it")
     if any(n % type.size for n in (offset, array.itemsize, *array.strides, array.ctypes.data)):
-        raise LaunchError(f"{where} does not lie at multiples of {type.size} bytes; make the dtype with align=True")
+        raise LaunchError(f"{label} does not lie at multiples of {type.size} bytes; make the dtype with align=True")
     strides = tuple(step // type.size for step in array.strides)
     length = 0
     memory = np.empty(0, type.dtype)
@@ -148,18 +147,18 @@ def _check(
     name: str, array: Buffer, shape: tuple[int, ...], steps: tuple[int, ...], element: Scalar | Vector, lanes: int
 ) -> None:
     copied = f"give np.ascontiguousarray({name})"
-    if not 1 <= len(shape) <= MOST_DIMENSIONS:
-        raise LaunchError(f"{name} has {len(shape)} dimensions, a kernel takes 1 to {MOST_DIMENSIONS}; reshape it")
+    if not 1 <= len(shape) <= MAX_DIMENSIONS:
+        raise LaunchError(f"{name} has {len(shape)} dimensions, a kernel takes 1 to {MAX_DIMENSIONS}; reshape it")
     if not array.flags.aligned:
         raise LaunchError(
             f"the elements of {name} do not lie at multiples of {array.itemsize} bytes; give {name}.copy()"
         )
     if array.flags.c_contiguous:
-        if len(shape) > 1 and max(shape) > MOST:
-            raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MOST}; reshape it")
+        if len(shape) > 1 and max(shape) > MAX_EXTENT:
+            raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; reshape it")
         return
-    if max(shape) > MOST:
-        raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MOST}; {copied}")
+    if max(shape) > MAX_EXTENT:
+        raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; {copied}")
     if min(steps) < 0:
         raise LaunchError(f"{name} runs backwards, its strides are {array.strides} bytes; {copied}")
     if any(step % element.size for step in steps) or (lanes and array.strides[-1] != array.itemsize):

@@ -1,4 +1,4 @@
-"""Which CUDA device launches go to, and work shared by several of them."""
+"""Selection of the CUDA device of launches, and work distribution over several devices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..checked import whole
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-MOST_GPUS = 1024
-"""More than any machine has: each one is given a thread."""
+MAX_GPUS = 1024
+"""Above the GPUs of any machine; each gets a thread."""
 
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
@@ -24,14 +24,14 @@ _CURRENT: ContextVar[int] = ContextVar("the CUDA device of launches", default=0)
 
 
 def current_gpu() -> int:
-    """The number of the CUDA device that launches of this thread go to."""
+    """Return the index of the CUDA device for launches of this thread."""
     return _CURRENT.get()
 
 
 @contextmanager
 def on_gpu(number: int) -> Iterator[None]:
-    """Inside, launches of this thread on the cuda engine go to that CUDA device, counted from 0; outside to the first."""
-    before = _CURRENT.set(whole("number", number, 0, MOST_GPUS))
+    """Run launches of this thread on the cuda engine on CUDA device `number`, from 0; the default is the first."""
+    before = _CURRENT.set(whole("number", number, 0, MAX_GPUS))
     try:
         yield
     finally:
@@ -41,16 +41,20 @@ def on_gpu(number: int) -> Iterator[None]:
 def map_over_gpus(
     pieces: Iterable[Piece], solve: Callable[[Piece], Answer], gpus: int
 ) -> Iterator[tuple[Piece, Answer]]:
-    """Each piece with its answer, in order. With several GPUs each has a thread in which `solve` is called, and takes the
-    next piece when it is done with one; twice as many pieces as GPUs are taken ahead.
+    """Yield each piece with its answer, in order.
 
-    The first error of `solve`, in the order of the pieces, is raised, and no piece is begun any more.
+    Parameters
+    ----------
+    pieces : work items. solve : called for each piece, in one thread for each GPU. gpus : number of GPUs.
+
+    At most twice as many pieces as GPUs are submitted ahead. The first error of `solve`, in the order of the pieces,
+    is raised, and no further piece is started.
     """
-    if whole("gpus", gpus, 1, MOST_GPUS) == 1:
+    if whole("gpus", gpus, 1, MAX_GPUS) == 1:
         for piece in pieces:
             yield piece, solve(piece)
         return
-    from concurrent.futures import ThreadPoolExecutor  # late: most work goes to one
+    from concurrent.futures import ThreadPoolExecutor  # late: most work uses one GPU
 
     numbers, lock = iter(range(gpus)), threading.Lock()
 
@@ -58,16 +62,16 @@ def map_over_gpus(
         with lock:
             _CURRENT.set(next(numbers))
 
-    under_way: deque[tuple[Piece, Future[Answer]]] = deque()
+    pending: deque[tuple[Piece, Future[Answer]]] = deque()
     pool = ThreadPoolExecutor(gpus, initializer=begin)
     try:
         for piece in pieces:
-            under_way.append((piece, pool.submit(solve, piece)))
-            if len(under_way) == 2 * gpus:
-                first, answer = under_way.popleft()
+            pending.append((piece, pool.submit(solve, piece)))
+            if len(pending) == 2 * gpus:
+                first, answer = pending.popleft()
                 yield first, answer.result()
-        while under_way:
-            first, answer = under_way.popleft()
+        while pending:
+            first, answer = pending.popleft()
             yield first, answer.result()
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Launching a kernel: a request made, an engine run, findings judged, the result in one object."""
+"""Kernel launches: build the request, run the engine, classify findings, return the result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..machine import device as devices
 from ..machine.device import Device
 from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
-from .observing import Call, observed, observers, wishes
-from .registry import EngineName, engine_called, row_of
-from .request import device_given, named_arguments, prepare_request
+from .observing import PendingLaunch, observers, overrides, run_through_observers
+from .registry import EngineName, engine_named, row_of
+from .request import find_device, named_arguments, prepare_request
 from .result import FaultError, Result
 
 
@@ -67,13 +67,13 @@ def launch(
 
     Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
     """
-    engine, device = wishes(engine, device_given(device))
+    engine, device = overrides(engine, find_device(device))
     row = row_of(engine)
     one_of("faults", faults, ("raise", "return"))
     args = named_arguments(kernel, args)
-    with ExitStack() as turns:
+    with ExitStack() as locks:
         for array in _device_arrays(args):
-            turns.enter_context(array.turn)
+            locks.enter_context(array.lock)
             if row.emulates:
                 array.fetch()
         request = prepare_request(
@@ -99,48 +99,54 @@ def launch(
             )
         if row.emulates and not observers():
             request = _in_place(request)
-        call = Call(kernel, args, request, engine)
-        result = observed(call, _run) if observers() else _run(call)
+        call = PendingLaunch(kernel, args, request, engine)
+        result = run_through_observers(call, _run) if observers() else _run(call)
         for name in request.device_arrays.keys() & result.buffers.keys():
             request.device_arrays[name].replace(result.buffers.pop(name))
         for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
-            request.device_arrays[name].wrote(result.written.get(name))
+            request.device_arrays[name].record_written(result.written.get(name))
     if result.faults and faults == "raise":
         raise FaultError(result)
     return result
 
 
 def _in_place(request: Request) -> Request:
-    """The launch, with the arrays that it may change where they are: those that stay, unless it may have to run again, as
-    with a schedule, or where the limit of a loop that waits is reached. One that is interrupted leaves them half changed."""
+    """Return the launch with permission to modify device arrays in place.
+
+    Not with a schedule, and not if a waiting loop may reach its limit: the launch may have to run again. An
+    interrupted launch leaves them partially modified.
+    """
     summary = request.specialisation.summary
     if request.schedule is not None or request.checks or request.step_limit is not None or summary.waits:
         return request
     changed = frozenset(summary.changed) & request.device_arrays.keys()
     for name in changed:
         array = request.device_arrays[name]
-        array.replace(array.host)  # it is not all zero any more, however the launch ends
+        array.replace(array.host)  # it is no longer all zero after any end of the launch
     return replace(request, in_place=changed)
 
 
 def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:
-    """Those given to a launch, in an order that all launches keep, so that none waits for another for good."""
-    found = {id(given): given for given in args.values() if isinstance(given, DeviceArray)}
-    return [found[key] for key in sorted(found)]
+    """Return the device arrays of a launch in an order common to all launches: locking in this order cannot deadlock."""
+    arrays = {id(value): value for value in args.values() if isinstance(value, DeviceArray)}
+    return [arrays[key] for key in sorted(arrays)]
 
 
 def launch_concurrent(
     launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **how: Any
 ) -> Iterator[Result]:
-    """The results, in order, of launches that do not depend on each other: (kernel, its own arguments of `launch`), `how`:
-    those that all share. Nothing is launched before the first result is asked for.
+    """Yield the results, in order, of independent launches.
 
-    On an engine that can ("cuda") they run side by side: copies and kernels overlap, and an array that is given to several launches is
-    copied to the GPU once. A launch begins as soon as `launches` gives it; the first results can be used while the last
-    launches run. No single time is measured there, no DeviceArray taken. Under an observer, such as `profiling`, they
-    run one after another. Raises what `launch` raises, and OutOfMemory.
+    Parameters
+    ----------
+    launches : (kernel, arguments of `launch`) pairs. engine : name of the engine. options : arguments of `launch` common to all.
+
+    On a concurrent engine ("cuda") copies and kernels overlap, and an array in several launches is copied to the GPU
+    once. A launch starts as soon as `launches` yields it. Single times are not measured, and DeviceArrays are not
+    supported there. Under an observer, such as `profiling`, launches run one after another. Nothing is launched
+    before the first result is requested. Raises the errors of `launch`, and OutOfMemory.
     """
-    running = engine_called(engine)
+    running = engine_named(engine)
     if observers() or not isinstance(running, ConcurrentEngine):
         for kernel, own in _pairs(launches):
             yield launch(kernel, engine=engine, **how, **own)
@@ -165,24 +171,24 @@ def launch_concurrent(
 
 
 def _pairs(launches: Any) -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
-    """The launches, each a kernel and its own arguments. Raises LaunchError."""
+    """Yield each kernel with its own arguments. Raises LaunchError."""
     if not isinstance(launches, Iterable):
         raise LaunchError(f"launches is a list of (kernel, arguments of launch), not {shown(launches)}")
-    for one in launches:
-        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], Mapping)):
-            raise LaunchError(f"each of launches is (kernel, arguments of launch), not {shown(one)}")
-        yield one[0], one[1]
+    for pair in launches:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[1], Mapping)):
+            raise LaunchError(f"each of launches is (kernel, arguments of launch), not {shown(pair)}")
+        yield pair[0], pair[1]
 
 
-def _run(call: Call) -> Result:
-    """Make a launch; arrays that outlive it are left as they are."""
+def _run(call: PendingLaunch) -> Result:
+    """Run a launch; device arrays are not changed."""
     request = call.request
-    engine = engine_called(call.engine)
+    engine = engine_named(call.engine)
     outcome = _with_accesses(engine, request) if request.decisions else _outcome(engine, request)
-    found, remarks = _judged(request, outcome)
+    faults, remarks = _classified(request, outcome)
     return Result(
         buffers=request.shaped(outcome.buffers),
-        faults=found,
+        faults=faults,
         remarks=remarks,
         printed=outcome.printed,
         milliseconds=outcome.milliseconds,
@@ -196,8 +202,8 @@ def _run(call: Call) -> Result:
 
 
 def _with_accesses(engine: Engine, request: Request) -> Outcome:
-    """Make a launch that keeps its decisions, and beside them what warps accessed."""
-    from ..profiler.accesses import AccessRecorder  # late: few launches ask for it
+    """Run a launch with recorded decisions, and record the accesses of warps."""
+    from ..profiler.accesses import AccessRecorder  # late: few launches need it
     from ..profiler.decisions import sampling_interval
 
     recorder = AccessRecorder(sampling_interval(request.warps))
@@ -207,8 +213,8 @@ def _with_accesses(engine: Engine, request: Request) -> Outcome:
     return outcome
 
 
-def _judged(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Faults and remarks. Comments of the kernel matter only to what was found or asked for."""
+def _classified(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
     if not outcome.faults and not request.checks:
         return [], []
     from ..sanitizer import suppressions  # late: it needs the program
@@ -223,8 +229,8 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
         return _run_once(engine, request)
     first = _run_once(engine, replace(request, schedule=None))
     second = _run_once(engine, replace(request, show_prints=False, trace=None))
-    known = {(fault.kind, fault.span) for fault in first.faults}
-    first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in known]
+    reported = {(fault.kind, fault.span) for fault in first.faults}
+    first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in reported]
     from ..sanitizer import schedules
 
     kernel = request.prepared.program.kernel
@@ -236,7 +242,7 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
 
 
 def _run_once(engine: Engine, request: Request) -> Outcome:
-    """Run a launch; where a loop waits in vain while the warps run one after another, once more with warps that take turns."""
+    """Run a launch; if a loop waits forever under sequential warps, run it again with interleaved warps."""
     outcome = engine.run(request)
     summary = request.specialisation.summary
     stuck = summary.waits and summary.ordered and any(fault.kind == "step limit" for fault in outcome.faults)
@@ -245,4 +251,4 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
     if request.trace is not None:
         request.trace.begin_again()
     shown = request.show_prints and not outcome.printed
-    return engine_called("numpy").run(replace(request, turns=True, show_prints=shown))
+    return engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))

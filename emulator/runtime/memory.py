@@ -1,4 +1,4 @@
-"""How much memory a process may have: the machine's, and what control groups and limits leave of it."""
+"""Memory available to a process: of the machine, and under control groups and limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GROUPS, MOUNTED = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def memory_of_machine() -> int:
-    """Bytes; UNLIMITED where it does not tell."""
+    """Return the machine's memory in bytes; UNLIMITED if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -18,12 +18,12 @@ def memory_of_machine() -> int:
 
 
 def memory_of_process() -> int:
-    """Bytes that this process may take: of the machine's, no more than a container or a job is given, or `ulimit -v`."""
+    """Return the memory of this process in bytes: the minimum of the machine's, of the container or job, and of `ulimit -v`."""
     return min(memory_of_machine(), _of_groups(), _of_limits())
 
 
 def _of_groups() -> int:
-    """The least limit of the control groups that the process is in, of either version, and of those around them."""
+    """Return the minimum limit of the process's control groups, of either version, and of their parents."""
     try:
         lines = GROUPS.read_text().splitlines()
     except OSError:
@@ -37,14 +37,14 @@ def _of_groups() -> int:
             root, name = MOUNTED / "memory", "memory.limit_in_bytes"
         else:
             continue
-        own = Path(path.lstrip("/"))  # in a container it may be a path of the host: then the root is its own
+        own = Path(path.lstrip("/"))  # in a container it may be a path of the host: then the root group applies
         for group in (own, *own.parents):
             least = min(least, _number(root / group / name))
     return least
 
 
 def _number(path: Path) -> int:
-    """What a file says, UNLIMITED for "max" and for no file."""
+    """Return the number in a file; UNLIMITED for "max" and for a missing file."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):

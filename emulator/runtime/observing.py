@@ -1,4 +1,4 @@
-"""Observers of launches: whoever wants to see, count, check or repeat every launch that this process makes."""
+"""Observers of launches: interception of every launch of a process for recording, counting, checking or repetition."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .result import Result
 
 
 @dataclass(frozen=True)
-class Call:
-    """One launch about to be made. arguments: as the program gave them; those of the request are checked."""
+class PendingLaunch:
+    """One pending launch. arguments: passed by the program; those of the request are validated."""
 
     kernel: Kernel
     arguments: Mapping[str, Any]
@@ -29,14 +29,14 @@ class Call:
     engine: EngineName
 
 
-Proceed = Callable[[Call], Result]
-"""Makes a launch; arrays that outlive it are not changed yet, so a call may be made again, or otherwise."""
+NextLaunch = Callable[[PendingLaunch], Result]
+"""Runs a launch. Device arrays are unchanged until the program gets the result, so a call may be repeated or modified."""
 
 
 class Observer(Protocol):
-    """Stands between a program and its launches, in every thread.
+    """Intercepts the launches of all threads.
 
-    engine, device: that launches use whatever the program asks for; None for what it asks for.
+    engine, device: override the program's; None for no override.
     """
 
     @property
@@ -45,23 +45,22 @@ class Observer(Protocol):
     @property
     def device(self) -> Device | None: ...
 
-    def observe(self, call: Call, proceed: Proceed) -> Result:
-        """What the program gets of the launch: as a rule `proceed(call)`."""
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+        """Return the program's result of a launch: usually `proceed(call)`."""
         ...
 
 
 OBSERVER = "SIMTBED_OBSERVER"
-"""The environment variable that names a file with a pickled function, which makes the observer of a process and of those
-that it starts."""
+"""Environment variable with the path of a pickled function. It creates the observer of the process and its children."""
 _OBSERVERS: tuple[Observer, ...] | None = None
-"""Those of now, the outermost first; None before the first launch."""
+"""Current observers, outermost first; None before the first launch."""
 _LOCK = threading.Lock()
 
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Inside, launches of all threads of this process, and of processes forked from it, go through the observer. Of
-    several observers the first one is the outermost, and its wishes come first."""
+    """Route launches of all threads, and of forked processes, through the observer. The first of several observers is
+    the outermost; its overrides win."""
     global _OBSERVERS
     before = observers()
     with _LOCK:
@@ -70,11 +69,11 @@ def observing(observer: Observer) -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            _OBSERVERS = tuple(one for one in _OBSERVERS if one is not observer)
+            _OBSERVERS = tuple(active for active in _OBSERVERS if active is not observer)
 
 
 def observers() -> tuple[Observer, ...]:
-    """Those of now, the outermost first."""
+    """Return the current observers, outermost first."""
     global _OBSERVERS
     if _OBSERVERS is None:
         with _LOCK:
@@ -84,8 +83,7 @@ def observers() -> tuple[Observer, ...]:
 
 
 def _of_environment() -> tuple[Observer, ...]:
-    """The observer that the environment names. It is trusted as what PYTHONPATH names is. Where its file is gone, so is
-    whoever wanted to observe."""
+    """Return the observer named by the environment. Its file is trusted like PYTHONPATH; a missing file means no observer."""
     plan = os.environ.get(OBSERVER)
     if not plan:
         return ()
@@ -95,15 +93,15 @@ def _of_environment() -> tuple[Observer, ...]:
         return ()
 
 
-def wishes(engine: EngineName, device: Device) -> tuple[EngineName, Device]:
-    """The engine and the device of a launch that asks for these, as observers have it."""
+def overrides(engine: EngineName, device: Device) -> tuple[EngineName, Device]:
+    """Return the engine and the device of a launch after the observers' overrides."""
     for observer in reversed(observers()):
         engine, device = observer.engine or engine, observer.device or device
     return engine, device
 
 
-def observed(call: Call, proceed: Proceed) -> Result:
-    """The result of a launch, through all observers."""
+def run_through_observers(call: PendingLaunch, proceed: NextLaunch) -> Result:
+    """Return the result of a launch, run through all observers."""
     for observer in reversed(observers()):
         proceed = partial(observer.observe, proceed=proceed)
     return proceed(call)

@@ -1,4 +1,4 @@
-"""The passes in order: from the front end's program to the one that emulators run, with facts that they need of it."""
+"""Pass pipeline from the front end's program to the emulators' program, with cached analyses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Prepared:
         return sum(-(-type.element.size * (type.length or 0) // 16) * 16 for type in arrays)
 
     def counts(self, stmt: ir.Stmt) -> bool:
-        """Whether the statement is the user's, so that its executions are counted."""
+        """Return whether the statement is the user's: its executions are counted."""
         return stmt.site < len(self.sites)
 
 
@@ -66,12 +66,12 @@ _PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool
 
 
 def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> Prepared:
-    """Inline, unroll, number and instrument a program; the verifier runs after the passes. Cached while the program lives.
+    """Inline, unroll, number and instrument a program, and verify it after the passes. Cached while the program lives.
 
-    decisions: whether it notes them (`passes.decisions`).
+    decisions: whether to record them (`passes.decisions`).
     """
-    known = _PREPARED.setdefault(program, {})
-    if (checks, decisions) not in known:
+    variants = _PREPARED.setdefault(program, {})
+    if (checks, decisions) not in variants:
         numbered, sites = _numbered(program)
         kernel = instrument(numbered.kernel, len(sites), checks)
         if decisions:
@@ -79,15 +79,15 @@ def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions
             kernel = note_decisions(kernel, max(last + 1, len(sites)))
         instrumented = ir.Program(kernel, ())
         verify(instrumented)
-        known[checks, decisions] = Prepared(instrumented, sites)
-    return known[checks, decisions]
+        variants[checks, decisions] = Prepared(instrumented, sites)
+    return variants[checks, decisions]
 
 
 _NUMBERED: weakref.WeakKeyDictionary[ir.Program, tuple[ir.Program, tuple[Site, ...]]] = weakref.WeakKeyDictionary()
 
 
 def _numbered(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
-    """What every set of checks starts from: the program numbered, and its sites. Cached while the program lives."""
+    """Return the numbered program and its sites, common to all sets of checks. Cached while the program lives."""
     if program not in _NUMBERED:
         budget.check_calls(program)
         inlined = inline(program)

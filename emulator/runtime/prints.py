@@ -1,4 +1,4 @@
-"""What the threads of a launch print on an emulator: each line with its block and thread, up to a limit."""
+"""Output of `print` on an emulator: each line with its block and thread, up to a limit."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from ..sanitizer.places import coordinates
 from .engine import Request
 
-MOST_LINES = 1000
-"""Lines of one launch that are kept and shown."""
+MAX_LINES = 1000
+"""Maximum stored and shown lines of a launch."""
 
 
 class Prints:
-    """The lines of one launch. They are shown as they come where the request says so."""
+    """The lines of one launch, shown immediately if the request says so."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -21,20 +21,20 @@ class Prints:
         self.count = 0
         self._shown = 0
 
-    def add(self, block: int, thread: int, parts: Sequence[Any]) -> None:
-        """The line of one thread. block, thread: linear indices. parts: texts and numbers."""
+    def add(self, block: int, thread: int, items: Sequence[Any]) -> None:
+        """Add the line of one thread. block, thread: linear indices. items: texts and numbers."""
         self.count += 1
-        if len(self.lines) == MOST_LINES:
+        if len(self.lines) == MAX_LINES:
             return
         at = f"block {coordinates(block, self.request.grid)}, thread {coordinates(thread, self.request.block)}"
-        self._keep(f"{at}: {''.join(map(str, parts))}")
+        self._keep(f"{at}: {''.join(map(str, items))}")
 
     def begin_again(self) -> None:
-        """The launch runs again, in the same order: it prints the same lines, which are shown already."""
+        """Start the launch again in the same order: the repeated lines are not shown twice."""
         self.lines, self.count = [], 0
 
     def finish(self) -> list[str]:
-        """All lines; the last one says how many were left out."""
+        """Return all lines; the last one counts the omitted lines."""
         more = self.count - len(self.lines)
         if more:
             self._keep(f"{more:,} more print{'s' if more > 1 else ''}")

@@ -1,4 +1,4 @@
-"""Recording launches: the observer that makes a Run of what a program launches."""
+"""Recorder: the observer that collects the launches of a program in a Run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..machine.device import Device
 from ..profiler.launch import Argument, Launch
 from ..profiler.run import Run
 from ..profiler.samples import Packed
-from .described import described
 from .engine import Request
-from .observing import Call, Proceed, observing
+from .kernel_description import describe_kernel
+from .observing import NextLaunch, PendingLaunch, observing
 from .registry import EngineName, row_of
 from .result import Result
 from .specialisation import signature_of
@@ -37,14 +37,18 @@ def profiling(
     detail: bool = False,
     keep_arguments: bool = False,
 ) -> Iterator[Run]:
-    """Inside, every launch of this process is counted and recorded, in all threads; it gives the run they make up.
+    """Record every launch of this process, in all threads; yields the run.
 
-    engine, device: for all launches, whatever they ask for themselves. check: looked for in all launches, as `launch`
-    has it; schedules: in how many other orders each one is run too. What is found stands in the run. The program gets
-    of each launch what it would get without: a launch in which something is found is made again as the program asked.
-    A launch on a GPU cannot be checked: it raises LaunchError, unless `engine` says otherwise.
-    counters: whether to count. detail: whether launches keep samples too. keep_arguments: whether they keep their
-    arguments' values, to be made again.
+    Parameters
+    ----------
+    engine, device : override those of the launches.
+    check : checks of all launches, as in `launch`. schedules : number of additional orders of each launch. Findings
+    are recorded in the run; the program gets unchanged results: a launch with findings runs again as the program
+    requested it.
+    counters : whether to count. detail : whether launches record samples.
+    keep_arguments : whether launches record their argument values, for repetition.
+
+    Raises LaunchError if a launch on a GPU would be checked, unless `engine` overrides it.
     """
     run = Run()
     seeds = tuple(range(1, schedules + 1))
@@ -64,18 +68,18 @@ def profiling(
 
 
 def parsed(check: str | Iterable[str]) -> frozenset[str]:
-    """The checks asked for by name."""
+    """Return the named checks."""
     if not check:
         return frozenset()
-    from ..sanitizer import checkers  # late: a launch that is not checked does without
+    from ..sanitizer import checkers  # late: only for checked launches
 
     return checkers.parse(check)
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """An observer that hands on a Launch for each launch. The fields are as in `profiling`; seeds: of schedules. keep: how
-    much of its request."""
+    """An observer that passes a Launch for each launch to `add`. Fields as in `profiling`; seeds: of schedules. keep:
+    recorded amount of the request."""
 
     add: Callable[[Launch], object]
     engine: EngineName | None = None
@@ -87,9 +91,9 @@ class Recorder:
     decisions: bool = False
     keep: Literal["nothing", "program", "arguments"] = "nothing"
 
-    def observe(self, call: Call, proceed: Proceed) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         start = time.perf_counter()
-        asked = call
+        requested = call
         if (self.check or self.seeds) and not row_of(call.engine).emulates:
             raise LaunchError(f"nothing is checked on {call.engine}: have launches observed with engine='jit'")
         if row_of(call.engine).emulates:
@@ -100,37 +104,46 @@ class Recorder:
                 detail=self.detail or own.detail,
                 decisions=self.decisions or own.decisions,
             )
-            asked = replace(call, request=request)
+            requested = replace(call, request=request)
         faults: list[Diagnostic] = []
         remarks: list[Diagnostic] = []
         if self.check or self.seeds:
-            result = self._checked(asked, proceed, faults, remarks)
+            result = self._checked(requested, proceed, faults, remarks)
         else:
-            result = proceed(asked)
+            result = proceed(requested)
             faults, remarks = result.faults, result.remarks
         self.add(self.launch(call, result, faults, remarks, time.perf_counter() - start))
         return result
 
-    def _checked(self, call: Call, proceed: Proceed, faults: list[Diagnostic], remarks: list[Diagnostic]) -> Result:
-        """Run under the checkers, adding to what is found; where nothing is, that is what the program gets. The first of
-        the runs shows what the kernel prints."""
+    def _checked(
+        self, call: PendingLaunch, proceed: NextLaunch, faults: list[Diagnostic], remarks: list[Diagnostic]
+    ) -> Result:
+        """Run under the checkers and append the findings. Without findings, the checked result is the program's. The
+        first run shows the kernel's prints."""
         quiet = replace(call, request=replace(call.request, show_prints=False))
         results: list[Result] = []
         for seed in self.seeds or (call.request.schedule,):
-            asked = quiet if results else call
+            request_call = quiet if results else call
             checks = self.check | call.request.checks
-            results.append(proceed(replace(asked, request=replace(asked.request, checks=checks, schedule=seed))))
+            results.append(
+                proceed(replace(request_call, request=replace(request_call.request, checks=checks, schedule=seed)))
+            )
             faults += results[-1].faults
             remarks += results[-1].remarks
         return replace(proceed(quiet), written=results[0].written) if faults else results[0]
 
     def launch(
-        self, call: Call, result: Result, faults: Iterable[Diagnostic], remarks: Iterable[Diagnostic], seconds: float
+        self,
+        call: PendingLaunch,
+        result: Result,
+        faults: Iterable[Diagnostic],
+        remarks: Iterable[Diagnostic],
+        seconds: float,
     ) -> Launch:
-        """What there is to say of a launch that was made."""
+        """Return the record of a completed launch."""
         request = call.request
         return Launch(
-            kernel=described(request),
+            kernel=describe_kernel(request),
             grid=request.grid,
             block=request.block,
             arguments=_arguments(call),
@@ -145,40 +158,41 @@ class Recorder:
             decisions=result.decisions,
             faults=tuple(faults),
             remarks=tuple(remarks),
-            request=self._kept(request),
+            request=self._recorded_request(request),
         )
 
-    def _kept(self, request: Request) -> Request | None:
-        """The request as far as it is kept; its arrays are in `arguments` alone. Numbers decide what a compiled kernel does."""
+    def _recorded_request(self, request: Request) -> Request | None:
+        """Return the recorded request, without device arrays. Numbers are included: they determine the control flow of
+        the compiled kernel."""
         if self.keep == "nothing":
             return None
-        numbers = {name: one for name, one in request.arguments.items() if isinstance(one, np.generic)}
+        numbers = {name: value for name, value in request.arguments.items() if isinstance(value, np.generic)}
         return replace(request, device_arrays={}, arguments=request.arguments if self.keep == "arguments" else numbers)
 
 
-def _arguments(call: Call) -> tuple[Argument, ...]:
-    request, found = call.request, []
-    given = {**call.kernel.defaults, **call.arguments}
+def _arguments(call: PendingLaunch) -> tuple[Argument, ...]:
+    request, result = call.request, []
+    values = {**call.kernel.defaults, **call.arguments}
     types = request.specialisation.summary.parameters
     for name, parameter in signature_of(call.kernel).parameters.items():
         if parameter.type is None:
-            found.append(Argument(name, "Const", value=_plain(given[name])))
+            result.append(Argument(name, "Const", value=_plain(values[name])))
         elif isinstance(parameter.type, RecordArray):
-            found.append(Argument(name, f"Global[{parameter.type}]", shape=given[name].shape))
+            result.append(Argument(name, f"Global[{parameter.type}]", shape=values[name].shape))
         elif isinstance(parameter.type, Array) and parameter.type.space == "constant":
-            found.append(Argument(name, f"Constant[{parameter.type.element}]", shape=given[name].shape))
+            result.append(Argument(name, f"Constant[{parameter.type.element}]", shape=values[name].shape))
         elif isinstance(parameter.type, Record):
-            found.append(Argument(name, str(parameter.type), value=_plain(given[name])))
+            result.append(Argument(name, str(parameter.type), value=_plain(values[name])))
         elif isinstance(type := types[name], Array):
             text = f"{type.space.capitalize()}[{type.element}]"
-            found.append(Argument(name, text, shape=request.forms[name].whole_shape))
+            result.append(Argument(name, text, shape=request.forms[name].whole_shape))
         else:
-            found.append(Argument(name, str(type), value=request.arguments[name].item()))
-    return tuple(found)
+            result.append(Argument(name, str(type), value=request.arguments[name].item()))
+    return tuple(result)
 
 
 def _plain(value: Any) -> Any:
-    """A constant or a struct as numbers and tuples."""
+    """Return a constant or a struct as numbers and tuples."""
     if isinstance(value, Enum):
         return _plain(value.value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""The engines by name: what each can do, and where it is."""
+"""Engine registry: name, module and capabilities."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EngineName = Literal["jit", "numpy", "cuda"]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One engine. module, factory: what makes it; imported when it is first asked for.
+class EngineRow:
+    """One engine. module, factory: imported at first use.
 
     emulates: whether it counts and checks.
     """
@@ -32,15 +32,15 @@ class Row:
 ENGINES = {
     row.name: row
     for row in (
-        Row("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True),
-        Row("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True),
-        Row("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
+        EngineRow("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True),
+        EngineRow("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True),
+        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
     )
 }
 
 
-def row_of(name: str) -> Row:
-    """Raises LaunchError with the names there are."""
+def row_of(name: str) -> EngineRow:
+    """Return the row of an engine. Raises LaunchError with the valid names."""
     if not isinstance(name, str) or name not in ENGINES:
         *most, last = ENGINES
         raise LaunchError(
@@ -49,20 +49,20 @@ def row_of(name: str) -> Row:
     return ENGINES[name]
 
 
-def engine_called(name: str) -> Engine:
-    """The engine of that name, made once. Raises LaunchError with the names there are."""
-    return _made(row_of(name).name)
+def engine_named(name: str) -> Engine:
+    """Return the engine of a name, created once. Raises LaunchError with the valid names."""
+    return _create(row_of(name).name)
 
 
 @cache
-def _made(name: str) -> Engine:
+def _create(name: str) -> Engine:
     row = ENGINES[name]
-    made: Engine = getattr(import_module(row.module), row.factory)()
-    return made
+    engine: Engine = getattr(import_module(row.module), row.factory)()
+    return engine
 
 
 def compiled_view(request: Request, counts: Counts, decisions: Decisions) -> Any:
-    """The compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
+    """Return the compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
     kernel = import_module("simtbed.compiled.kernel")
     launched = import_module("simtbed.compiled.kernel_launches").printed_kernels([(request, counts, decisions)])
     return kernel.compiled_kernel(*launched, "sm_{}{}".format(*request.device.compute_capability))
@@ -70,6 +70,6 @@ def compiled_view(request: Request, counts: Counts, decisions: Decisions) -> Any
 
 @within_stack()
 def cuda_text(request: Request) -> str:
-    """The kernel of a request as CUDA C++."""
+    """Return the kernel of a request as CUDA C++."""
     printer = import_module("simtbed.engines.cuda.printer")
     return str(printer.cuda_source(request.program, request.block).text)

@@ -1,4 +1,4 @@
-"""From what a caller gives a launch to a checked request: types, sizes and limits are looked at here."""
+"""Validation of launch arguments: from the caller's values to a request with checked types, sizes and limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
-from .arrays import Buffer, DeviceArray, NewArray, array_given, is_zero, named, split
-from .engine import LONGEST, Dim3, Request
-from .forms import Form, field, parts_of
-from .scalars import scalar_given
+from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
+from .engine import MAX_ITERATIONS, Dim3, Request
+from .forms import Form, field, real_view
+from .scalars import checked_scalar
 from .specialisation import signature_of, specialisation_of
 
 
@@ -45,14 +45,14 @@ def prepare_request(
     cooperative: bool = False,
 ) -> Request:
     """The checked request `launch` gives to an engine. Parameters and errors as there."""
-    device = device_given(device)
+    device = find_device(device)
     grid3 = _dim3(grid, "grid", device.grid_extents, device)
     block3 = _dim3(block, "block", device.block_extents, device)
     threads = math.prod(block3)
     if threads > device.threads_per_block:
         raise LaunchError(f"block is {threads:,} threads: the {device.name} takes at most {device.threads_per_block:,}")
     shared = whole("shared", shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
-    step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, LONGEST)
+    step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, MAX_ITERATIONS)
     schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
     checks = _checks(check)
     if truth("detail", detail) and not truth("counters", counters):
@@ -81,10 +81,10 @@ def prepare_request(
         if isinstance(parameter.type, Array):
             element = real if parameter.real and real is not None else parameter.type.element
             array = _array(name, element, args[name])
-            forms[name] = form = Form.of(name, array, element)
+            forms[name] = form = Form.for_array(name, array, element)
             arrays[name] = form.flat(array)
-            if isinstance(args[name], NewArray | DeviceArray) and args[name].everywhere is not None:
-                filled[name] = args[name].everywhere
+            if isinstance(args[name], NewArray | DeviceArray) and args[name].fill is not None:
+                filled[name] = args[name].fill
                 if not is_zero(filled[name]):
                     arrays[name] = np.broadcast_to(filled[name], arrays[name].shape)
             numbers |= form.numbers(name)
@@ -98,7 +98,7 @@ def prepare_request(
                 if isinstance(args[name], NewArray):
                     filled[own] = np.zeros((), kind.dtype)
         elif isinstance(parameter.type, Record):
-            numbers |= _parts(name, parameter.type, args[name])
+            numbers |= _record_numbers(name, parameter.type, args[name])
     specialisation = specialisation_of(kernel, consts, real, {name: form.layout for name, form in forms.items()})
     summary = specialisation.summary
     arguments: dict[str, Buffer | np.generic] = {}
@@ -106,12 +106,12 @@ def prepare_request(
         if isinstance(type, Array):
             arguments[name] = arrays[name]
         else:
-            arguments[name] = numbers[name] if name in numbers else scalar_given(name, type, args[name])
+            arguments[name] = numbers[name] if name in numbers else checked_scalar(name, type, args[name])
     device_arrays = {name: given for name, given in args.items() if isinstance(given, DeviceArray)}
     kept = {name: given.written for name, given in device_arrays.items() if given.written is not None}
     if len({id(given) for given in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
-    _apart(args, [owners[name][0] if name in owners else name for name in summary.changed])
+    _check_overlap(args, [owners[name][0] if name in owners else name for name in summary.changed])
     new = {name: given for name, given in args.items() if isinstance(given, NewArray) and name not in structs}
     new |= {own: args[name] for own, (name, _) in owners.items() if isinstance(args[name], NewArray)}
     request = Request(
@@ -142,7 +142,7 @@ def prepare_request(
             raise LaunchError(
                 f"{need.place}: {need.word} needs compute capability {wanted}, {device.name} has {have}: give a newer device"
             )
-    assert request.carved is not None  # a LaunchError where it does not fit
+    assert request.dynamic_arrays is not None  # a LaunchError if it does not fit
     needed = shared + summary.shared
     _check_cooperative(kernel, request, needed)
     if needed > device.shared_per_block_optin:
@@ -154,7 +154,7 @@ def prepare_request(
 
 
 def _check_cooperative(kernel: Kernel, request: Request, shared: int) -> None:
-    """Blocks that wait for each other must all be resident on the device."""
+    """Raise LaunchError unless all blocks of a cooperative launch are resident on the device at once."""
     device = request.device
     if not request.cooperative:
         if request.specialisation.summary.cooperative:
@@ -174,38 +174,38 @@ def _check_cooperative(kernel: Kernel, request: Request, shared: int) -> None:
         )
 
 
-def _checks(given: str | Iterable[str]) -> frozenset[str]:
-    """The checks asked for by name."""
-    if not isinstance(given, str | Iterable):
-        raise LaunchError(f'check is a text such as "all", or several, not {shown(given)}')
-    words = [given] if isinstance(given, str) else list(given)
+def _checks(check: str | Iterable[str]) -> frozenset[str]:
+    """Return the named checks."""
+    if not isinstance(check, str | Iterable):
+        raise LaunchError(f'check is a text such as "all", or several, not {shown(check)}')
+    words = [check] if isinstance(check, str) else list(check)
     if wrong := [word for word in words if not isinstance(word, str)]:
         raise LaunchError(f"check is made of texts, not of {shown(wrong[0])}")
     if not any(words):
         return frozenset()
-    from ..sanitizer import checkers  # late: a launch that is not checked does without
+    from ..sanitizer import checkers  # late: only for checked launches
 
     return checkers.parse(words)
 
 
 # ------------------------------------------------------------------ arguments
-def device_given(given: Device | str) -> Device:
-    """The device itself, or by its name or its TOML file."""
-    if isinstance(given, str):
-        return devices.find(given)
-    if not isinstance(given, Device):
-        raise LaunchError(f"device is one of st.devices, its name or a TOML file, not {shown(given)}")
-    return given
+def find_device(device: Device | str) -> Device:
+    """Return a device by itself, by its name or by its TOML file."""
+    if isinstance(device, str):
+        return devices.find(device)
+    if not isinstance(device, Device):
+        raise LaunchError(f"device is one of st.devices, its name or a TOML file, not {shown(device)}")
+    return device
 
 
-def _dim3(given: Any, what: str, most: Dim3, device: Device) -> Dim3:
-    """One to three positive numbers, within what the device takes along each axis."""
-    single = isinstance(given, int | np.integer)
-    if not single and not isinstance(given, tuple | list):
-        raise LaunchError(f"{what} is one to three positive integers, not {shown(given)}")
-    sizes = (given,) if single else tuple(given)
+def _dim3(value: Any, what: str, most: Dim3, device: Device) -> Dim3:
+    """Return one to three positive numbers within the device's limit along each axis."""
+    single = isinstance(value, int | np.integer)
+    if not single and not isinstance(value, tuple | list):
+        raise LaunchError(f"{what} is one to three positive integers, not {shown(value)}")
+    sizes = (value,) if single else tuple(value)
     if not 1 <= len(sizes) <= 3:
-        raise LaunchError(f"{what} is one to three positive integers, not {shown(given)}")
+        raise LaunchError(f"{what} is one to three positive integers, not {shown(value)}")
     names = (what,) if single else (f"{what}[0]", f"{what}[1]", f"{what}[2]")
     numbers = [whole(n, size, 1, m, f"the {device.name}") for n, size, m in zip(names, sizes, most, strict=False)]
     x, y, z = (*numbers, 1, 1)[:3]
@@ -213,8 +213,7 @@ def _dim3(given: Any, what: str, most: Dim3, device: Device) -> Dim3:
 
 
 def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
-    """`args` of a launch by name: a mapping is that, a tuple or a list holds them in the order of the parameters. Raises
-    LaunchError."""
+    """Return the arguments of a launch by name. A tuple or a list has the order of the parameters. Raises LaunchError."""
     if isinstance(args, tuple | list):
         names = list(signature_of(kernel).parameters)
         if len(args) > len(names):
@@ -227,33 +226,33 @@ def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
     return args
 
 
-def _same_names(kernel: Kernel, found: Signature, args: Mapping[str, Any]) -> None:
-    missing = [name for name in found.parameters if name not in args]
-    extra = [name for name in args if name not in found.parameters]
+def _same_names(kernel: Kernel, signature: Signature, args: Mapping[str, Any]) -> None:
+    missing = [name for name in signature.parameters if name not in args]
+    extra = [name for name in args if name not in signature.parameters]
     if missing:
         beyond = f", and has no parameter {', '.join(map(str, extra))}" if extra else ""
         raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}{beyond}")
     if extra:
         raise LaunchError(
-            f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(found.parameters)}"
+            f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(signature.parameters)}"
         )
 
 
-def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Any) -> Scalar | None:
-    """The type Real stands for: as told, or as the arrays given for Global[Real] have it."""
+def _real(kernel: Kernel, signature: Signature, args: Mapping[str, Any], types: Any) -> Scalar | None:
+    """Return the type of Real: stated, or the type of the arrays for Global[Real]."""
     if types is not None and not (isinstance(types, Mapping) and set(types) <= {"Real"}):
         raise LaunchError(f'types is {{"Real": "f32"}} or {{"Real": "f64"}}, not {shown(types)}')
     chosen = None
     if types:
-        told = getattr(types["Real"], "name", types["Real"])
-        chosen = SCALARS.get(told) if isinstance(told, str) else None
+        real_name = getattr(types["Real"], "name", types["Real"])
+        chosen = SCALARS.get(real_name) if isinstance(real_name, str) else None
         if chosen not in FLOATS:
-            raise LaunchError(f"Real is f32 or f64, not {told if chosen else shown(told)}")
-    for name, parameter in found.parameters.items():
+            raise LaunchError(f"Real is f32 or f64, not {real_name if chosen else shown(real_name)}")
+    for name, parameter in signature.parameters.items():
         if not (parameter.real and isinstance(parameter.type, Array)):
             continue
-        given = args[name]
-        array = given if isinstance(given, DeviceArray | NewArray) else array_given(name, given)
+        argument = args[name]
+        array = argument if isinstance(argument, DeviceArray | NewArray) else checked_array(name, argument)
         type = named(array.type) if isinstance(array, NewArray) else from_dtype(array.dtype)
         if type not in FLOATS:
             raise LaunchError(f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type}")
@@ -263,80 +262,85 @@ def _real(kernel: Kernel, found: Signature, args: Mapping[str, Any], types: Any)
     return chosen
 
 
-def _array(name: str, element: Scalar | Vector, given: Any) -> Buffer:
-    if isinstance(given, NewArray):
-        if named(given.type) != element:
+def _array(name: str, element: Scalar | Vector, argument: Any) -> Buffer:
+    if isinstance(argument, NewArray):
+        if named(argument.type) != element:
             raise LaunchError(
-                f"{name} is Global[{element}], not {named(given.type)}; give st.{given.call}, st.{element})"
+                f"{name} is Global[{element}], not {named(argument.type)}; give st.{argument.call}, st.{element})"
             )
-        array = given.form()
+        array = argument.template()
     else:
-        array = given.host if isinstance(given, DeviceArray) else array_given(name, given)
+        array = argument.host if isinstance(argument, DeviceArray) else checked_array(name, argument)
     dtype = COMPLEX[element] if element in COMPLEX else split(element)[0].dtype
     if array.dtype != dtype:
         raise LaunchError(
             f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{dtype})"
         )
-    return parts_of(array) if element in COMPLEX else array
+    return real_view(array) if element in COMPLEX else array
 
 
-def _structs(name: str, type: RecordArray, given: Any) -> Buffer:
-    """An array of structs as NumPy has it."""
-    if isinstance(given, DeviceArray):
+def _structs(name: str, type: RecordArray, argument: Any) -> Buffer:
+    """Return an array of structs as a NumPy array."""
+    if isinstance(argument, DeviceArray):
         raise LaunchError(f"{name} is an array of {type}: a DeviceArray has elements of one type")
-    if isinstance(given, NewArray):
-        if not is_struct(given.type):
-            raise LaunchError(f"{name} is an array of {type}, not {given.type}")
-        return np.zeros(given.shape, _dtype(type.components))
-    if not isinstance(given, np.ndarray):
-        raise LaunchError(f"{name} is a NumPy array of {type}, not {shown(given)}")
-    if given.dtype.names is None:
-        raise LaunchError(f"{name} is an array of {type}, the array given is {given.dtype}")
-    return given
+    if isinstance(argument, NewArray):
+        if not is_struct(argument.type):
+            raise LaunchError(f"{name} is an array of {type}, not {argument.type}")
+        return np.zeros(argument.shape, _dtype(type.components))
+    if not isinstance(argument, np.ndarray):
+        raise LaunchError(f"{name} is a NumPy array of {type}, not {shown(argument)}")
+    if argument.dtype.names is None:
+        raise LaunchError(f"{name} is an array of {type}, the array given is {argument.dtype}")
+    return argument
 
 
-def _dtype(parts: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[Any]:
-    """The aligned NumPy type of a struct with these parts."""
+def _dtype(components: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[Any]:
+    """Return the aligned NumPy type of a struct with these components."""
     fields: list[tuple[str, Any]] = []
-    for key, of_key in groupby(parts, lambda part: part[1][0]):
+    for key, of_key in groupby(components, lambda component: component[1][0]):
         inner = [(own, path[1:], kind) for own, path, kind in of_key]
         fields.append((key, _dtype(inner) if inner[0][1] else inner[0][2].dtype))
     return np.dtype(fields, align=True)
 
 
-def _parts(name: str, type: Record, given: Any) -> dict[str, np.generic]:
-    """The numbers of a tuple or a struct, by the program's own parameters."""
-    found = {}
-    for part, path, kind in type.components:
-        value = given
+def _record_numbers(name: str, type: Record, argument: Any) -> dict[str, np.generic]:
+    """Return the numbers of a tuple or a struct by the program's own parameters."""
+    numbers = {}
+    for own, path, kind in type.components:
+        value = argument
         for key in path:
             try:
                 value = value[int(key)] if key.isdigit() else getattr(value, key)
             except (AttributeError, TypeError, LookupError):
-                raise LaunchError(f"{name} is {type}, not {given!r}") from None
-        found[part] = scalar_given(".".join((name, *path)), kind, value)
-    return found
+                raise LaunchError(f"{name} is {type}, not {argument!r}") from None
+        numbers[own] = checked_scalar(".".join((name, *path)), kind, value)
+    return numbers
 
 
-DEEPEST_CONST, LONGEST_CONST = 16, 1 << 16
-"""How deep the tuples of a Const value may nest, and how many numbers may be in it."""
+MAX_CONST_DEPTH, MAX_CONST_NUMBERS = 16, 1 << 16
+"""Maximum nesting of the tuples of a Const value, and maximum numbers in it."""
 
 
-def _constant_table(name: str, type: Array, given: Any) -> tuple[Any, ...]:
-    """The values of a table in constant memory."""
+def _constant_table(name: str, type: Array, argument: Any) -> tuple[Any, ...]:
+    """Return the values of a table in constant memory."""
     element = type.element
     if not isinstance(element, Scalar):
         raise LaunchError(f"{name} is Constant[{element}]: a table in constant memory holds numbers of a scalar type")
-    if not isinstance(given, np.ndarray) or given.ndim != 1 or given.dtype != element.dtype or not given.size:
-        wanted = f"a NumPy array of one dimension and of {element.dtype}, with an element or more"
-        raise LaunchError(f"{name} is Constant[{element}]: give {wanted}, not {shown(given)}")
-    if no_room := too_much("constant", given.nbytes):
-        raise LaunchError(f"{name} has {': '.join(no_room)}")
-    return tuple(given.tolist())
+    if (
+        not isinstance(argument, np.ndarray)
+        or argument.ndim != 1
+        or argument.dtype != element.dtype
+        or not argument.size
+    ):
+        expected = f"a NumPy array of one dimension and of {element.dtype}, with an element or more"
+        raise LaunchError(f"{name} is Constant[{element}]: give {expected}, not {shown(argument)}")
+    if excess := too_much("constant", argument.nbytes):
+        raise LaunchError(f"{name} has {': '.join(excess)}")
+    return tuple(argument.tolist())
 
 
-def _const(name: str, given: Any) -> Any:
-    """A Const value: an int, float, bool or text, or a tuple of them."""
+def _const(name: str, argument: Any) -> Any:
+    """Return a Const value: an int, float, bool or text, or a tuple of them."""
 
     def count(value: Any, depth: int) -> int:
         if isinstance(value, Enum):
@@ -344,8 +348,8 @@ def _const(name: str, given: Any) -> Any:
         if is_record(value):  # its attributes are read by name
             return 1
         if isinstance(value, tuple):
-            if depth == DEEPEST_CONST:
-                raise LaunchError(f"{name} is Const: its tuples nest more than {DEEPEST_CONST} deep")
+            if depth == MAX_CONST_DEPTH:
+                raise LaunchError(f"{name} is Const: its tuples nest more than {MAX_CONST_DEPTH} deep")
             return 1 + sum(count(item, depth + 1) for item in value)
         number = value.item() if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating) else value
         if isinstance(number, list | np.ndarray):
@@ -356,26 +360,26 @@ def _const(name: str, given: Any) -> Any:
             raise LaunchError(f"{name} is Const: {shown(value)} does not fit 64 bits")
         return 1
 
-    if count(given, 0) > LONGEST_CONST:
-        raise LaunchError(f"{name} is Const: it has more than {LONGEST_CONST:,} numbers; give it as an array")
-    return given
+    if count(argument, 0) > MAX_CONST_NUMBERS:
+        raise LaunchError(f"{name} is Const: it has more than {MAX_CONST_NUMBERS:,} numbers; give it as an array")
+    return argument
 
 
-def _apart(args: Mapping[str, Any], changed: Iterable[str]) -> None:
-    """No array that the kernel writes shares memory with another one given: a launch works on copies, so that the other
-    would not see what is written."""
-    arrays = {name: given for name, given in args.items() if isinstance(given, np.ndarray)}
+def _check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Raise LaunchError if a written array shares memory with another argument: a launch works on copies, so the other
+    would not change."""
+    arrays = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
     written = set(changed)
-    for (one, a), (other, b) in combinations(arrays.items(), 2):
-        if (one in written or other in written) and _share(a, b):
-            who = one if one in written else other
+    for (a_name, a), (b_name, b) in combinations(arrays.items(), 2):
+        if (a_name in written or b_name in written) and _share(a, b):
+            written_name = a_name if a_name in written else b_name
             raise LaunchError(
-                f"{one} and {other} share memory, and the kernel writes {who}: give one of them as a copy"
+                f"{a_name} and {b_name} share memory, and the kernel writes {written_name}: give one of them as a copy"
             )
 
 
 def _share(a: Buffer, b: Buffer) -> bool:
-    most_work: Any = 1 << 20  # a way of asking that NumPy documents and its types do not know
+    most_work: Any = 1 << 20  # documented by NumPy, but missing from its type stubs
     try:
         return np.shares_memory(a, b, max_work=most_work)
     except np.exceptions.TooHardError:

@@ -1,4 +1,4 @@
-"""What a launch gives back: the arrays it wrote, its counters, its faults."""
+"""Results of launches: written arrays, counters, faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .arrays import Buffer
 from .engine import Request, Resources
 from .registry import compiled_view, cuda_text
 
-if TYPE_CHECKING:  # what was counted is looked at by few, so that its code is imported when it is asked for
+if TYPE_CHECKING:  # counters are used by few programs: their code is imported on demand
     from ..machine.occupancy import Occupancy
     from ..profiler.counters import Counters
     from ..profiler.decisions import Decisions
@@ -29,16 +29,18 @@ _UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=Tr
 
 @dataclass(repr=False)
 class Result:
-    """What a launch did. A global array the kernel writes is read as `result["name"]`, or as `result.name` where no
-    field or property of this class has that name.
+    """The result of a launch.
 
-    faults: what the emulator found wrong. remarks: what it found and does not hold against the kernel: writes of the
-    same value, findings that a comment allows, and comments that allow nothing. printed: lines of the kernel's own `print`, with
-    block and thread; on a GPU they go to stdout alone.
-    milliseconds, resources: of the kernel on the GPU; None on an emulator.
-    counts: None where nothing was counted, else int64[site, column] for the sites of the request's program;
-    `profiler.events` names the columns. samples: of a launch with detail=True. decisions: of one with
-    decisions=True (`profiler.decisions`). written: as `Outcome` has it.
+    A written global array is `result["name"]`, or `result.name` unless a field or property has that name.
+
+    Attributes
+    ----------
+    faults : errors found by the emulator.
+    remarks : other findings: races that write the same value, suppressed findings, and unused suppressions.
+    printed : lines of the kernel's `print`, with block and thread; a GPU prints to stdout only.
+    milliseconds, resources : of the kernel on the GPU; None on an emulator.
+    counts : int64[site, column] for the sites of the request's program, columns as in `profiler.events`; None without counters.
+    samples : with detail=True. decisions : with decisions=True (`profiler.decisions`). written : as in `Outcome`.
     """
 
     buffers: dict[str, Buffer]
@@ -58,12 +60,12 @@ class Result:
         return f"<Result of {self.request.specialisation.summary.name}: {'; '.join(facts)}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook: a small table."""
+        """Return a small table for notebooks."""
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self._facts())
         return f"<table><caption>{escape(self.request.specialisation.summary.name)}</caption>{rows}</table>"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """What the launch did in a few words, each with its name."""
+        """Yield short facts about the launch, each with its name."""
         for name, array in self.buffers.items():
             yield name, f"{array.dtype}[{', '.join(map(str, array.shape))}]"
         yield "faults", str(len(self.faults))
@@ -94,7 +96,7 @@ class Result:
 
     @cached_property
     def counters(self) -> Counters:
-        """What the emulator counted, by source line. Raises SimtbedError where nothing was counted."""
+        """Counters by source line. Raises SimtbedError without counters."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
         from ..profiler.counters import Counters
@@ -103,17 +105,18 @@ class Result:
         return Counters.of(sites, self.counts, self.request.device.sector)
 
     def profile(self) -> Profile:
-        """What the launch cost, place by place and array by array. Raises SimtbedError where nothing was counted."""
+        """Return the costs of the launch by source position and by array. Raises SimtbedError without counters."""
         if self.counts is None:
             raise SimtbedError(_UNCOUNTED)
-        from .described import described
+        from .kernel_description import describe_kernel
 
-        return described(self.request).profile(self.counts, self.request.device, samples=self.samples)
+        return describe_kernel(self.request).profile(self.counts, self.request.device, samples=self.samples)
 
     def compiled(self) -> Any:
-        """What nvcc makes of the kernel, and what that executed and accessed: a `simtbed.compiled.kernel.CompiledKernel`.
+        """Return nvcc's machine code of the kernel with its estimated execution and access counts: a
+        `simtbed.compiled.kernel.CompiledKernel`.
 
-        Raises SimtbedError where the launch had no decisions=True, LaunchError without nvcc and nvdisasm.
+        Raises SimtbedError without decisions=True, LaunchError without nvcc and nvdisasm.
         """
         if self.counts is None or self.decisions is None:
             raise SimtbedError("the compiled view counts from decisions: launch with decisions=True on an emulator")
@@ -126,8 +129,8 @@ class Result:
 
     @property
     def occupancy(self) -> Occupancy:
-        """Theoretical occupancy on the request's device. Registers are known once a compiler has run (the cuda
-        engine's result); before that they are taken not to limit."""
+        """Theoretical occupancy on the request's device. Registers are known after a compilation (a result of the cuda
+        engine); otherwise they are assumed not to limit it."""
         from ..machine.occupancy import occupancy
 
         request = self.request
@@ -136,17 +139,17 @@ class Result:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block, static and dynamic."""
+        """Shared memory of a block in bytes, static and dynamic."""
         return self.request.dynamic_shared + self.request.prepared.shared
 
 
 class FaultError(SimtbedError):
-    """The emulator found faults. `result` is what the launch did all the same."""
+    """Raised for faults found by the emulator. result: the complete result of the launch."""
 
     def __init__(self, result: Result) -> None:
         super().__init__("\n".join(render(fault) for fault in result.faults))
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its result: the text is made of it."""
+        """Pickle as the result: the text is derived from it."""
         return FaultError, (self.result,)

@@ -1,4 +1,4 @@
-"""A number that a host gives: it must fit its type of the language."""
+"""Validation of scalar arguments against their type."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ..ir import halves
 from ..language.types import HALVES, Scalar, Vector, holds_floats
 
 
-def scalar_given(name: str, type: Scalar | Vector, given: Any) -> np.generic:
-    """A number as the parameter `name` of this type takes it. Raises LaunchError for what the type does not hold."""
+def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
+    """Return a number as the parameter `name` of this type. Raises LaunchError if the type does not hold it."""
     if isinstance(type, Vector):
         raise LaunchError(f"{name} is {type}; a kernel's vectors come in arrays: give Global[{type}]")
-    if isinstance(given, np.generic) and holds_floats(given.dtype) and given.dtype.itemsize <= 8:
-        given = float(given)
-    elif isinstance(given, np.integer | np.bool_):
-        given = given.item()
+    if isinstance(value, np.generic) and holds_floats(value.dtype) and value.dtype.itemsize <= 8:
+        value = float(value)
+    elif isinstance(value, np.integer | np.bool_):
+        value = value.item()
     what, kinds = _EXPECTED[type.kind]
-    if not isinstance(given, kinds) or isinstance(given, bool) != (type.kind == "bool"):
-        raise LaunchError(f"{name} is {type}: {what} is expected, not {shown(given)}")
+    if not isinstance(value, kinds) or isinstance(value, bool) != (type.kind == "bool"):
+        raise LaunchError(f"{name} is {type}: {what} is expected, not {shown(value)}")
     if type.is_integer:
         low, high = type.range
-        if not low <= given <= high:
-            raise LaunchError(f"{name} is {type}, which holds {low:,} to {high:,}: {shown(given)} does not fit")
-    elif type.is_float and abs(given) != math.inf and abs(given) > type.largest:
-        raise LaunchError(f"{name} is {type}, which holds up to {type.largest:.8g}: {shown(given)} does not fit")
-    return type.dtype.type(halves.number(given, type) if type in HALVES else given)  # type: ignore[no-any-return]
+        if not low <= value <= high:
+            raise LaunchError(f"{name} is {type}, which holds {low:,} to {high:,}: {shown(value)} does not fit")
+    elif type.is_float and abs(value) != math.inf and abs(value) > type.largest:
+        raise LaunchError(f"{name} is {type}, which holds up to {type.largest:.8g}: {shown(value)} does not fit")
+    return type.dtype.type(halves.number(value, type) if type in HALVES else value)  # type: ignore[no-any-return]
 
 
 _WHOLE: tuple[str, tuple[Any, ...]] = ("a whole number", (int,))
 _EXPECTED = {"bool": ("True or False", (bool,)), "int": _WHOLE, "uint": _WHOLE, "float": ("a number", (int, float))}
-"""By kind of type, what a message calls its values, and Python's types of them."""
+"""By kind of type, the name of its values for messages, and their Python types."""

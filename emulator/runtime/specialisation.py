@@ -1,7 +1,7 @@
-"""A kernel for its Const values and types: what a launch must know of it at once, and its program, read when needed.
+"""Specialisation of a kernel for its Const values and types: a summary for launches, and the program, read on demand.
 
-What the front end finds out is kept on disk under a digest of all that it depends on, so that a kernel whose machine
-code is there too runs without being read again.
+The front end's summaries are cached on disk under a digest of their dependencies, so a kernel with cached machine
+code runs without being read.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from ..frontend.signature import Signature, type_of, type_text
 from ..language.functions import Kernel
 from ..language.types import FLAT, Array, Layout, Scalar, Value
 from ..passes.needs import Needed
-from .dynamic_shared import Declared, declared
+from .dynamic_shared import DeclaredArray, declared_arrays
 
 if TYPE_CHECKING:
     from ..frontend.reader import Specialised
     from ..ir import nodes as ir
 
-Found = TypeVar("Found", "Summary", Signature)
+Content = TypeVar("Found", "Summary", Signature)
 
-# The front end and the passes are imported where they are needed: most launches find their machine code on disk.
+# The front end and the passes are imported on demand: most launches find their machine code on disk.
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a launch asks of a program.
+    """Facts about a program needed by a launch.
 
-    parameters: by name, without the Const ones. changed: global arrays that it may write. ordered: whether its warps
-    must take their turns. shared: bytes of its shared arrays. dynamic: those in dynamic shared memory.
-    needs: words that not every device has. cooperative: whether its blocks wait for each other. waits: whether it has a
-    loop that only waits (`passes.waiting`).
+    parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
+    in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
+    a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
+    that only waits (`passes.waiting`).
     """
 
     name: str
@@ -47,7 +47,7 @@ class Summary:
     changed: tuple[str, ...]
     ordered: bool
     shared: int
-    dynamic: tuple[Declared, ...]
+    dynamic: tuple[DeclaredArray, ...]
     needs: tuple[Needed, ...]
     cooperative: bool
     waits: bool
@@ -65,8 +65,8 @@ class Summary:
         parameters = {param.name: param.type for param in kernel.params}
         body = prepared.program.kernel.body
         waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
-        found = declared(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
-        return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *found)
+        facts = declared_arrays(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
+        return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
@@ -79,27 +79,27 @@ class Summary:
     def decode(data: bytes) -> Summary:
         name, parameters, changed, ordered, shared, dynamic, needs, *rest = json.loads(data)
         types = {n: type_of(t) for n, t in parameters.items()}
-        arrays = tuple(Declared(*array) for array in dynamic)
+        arrays = tuple(DeclaredArray(*array) for array in dynamic)
         needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
         return Summary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
 class Specialisation:
-    """One program. key: a digest of all that it depends on; None where that is not known. places: where the functions
-    that it is read from stand, which decides its spans."""
+    """One specialised program. key: a digest of its dependencies; None if unknown. places: file and line of its
+    functions, which determine its spans."""
 
     def __init__(self, read: Callable[[], Specialised], key: str | None, places: str = "") -> None:
         self._read, self.key, self.places = read, key, places
 
     @staticmethod
     def of_program(program: ir.Program) -> Specialisation:
-        """Of a program that is there already."""
+        """Return the specialisation of an existing program."""
         from ..frontend.reader import Specialised
 
         return Specialisation(lambda: Specialised(program), None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its program, which another process need not read again."""
+        """Pickle as the program: another process need not read it again."""
         return Specialisation.of_program, (self.program,)
 
     @cached_property
@@ -108,26 +108,26 @@ class Specialisation:
 
     @property
     def is_read(self) -> bool:
-        """Whether the front end has read the program; what it refused is not read."""
+        """Whether the front end has read the program; a refused program does not count."""
         return "specialised" in vars(self)
 
     @property
     def program(self) -> ir.Program:
-        """Raises CompileError with every mistake in the kernel and the functions it calls."""
+        """The program. Raises CompileError with every error in the kernel and its device functions."""
         return self.specialised.program
 
     @cached_property
     def summary(self) -> Summary:
         if self.key is None:
             return Summary.of(self.program)
-        return _kept("summary", self.key, Summary.decode, lambda: Summary.of(self.program))
+        return _cached("summary", self.key, Summary.decode, lambda: Summary.of(self.program))
 
 
-class _Known:
-    """What is known of a kernel while the values of the names it uses stay."""
+class _KernelFacts:
+    """The cached facts about a kernel, valid while the names it uses are unchanged."""
 
-    def __init__(self, kernel: Kernel, found: Digest | None) -> None:
-        self.kernel, self.digest = kernel, found
+    def __init__(self, kernel: Kernel, source_digest: Digest | None) -> None:
+        self.kernel, self.digest = kernel, source_digest
         self.signature = self._signature()
         self.specialisations: dict[Any, Specialisation] = {}
 
@@ -139,68 +139,70 @@ class _Known:
 
         if self.digest is None:
             return read()
-        return _kept("signature", self.digest.key, Signature.decode, read)
+        return _cached("signature", self.digest.key, Signature.decode, read)
 
     @property
     def stale(self) -> bool:
-        """Whether a name now stands for something else."""
+        """Whether a name now refers to another object."""
         if self.digest is not None:
             return self.digest.stale
-        read = (one for one in self.specialisations.values() if one.is_read)
-        return any(one.specialised.stale for one in read)
+        read = (specialisation for specialisation in self.specialisations.values() if specialisation.is_read)
+        return any(specialisation.specialised.stale for specialisation in read)
 
 
-def _known(kernel: Kernel) -> _Known:
-    # Kept in the kernel: what is known names the kernel, so a table of kernels would keep both for good.
-    found: _Known | None = vars(kernel).get("_known")
-    if found is None or found.stale:
-        found = _Known(kernel, digest(kernel))
-        vars(kernel)["_known"] = found
-    return found
+def _facts_of(kernel: Kernel) -> _KernelFacts:
+    # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
+    facts: _KernelFacts | None = vars(kernel).get("_facts")
+    if facts is None or facts.stale:
+        facts = _KernelFacts(kernel, digest(kernel))
+        vars(kernel)["_facts"] = facts
+    return facts
 
 
 def signature_of(kernel: Kernel) -> Signature:
-    """The kernel's parameters. Raises LaunchError for what is no kernel, CompileError for wrong annotations."""
+    """Return the kernel's parameters. Raises LaunchError for other objects, CompileError for wrong annotations."""
     if not isinstance(kernel, Kernel):
         raise LaunchError(f"{getattr(kernel, '__name__', kernel)!r} is not a kernel: mark it @st.kernel")
-    return _known(kernel).signature
+    return _facts_of(kernel).signature
 
 
 def specialisation_of(
     kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]
 ) -> Specialisation:
-    """The kernel for these Const values, this meaning of Real and these layouts of its global arrays, made once."""
-    known = _known(kernel)
+    """Return the kernel's specialisation for these Const values, this type of Real and these array layouts, created once."""
+    facts = _facts_of(kernel)
     named = tuple(sorted((name, exact(value)) for name, value in consts.items()))
-    laid_out = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
-    key = (real, named, laid_out)
-    if key not in known.specialisations:
+    array_layouts = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
+    key = (real, named, array_layouts)
+    if key not in facts.specialisations:
         text, places = None, ""
-        if known.digest is not None:
-            places = known.digest.places
-            text = hashlib.sha256(repr((known.digest.key, str(real), named, laid_out)).encode()).hexdigest()
-        known.specialisations[key] = Specialisation(
-            partial(_read, known, dict(consts), real, dict(layouts)), text, places
+        if facts.digest is not None:
+            places = facts.digest.places
+            text = hashlib.sha256(repr((facts.digest.key, str(real), named, array_layouts)).encode()).hexdigest()
+        facts.specialisations[key] = Specialisation(
+            partial(_read, facts, dict(consts), real, dict(layouts)), text, places
         )
-    return known.specialisations[key]
+    return facts.specialisations[key]
 
 
-def _read(known: _Known, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]) -> Specialised:
+def _read(
+    facts: _KernelFacts, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]
+) -> Specialised:
     from ..frontend.reader import specialise
 
-    if known.digest is not None and known.digest.stale:
+    if facts.digest is not None and facts.digest.stale:
         raise SimtbedError(
-            f"a name that {known.kernel.__name__} uses stands for something else since it was launched: ask for counters "
+            f"a name that {facts.kernel.__name__} uses stands for something else since it was launched: ask for counters "
             "and faults before that"
         )
-    return specialise(known.kernel, consts, real, layouts)
+    return specialise(facts.kernel, consts, real, layouts)
 
 
-def _kept(what: str, key: str, decode: Callable[[bytes], Found], make: Callable[[], Found]) -> Found:
-    """Something that the front end finds out, from the disk where it is there."""
+def _cached(what: str, key: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:
+    """Return a result of the front end, from the disk cache if available."""
     name = hashlib.sha256("\0".join((what, key, disk_cache.edition())).encode()).hexdigest() + ".json"
-    found = disk_cache.load(name, decode)
-    if found is None:
-        found = make()
-        disk_cache.save(name, found.encode())
-    return found
+    result = disk_cache.load(name, decode)
+    if result is None:
+        result = make()
+        disk_cache.save(name, result.encode())
+    return result

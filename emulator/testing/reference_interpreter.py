@@ -274,7 +274,7 @@ class _Thread:
         return None
 
     def repeat(self, stmt: ir.While, frame: _Frame, position: Position) -> Steps:
-        for iteration in range(self.block.request.most_iterations[1]):
+        for iteration in range(self.block.request.iteration_limits[1]):
             yield from self.body(stmt.setup, frame, (*position, iteration, 0))
             if not self.holds(stmt.cond, frame):
                 return None
@@ -381,7 +381,7 @@ class _Thread:
 
     def carved(self, stmt: ir.Alloc) -> Buffer:
         """A part of the block's dynamic shared memory."""
-        element, carved = stmt.type.element, self.block.request.carved[stmt.array]
+        element, carved = stmt.type.element, self.block.request.dynamic_arrays[stmt.array]
         part = self.block.dynamic[carved.offset :][: carved.length * element.size]
         if isinstance(element, Vector):
             return part.view(element.element.dtype).reshape(-1, element.lanes)

@@ -15,7 +15,7 @@ from ..language.functions import Kernel
 from ..runtime.arrays import DeviceArray, NewArray
 from ..runtime.engine import Request
 from ..runtime.launching import launch
-from ..runtime.registry import EngineName, engine_called, row_of
+from ..runtime.registry import EngineName, engine_named, row_of
 from ..runtime.result import Result
 from .comparing import Answer, disagreement
 from .tolerance import Tolerance
@@ -87,7 +87,7 @@ def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, s
 
 def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: Result) -> Answer:
     """What an oracle says, as arrays of the types and shapes of what the kernel wrote."""
-    given = {name: value.made() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
+    given = {name: value.initial() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
     parameters = inspect.signature(oracle).parameters.values()
     if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
         given = {one.name: given[one.name] for one in parameters if one.name in given}
@@ -133,6 +133,6 @@ def compare_engines(
     request = replace(request, device_arrays={}, **quiet)
     wrong = []
     for engine in engines:
-        answer = request.shaped(engine_called(engine).run(request).buffers)
+        answer = request.shaped(engine_named(engine).run(request).buffers)
         wrong.append(disagreement(request, answer, found, (engine, "jit"), tolerance))
     return [one for one in wrong if one is not None]

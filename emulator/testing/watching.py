@@ -16,11 +16,11 @@ from ..machine import device as devices
 from ..machine.device import Device
 from ..profiler.launch import Launch
 from ..profiler.run import Run, merge_findings
-from ..runtime.observing import OBSERVER, Call, Proceed
+from ..runtime.observing import OBSERVER, NextLaunch, PendingLaunch
 from ..runtime.recording import Recorder, parsed
 from ..runtime.registry import EngineName, row_of
 from ..runtime.result import FaultError, Result
-from ..span import NOWHERE
+from ..span import GENERATED
 from .answers import answer
 from .compiling import Compiling
 from .known import Pin, as_pin
@@ -49,14 +49,14 @@ class Watch:
     answers: dict[str, list[str]] = field(default_factory=dict)
     running: set[int] = field(default_factory=set)
 
-    def observe(self, call: Call, proceed: Proceed) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         self.running.add(id(call))
         try:
             return self._observe(call, proceed)
         finally:
             self.running.discard(id(call))
 
-    def _observe(self, call: Call, proceed: Proceed) -> Result:
+    def _observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         checked = self.required or row_of(call.engine).emulates
         made: list[Launch] = []
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
@@ -94,7 +94,7 @@ class Watch:
             os.replace(beside, plan)
         except OSError as error:
             why = f"launches of other processes cannot be looked at: {error.strerror}"
-            self.missed.append(Diagnostic("launch", why, NOWHERE))
+            self.missed.append(Diagnostic("launch", why, GENERATED))
             yield
             return
         os.environ[OBSERVER] = str(plan)
@@ -124,7 +124,7 @@ class Watch:
         """Of launches that have not ended nobody could say what they find."""
         if self.running:
             many = f"{len(self.running)} launch{'' if len(self.running) == 1 else 'es'}"
-            self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", NOWHERE))
+            self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", GENERATED))
 
     def judged(self, pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
         """What was missed and is not known; the numbers of pins used."""

@@ -12,9 +12,9 @@ from ..ir.walk import map_bodies
 from ..language.types import BOOL, I32, Array, Scalar
 from ..runtime.engine import Dim3, Request
 from ..runtime.prepared import prepare
-from ..runtime.registry import engine_called
+from ..runtime.registry import engine_named
 from ..runtime.specialisation import Specialisation
-from ..span import NOWHERE, Span
+from ..span import GENERATED, Span
 
 _WATCHED = "writer@"
 _FIELDS = ("block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z")
@@ -48,7 +48,7 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
         return tuple(found)
 
     body = watched(kernel.body)
-    params = (*kernel.params, ir.Param(_WATCHED, Array(I32, None, "global"), NOWHERE))
+    params = (*kernel.params, ir.Param(_WATCHED, Array(I32, None, "global"), GENERATED))
     program = ir.Program(replace(kernel, params=params, body=body), ())
     again = replace(
         request,
@@ -61,7 +61,7 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
         schedule=None,
         show_prints=False,
     )
-    number, *found = (int(n) for n in engine_called("jit").run(again).buffers.get(_WATCHED, (-1,)))
+    number, *found = (int(n) for n in engine_named("jit").run(again).buffers.get(_WATCHED, (-1,)))
     if number < 0:
         return None
     x, y, z, i, j, k = found
@@ -76,8 +76,8 @@ def _watch(index: ir.Expr, wanted: int, number: int) -> list[ir.Stmt]:
         return []
 
     def store(at: int, value: ir.Expr) -> ir.Stmt:
-        return ir.Store(_WATCHED, ir.Const(at, I32, NOWHERE), value, NOWHERE)
+        return ir.Store(_WATCHED, ir.Const(at, I32, GENERATED), value, GENERATED)
 
-    notes = [store(at, ir.Special(name, I32, NOWHERE)) for at, name in enumerate(_FIELDS, 1)]
-    same = ir.Op("eq", (index, ir.Const(wanted, index.type, NOWHERE)), BOOL, NOWHERE)
-    return [ir.If(same, (store(0, ir.Const(number, I32, NOWHERE)), *notes), (), NOWHERE)]
+    notes = [store(at, ir.Special(name, I32, GENERATED)) for at, name in enumerate(_FIELDS, 1)]
+    same = ir.Op("eq", (index, ir.Const(wanted, index.type, GENERATED)), BOOL, GENERATED)
+    return [ir.If(same, (store(0, ir.Const(number, I32, GENERATED)), *notes), (), GENERATED)]

@@ -20,7 +20,7 @@ from simtbed.ir.ops import Policy
 from simtbed.kernels import Launcher
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
-from simtbed.runtime.registry import EngineName, engine_called
+from simtbed.runtime.registry import EngineName, engine_named
 from simtbed.testing.answers import digest, rounds
 
 from .cases import Case, OperationCase, Values
@@ -154,8 +154,8 @@ def take_operations(cases: Iterable[OperationCase]) -> tuple[dict[str, Entry], l
     record: dict[str, Entry] = {}
     differences: list[str] = []
     for case in cases:
-        record[case.name] = operation_answers(case, engine_called(GPU))
-        found, emulated = record[case.name]["rows"], operation_answers(case, engine_called("numpy"))["rows"]
+        record[case.name] = operation_answers(case, engine_named(GPU))
+        found, emulated = record[case.name]["rows"], operation_answers(case, engine_named("numpy"))["rows"]
         for row in case.rows:
             policy = row.held(case.type)
             exact = policy.name == "bits"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from simtbed import Device, Launch, Result
-from simtbed.runtime.observing import Call, Proceed
+from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
 from simtbed.testing.tolerance import Tolerance
@@ -24,7 +24,7 @@ class Verifier:
     device: Device | None = None
     engine: EngineName = "jit"
 
-    def observe(self, call: Call, proceed: Proceed) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         start = time.perf_counter()
         result = proceed(call)
         seconds = time.perf_counter() - start

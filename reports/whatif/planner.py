@@ -10,7 +10,7 @@ from itertools import count
 
 from simtbed import Device, Launch, Result
 from simtbed.model.sweeps import Axes, RepeatableLaunch, SweepTask, host_values, plan
-from simtbed.runtime.observing import Call, Proceed
+from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.specialisation import Specialisation
@@ -39,7 +39,7 @@ class Planner:
     engine: EngineName = "jit"
     _numbers: count[int] = field(default_factory=count, repr=False)
 
-    def observe(self, call: Call, proceed: Proceed) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         start = time.perf_counter()
         planned = None
         if fnmatchcase(call.kernel.__name__, self.kernels):
@@ -52,7 +52,7 @@ class Planner:
         self.add(replace(made, request=planned))
         return result
 
-    def _planned(self, call: Call, number: int) -> Planned:
+    def _planned(self, call: PendingLaunch, number: int) -> Planned:
         request = call.request
         launch = RepeatableLaunch(
             call.kernel, request.grid, request.block, {name: host_values(v) for name, v in call.arguments.items()},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Const, Global, Kernel, LaunchError, i32, launch
-from simtbed.runtime.engine import ASTRAY, WAITING
+from simtbed.runtime.engine import MAX_FAULTS_PER_LOOP, MAX_SPIN_ITERATIONS
 from simtbed.runtime.registry import EngineName
 
 engines = pytest.mark.parametrize("engine", ["numpy", "jit"])
@@ -55,22 +55,24 @@ def test_a_search_beyond_an_array_ends_with_that_fault_alone(engine: EngineName,
     result = run(seek, engine, check, x=np.arange(40, dtype=np.int32), out=st.zeros(64, "i32"))
     (fault,) = result.faults
     assert fault.message == "global read out of bounds: x[40], but x has 40 elements"
-    assert fault.count == 24 * ASTRAY
+    assert fault.count == 24 * MAX_FAULTS_PER_LOOP
     assert result.out.tolist() == [*range(40), *[0] * 24]
 
 
 @engines
-@pytest.mark.parametrize(("rows", "ended"), [(ASTRAY - 1, False), (ASTRAY + 5, True)])
+@pytest.mark.parametrize(("rows", "ended"), [(MAX_FAULTS_PER_LOOP - 1, False), (MAX_FAULTS_PER_LOOP + 5, True)])
 def test_what_is_out_of_bounds_counts_for_all_loops_around(engine: EngineName, rows: int, ended: bool) -> None:
     result = run(strays_in_two, engine, grid=1, x=np.ones(1, np.int32), out=st.zeros(32, "i32"), n=rows)
-    assert result.out.tolist() == [ASTRAY if ended else -1] * 32
+    assert result.out.tolist() == [MAX_FAULTS_PER_LOOP if ended else -1] * 32
     assert [fault.kind for fault in result.faults] == ["bounds"]
 
 
 @engines
 def test_a_long_loop_after_an_access_out_of_bounds_runs_to_its_end(engine: EngineName) -> None:
-    result = run(long_and_once_astray, engine, x=np.ones(7, np.int32), out=st.empty(64, "i32"), n=ASTRAY + 9)
-    assert result.out.tolist() == [ASTRAY + 9] * 64 and [fault.count for fault in result.faults] == [64]
+    result = run(
+        long_and_once_astray, engine, x=np.ones(7, np.int32), out=st.empty(64, "i32"), n=MAX_FAULTS_PER_LOOP + 9
+    )
+    assert result.out.tolist() == [MAX_FAULTS_PER_LOOP + 9] * 64 and [fault.count for fault in result.faults] == [64]
 
 
 def test_counters_are_the_same_on_both_engines() -> None:
@@ -175,6 +177,6 @@ def test_a_wait_for_another_warp_may_be_long(engine: EngineName) -> None:
 
 @engines
 def test_a_loop_that_counts_its_tries_is_no_wait(engine: EngineName) -> None:
-    n = WAITING + 9
+    n = MAX_SPIN_ITERATIONS + 9
     result = run(now_and_then, engine, grid=1, block=1, x=np.zeros(1, np.int32), data=np.zeros(1, np.int32), n=n)
     assert result.faults == [] and result.data.tolist() == [n - 1]

@@ -16,7 +16,7 @@ from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, I32, U32, Array
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.request import prepare_request
-from simtbed.span import NOWHERE
+from simtbed.span import GENERATED
 from simtbed.testing.conformance import FEATURES
 
 
@@ -61,68 +61,68 @@ def test_every_feature_has_a_text() -> None:
 
 
 # ------------------------------------------------------------------ the verifier
-X = ir.Param("x", Array(F32, None, "global"), NOWHERE)
-ZERO, ONE = ir.Const(0, I32, NOWHERE), ir.Const(1.0, F32, NOWHERE)
-TRUE = ir.Const(True, BOOL, NOWHERE)
-A = ir.Reg("a", I32, NOWHERE)
+X = ir.Param("x", Array(F32, None, "global"), GENERATED)
+ZERO, ONE = ir.Const(0, I32, GENERATED), ir.Const(1.0, F32, GENERATED)
+TRUE = ir.Const(True, BOOL, GENERATED)
+A = ir.Reg("a", I32, GENERATED)
 
 
 def let(target: ir.Reg, value: ir.Expr | ir.Effect) -> ir.Let:
-    return ir.Let(target, value, NOWHERE)
+    return ir.Let(target, value, GENERATED)
 
 
 def load(array: str, index: ir.Expr) -> ir.Load:
-    return ir.Load(array, index, F32, NOWHERE)
+    return ir.Load(array, index, F32, GENERATED)
 
 
 def op(name: str, *args: ir.Expr) -> ir.Op:
-    return ir.Op(name, args, I32, NOWHERE)
+    return ir.Op(name, args, I32, GENERATED)
 
 
 BROKEN: dict[str, tuple[ir.Body, str]] = {
     "no such array": ((let(replace(A, type=F32), load("y", ZERO)),), "no array y"),
-    "an index of f32": ((ir.Store("x", ONE, ONE, NOWHERE),), "an index has 32 or 64 bits"),
-    "a value of another type": ((ir.Store("x", ZERO, ZERO, NOWHERE),), "expected f32, found i32"),
-    "read before it is assigned": ((ir.Store("x", A, ONE, NOWHERE),), "after a Let"),
+    "an index of f32": ((ir.Store("x", ONE, ONE, GENERATED),), "an index has 32 or 64 bits"),
+    "a value of another type": ((ir.Store("x", ZERO, ZERO, GENERATED),), "expected f32, found i32"),
+    "read before it is assigned": ((ir.Store("x", A, ONE, GENERATED),), "after a Let"),
     "two types for one register": ((let(A, ZERO), let(replace(A, type=F32), ONE)), "a is i32"),
     "assigned another type": ((let(A, ONE),), "i32 is given f32"),
     "an operation that is not": ((let(A, op("power", ZERO, ZERO)),), "no such operation"),
     "an operation of mixed types": ((let(A, op("add", ONE, ZERO)),), "expected i32, found f32"),
     "an operation of three": ((let(A, op("add", ZERO, ZERO, ZERO)),), "2 operands"),
-    "a condition of i32": ((ir.If(ZERO, (), (), NOWHERE),), "expected bool, found i32"),
-    "a break outside loops": ((ir.Break(NOWHERE),), "only a loop can be left"),
-    "a result of a kernel": ((ir.Return(ONE, NOWHERE),), "the result's type"),
-    "a loop that stands still": ((ir.For(A, ZERO, ZERO, 0, False, (), NOWHERE),), "a loop moves"),
-    "a pure statement for nothing": ((ir.Let(None, ONE, NOWHERE),), "a pure Let needs a target"),
-    "a call of nobody": ((ir.Let(None, ir.Call("f", (), None, NOWHERE), NOWHERE),), "callees come before callers"),
+    "a condition of i32": ((ir.If(ZERO, (), (), GENERATED),), "expected bool, found i32"),
+    "a break outside loops": ((ir.Break(GENERATED),), "only a loop can be left"),
+    "a result of a kernel": ((ir.Return(ONE, GENERATED),), "the result's type"),
+    "a loop that stands still": ((ir.For(A, ZERO, ZERO, 0, False, (), GENERATED),), "a loop moves"),
+    "a pure statement for nothing": ((ir.Let(None, ONE, GENERATED),), "a pure Let needs a target"),
+    "a call of nobody": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees come before callers"),
     "a shuffle of five": (
-        (let(A, ir.Shuffle("up", ZERO, ZERO, 5, ir.Const(1, U32, NOWHERE), I32, NOWHERE)),),
+        (let(A, ir.Shuffle("up", ZERO, ZERO, 5, ir.Const(1, U32, GENERATED), I32, GENERATED)),),
         "a shuffle's width",
     ),
-    "a signed mask": ((ir.WarpBarrier(ZERO, NOWHERE),), "expected u32, found i32"),
+    "a signed mask": ((ir.WarpBarrier(ZERO, GENERATED),), "expected u32, found i32"),
     "an atomic on local memory": (
         (
-            ir.Alloc("own", Array(I32, (4,), "local"), (), NOWHERE),
-            ir.Let(None, ir.Atomic("add", "own", ZERO, ZERO, I32, NOWHERE), NOWHERE),
+            ir.Alloc("own", Array(I32, (4,), "local"), (), GENERATED),
+            ir.Let(None, ir.Atomic("add", "own", ZERO, ZERO, I32, GENERATED), GENERATED),
         ),
         "Atomic accesses global or shared memory",
     ),
     "one name for two arrays": (
-        tuple(ir.Alloc("row", Array(kind, (4,), "shared"), (), NOWHERE) for kind in (I32, F32)),
+        tuple(ir.Alloc("row", Array(kind, (4,), "shared"), (), GENERATED) for kind in (I32, F32)),
         "one name, one array",
     ),
-    "a condition known too late": ((ir.While((), A, (let(A, ZERO),), NOWHERE),), "a register is read with its type|expected bool"),
+    "a condition known too late": ((ir.While((), A, (let(A, ZERO),), GENERATED),), "a register is read with its type|expected bool"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_verifier_refuses(name: str) -> None:
     body, rule = BROKEN[name]
-    program = ir.Program(ir.Function("broken", (X,), body, None, NOWHERE), ())
+    program = ir.Program(ir.Function("broken", (X,), body, None, GENERATED), ())
     with pytest.raises(VerifyError, match=rule):
         verify(program)
 
 
 def test_the_verifier_accepts() -> None:
-    body = (let(A, ZERO), ir.If(TRUE, (ir.Store("x", A, ONE, NOWHERE),), (), NOWHERE))
-    verify(ir.Program(ir.Function("fine", (X,), body, None, NOWHERE), ()))
+    body = (let(A, ZERO), ir.If(TRUE, (ir.Store("x", A, ONE, GENERATED),), (), GENERATED))
+    verify(ir.Program(ir.Function("fine", (X,), body, None, GENERATED), ()))

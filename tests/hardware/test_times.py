@@ -33,7 +33,7 @@ from simtbed.reports.hardware.errors import Compared, Errors
 from simtbed.reports.hardware.launches import Timed
 from simtbed.reports.hardware.measuring import Taken, cycle
 from simtbed.runtime.engine import Outcome, Request
-from simtbed.runtime.registry import engine_called
+from simtbed.runtime.registry import engine_named
 
 from tests.reports.conftest import Simtbed, simtbed  # noqa: F401
 from tests.validation.kernels import KERNELS
@@ -211,7 +211,7 @@ class Emulated:
     """An engine that times as a GPU does."""
 
     def run(self, request: Request) -> Outcome:
-        outcome = engine_called("jit").run(request)
+        outcome = engine_named("jit").run(request)
         for name, array in request.device_arrays.items():
             if name in outcome.buffers:
                 array.replace(request.shaped({name: outcome.buffers.pop(name)})[name])

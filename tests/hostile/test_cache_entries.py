@@ -55,7 +55,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compile_all() -> list[Any]:
     """What this process needs of every kind of entry, as if it had just begun."""
     compiler._HELPERS.clear()
-    vars(quotients).pop("_known", None)
+    vars(quotients).pop("_facts", None)
     summed._codes.clear()
     x = np.arange(1, 66, dtype=np.int32)
     engine = LlvmEngine()
@@ -134,7 +134,7 @@ def test_damaged_entries_are_made_anew(cache: Path, kind: str, damage: str) -> N
     expected = compile_all()
     for path in [cache / "key"] if kind == "key" else entries(cache, kind):
         path.write_bytes(DAMAGES[damage](path))
-    disk_cache._place.cache_clear()
+    disk_cache._find_folder.cache_clear()
     assert compile_all() == expected
     assert from_disk() == expected
 
@@ -143,8 +143,8 @@ JUNK = {
     "nothing": b"",
     "random": random.Random(0).randbytes(300),
     "a header alone": (2).to_bytes(8, "little") + b"{}",
-    "no object": compiler._joined({"metadata": "", "name": "f", "helpers": {}}, random.Random(1).randbytes(300)),
-    "half an object": compiler._joined({"metadata": "", "name": "f", "helpers": {}}, elf(_text=80)[:100]),
+    "no object": compiler._pack({"metadata": "", "name": "f", "helpers": {}}, random.Random(1).randbytes(300)),
+    "half an object": compiler._pack({"metadata": "", "name": "f", "helpers": {}}, elf(_text=80)[:100]),
     "another list": b"[]",
     "deep": b"[" * 100_000,
 }
@@ -193,7 +193,7 @@ def test_an_entry_of_another_cache_is_not_read(cache: Path, tmp_path: Path, monk
 def test_a_helper_that_calls_itself_is_made_anew(cache: Path) -> None:
     expected = compile_all()
     for path in entries(cache, ".helper"):
-        disk_cache.save(path.name, compiler._joined({"name": "f", "helpers": {"f": path.name}}, b""))
+        disk_cache.save(path.name, compiler._pack({"name": "f", "helpers": {"f": path.name}}, b""))
     assert compile_all() == expected
 
 
@@ -237,7 +237,7 @@ def test_an_entry_of_another_user_is_not_read(cache: Path) -> None:
     for path in cache.iterdir():
         os.chown(path, 65534, 65534)
     assert whole(cache) == set()
-    disk_cache._place.cache_clear()
+    disk_cache._find_folder.cache_clear()
     assert compile_all() == expected
     assert from_disk() == expected
 
@@ -259,10 +259,10 @@ def test_a_call_that_fails_is_no_error(cache: Path, monkeypatch: pytest.MonkeyPa
                 name = f"{number:064x}.o"
                 disk_cache.save(name, b"content")
                 assert disk_cache.load(name, bytes) in (b"content", None)
-        disk_cache._place.cache_clear()
+        disk_cache._find_folder.cache_clear()
         disk_cache.save(name, b"later")
         assert disk_cache.load(name, bytes) in (b"later", b"content", None)
-        disk_cache._GIVEN_UP.clear()
+        disk_cache._DISABLED.clear()
 
 
 def _failing(real: Callable[..., Any], first: int, code: int, below: Path) -> Callable[..., Any]:
@@ -310,7 +310,7 @@ def test_the_edition_is_of_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return disk_cache.edition()
 
     monkeypatch.setattr(disk_cache, "__file__", str(tmp_path / "disk_cache.py"))
-    monkeypatch.setattr(disk_cache, "_BEGAN", 1 << 62)  # the files are there before the process
+    monkeypatch.setattr(disk_cache, "_PROCESS_START", 1 << 62)  # the files are there before the process
     (tmp_path / "engines").mkdir()
     source = tmp_path / "engines" / "module.py"
     editions = set()

@@ -56,7 +56,7 @@ def work(**how: Any) -> sweeps.SweepWork:
 
 def everything() -> None:
     """Every kind of entry, as a process makes them that has just begun."""
-    vars(quotients).pop("_known", None)
+    vars(quotients).pop("_facts", None)
     summed._codes.clear()
     _compiled.clear()
     engine = LlvmEngine()
@@ -149,7 +149,7 @@ def test_another_source_is_another_edition(changed: str, monkeypatch: pytest.Mon
     copy = tmp_path / "simtbed"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(disk_cache, "__file__", str(copy / "disk_cache.py"))
-    monkeypatch.setattr(disk_cache, "_BEGAN", 1 << 62)
+    monkeypatch.setattr(disk_cache, "_PROCESS_START", 1 << 62)
     before = disk_cache.edition.__wrapped__()
     with open(copy / changed, "a") as file:
         file.write("# another constant\n")
@@ -166,11 +166,11 @@ def edited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "source/module.py").write_text("x = 1\n")
     seconds = iter(range(1 << 30))
     monkeypatch.setattr(disk_cache, "_second", lambda: next(seconds))
-    monkeypatch.setattr(disk_cache, "_BEGAN", time.time_ns())
+    monkeypatch.setattr(disk_cache, "_PROCESS_START", time.time_ns())
     disk_cache._edited.cache_clear()
     yield tmp_path / "source/module.py"
     disk_cache._edited.cache_clear()
-    disk_cache._GIVEN_UP.clear()
+    disk_cache._DISABLED.clear()
 
 
 def write_later(path: Path, text: str) -> None:
@@ -182,7 +182,7 @@ def write_later(path: Path, text: str) -> None:
 def test_of_sources_that_changed_before_they_were_read_there_is_no_edition(edited: Path) -> None:
     """The process may run what was there before."""
     time.sleep(0.02)
-    disk_cache._BEGAN = time.time_ns()
+    disk_cache._PROCESS_START = time.time_ns()
     whole = disk_cache.edition.__wrapped__()
     assert disk_cache.edition.__wrapped__() == whole
     write_later(edited, "x = 2\n")
@@ -202,7 +202,7 @@ def test_a_time_to_come_is_no_change(edited: Path) -> None:
     """As of files that were unpacked by the clock of another machine: compiled code is kept all the same."""
     os.utime(edited, (1 << 32, 1 << 32))
     time.sleep(0.02)
-    disk_cache._BEGAN = time.time_ns()
+    disk_cache._PROCESS_START = time.time_ns()
     assert disk_cache.edition.__wrapped__() == disk_cache.edition.__wrapped__()
     disk_cache.save("a" * 64 + ".o", b"content")
     assert disk_cache.load("a" * 64 + ".o", bytes) == b"content"
@@ -211,7 +211,7 @@ def test_a_time_to_come_is_no_change(edited: Path) -> None:
 def test_nothing_is_kept_once_a_source_has_changed(edited: Path) -> None:
     """What is imported late is not what the edition was taken of."""
     time.sleep(0.02)
-    disk_cache._BEGAN = time.time_ns()
+    disk_cache._PROCESS_START = time.time_ns()
     first, second = (letter * 64 + ".o" for letter in "ab")
     disk_cache.save(first, b"")
     write_later(edited, "x = 2\n")

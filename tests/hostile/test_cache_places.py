@@ -27,7 +27,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def keeps(folder: Path | None) -> bool:
     """Whether entries are kept in a folder."""
     disk_cache.save(NAME, b"content")
-    assert disk_cache.place().folder == folder
+    assert disk_cache.cache_folder().folder == folder
     return disk_cache.load(NAME, bytes) == b"content"
 
 
@@ -84,7 +84,9 @@ def test_a_folder_that_others_can_write_is_refused_in_one_line(
     )
     assert capsys.readouterr() == ("", told)
     assert not keeps(None) and capsys.readouterr().err == ""
-    assert disk_cache.place().refused == (told.removeprefix("simtbed: warning: compiled code is not kept: ")[:-17],)
+    assert disk_cache.cache_folder().refused == (
+        told.removeprefix("simtbed: warning: compiled code is not kept: ")[:-17],
+    )
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o775, False), (0o1777, True), (0o755, True)])

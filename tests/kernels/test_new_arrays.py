@@ -33,7 +33,7 @@ def garbage(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def of_garbage(given: Any) -> Any:
     """An array full of garbage in place of an `empty` one; anything else as it is."""
-    return garbage(given.made()) if isinstance(given, NewArray) and not given.readable else given
+    return garbage(given.initial()) if isinstance(given, NewArray) and not given.readable else given
 
 
 class OnGarbage(Launcher):

@@ -42,7 +42,7 @@ def test_dynamic_shared_arrays_are_offsets(golden: Golden) -> None:
 
 def test_where_arrays_lie() -> None:
     request = prepare_request(carved, grid=1, block=32, args=ARGUMENTS, shared=400)
-    found = {name: (array.offset, array.length) for name, array in request.carved.items()}
+    found = {name: (array.offset, array.length) for name, array in request.dynamic_arrays.items()}
     assert found == {"first": (0, 3), "second": (16, 3), "third": (40, 5), "rest": (48, 88)}
 
 

@@ -194,7 +194,7 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
 
 def _forgotten() -> None:
     """What a process knows of the kernel and its device, as if it had just begun."""
-    vars(measured).pop("_known", None)
+    vars(measured).pop("_facts", None)
     driver.context_of.cache_clear()
 
 
@@ -388,7 +388,7 @@ FILLED = {
 @pytest.mark.parametrize("kind", FILLED)
 def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     new, wanted = FILLED[kind]
-    made, calls = Allocation(notes, new.made().nbytes), list[str]()
+    made, calls = Allocation(notes, new.initial().nbytes), list[str]()
 
     def memset(period: int) -> Any:
         def noted(*given: Any) -> None:
@@ -404,12 +404,12 @@ def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: 
     played = SimpleNamespace(
         memset_d8_async=memset(1), memset_d16_async=memset(2), memset_d32_async=memset(4), memcpy_dtod_async=copy
     )
-    filling.fill(played, made, len(made.data), new.everywhere)
-    assert (bytes(made.data), calls) == (new.made().tobytes(), wanted)
+    filling.fill(played, made, len(made.data), new.fill)
+    assert (bytes(made.data), calls) == (new.initial().tobytes(), wanted)
     monkeypatch.setattr(filling, "MOST", 16)  # of a call; of most elements there are more bytes
     made.data[:] = bytes(len(made.data))
-    filling.fill(played, made, len(made.data), new.everywhere)
-    assert bytes(made.data) == new.made().tobytes()
+    filling.fill(played, made, len(made.data), new.fill)
+    assert bytes(made.data) == new.initial().tobytes()
     notes.allocations.remove(made)
 
 

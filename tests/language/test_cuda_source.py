@@ -22,7 +22,7 @@ from simtbed.ir.ops import TABLE
 from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, F64, I8, I32, I64, SCALARS, U16, U32, U64, Array, Scalar
 from simtbed.runtime.request import prepare_request
-from simtbed.span import NOWHERE
+from simtbed.span import GENERATED
 from simtbed.testing.conformance import FEATURES, Feature
 
 from tests.compilers import needs_nvcc
@@ -188,27 +188,27 @@ def test_every_feature_compiles(tmp_path: Path) -> None:
 
 def every_operation() -> ir.Program:
     """A kernel with each row of the table on each of its types, operands and results in global memory."""
-    params = {t.name: ir.Param(t.name, Array(t, None, "global"), NOWHERE) for t in SCALARS.values()}
+    params = {t.name: ir.Param(t.name, Array(t, None, "global"), GENERATED) for t in SCALARS.values()}
     body: list[ir.Stmt] = []
     for row in TABLE.values():
         for kind in row.types:
             types = row.operand_types(kind)
             args = []
             for number, type in enumerate(types):
-                register = ir.Reg(f"{row.name}_{kind}_{number}", type, NOWHERE)
-                load = ir.Load(type.name, _const(len(body)), type, NOWHERE)
-                body.append(ir.Let(register, load, NOWHERE))
+                register = ir.Reg(f"{row.name}_{kind}_{number}", type, GENERATED)
+                load = ir.Load(type.name, _const(len(body)), type, GENERATED)
+                body.append(ir.Let(register, load, GENERATED))
                 args.append(register)
             result = row.result_type(kind)
-            op = ir.Op(row.name, tuple(args), result, NOWHERE)
-            body.append(ir.Store(result.name, _const(len(body)), op, NOWHERE))
-    program = ir.Program(ir.Function("every", tuple(params.values()), tuple(body), None, NOWHERE), ())
+            op = ir.Op(row.name, tuple(args), result, GENERATED)
+            body.append(ir.Store(result.name, _const(len(body)), op, GENERATED))
+    program = ir.Program(ir.Function("every", tuple(params.values()), tuple(body), None, GENERATED), ())
     verify(program)
     return program
 
 
 def _const(value: int | float, type: Scalar = I32) -> ir.Const:
-    return ir.Const(value, type, NOWHERE)
+    return ir.Const(value, type, GENERATED)
 
 
 @pytest.mark.slow
@@ -266,8 +266,8 @@ def parse(text: str) -> Tree:
 
 def shown(tree: Tree) -> ir.Expr:
     if isinstance(tree, str):
-        return ir.Reg(tree, I32, NOWHERE)
-    return ir.Op(tree[0], tuple(shown(a) for a in tree[1:]), I32, NOWHERE)
+        return ir.Reg(tree, I32, GENERATED)
+    return ir.Op(tree[0], tuple(shown(a) for a in tree[1:]), I32, GENERATED)
 
 
 def symbols(tree: Tree) -> Tree:
@@ -298,12 +298,12 @@ def test_a_compiler_reads_the_tree_that_was_printed(tree: Tree) -> None:
 
 
 def test_results_of_narrow_types_are_cast_back() -> None:
-    a, b = (ir.Reg(n, I8, NOWHERE) for n in "ab")
-    total = ir.Op("add", (a, b), I8, NOWHERE)
-    assert text_of(ir.Op("div", (total, b), I8, NOWHERE)).text == "(signed char)((signed char)(a + b) / b)"
-    assert text_of(ir.Op("and", (a, b), I8, NOWHERE)).text == "a & b"  # fits whatever a and b are
-    wide = tuple(ir.Reg(n, U16, NOWHERE) for n in "ab")
-    assert text_of(ir.Op("mul", wide, U16, NOWHERE)).text == "(unsigned short)(1u * a * b)"
+    a, b = (ir.Reg(n, I8, GENERATED) for n in "ab")
+    total = ir.Op("add", (a, b), I8, GENERATED)
+    assert text_of(ir.Op("div", (total, b), I8, GENERATED)).text == "(signed char)((signed char)(a + b) / b)"
+    assert text_of(ir.Op("and", (a, b), I8, GENERATED)).text == "a & b"  # fits whatever a and b are
+    wide = tuple(ir.Reg(n, U16, GENERATED) for n in "ab")
+    assert text_of(ir.Op("mul", wide, U16, GENERATED)).text == "(unsigned short)(1u * a * b)"
 
 
 @pytest.mark.parametrize(
@@ -344,23 +344,23 @@ def test_float_literals_read_back_exactly(value: float) -> None:
 # ------------------------------------------------------------------ folding never moves an access past another
 def body_text(*body: ir.Stmt, arrays: str = "xy") -> list[str]:
     """The lines of a kernel with this body over global i32 arrays."""
-    params = tuple(ir.Param(n, Array(I32, None, "global"), NOWHERE) for n in arrays)
-    program = ir.Program(ir.Function("k", params, body, None, NOWHERE), ())
+    params = tuple(ir.Param(n, Array(I32, None, "global"), GENERATED) for n in arrays)
+    program = ir.Program(ir.Function("k", params, body, None, GENERATED), ())
     verify(program)
     return [line.strip() for line in cuda_source(program, (32, 1, 1)).text.splitlines()[4:-1]]
 
 
 def temporary(number: int, value: ir.Expr | ir.Effect, type: Scalar = I32) -> tuple[ir.Reg, ir.Let]:
-    register = ir.Reg(f"t@{number}", type, NOWHERE)
-    return register, ir.Let(register, value, NOWHERE)
+    register = ir.Reg(f"t@{number}", type, GENERATED)
+    return register, ir.Let(register, value, GENERATED)
 
 
 def load(array: str, index: int) -> ir.Load:
-    return ir.Load(array, _const(index), I32, NOWHERE)
+    return ir.Load(array, _const(index), I32, GENERATED)
 
 
 def store(array: str, index: int, value: ir.Expr) -> ir.Store:
-    return ir.Store(array, _const(index), value, NOWHERE)
+    return ir.Store(array, _const(index), value, GENERATED)
 
 
 def test_a_load_read_once_stands_where_it_is_read() -> None:
@@ -380,28 +380,28 @@ def test_a_load_read_twice_is_loaded_once() -> None:
 
 def test_a_load_does_not_become_conditional() -> None:
     t, let = temporary(1, load("x", 1))
-    chosen = ir.Op("select", (ir.Const(True, BOOL, NOWHERE), _const(0), t), I32, NOWHERE)
+    chosen = ir.Op("select", (ir.Const(True, BOOL, GENERATED), _const(0), t), I32, GENERATED)
     assert body_text(let, store("y", 0, chosen)) == ["int t_1 = x[1];", "y[0] = true ? 0 : t_1;"]
 
 
 def test_a_load_does_not_move_into_a_loop() -> None:
     t, let = temporary(1, load("x", 1))
-    test = ir.Op("lt", (t, _const(3)), BOOL, NOWHERE)
-    (first, second, *_) = body_text(let, ir.While((), test, (store("x", 1, _const(9)),), NOWHERE))
+    test = ir.Op("lt", (t, _const(3)), BOOL, GENERATED)
+    (first, second, *_) = body_text(let, ir.While((), test, (store("x", 1, _const(9)),), GENERATED))
     assert (first, second) == ("int t_1 = x[1];", "while (t_1 < 3) {")
 
 
 def test_an_index_that_changes_is_read_before_it_does() -> None:
-    i = ir.Reg("i", I32, NOWHERE)
-    t, let = temporary(1, ir.Load("x", i, I32, NOWHERE))
-    lines = body_text(ir.Let(i, _const(1), NOWHERE), let, ir.Let(i, _const(2), NOWHERE), store("y", 0, t))
+    i = ir.Reg("i", I32, GENERATED)
+    t, let = temporary(1, ir.Load("x", i, I32, GENERATED))
+    lines = body_text(ir.Let(i, _const(1), GENERATED), let, ir.Let(i, _const(2), GENERATED), store("y", 0, t))
     assert lines == ["int i = 1;", "int t_1 = x[i];", "i = 2;", "y[0] = t_1;"]
 
 
 def test_atomics_keep_their_order() -> None:
-    first, one = temporary(1, ir.Atomic("add", "x", _const(0), _const(1), I32, NOWHERE))
-    second, two = temporary(2, ir.Atomic("add", "x", _const(0), _const(2), I32, NOWHERE))
-    total = ir.Op("sub", (first, second), I32, NOWHERE)
+    first, one = temporary(1, ir.Atomic("add", "x", _const(0), _const(1), I32, GENERATED))
+    second, two = temporary(2, ir.Atomic("add", "x", _const(0), _const(2), I32, GENERATED))
+    total = ir.Op("sub", (first, second), I32, GENERATED)
     assert body_text(one, two, store("y", 0, total)) == [
         "int t_1 = atomicAdd(&x[0], 1);",
         "y[0] = t_1 - atomicAdd(&x[0], 2);",
@@ -410,27 +410,27 @@ def test_atomics_keep_their_order() -> None:
 
 def test_an_update_keeps_both_loads_of_its_index() -> None:
     inner, first = temporary(1, load("y", 0))
-    old, second = temporary(2, ir.Load("x", inner, I32, NOWHERE))
+    old, second = temporary(2, ir.Load("x", inner, I32, GENERATED))
     again, third = temporary(3, load("y", 0))
-    new = ir.Op("add", (old, _const(1)), I32, NOWHERE)
-    (line,) = body_text(first, second, third, ir.Store("x", again, new, NOWHERE))
+    new = ir.Op("add", (old, _const(1)), I32, GENERATED)
+    (line,) = body_text(first, second, third, ir.Store("x", again, new, GENERATED))
     assert line == "x[y[0]] = x[y[0]] + 1;"
 
 
 def test_a_loop_that_changes_its_bound_counts_to_the_first() -> None:
-    n, i = ir.Reg("n", I32, NOWHERE), ir.Reg("i", I32, NOWHERE)
-    body = (ir.Let(n, _const(0), NOWHERE),)
-    lines = body_text(ir.Let(n, _const(9), NOWHERE), ir.For(i, _const(0), n, 1, False, body, NOWHERE))
+    n, i = ir.Reg("n", I32, GENERATED), ir.Reg("i", I32, GENERATED)
+    body = (ir.Let(n, _const(0), GENERATED),)
+    lines = body_text(ir.Let(n, _const(9), GENERATED), ir.For(i, _const(0), n, 1, False, body, GENERATED))
     assert lines[1:3] == ["int i_stop_1 = n;", "for (int i = 0; i < i_stop_1; ++i) {"]
 
 
 def test_a_negated_test_reads_plainly() -> None:
-    x, i = (ir.Reg(n, t, NOWHERE) for n, t in (("x", F32), ("i", I32)))
+    x, i = (ir.Reg(n, t, GENERATED) for n, t in (("x", F32), ("i", I32)))
     zero = {x: _const(0.0, F32), i: _const(0)}
 
     def line(name: str, of: ir.Reg) -> str:
-        test = ir.Op("not", (ir.Op(name, (of, zero[of]), BOOL, NOWHERE),), BOOL, NOWHERE)
-        return body_text(ir.Let(of, zero[of], NOWHERE), ir.If(test, (ir.Return(None, NOWHERE),), (), NOWHERE))[1]
+        test = ir.Op("not", (ir.Op(name, (of, zero[of]), BOOL, GENERATED),), BOOL, GENERATED)
+        return body_text(ir.Let(of, zero[of], GENERATED), ir.If(test, (ir.Return(None, GENERATED),), (), GENERATED))[1]
 
     assert line("ne", i) == "if (i == 0) return;"
     assert line("eq", x) == "if (x != 0.0f) return;"

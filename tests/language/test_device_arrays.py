@@ -68,7 +68,7 @@ def test_what_may_run_again_finds_what_was_there(engine: EngineName, how: dict[s
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_a_loop_that_waits_is_run_again_from_the_beginning(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "WAITING", 20)
+    monkeypatch.setattr(limits, "MAX_SPIN_ITERATIONS", 20)
     x = DeviceArray(FILL)
     result = launch(
         waiting, grid=1, block=32, args={"x": x, "flag": np.zeros(1, np.int32)}, engine=engine, faults="return"
@@ -78,13 +78,13 @@ def test_a_loop_that_waits_is_run_again_from_the_beginning(engine: EngineName, m
 
 
 def test_a_loop_of_too_many_iterations_says_what_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LONGEST", 30)
+    monkeypatch.setattr(limits, "MAX_ITERATIONS", 30)
     x = DeviceArray(empty(32, i32))
     with pytest.raises(
         LaunchError, match=r"counting: a loop does not end; .*check=\"bounds\".* what it has done to x is not undone"
     ):
         launch(counting, grid=1, block=32, args={"x": x, "n": 31}, engine="jit")
-    assert x.everywhere is None and (x.numpy() == 30).all()
+    assert x.fill is None and (x.numpy() == 30).all()
 
 
 def test_one_array_for_two_parameters_is_refused() -> None:

@@ -15,7 +15,7 @@ from simtbed import FaultError, Global, Kernel, i32, launch
 from simtbed.engines.llvm import interrupts
 from simtbed.ir.walk import statements
 from simtbed.passes.waiting import waits
-from simtbed.runtime.engine import WAITING
+from simtbed.runtime.engine import MAX_SPIN_ITERATIONS
 from simtbed.runtime.request import prepare_request
 
 SCRIPT = '''
@@ -90,7 +90,8 @@ def test_the_code_asks_whether_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_long_work_is_no_endless_loop() -> None:
-    assert launch(counting, grid=1, block=32, args={"out": st.empty(32, i32), "n": 3 * WAITING}).out[0] == 3 * WAITING
+    count = 3 * MAX_SPIN_ITERATIONS
+    assert launch(counting, grid=1, block=32, args={"out": st.empty(32, i32), "n": count}).out[0] == count
 
 
 @st.kernel

@@ -25,7 +25,7 @@ from simtbed.llvm import compiler
 from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
-from simtbed.runtime.registry import engine_called
+from simtbed.runtime.registry import engine_named
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, assert_same
 from simtbed.testing.conformance.operations import Group, group_id, groups
@@ -369,8 +369,8 @@ def test_kernels_and_their_code_go_with_their_last_user() -> None:
     kernel = make()
     st.launch(kernel, grid=1, block=32, args={"out": st.empty(32, "i32")})
     gone = weakref.ref(kernel)
-    known = len(engine_called("jit")._kernels)  # type: ignore[attr-defined]
+    known = len(engine_named("jit")._kernels)  # type: ignore[attr-defined]
     del kernel
     gc.collect()
     assert gone() is None
-    assert len(engine_called("jit")._kernels) < known  # type: ignore[attr-defined]
+    assert len(engine_named("jit")._kernels) < known  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import simtbed as st
 from simtbed import Const, Global, f32, i32
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.frontend.reader import specialise
-from simtbed.runtime.prints import MOST_LINES
+from simtbed.runtime.prints import MAX_LINES
 from simtbed.runtime.registry import EngineName
 
 BOTH = pytest.mark.parametrize("engine", ["numpy", "jit"])
@@ -60,12 +60,12 @@ def chatting(n: i32) -> None:
 
 @BOTH
 def test_there_is_a_limit(engine: EngineName, capsys: pytest.CaptureFixture[str]) -> None:
-    st.launch(chatting, grid=1, block=1, args={"n": MOST_LINES}, engine=engine)
-    assert len(capsys.readouterr().out.splitlines()) == MOST_LINES
-    result = st.launch(chatting, grid=1, block=1, args={"n": 2 * MOST_LINES + 1}, engine=engine)
+    st.launch(chatting, grid=1, block=1, args={"n": MAX_LINES}, engine=engine)
+    assert len(capsys.readouterr().out.splitlines()) == MAX_LINES
+    result = st.launch(chatting, grid=1, block=1, args={"n": 2 * MAX_LINES + 1}, engine=engine)
     shown = capsys.readouterr().out.splitlines()
     assert shown == result.printed
-    assert len(shown) == MOST_LINES + 1 and shown[-1] == f"{MOST_LINES + 1:,} more prints"
+    assert len(shown) == MAX_LINES + 1 and shown[-1] == f"{MAX_LINES + 1:,} more prints"
 
 
 @BOTH

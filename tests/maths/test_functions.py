@@ -17,7 +17,7 @@ from simtbed.ir.ops import TABLE
 from simtbed.language.types import F32, F64, Scalar
 from simtbed.llvm.compiler import LOOPS, NATIVE, QUICK, Target, compiled, host
 from simtbed.maths import coefficients
-from simtbed.runtime.registry import engine_called
+from simtbed.runtime.registry import engine_named
 from simtbed.testing.conformance.operations import request
 
 from tests.gpu.sweep import Values, sweep
@@ -87,7 +87,7 @@ def test_engines_give_the_same_bits(row: Op, type: Scalar) -> None:
     with np.errstate(all="ignore"):
         expected = row.meaning(*given)
     for engine in ("jit", "numpy"):
-        found = engine_called(engine).run(launch).buffers[f"out_{row.name}"]
+        found = engine_named(engine).run(launch).buffers[f"out_{row.name}"]
         assert BITS.agree(found, expected).all(), engine
 
 

@@ -14,7 +14,7 @@ from simtbed.ir.spec import verify
 from simtbed.language.types import I32, Array, Scalar
 from simtbed.machine.device import H200
 from simtbed.native import Native
-from simtbed.native.specialised import native_program
+from simtbed.native.lowering import native_program
 from simtbed.runtime.engine import Request
 from simtbed.runtime.specialisation import Specialisation
 from simtbed.sanitizer.checkers import BY_NAME
@@ -26,7 +26,7 @@ ENGINES = {"numpy": NumpyEngine, "jit": LlvmEngine}
 def as_kernel(function: Native, *consts: Any) -> ir.Program:
     """A kernel that calls the function and stores its result, if it has one."""
     names = function.function.__code__.co_varnames
-    named = {names[n]: value for n, value in zip(sorted(function._const_places), consts, strict=True)}
+    named = {names[n]: value for n, value in zip(sorted(function._const_positions), consts, strict=True)}
     found = native_program(function, named)
     own, span = found.kernel, found.kernel.span
     args = tuple(
@@ -48,7 +48,7 @@ def as_kernel(function: Native, *consts: Any) -> ir.Program:
 
 def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, list[Any]]:
     """(result, arrays afterwards) on an emulator, where nothing may be wrong. given: the arguments of a native call."""
-    places = function._const_places
+    places = function._const_positions
     made = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
     rest = leaves(v for n, v in enumerate(given) if n not in places)
     arguments: dict[str, Any] = {}

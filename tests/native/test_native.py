@@ -184,13 +184,13 @@ def mixes(n: i32, m: i64) -> i64:
     ("function", "given", "told"),
     [
         (has_a_place, (), "no place in a grid"),
-        (meets_others, (1.0,), "no others"),
-        (waits, (), "no others"),
+        (meets_others, (1.0,), "cannot synchronise"),
+        (waits, (), "cannot synchronise"),
         (shares, (1,), "st.local"),
-        (acts, (np.zeros(1, np.int32),), "no others"),
+        (acts, (np.zeros(1, np.int32),), "cannot synchronise"),
         (asks_for_a_length, (np.zeros(1, np.int32),), "make it a parameter"),
-        (says, (1,), "no output"),
-        (insists, (1,), "cannot stop"),
+        (says, (1,), "cannot raise or print"),
+        (insists, (1,), "cannot raise"),
         (takes_vectors, (np.zeros(4, np.float32),), "arrays of numbers"),
         (mixes, (1, 1), "nothing is converted silently"),
         (copies_arrays, (functions.Samples(np.zeros(1), np.zeros(1, np.int32), 1),), "it is a parameter only"),
@@ -233,7 +233,7 @@ def test_a_cache_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_of_what_is_not_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
-    assert functions.collatz.address() and disk_cache.place().folder == tmp_path
+    assert functions.collatz.address() and disk_cache.cache_folder().folder == tmp_path
     monkeypatch.setattr("simtbed.native.function.digest", lambda _: None)
     before = set(tmp_path.iterdir())
     fresh = native(functions.within.function)

@@ -9,7 +9,7 @@ import pytest
 from simtbed.ir import nodes as ir
 from simtbed.llvm.compiler import LOOPS, NATIVE, compiled
 from simtbed.native.text import module
-from simtbed.span import NOWHERE
+from simtbed.span import GENERATED
 from simtbed.testing.conformance.operations import Group, group_id, groups, request
 
 
@@ -17,9 +17,9 @@ def _for_one_thread(kernel: ir.Function, count: int) -> ir.Function:
     """A kernel of a group, as a loop over its elements."""
     start, guarded = kernel.body
     assert isinstance(start, ir.Let) and isinstance(start.target, ir.Reg) and isinstance(guarded, ir.If)
-    first, last = (ir.Const(n, start.target.type, NOWHERE) for n in (0, count))  # type: ignore[arg-type]
-    loop = ir.For(start.target, first, last, 1, False, guarded.then, NOWHERE)
-    return ir.Function(kernel.name, kernel.params, (loop,), None, NOWHERE)
+    first, last = (ir.Const(n, start.target.type, GENERATED) for n in (0, count))  # type: ignore[arg-type]
+    loop = ir.For(start.target, first, last, 1, False, guarded.then, GENERATED)
+    return ir.Function(kernel.name, kernel.params, (loop,), None, GENERATED)
 
 
 @pytest.mark.parametrize("group", [*groups()], ids=group_id)

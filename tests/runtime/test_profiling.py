@@ -253,10 +253,10 @@ def test_nothing_counted_is_said() -> None:
 
 def test_a_result_without_profiling_is_that_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody observes: the request reaches the engine as the program asked for it."""
-    from simtbed.runtime.registry import engine_called
+    from simtbed.runtime.registry import engine_named
 
     seen = []
-    engine = engine_called("jit")
+    engine = engine_named("jit")
     real = type(engine).run
 
     def spy(self: Any, request: Any) -> Outcome:

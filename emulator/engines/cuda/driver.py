@@ -262,7 +262,7 @@ class DeviceLaunch:
             else:
                 self.driver.memcpy_htod(allocation, value)
             if device_array:
-                device_array.hand_over(_RemoteArray.of(self.context, allocation, value))
+                device_array.attach(_RemoteArray.of(self.context, allocation, value))
 
     @property
     def dynamic_shared(self) -> int:
@@ -290,7 +290,7 @@ class DeviceLaunch:
         """Elements of a global array or, where it is none, of one in dynamic shared memory."""
         if array in self.request.arguments:
             return len(np.asarray(self.request.arguments[array]))
-        return self.request.carved[array].length
+        return self.request.dynamic_arrays[array].length
 
     def start(self) -> None:
         """Launch, and wait for nothing."""

@@ -19,7 +19,7 @@ from ...llvm.builder import FULL, many, scalar_type
 from ...llvm.values import Value, Values, bits, lanes, one_lane
 from ...passes.waiting import may_stall, waits
 from ...profiler import events
-from ...runtime.engine import ASTRAY, Request
+from ...runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ...sanitizer import barriers, checkers
 from . import interrupts, notes, warp
 from .context import CodegenContext, LoopSlots
@@ -407,7 +407,7 @@ class StatementEmitter:
         if self.context.options.step_limited:
             report, cut = builder.label("report"), builder.label("end")
             astray = builder.load("i64", self.context.loops[stmt.site].astray, "astray")
-            builder.branch(builder.let(f"icmp ult i64 {astray}, {ASTRAY}", "inside"), report, cut)
+            builder.branch(builder.let(f"icmp ult i64 {astray}, {MAX_FAULTS_PER_LOOP}", "inside"), report, cut)
             builder.place(report)
             self.report_step_limit(stmt)
             builder.jump(cut)
@@ -445,7 +445,7 @@ class StatementEmitter:
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             stalled = bool(may_stall(stmt))
-            return barriers.endless(stmt.span, place, request.most_iterations[not (waits(stmt) or stalled)], stalled)
+            return barriers.endless(stmt.span, place, request.iteration_limits[not (waits(stmt) or stalled)], stalled)
 
         record_fault(
             self.context, self.context.records.record("step limit", stmt.site, [], describe), self.context.active(), []

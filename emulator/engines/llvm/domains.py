@@ -37,7 +37,7 @@ def _no_overflow(builder: FunctionBuilder, shape: Shape, domain: NoOverflow, arg
     operands = [(shape.type, a) for a in args[:2]]
     found = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
     over = builder.let(f"extractvalue {pair} {found}, 1", "over")
-    return builder.let(f"xor {shape.bool} {over}, {shape.of(BOOL).constant(True)}", "defined")
+    return builder.let(f"xor {shape.bool} {over}, {shape.with_type(BOOL).constant(True)}", "defined")
 
 
 def _not_lowest(builder: FunctionBuilder, shape: Shape, domain: NotLowest, args: Sequence[str]) -> str:
@@ -62,7 +62,7 @@ def _shift_in_range(builder: FunctionBuilder, shape: Shape, domain: ShiftInRange
 
 def _fits_integer(builder: FunctionBuilder, shape: Shape, domain: FitsInteger, args: Sequence[str]) -> str:
     if shape.scalar in HALVES:
-        args, shape = [widened(builder, shape, a) for a in args], shape.of(F32)
+        args, shape = [widened(builder, shape, a) for a in args], shape.with_type(F32)
     low, high = domain.target.range
     # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
     exact = int(shape.scalar.dtype.type(low - 1)) == low - 1

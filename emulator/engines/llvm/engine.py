@@ -26,7 +26,7 @@ from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
 from ...language.types import BOOL, HALVES, Array, Scalar
 from ...llvm.c_types import C_TYPES
-from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, compiled_before
+from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, load_compiled
 from ...runtime.arrays import Buffer
 from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
@@ -81,7 +81,7 @@ class _CompiledKernel:
         """optimise: whether to; optimised code that was compiled before is used all the same."""
         made = _CompiledKernel(weakref.ref(specialisation), options, target)
         made.optimised = optimise or disk_cache.load(made.slow, bytes) is not None
-        found = None if made.optimised else compiled_before(made.key, ENTRY, Buffers.decode, target)
+        found = None if made.optimised else load_compiled(made.key, ENTRY, Buffers.decode, target)
         made.optimised |= found is not None
         made.buffers, made.library = found or compiled(
             made.key, made.generate, ENTRY, Buffers.decode, target, OPTIMISED if made.optimised else QUICK
@@ -156,7 +156,7 @@ class LlvmEngine:
     def run(self, request: Request) -> Outcome:
         ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
         options = Options(
-            request.block, request.device, tuple(request.carved.items()), request.counters, request.detail,
+            request.block, request.device, tuple(request.dynamic_arrays.items()), request.counters, request.detail,
             request.decisions, step_limited=False, atomic=not ordered,
             checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
             scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
@@ -258,8 +258,8 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     raised: list[BaseException] = []
     common = {
         **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
-        ".waiting": request.most_iterations[0],
-        ".limit": request.most_iterations[1],
+        ".waiting": request.iteration_limits[0],
+        ".limit": request.iteration_limits[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
         ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
@@ -327,7 +327,7 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
         return None, np.zeros(1, np.int64)
     from .races.runtime import table
 
-    carved = {name: array.length for name, array in request.carved.items()}
+    carved = {name: array.length for name, array in request.dynamic_arrays.items()}
     blocks = int(np.prod(request.grid)) if request.specialisation.summary.cooperative else 1
     race_state = plan.new_race_state(
         request.block, request.arguments, carved, request.device, blocks=blocks, written=request.written

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...machine.device import Device
-from ...runtime.dynamic_shared import Carved
+from ...runtime.dynamic_shared import PlacedArray
 from ...runtime.engine import Dim3
 from .counters.slots import CONTRIBUTION, SampleSlots
 
@@ -77,7 +77,7 @@ class Options:
 
     block: Dim3
     device: Device
-    carved: tuple[tuple[str, Carved], ...]
+    carved: tuple[tuple[str, PlacedArray], ...]
     counters: bool
     detail: bool
     decisions: bool

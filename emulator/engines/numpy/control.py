@@ -21,7 +21,7 @@ from ...passes.waiting import may_stall, sees_others, waits
 from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
-from ...runtime.engine import ASTRAY
+from ...runtime.engine import MAX_FAULTS_PER_LOOP
 from ...sanitizer import barriers, grids
 from ...sanitizer.places import where
 from ...sanitizer.races import happens_before
@@ -176,7 +176,7 @@ class Loop:
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
         only_waits, furthering = waits(self.node), may_stall(self.node)
-        waiting, longest = groups[0].request.most_iterations
+        waiting, longest = groups[0].request.iteration_limits
         iterations, stalled, limit = 0, 0, waiting if only_waits else longest
         turn = groups[0].turn if sees_others(self.node) else None
         astray = [0 if group.astray is None else group.astray for group in groups]
@@ -237,7 +237,7 @@ class Loop:
         for group, start in zip(groups, before, strict=True):
             if group.astray is None or group.active is NO_LANES or holds_barrier(self.node):
                 continue
-            over = (group.astray - start >= ASTRAY).reshape(*group.shape[:2], 1)
+            over = (group.astray - start >= MAX_FAULTS_PER_LOOP).reshape(*group.shape[:2], 1)
             if over.any():
                 group.kill(group.active & over)
                 group.active = normalised(group.active & ~over)

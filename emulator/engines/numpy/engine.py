@@ -87,7 +87,7 @@ class _Run:
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
         self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
-        carved = {name: array.length for name, array in request.carved.items()}
+        carved = {name: array.length for name, array in request.dynamic_arrays.items()}
         given = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
         self.race_state = (
@@ -114,7 +114,7 @@ class _Run:
         for groups in self._batches() if not self.cooperative else ():
             if self.race_state is not None:
                 self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
-            if self.request.turns:
+            if self.request.interleave:
                 take_turns(groups, scheduled(groups), self.body.run)
             else:
                 self.body.run(groups)
@@ -159,7 +159,7 @@ class _Run:
         for alloc in self.allocations:
             element, length = alloc.type.element, alloc.type.length
             if length is None:
-                carved = self.request.carved[alloc.array]
+                carved = self.request.dynamic_arrays[alloc.array]
                 length = carved.length
                 storage.shifts[alloc.array] = carved.shift(element.size, self.request.device.bank_width)
             copies = {"shared": blocks, "local": blocks * threads, "constant": 1}.get(alloc.type.space)

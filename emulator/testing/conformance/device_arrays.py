@@ -89,7 +89,7 @@ def in_place(engine: EngineName | Engine) -> None:
         run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
         remote = [array.remote is not None for array in (between, pairs)]
         assert all(remote) or addresses == [array.host.ctypes.data for array in (between, pairs)]
-        assert between.everywhere is None
+        assert between.fill is None
         if times != 2:  # what stays on a GPU is read now and then
             assert np.array_equal(between.numpy(), 2 * times * FILL)
             assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 5 + times), FILL % 32], axis=1))

@@ -15,7 +15,7 @@ from ...language.types import BOOL, I32, INTEGERS, NUMBERS, Array, Scalar
 from ...machine.device import H200
 from ...runtime.engine import Request
 from ...runtime.specialisation import Specialisation
-from ...span import NOWHERE
+from ...span import GENERATED
 from .edge_values import Values, operands
 
 Group = tuple[Scalar, tuple[Op, ...]]
@@ -51,28 +51,29 @@ def request(group: Group, given: tuple[Values, ...] = ()) -> tuple[Request, tupl
     given = given or operands(rows[0], type)
     types = rows[0].operand_types(type)
     names = "abc"[: len(given)]
-    params = [ir.Param(name, Array(t, None, "global"), NOWHERE) for name, t in zip(names, types, strict=True)]
-    params += [ir.Param(f"out_{row.name}", Array(row.result_type(type), None, "global"), NOWHERE) for row in rows]
+    params = [ir.Param(name, Array(t, None, "global"), GENERATED) for name, t in zip(names, types, strict=True)]
+    params += [ir.Param(f"out_{row.name}", Array(row.result_type(type), None, "global"), GENERATED) for row in rows]
 
     def special(name: str) -> ir.Expr:
-        return ir.Special(name, I32, NOWHERE)
+        return ir.Special(name, I32, GENERATED)
 
     def op(name: str, kind: Scalar, *args: ir.Expr) -> ir.Expr:
-        return ir.Op(name, args, kind, NOWHERE)
+        return ir.Op(name, args, kind, GENERATED)
 
-    index = ir.Reg("i", I32, NOWHERE)
+    index = ir.Reg("i", I32, GENERATED)
     block = op("mul", I32, special("block.x"), special("block_dim.x"))
-    registers = [ir.Reg(name.upper(), t, NOWHERE) for name, t in zip(names, types, strict=True)]
+    registers = [ir.Reg(name.upper(), t, GENERATED) for name, t in zip(names, types, strict=True)]
     body: list[ir.Stmt] = [
-        ir.Let(r, ir.Load(name, index, t, NOWHERE), NOWHERE) for r, name, t in zip(registers, names, types, strict=True)
+        ir.Let(r, ir.Load(name, index, t, GENERATED), GENERATED)
+        for r, name, t in zip(registers, names, types, strict=True)
     ]
     for row in rows:
         result = op(row.name, row.result_type(type), *registers)
-        body.append(ir.Store(f"out_{row.name}", index, result, NOWHERE))
-    start = ir.Let(index, op("add", I32, block, special("thread.x")), NOWHERE)
-    guard = op("lt", BOOL, index, ir.Extent("a", I32, NOWHERE))
+        body.append(ir.Store(f"out_{row.name}", index, result, GENERATED))
+    start = ir.Let(index, op("add", I32, block, special("thread.x")), GENERATED)
+    guard = op("lt", BOOL, index, ir.Extent("a", I32, GENERATED))
     name = f"ops_{group_id(group).replace('-', '_')}"
-    kernel = ir.Function(name, tuple(params), (start, ir.If(guard, tuple(body), (), NOWHERE)), None, NOWHERE)
+    kernel = ir.Function(name, tuple(params), (start, ir.If(guard, tuple(body), (), GENERATED)), None, GENERATED)
     program = ir.Program(kernel, ())
     verify(program)
     count = len(given[0])

@@ -15,7 +15,7 @@ from ...language.functions import Kernel
 from ...profiler.trace import ENTRY, TRACED, Entries
 from ...runtime.engine import Engine, Outcome, Request
 from ...runtime.launching import launch
-from ...runtime.registry import EngineName, engine_called
+from ...runtime.registry import EngineName, engine_named
 from ...runtime.request import prepare_request
 
 
@@ -45,7 +45,7 @@ class Accesses:
 
 def engine_of(engine: EngineName | Engine) -> Engine:
     """The engine itself, or the registered one of that name."""
-    return engine_called(engine) if isinstance(engine, str) else engine
+    return engine_named(engine) if isinstance(engine, str) else engine
 
 
 def launcher(engine: EngineName | Engine) -> Callable[..., Any]:

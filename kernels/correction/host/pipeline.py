@@ -199,7 +199,7 @@ class Filter:
             zeros(3 << (n // 4).bit_length() if by_key and words else 3, "u64"),
             zeros(-(-size // 32) if size else 1, "u32"),
         )
-        needed = 8 * n + sum(array.form().nbytes for array in new)
+        needed = 8 * n + sum(array.template().nbytes for array in new)
         if memory is not None and needed > memory:
             raise SimtbedError(
                 f"{n:,} solid k-mers and the filter made of them take {needed:,} bytes, more than --max-memory"

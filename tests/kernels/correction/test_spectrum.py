@@ -121,7 +121,7 @@ def test_k_mers_to_come_are_as_new_as_those_since_the_table_grew(launcher: Launc
 def test_nothing_of_a_table_is_made_on_the_host() -> None:
     """Until an emulator, which works there, fetches it."""
     keys = pipeline._Table.empty(1 << 28).keys
-    assert keys.everywhere is not None and int(keys.everywhere) == EMPTY
+    assert keys.fill is not None and int(keys.everywhere) == EMPTY
     assert not keys.host[:: 1 << 20].any()
 
 

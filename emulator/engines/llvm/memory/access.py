@@ -16,7 +16,7 @@ from ....language.types import I32, I64, Scalar, Vector
 from ....llvm.builder import FULL, many, scalar_type
 from ....llvm.casts import extended
 from ....llvm.values import Value, Values, lanes, number
-from ....runtime.engine import ASTRAY, Request
+from ....runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ....sanitizer import bounds
 from ....sanitizer.tracking import AccessId
 from ..context import ArrayLocation, CodegenContext
@@ -159,7 +159,7 @@ class _Access:
             before = builder.load("i64", loop.astray, "astray")
             astray = builder.let(f"add i64 {before}, 1", "astray")
             builder.store("i64", astray, loop.astray)
-            many = builder.let(f"icmp uge i64 {astray}, {ASTRAY}", "many")
+            many = builder.let(f"icmp uge i64 {astray}, {MAX_FAULTS_PER_LOOP}", "many")
             taken = builder.load("i64", loop.iterations, "iterations")
             builder.store(
                 "i64", builder.let(f"select i1 {many}, i64 {loop.limit}, i64 {taken}", "taken"), loop.iterations

@@ -10,7 +10,7 @@ from ....llvm.builder import FunctionBuilder, many, scalar_type, splat
 from ....llvm.casts import extended
 from ....llvm.operations import operation
 from ....llvm.values import Value, broadcast, chosen, lanes
-from ....span import NOWHERE
+from ....span import GENERATED
 from ..context import ArrayLocation, CodegenContext
 from ..counters.rules import helper_text
 
@@ -96,7 +96,7 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operan
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
             )
         case _ if type in HALVES:
-            new = operation(builder, ir.Op(word, (), type, NOWHERE), [Value(type, v) for v in (old, *operands)]).ref
+            new = operation(builder, ir.Op(word, (), type, GENERATED), [Value(type, v) for v in (old, *operands)]).ref
         case _:
             new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
     builder.store(element, new, where, type.size)

@@ -1,4 +1,4 @@
-"""A launched kernel as its counts see it: sites with their places, and the text of the files they lie in."""
+"""Description of a launched kernel for its counts: sites, their source positions, and the text of the source files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..profiler.profile import CountedKernel, Site
 from .engine import Request
 from .specialisation import Specialisation
 
-_KNOWN: weakref.WeakKeyDictionary[Specialisation, CountedKernel] = weakref.WeakKeyDictionary()
+_DESCRIPTIONS: weakref.WeakKeyDictionary[Specialisation, CountedKernel] = weakref.WeakKeyDictionary()
 
 
-def described(request: Request) -> CountedKernel:
-    """The kernel of a launch, described once for each specialisation."""
-    known = _KNOWN.get(request.specialisation)
-    if known is None:
-        known = _KNOWN[request.specialisation] = _describe(request.specialisation)
-    return known
+def describe_kernel(request: Request) -> CountedKernel:
+    """Return the description of a launch's kernel, cached by specialisation."""
+    description = _DESCRIPTIONS.get(request.specialisation)
+    if description is None:
+        description = _DESCRIPTIONS[request.specialisation] = _describe(request.specialisation)
+    return description
 
 
 def _describe(specialisation: Specialisation) -> CountedKernel:

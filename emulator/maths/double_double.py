@@ -1,6 +1,6 @@
-"""What the functions share: polynomials, powers of two, and the exponential and the logarithm of numbers in two parts.
+"""Double-double arithmetic: polynomials, powers of two, and the exponential and logarithm of sums of two floats.
 
-A number in two parts is the sum of a float and of one that is about half a unit in its last place, or less.
+A double-double is the unevaluated sum of a float and a correction of about half a unit in its last place, or less.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from ..language.intrinsics import bitcast, constant, fma, registers, unroll
 from .coefficients import ATANH, EXP, LN2, LOG2_E, SIXTH, TWO_THIRDS
 
 ROUNDING = 6755399441055744.0
-"""1.5 * 2**52: a float of up to 2**51 added to it is rounded to an integer, which its low bits hold."""
+"""1.5 * 2**52: adding it to a float of up to 2**51 rounds it to an integer, stored in the low bits of the sum."""
 ROUNDING_BITS = 0x4338000000000000
 INFINITY, NAN = math.inf, math.nan
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL, LARGEST = 2.0**-1022, 1.7976931348623157e308
 HUGE, TINY = 2.0**500, 2.0**-500
-"""Squares and quotients of numbers between them are normal numbers."""
+"""Squares and quotients of numbers in this range are normal numbers."""
 UP, DOWN = 2.0**600, 2.0**-600
-"""Factors that bring smaller and larger ones between them."""
+"""Factors that move smaller and larger numbers into this range."""
 
 
 @device
@@ -36,15 +36,15 @@ def polynomial(x: f64, C: Const) -> f64:
 
 @device
 def power_of_two(n: i64) -> f64:
-    """2**n, for n of a normal number."""
+    """2**n, for exponents n of normal numbers."""
     return bitcast(f64, (n + 1023) << 52)
 
 
 @device
 def scaled(x: f64, n: i64) -> f64:
-    """x * 2**n, n from -2000 to 2000: rounded once where |x| is at least 1 / 4 and no step overflows."""
-    part = n >> 1
-    return x * power_of_two(part) * power_of_two(n - part)
+    """x * 2**n, n from -2000 to 2000: rounded once if |x| is at least 1 / 4 and no step overflows."""
+    half = n >> 1
+    return x * power_of_two(half) * power_of_two(n - half)
 
 
 @device
@@ -69,7 +69,7 @@ def sixth_of_cube(x: f64, to: Registers[f64]) -> None:
 
 @device
 def growth(high: f64, low: f64, to: Registers[f64]) -> None:
-    """exp(r) - 1 = to[0] + to[1] and n = to[2], where high + low = r + n * ln(2), |r| <= ln(2) / 2. Beyond 800, as at 800."""
+    """exp(r) - 1 = to[0] + to[1] and n = to[2], where high + low = r + n * ln(2), |r| <= ln(2) / 2. The argument is clamped to 800."""
     limited = min(max(high, -800.0), 800.0)
     more = low if limited == high else 0.0
     n = fma(limited, LOG2_E[0], ROUNDING) - ROUNDING
@@ -88,13 +88,13 @@ def growth(high: f64, low: f64, to: Registers[f64]) -> None:
 
 @device
 def whole(n: f64) -> i64:
-    """A float that is an integer of up to 2**51, as one."""
+    """Return an integral float of up to 2**51 as an integer."""
     return bitcast(i64, n + ROUNDING) - ROUNDING_BITS
 
 
 @device
 def real(n: i64) -> f64:
-    """An integer of up to 2**51 as a float."""
+    """Return an integer of up to 2**51 as a float."""
     return bitcast(f64, n + ROUNDING_BITS) - ROUNDING
 
 
@@ -107,11 +107,11 @@ def one_more(high: f64, low: f64, to: Registers[f64]) -> None:
 
 @device
 def exp_of(high: f64, low: f64) -> f64:
-    """exp(high + low), rounded; high is not a NaN."""
-    parts = registers(f64, 3)
-    growth(high, low, parts)
-    one_more(parts[0], parts[1], parts)
-    return scaled(parts[0] + parts[1], whole(parts[2]))
+    """exp(high + low), rounded; high is not NaN."""
+    terms = registers(f64, 3)
+    growth(high, low, terms)
+    one_more(terms[0], terms[1], terms)
+    return scaled(terms[0] + terms[1], whole(terms[2]))
 
 
 @device
@@ -127,7 +127,7 @@ def mantissa_log(x: f64, more: f64, to: Registers[f64]) -> None:
     d_low = (m - (d - 1.0)) + extra
     s = f / d
     s_low = (fma(-s, d, f) + extra - s * d_low) / d
-    # log(m) = 2 s + 2 s^3 / 3 + 2 s^5 ATANH, the second term in two parts
+    # log(m) = 2 s + 2 s^3 / 3 + 2 s^5 ATANH, the second term as a double-double
     z = s * s
     z_low = fma(s, s, -z) + 2.0 * s * s_low
     cube = s * z
@@ -146,16 +146,16 @@ def mantissa_log(x: f64, more: f64, to: Registers[f64]) -> None:
 @device
 def log_of(x: f64, more: f64, to: Registers[f64]) -> None:
     """log(x + more) = to[0] + to[1], for x and more as in `mantissa_log`."""
-    parts = registers(f64, 3)
-    mantissa_log(x, more, parts)
-    scale = parts[2] * LN2[0]
-    total = scale + parts[0]
-    low = ((scale - total) + parts[0] if scale != 0.0 else 0.0) + (parts[1] + parts[2] * LN2[1])
+    terms = registers(f64, 3)
+    mantissa_log(x, more, terms)
+    scale = terms[2] * LN2[0]
+    total = scale + terms[0]
+    low = ((scale - total) + terms[0] if scale != 0.0 else 0.0) + (terms[1] + terms[2] * LN2[1])
     to[0] = total + low
     to[1] = (total - to[0]) + low
 
 
 @device
 def normal(x: f64) -> f64:
-    """A positive number, times 2**54 where it is subnormal."""
+    """Return a positive number, times 2**54 if it is subnormal."""
     return x * 18014398509481984.0 if x < SMALLEST_NORMAL else x
