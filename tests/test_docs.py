@@ -21,6 +21,7 @@ from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import simtbed
 from simtbed.sanitizer.checkers import BY_NAME
 
+from tests.each import check_each
 from tests.pages import GPU, PAGES, ROOT, SOURCE, Block, Script, blocks, inline_code, name, output_of, part, prose
 
 FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
@@ -71,16 +72,22 @@ def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, req
     shown(page, found, request)
 
 
-@every_page
-def test_quoted_files_hold_what_the_page_shows(page: Path) -> None:
+def check_quoted_files(page: Path) -> None:
     quoted = [block for block in blocks(read(page)) if block.mark.startswith("file: ")]
     assert [b.mark for b in quoted if b.text not in read(ROOT / b.mark.removeprefix("file: "))] == []
 
 
-@every_page
-def test_marks_are_known(page: Path) -> None:
+def test_quoted_files_hold_the_quoted_text() -> None:
+    check_each(PAGES, check_quoted_files, name)
+
+
+def check_marks(page: Path) -> None:
     known = re.compile(rf"|output|(output|part) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
     assert [block.mark for block in blocks(read(page)) if not known.fullmatch(block.mark)] == []
+
+
+def test_marks_are_known() -> None:
+    check_each(PAGES, check_marks, name)
 
 
 def test_the_page_of_examples_shows_every_kernel() -> None:
@@ -122,8 +129,7 @@ def command_lines(page: Path) -> list[str]:
     ]
 
 
-@every_page
-def test_commands_and_their_options_exist(page: Path) -> None:
+def check_command_lines(page: Path) -> None:
     wrong = []
     for line in command_lines(page):
         words = line.split()
@@ -136,6 +142,10 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         if missing_command or not given <= options:
             wrong.append(f"simtbed {line}: {sorted(given - options) or 'no such command'}")
     assert wrong == []
+
+
+def test_commands_and_their_options_exist() -> None:
+    check_each(PAGES, check_command_lines, name)
 
 
 def test_every_command_is_documented() -> None:
@@ -151,8 +161,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@every_page
-def test_relative_links_resolve(page: Path) -> None:
+def check_links(page: Path) -> None:
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(read(page))):
         if "://" in target:
@@ -164,11 +173,18 @@ def test_relative_links_resolve(page: Path) -> None:
     assert broken == []
 
 
-@every_page
-def test_paths_in_the_text_exist(page: Path) -> None:
+def test_relative_links_resolve() -> None:
+    check_each(PAGES, check_links, name)
+
+
+def check_paths(page: Path) -> None:
     named = [code for code in inline_code(read(page)) if re.fullmatch(r"[.\w][\w./-]*/[\w./-]*", code)]
     inside = [code for code in named if code.split("/")[0] in FOLDERS]
     assert [code for code in inside if not (ROOT / code).exists()] == []
+
+
+def test_paths_in_the_text_exist() -> None:
+    check_each(PAGES, check_paths, name)
 
 
 def resolves(dotted: str) -> bool:
@@ -189,14 +205,17 @@ def resolves(dotted: str) -> bool:
     return False
 
 
-@every_page
-def test_names_in_the_text_exist(page: Path) -> None:
+def check_names(page: Path) -> None:
     named = {
         found.replace("st.", "simtbed.", 1) if found.startswith("st.") else found
         for code in inline_code(read(page))
         for found in re.findall(r"(?<![\w./])(?:st|simtbed)(?:\.[A-Za-z_]\w*)+", code)
     }
     assert sorted(found for found in named if not resolves(found)) == []
+
+
+def test_names_in_the_text_exist() -> None:
+    check_each(PAGES, check_names, name)
 
 
 @cache

@@ -117,13 +117,14 @@ def _documented() -> Iterator[tuple[str, object]]:
                     yield f"{name}.{own}", member
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), list(_documented()), ids=lambda given: given if isinstance(given, str) else ""
-)
-def test_every_public_name_is_documented(name: str, value: object) -> None:
-    """By its own docstring; a value, such as a type of the language, by that of its class."""
-    described = inspect.getdoc(value if callable(value) or inspect.ismodule(value) else type(value))
-    assert described and not described.startswith(f"{name}("), "only what `dataclass` writes"
+def test_every_public_name_is_documented() -> None:
+    """Functions and classes have their own docstring; a value, such as a type of the language, has that of its class."""
+    undocumented = []
+    for name, value in _documented():
+        text = inspect.getdoc(value if callable(value) or inspect.ismodule(value) else type(value))
+        if not text or text.startswith(f"{name}("):  # `dataclass` writes a docstring of this form
+            undocumented.append(name)
+    assert undocumented == []
 
 
 @pytest.mark.parametrize("file", ["README.md", ".ci/run", ".github/workflows/ci.yml"])

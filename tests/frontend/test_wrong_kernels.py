@@ -16,6 +16,8 @@ from simtbed import Const, Diagnostic, Global, Shared, f32, f64, float4, i32, i6
 from simtbed.frontend.reader import specialise
 from simtbed.runtime.prepared import prepare
 
+from tests.each import check_each
+
 HEAD = """
 def k(x: Global[f32], v4: Global[float4], bytes_: Global[u8], n: i32, wide: i64, word: u32, d: f64, flag: bool) -> None:
 """
@@ -114,9 +116,14 @@ INTERNAL = re.compile(
 )
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_every_message_has_its_form(name: str) -> None:
-    for diagnostic in found(CORPUS[name]):
+@pytest.fixture(scope="module")
+def diagnostics() -> dict[str, list[Diagnostic]]:
+    """The diagnostics of each kernel of the corpus, by its name."""
+    return {name: found(source) for name, source in CORPUS.items()}
+
+
+def check_form(diagnostics: list[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
         text = str(diagnostic)
         assert re.match(r"(<kernel \w+>|[\w/.]+\.py):\d+:\d+: \S", text) and "^" in text
         assert diagnostic.notes, f"what to write instead is not said: {text}"
@@ -126,6 +133,10 @@ def test_every_message_has_its_form(name: str) -> None:
             )
 
 
-def test_the_messages(golden: Callable[[str, str], None]) -> None:
-    told = [f"### {name}\n" + "\n".join(map(str, found(source))) for name, source in CORPUS.items()]
-    golden("wrong_kernels.txt", re.sub(r"<kernel \w+>", "<kernel>", "\n\n".join(told)) + "\n")
+def test_every_message_has_a_place_a_caret_and_a_note(diagnostics: dict[str, list[Diagnostic]]) -> None:
+    check_each(CORPUS, lambda name: check_form(diagnostics[name]))
+
+
+def test_the_messages(diagnostics: dict[str, list[Diagnostic]], golden: Callable[[str, str], None]) -> None:
+    messages = [f"### {name}\n" + "\n".join(map(str, reported)) for name, reported in diagnostics.items()]
+    golden("wrong_kernels.txt", re.sub(r"<kernel \w+>", "<kernel>", "\n\n".join(messages)) + "\n")

@@ -17,6 +17,8 @@ from simtbed.frontend.reader import specialise
 from simtbed.language.intrinsics import INTRINSICS
 from simtbed.language.words import SECTIONS, Word, by_name
 
+from tests.each import check_each
+
 PAGE = Path(__file__).parents[2] / "docs/porting.md"
 MODULES = (math, np, random, time)  # that the texts name
 
@@ -30,11 +32,14 @@ def told(line: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", by_name())
-def test_every_word_is_answered(name: str) -> None:
+def check_word(name: str) -> None:
     origin, word = by_name()[name]
     message = told(f"value = {name}(x, 1)")
     assert f"{name} is a word of {origin}" in message and f"write {word.ours.replace('`', '')}" in message
+
+
+def test_every_word_has_an_error_message() -> None:
+    check_each(by_name(), check_word)
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from simtbed.ir.ops import COSTS, Op, Policy, ulp
 from simtbed.language.types import Scalar
-from simtbed.testing.conformance.edge_values import CASES, IDS, comparable, operands
+from simtbed.testing.conformance.edge_values import CASES, comparable, operands
 from simtbed.testing.conformance.operations import Group, group_id, shifts
 
+from tests.each import check_each
 from tests.ops.exact import evaluate
 
+Case = tuple[Op, Scalar]
 
-@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
-def test_meaning_is_exact(row: Op, type: Scalar) -> None:
+
+def case_name(case: Case) -> str:
+    return f"{case[0].name}-{case[1]}"
+
+
+def check_exact(case: Case) -> None:
+    row, type = case
     arrays = operands(row, type)
     with np.errstate(all="ignore"):
         got = row.meaning(*arrays)
@@ -30,8 +36,11 @@ def test_meaning_is_exact(row: Op, type: Scalar) -> None:
     assert not len(wrong), f"{len(wrong)} differ (operands, got, exact): {shown}"
 
 
-@pytest.mark.parametrize("group", list(shifts()), ids=group_id)
-def test_shifts_by_other_types_are_exact(group: Group) -> None:
+def test_results_are_exact() -> None:
+    check_each(CASES, check_exact, case_name)
+
+
+def check_shifts(group: Group) -> None:
     type, rows = group
     for row in rows:
         a, count = operands(row, type)
@@ -43,23 +52,34 @@ def test_shifts_by_other_types_are_exact(group: Group) -> None:
         assert got.tolist() == want
 
 
-@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
-def test_meaning_is_total(row: Op, type: Scalar) -> None:
-    """Outside the domain the emulator still answers, and always the same."""
+def test_shifts_by_other_types_are_exact() -> None:
+    check_each(shifts(), check_shifts, group_id)
+
+
+def check_repeatable(case: Case) -> None:
+    row, type = case
     arrays = operands(row, type)
     with np.errstate(all="ignore"):
         first, second = row.meaning(*arrays), row.meaning(*(a.copy() for a in arrays))
     assert first.tobytes() == second.tobytes()
 
 
-@pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
-def test_rows_are_complete(row: Op, type: Scalar) -> None:
+def test_results_outside_the_domain_are_repeatable() -> None:
+    check_each(CASES, check_repeatable, case_name)
+
+
+def check_complete(case: Case) -> None:
+    row, type = case
     spelling = row.spelling(type)
     assert all(f"{{{i}}}" in spelling for i in range(row.operands))
     assert row.cost_class(type) in COSTS
 
 
-def test_policies_tell_apart() -> None:
+def test_rows_are_complete() -> None:
+    check_each(CASES, check_complete, case_name)
+
+
+def test_policies_accept_different_results() -> None:
     one = np.array([1.0, 0.0, np.nan, 1.0], np.float32)
     other = np.array([np.nextafter(np.float32(1), np.float32(2)), -0.0, np.nan, 1.0], np.float32)
     assert Policy("bits").agree(one, other).tolist() == [False, False, True, True]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from hypothesis import strategies as st
 from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 
@@ -14,18 +11,6 @@ PUBLISHED = {
     "NGS": Parameters(25, -50, -110, -6),
     "ORIG": Parameters(3, -1, -4, -3),
 }
-
-
-@pytest.fixture(scope="session")
-def data(data: Path) -> Path:
-    return data / "alignment"
-
-
-def expected(data: Path, name: str, parameters: str, strategy: Strategy) -> list[tuple[str, int]]:
-    """GATK's CIGARs and offsets."""
-    text = (data / f"{name}.{parameters}.{strategy.name}.gatk.out").read_text()
-    rows = [line.split("\t") for line in text.splitlines()]
-    return [(cigar, int(offset)) for cigar, offset in rows]
 
 
 scores = st.builds(

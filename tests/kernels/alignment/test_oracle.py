@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import parasail
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.host import files
-from simtbed.kernels.alignment.host.problem import NEW, Parameters, Problem, Strategy
+from simtbed.kernels.alignment.host.problem import NEW, Parameters
 from simtbed.oracles import alignment as oracle
 
-from tests.kernels.alignment.conftest import PUBLISHED, expected, scores, sequences
+from tests.kernels.alignment.conftest import scores, sequences
 
 
 def aligned(reference: bytes, alternate: bytes, parameters: Parameters, strategy: str) -> tuple[str, int, int]:
@@ -87,12 +84,3 @@ def test_a_cigar_has_the_score_it_is_said_to_have(a: bytes, b: bytes, parameters
         j += length if letter in "MIS" else 0
     assert (j, total) == (len(b), score)
     assert i == len(a) or strategy != "INDEL"
-
-
-@pytest.mark.parametrize("name", ["edge", "ren64", "sit2_10s"])
-@pytest.mark.parametrize("parameters", PUBLISHED)
-@pytest.mark.parametrize("strategy", list(Strategy))
-def test_gatk_says_the_same(data: Path, name: str, parameters: str, strategy: Strategy) -> None:
-    problem = Problem.of(files.read(data / f"{name}.tsv").pairs(), PUBLISHED[parameters], strategy)
-    answer = FAMILY.oracle(problem)
-    assert answer[["cigar", "offset"]].tolist() == expected(data, name, parameters, strategy)

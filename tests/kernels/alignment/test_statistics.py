@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher
-from simtbed.kernels.alignment.host import files
 from simtbed.kernels.alignment.host.pipeline import WORDS_AT_ONCE, align
 from simtbed.kernels.alignment.host.problem import Problem
 from simtbed.kernels.alignment.host.statistics import Statistics, rows, spread
-from simtbed.reports.papers.ren2019 import figures
 
 
 def test_statistics_by_hand() -> None:
@@ -37,14 +32,3 @@ def test_statistics_by_hand() -> None:
         ("steps of a traceback that lengths of matches save", "55.56 %"),
     ]
     assert spread(Statistics().references) == (0, 0, 0)
-
-
-@pytest.mark.slow
-def test_the_share_of_matches_in_published_pairs(data: Path) -> None:
-    problem = files.read(data / "sit2_10s.tsv")
-    found = Statistics()
-    answer = align(problem, "packed", FunctionLauncher(launch), WORDS_AT_ONCE)
-    said = [line.split("\t")[0] for line in (data / "sit2_10s.NEW.SOFTCLIP.gatk.out").read_text().splitlines()]
-    assert answer.answer()["cigar"].tolist() == said
-    found.add(problem, answer)
-    assert (found.pairs, round(100 * found.share("M"), 2)) == (196, figures.PUBLISHED_M_SHARE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,12 @@ from hypothesis import given
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.alignment import FAMILY
-from simtbed.kernels.alignment.host import files, pipeline
+from simtbed.kernels.alignment.host import pipeline
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
 
-from tests.kernels.alignment.conftest import PUBLISHED, expected, problems
+from tests.kernels.alignment.conftest import PUBLISHED, problems
 
 VARIANTS = list(FAMILY.variants)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
@@ -283,23 +282,3 @@ def test_packed_writes_half_a_byte_a_cell_in_whole_sectors(cost: Cost) -> None:
     stores = cost("packed", 512)["packed"].at("moves[at + word").totals()
     assert stores["global_store_bytes"] == PAIRS * 512 * 512 // 2
     assert stores["global_store_sectors"] * 32 < 1.1 * stores["global_store_bytes"]
-
-
-# ------------------------------------------------------------------ published values
-@pytest.mark.slow
-@every_variant
-@pytest.mark.parametrize("name", ["edge", "ren64", "sit2_10s"])
-def test_gatk_says_the_same(data: Path, launcher: Launcher, variant: str, name: str) -> None:
-    problem = files.read(data / f"{name}.tsv")
-    for parameters in PUBLISHED:
-        for strategy in Strategy:
-            chosen = replace(problem, parameters=PUBLISHED[parameters], strategy=strategy)
-            answer = FAMILY.solve(chosen, variant, launcher)
-            assert answer[["cigar", "offset"]].tolist() == expected(data, name, parameters, strategy)
-
-
-@every_variant
-def test_gatk_says_the_same_of_the_numpy_engine(data: Path, variant: str) -> None:
-    problem = replace(files.read(data / "edge.tsv"), strategy=Strategy.LEADING_INDEL)
-    answer = FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, engine="numpy", counters=False)))
-    assert answer[["cigar", "offset"]].tolist() == expected(data, "edge", "NEW", Strategy.LEADING_INDEL)

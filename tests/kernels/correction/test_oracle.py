@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from simtbed.kernels.correction.host import files
 from simtbed.oracles import correction as oracle
-
-from tests.kernels.correction.conftest import PUBLISHED, answers
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bloom", [None, "standard", "split-first"])
-@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
-def test_published_answers(data: Path, reads: str, least: int, expected: str, bloom: str | None) -> None:
-    found = oracle.corrected(files.read(data / reads).reads.strings(), min_multiplicity=least, bloom=bloom)
-    assert [f"{read.flag} {read.sequence}" for read in found] == answers(data / expected)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,11 @@ from hypothesis import strategies as st
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction import FAMILY
-from simtbed.kernels.correction.host import files, pipeline
+from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.layout import arrange_reads
 from simtbed.kernels.correction.host.pipeline import Optimisations
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
-
-from tests.kernels.correction.conftest import PUBLISHED, answers
 
 VARIANTS = list(FAMILY.variants)
 FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first", "blocked")
@@ -38,24 +35,6 @@ def small(
 def check(problem: Problem, variant: str, launcher: Launcher, switches: Optimisations | None = None) -> None:
     answer = pipeline.corrected(problem, variant, launcher, switches).answer()
     np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED)
-def test_published_answers(data: Path, reads: str, least: int, expected: str, variant: str, launcher: Launcher) -> None:
-    problem = Problem(files.read(data / reads).reads, Parameters(min_multiplicity=least))
-    assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(("reads", "least", "expected"), PUBLISHED[:2])
-def test_published_answers_by_a_bloom_filter(
-    data: Path, reads: str, least: int, expected: str, variant: str, launcher: Launcher
-) -> None:
-    problem = Problem(files.read(data / reads).reads, Parameters(min_multiplicity=least, filter="bloom"))
-    assert FAMILY.solve(problem, variant, launcher).tolist() == answers(data / expected)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simtbed.kernels import InputError
 from simtbed.kernels.files import write
-from simtbed.kernels.pairhmm.host import files, files_gatk
+from simtbed.kernels.pairhmm.host import files_gatk
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.problem import Problem
 
@@ -91,21 +91,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     monkeypatch.setattr(sys, "argv", ["gatk_region.py", *arguments])
     gatk_region.main()
     return capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tiny", "gatk_testdata"])
-def test_gatks_own_values(
-    data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The script, on the published test data of GATK and of its pair-HMM, with the answers of Intel's GKL."""
-    answers = np.loadtxt(data / f"{name}.gkl_avx512_float_fallback.out")
-    dump = dumped(tmp_path / "dump", files.read(data / f"{name}.in"), answers)
-    first, second = run(monkeypatch, capsys, str(dump), "-o", str(tmp_path / "again"))
-    assert first.startswith(f"{len(answers):,} pairs")
-    assert float(first.split()[-2]) < 1e-5
-    assert second == "0 reads prefer another haplotype than with GATK"
-    assert (tmp_path / "again").read_bytes().count(b"\n") == len(answers) + 1
 
 
 def test_the_script_makes_a_region_of_its_own(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.kernels.pairhmm import FAMILY
 from simtbed.oracles.pairhmm import log10_likelihood
 
 Qualities = tuple[list[int], list[int], list[int], list[int]]
@@ -76,9 +74,3 @@ def test_the_sum_over_all_alignments(read: str, haplotype: str, data: st.DataObj
     qualities = (column(1), column(1), column(1), column(1))
     expected = math.log10(enumerated(read, qualities, haplotype))
     assert oracle(read, qualities, haplotype) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", ["tiny", "10s", "gatk_testdata"])
-def test_a_long_double_implementation_says_the_same(data: Path, name: str) -> None:
-    answer = FAMILY.oracle(FAMILY.read(data / f"{name}.in"))
-    np.testing.assert_allclose(answer, np.loadtxt(data / f"{name}.ref_longdouble.out"), rtol=0, atol=1e-8)
