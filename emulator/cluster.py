@@ -215,7 +215,9 @@ def _wait(client: Client, future: Future[Any]) -> None:
             return
         except (TimeoutError, CancelledError):
             if future.cancelled():
-                raise UnavailableError(f"the Dask scheduler at {client.scheduler_info()['address']} is gone") from None
+                raise UnavailableError(
+                    f"the Dask scheduler at {client.scheduler_info()['address']} has ended"
+                ) from None
             _require_workers(client)
 
 
@@ -232,7 +234,7 @@ def _answer(client: Client, future: Future[bytes]) -> bytes:
     except KilledWorker:
         raise _WorkersLost from None
     except CancelledError:
-        raise UnavailableError("the Dask scheduler has forgotten the work: it was restarted, or is gone") from None
+        raise UnavailableError("the Dask scheduler has forgotten the work: it was restarted, or has ended") from None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "simtbed":
             raise UnavailableError("the workers of the cluster have no simtbed: install it there too") from None

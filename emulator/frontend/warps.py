@@ -30,15 +30,17 @@ def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
     form = cast(forms.Effect, word.form)
     row = ROWS[form.node]
     operands: dict[str, ir.Expr] = {}
-    for (name, operand), given in zip_longest(row.operands.items(), args.values()):
+    for (name, operand), argument in zip_longest(row.operands.items(), args.values()):
         type = SCALARS[form.result] if operand.type == "result" else operand.type
         assert isinstance(type, Scalar)
-        if not isinstance(given, ast.expr):
-            default = operand.default if given is None else given
+        if not isinstance(argument, ast.expr):
+            default = operand.default if argument is None else argument
             assert default is not None
             operands[name] = ir.Const(default, type, span)
         else:
-            operands[name] = reader.condition(given) if type is BOOL else reader.convert(given, type, operand.role)
+            operands[name] = (
+                reader.condition(argument) if type is BOOL else reader.convert(argument, type, operand.role)
+            )
     of_form = {name: value for name, value in (("mode", form.mode), ("scope", form.scope)) if value}
     if row.is_statement:
         reader.emit(row.node(**operands, **of_form, span=span))

@@ -213,7 +213,7 @@ def _cached_helpers(header: Mapping[str, Any]) -> dict[str, Library]:
     helpers = {name: _helper(digest) for name, digest in header["helpers"].items()}
     available = {name: helper for name, helper in helpers.items() if helper is not None}
     if len(available) < len(helpers):
-        raise LookupError("a helper is gone")
+        raise LookupError("a helper is missing from the cache")
     return available
 
 

@@ -159,7 +159,7 @@ class DeviceArray:
     ----------
     contents : NumPy array, or `empty(...)`, `zeros(...)`, `full(...)`; copied or created once.
 
-    Pass it as a launch argument in place of an array. The kernel's changes remain in it and are not part of the
+    Pass it as a launch argument in place of an array. The kernel's changes remain in it and are not in the
     result. Launches with a common DeviceArray run one at a time, also from different threads.
 
     written: bool by element, the written elements of an `empty` array; None for all, or without tracking. A launch

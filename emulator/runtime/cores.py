@@ -13,7 +13,7 @@ from ..errors import LaunchError
 MAX_CORES = 1 << 16
 """Above the cores of any machine."""
 
-_CURRENT: ContextVar[int] = ContextVar("the cores to use; 0 where nobody said", default=0)
+_CURRENT: ContextVar[int] = ContextVar("the cores to use; 0 for the default", default=0)
 
 
 def current_cores() -> int:

@@ -116,7 +116,7 @@ def real_view(array: Buffer) -> Buffer:
     return np.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
 
 
-def field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[Form, Buffer]:
+def struct_field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[Form, Buffer]:
     """Return the layout of a field of an array of structs, and the memory of the structs as numbers of its type."""
     dtype, offset = array.dtype, 0
     for key in path:
@@ -130,7 +130,7 @@ def field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tupl
     if not 1 <= array.ndim <= MAX_DIMENSIONS or min(array.strides) < 0:
         raise LaunchError(f"{name} has 1 to {MAX_DIMENSIONS} dimensions and no backward strides in a kernel; copy it")
     if any(n % type.size for n in (offset, array.itemsize, *array.strides, array.ctypes.data)):
-        raise LaunchError(f"{label} does not lie at multiples of {type.size} bytes; make the dtype with align=True")
+        raise LaunchError(f"{label} is not aligned to {type.size} bytes; make the dtype with align=True")
     strides = tuple(step // type.size for step in array.strides)
     length = 0
     memory = np.empty(0, type.dtype)
@@ -150,9 +150,7 @@ def _check(
     if not 1 <= len(shape) <= MAX_DIMENSIONS:
         raise LaunchError(f"{name} has {len(shape)} dimensions, a kernel takes 1 to {MAX_DIMENSIONS}; reshape it")
     if not array.flags.aligned:
-        raise LaunchError(
-            f"the elements of {name} do not lie at multiples of {array.itemsize} bytes; give {name}.copy()"
-        )
+        raise LaunchError(f"the elements of {name} are not aligned to {array.itemsize} bytes; give {name}.copy()")
     if array.flags.c_contiguous:
         if len(shape) > 1 and max(shape) > MAX_EXTENT:
             raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; reshape it")

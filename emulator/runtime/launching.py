@@ -18,7 +18,7 @@ from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .registry import EngineName, engine_named, row_of
-from .request import find_device, named_arguments, prepare_request
+from .request import LaunchOptions, find_device, named_arguments, prepare_request, validated_request
 from .result import FaultError, Result
 
 
@@ -43,60 +43,53 @@ def launch(
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
 
-    args: every parameter by name, or in their order. Global arrays are NumPy arrays of exactly the element's dtype and 1
-    to 4 dimensions (of vectors, the last axis holds the lanes), which are neither modified nor copied to make them contiguous,
-    `empty(shape, type)` or `zeros(shape, type)`, or `DeviceArray(...)`, which the next launch finds as this one leaves it.
-    A written array comes back with the shape and the strides of the one given.
-    Scalars are checked for range. Const parameters take int, float, bool or tuples of them.
-    shared: bytes of dynamic shared memory. step_limit: iterations that one execution of a loop may take; without it a loop
-    that only waits for others may take 10,000, and any other 2**32: Ctrl-C ends a launch that takes too long.
-    device: one of `st.devices`, its name in upper or lower case, or a TOML file that describes one.
-    engine: "jit" (compiled, fast) and "numpy" (readable) emulate, with the same outputs, counters and faults; "cuda"
-    runs on a GPU, where nothing is counted or checked.
-    check: what an emulator looks for beyond what it always does: "all", or some of "bounds", "uninitialised", "races",
-    "barriers", "arithmetic"; with "benign" races that write the same value are faults, with "acquire" also reads of what
-    was released and not acquired. Where races or uninitialised
-    words are looked for, blocks run one after another. A line with `# simtbed: allow race - reason` is let pass.
-    schedule: a seed; the launch is run again with blocks, and warps between barriers, in another order, and a result
-    that differs is a fault.
-    cooperative: whether blocks may wait for each other at `grid_sync`; refused where the device cannot hold them all.
-    types: {"Real": "f32"} where no array tells. counters: whether to count. detail: whether to keep examples of
-    the accesses, by what they cost, and the numbers of iterations, as `result.samples`. decisions: whether to keep which
-    way each branch went and how often each loop, warp by warp, as `result.decisions`.
-    faults: "raise" a FaultError when the emulator finds any, or "return" them in the result.
+    Parameters
+    ----------
+    grid, block : one to three extents.
+    args : every argument by name, or in the order of the parameters. A global array is a NumPy array of exactly the
+        element's dtype, with 1 to 4 dimensions (a vector's lanes in the last axis), neither modified nor copied; or
+        `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
+    engine : "jit" (compiled) and "numpy" (readable) emulate, with equal outputs, counters and faults; "cuda" runs on a
+        GPU, without counters and checks.
+    device : one of `st.devices`, its name, or a TOML file.
+    shared : bytes of dynamic shared memory.
+    counters : whether to count. detail : whether to record examples of accesses (`result.samples`).
+    decisions : whether to record branches and iterations by warp (`result.decisions`).
+    step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
+    types : {"Real": "f32"}, if no array determines it.
+    check : "all", or some of "bounds", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
+        write the same value) and "acquire" (also reads of released data without acquire). Blocks run in sequence
+        for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
+    schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
+    cooperative : whether blocks may wait at `grid_sync`; all must be resident at once.
+    faults : "raise" a FaultError, or "return" the faults in the result.
 
-    Raises CompileError (the kernel is not in the language), LaunchError (the arguments do not fit), FaultError.
+    Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """
-    engine, device = overrides(engine, find_device(device))
-    row = row_of(engine)
     one_of("faults", faults, ("raise", "return"))
-    args = named_arguments(kernel, args)
+    options = LaunchOptions(
+        grid, block, args, device, shared, counters, detail, decisions, step_limit, types, check, schedule, cooperative
+    )
+    result = _launch(kernel, options, engine)
+    if result.faults and faults == "raise":
+        raise FaultError(result)
+    return result
+
+
+def _launch(kernel: Kernel, options: LaunchOptions, engine: EngineName) -> Result:
+    """Run a launch through the observers, with its device arrays locked and updated."""
+    engine, device = overrides(engine, find_device(options.device))
+    row = row_of(engine)
+    args = named_arguments(kernel, options.args)
     with ExitStack() as locks:
         for array in _device_arrays(args):
             locks.enter_context(array.lock)
             if row.emulates:
                 array.fetch()
-        request = prepare_request(
-            kernel,
-            grid=grid,
-            block=block,
-            args=args,
-            device=device,
-            shared=shared,
-            counters=counters,
-            detail=detail,
-            decisions=decisions,
-            step_limit=step_limit,
-            types=types,
-            check=check,
-            schedule=schedule,
-            cooperative=cooperative,
-        )
+        request = validated_request(kernel, replace(options, args=args, device=device))
         request = replace(request, show_prints=True)
-        if not row.emulates and (request.checks or schedule is not None):
-            raise LaunchError(
-                "a GPU is asked for nothing but results: check and schedule need an emulator, jit or numpy"
-            )
+        if not row.emulates and (request.checks or request.schedule is not None):
+            raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
         if row.emulates and not observers():
             request = _in_place(request)
         call = PendingLaunch(kernel, args, request, engine)
@@ -105,8 +98,6 @@ def launch(
             request.device_arrays[name].replace(result.buffers.pop(name))
         for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
             request.device_arrays[name].record_written(result.written.get(name))
-    if result.faults and faults == "raise":
-        raise FaultError(result)
     return result
 
 
@@ -133,7 +124,7 @@ def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:
 
 
 def launch_concurrent(
-    launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **how: Any
+    launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **options: Any
 ) -> Iterator[Result]:
     """Yield the results, in order, of independent launches.
 
@@ -149,13 +140,13 @@ def launch_concurrent(
     running = engine_named(engine)
     if observers() or not isinstance(running, ConcurrentEngine):
         for kernel, own in _pairs(launches):
-            yield launch(kernel, engine=engine, **how, **own)
+            yield launch(kernel, engine=engine, **options, **own)
         return
     requests: list[Request] = []
 
     def prepared() -> Iterator[Request]:
         for kernel, own in _pairs(launches):
-            requests.append(prepare_request(kernel, **how, **own))
+            requests.append(prepare_request(kernel, **options, **own))
             yield requests[-1]
 
     for number, outcome in enumerate(running.run_concurrently(prepared())):

@@ -47,7 +47,7 @@ class Prepared:
 
     @cached_property
     def shared(self) -> int:
-        """Bytes of its shared arrays, each aligned to 16 bytes as the compiler lays them out.
+        """Bytes of its shared arrays, each aligned to 16 bytes, as by the compiler.
 
         An array of a device function exists once for each call.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations, groupby
 from typing import Any
@@ -21,136 +22,188 @@ from ..machine import device as devices
 from ..machine.device import Device
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .engine import MAX_ITERATIONS, Dim3, Request
-from .forms import Form, field, real_view
+from .forms import Form, real_view, struct_field
 from .scalars import checked_scalar
-from .specialisation import signature_of, specialisation_of
+from .specialisation import Specialisation, signature_of, specialisation_of
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """The arguments of `launch` except the kernel, the engine and `faults`, with the same defaults."""
+
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    args: Mapping[str, Any] | Sequence[Any]
+    device: Device | str = devices.H200
+    shared: int = 0
+    counters: bool = True
+    detail: bool = False
+    decisions: bool = False
+    step_limit: int | None = None
+    types: Mapping[str, str] | None = None
+    check: str | Iterable[str] = ()
+    schedule: int | None = None
+    cooperative: bool = False
+
+
+@dataclass
+class _Bindings:
+    """The program's arguments, collected parameter by parameter; fields as in `Request`."""
+
+    arrays: dict[str, Buffer] = field(default_factory=dict)
+    filled: dict[str, Buffer] = field(default_factory=dict)
+    forms: dict[str, Form] = field(default_factory=dict)
+    numbers: dict[str, np.generic] = field(default_factory=dict)
+    structs: dict[str, Buffer] = field(default_factory=dict)
+    owners: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    def bind_array(self, name: str, element: Scalar | Vector, argument: Any) -> None:
+        array = _array(name, element, argument)
+        self.forms[name] = form = Form.for_array(name, array, element)
+        self.arrays[name] = form.flat(array)
+        if isinstance(argument, NewArray | DeviceArray) and argument.fill is not None:
+            self.filled[name] = argument.fill
+            if not is_zero(argument.fill):
+                self.arrays[name] = np.broadcast_to(argument.fill, self.arrays[name].shape)
+        self.numbers |= form.numbers(name)
+
+    def bind_structs(self, name: str, type: RecordArray, argument: Any) -> None:
+        self.structs[name] = _structs(name, type, argument)
+        for own, path, kind in type.components:
+            assert isinstance(kind, Scalar)
+            self.forms[own], self.arrays[own] = struct_field(name, self.structs[name], path, kind)
+            self.numbers |= self.forms[own].numbers(own)
+            self.owners[own] = (name, path)
+            if isinstance(argument, NewArray):
+                self.filled[own] = np.zeros((), kind.dtype)
+
+    def new_arrays(self, args: Mapping[str, Any]) -> dict[str, NewArray]:
+        """Return the arrays created by the launch, by the program's own parameters."""
+        new = {n: value for n, value in args.items() if isinstance(value, NewArray) and n not in self.structs}
+        return new | {own: args[n] for own, (n, _) in self.owners.items() if isinstance(args[n], NewArray)}
+
+
+def prepare_request(kernel: Kernel, **options: Any) -> Request:
+    """Return the validated request of `launch(kernel, **options)`. Raises the errors of `launch`."""
+    return validated_request(kernel, LaunchOptions(**options))
 
 
 @within_stack()
-def prepare_request(
-    kernel: Kernel,
-    *,
-    grid: int | tuple[int, ...],
-    block: int | tuple[int, ...],
-    args: Mapping[str, Any] | Sequence[Any],
-    device: Device | str = devices.H200,
-    shared: int = 0,
-    counters: bool = True,
-    detail: bool = False,
-    decisions: bool = False,
-    step_limit: int | None = None,
-    types: Mapping[str, str] | None = None,
-    check: str | Iterable[str] = (),
-    schedule: int | None = None,
-    cooperative: bool = False,
-) -> Request:
-    """The checked request `launch` gives to an engine. Parameters and errors as there."""
-    device = find_device(device)
-    grid3 = _dim3(grid, "grid", device.grid_extents, device)
-    block3 = _dim3(block, "block", device.block_extents, device)
-    threads = math.prod(block3)
-    if threads > device.threads_per_block:
-        raise LaunchError(f"block is {threads:,} threads: the {device.name} takes at most {device.threads_per_block:,}")
-    shared = whole("shared", shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
+def validated_request(kernel: Kernel, options: LaunchOptions) -> Request:
+    """Return the validated request of a launch. Raises CompileError and LaunchError."""
+    device = find_device(options.device)
+    grid, block = _grid_and_block(options, device)
+    shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
+    step_limit, schedule = options.step_limit, options.schedule
     step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, MAX_ITERATIONS)
     schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
-    checks = _checks(check)
-    if truth("detail", detail) and not truth("counters", counters):
-        raise LaunchError("detail=True is about what is counted: leave counters=True")
-    if truth("decisions", decisions) and not counters:
-        raise LaunchError("decisions=True is about what is counted: leave counters=True")
-    found = signature_of(kernel)
-    args = {**kernel.defaults, **named_arguments(kernel, args)}
-    _same_names(kernel, found, args)
-    consts = {name: _const(name, args[name]) for name, parameter in found.parameters.items() if parameter.type is None}
-    real = _real(kernel, found, args, types)
-    consts |= {
-        name: _constant_table(name, parameter.type, args[name])
-        for name, parameter in found.parameters.items()
-        if isinstance(parameter.type, Array) and parameter.type.space == "constant"
-    }
-    arrays: dict[str, Buffer] = {}
-    filled: dict[str, Buffer] = {}
-    forms: dict[str, Form] = {}
-    numbers: dict[str, np.generic] = {}
-    structs: dict[str, Buffer] = {}
-    owners: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for name, parameter in found.parameters.items():
-        if name in consts:
-            continue
-        if isinstance(parameter.type, Array):
-            element = real if parameter.real and real is not None else parameter.type.element
-            array = _array(name, element, args[name])
-            forms[name] = form = Form.for_array(name, array, element)
-            arrays[name] = form.flat(array)
-            if isinstance(args[name], NewArray | DeviceArray) and args[name].fill is not None:
-                filled[name] = args[name].fill
-                if not is_zero(filled[name]):
-                    arrays[name] = np.broadcast_to(filled[name], arrays[name].shape)
-            numbers |= form.numbers(name)
-        elif isinstance(parameter.type, RecordArray):
-            structs[name] = _structs(name, parameter.type, args[name])
-            for own, path, kind in parameter.type.components:
-                assert isinstance(kind, Scalar)
-                forms[own], arrays[own] = field(name, structs[name], path, kind)
-                numbers |= forms[own].numbers(own)
-                owners[own] = (name, path)
-                if isinstance(args[name], NewArray):
-                    filled[own] = np.zeros((), kind.dtype)
-        elif isinstance(parameter.type, Record):
-            numbers |= _record_numbers(name, parameter.type, args[name])
-    specialisation = specialisation_of(kernel, consts, real, {name: form.layout for name, form in forms.items()})
+    checks = _checks(options.check)
+    counters, detail, decisions = _recording(options)
+    signature = signature_of(kernel)
+    args = {**kernel.defaults, **named_arguments(kernel, options.args)}
+    _same_names(kernel, signature, args)
+    bindings, specialisation = _bind(kernel, signature, args, options.types)
     summary = specialisation.summary
     arguments: dict[str, Buffer | np.generic] = {}
     for name, type in summary.parameters.items():
         if isinstance(type, Array):
-            arguments[name] = arrays[name]
+            arguments[name] = bindings.arrays[name]
         else:
-            arguments[name] = numbers[name] if name in numbers else checked_scalar(name, type, args[name])
-    device_arrays = {name: given for name, given in args.items() if isinstance(given, DeviceArray)}
-    kept = {name: given.written for name, given in device_arrays.items() if given.written is not None}
-    if len({id(given) for given in device_arrays.values()}) < len(device_arrays):
+            bound = bindings.numbers.get(name)
+            arguments[name] = checked_scalar(name, type, args[name]) if bound is None else bound
+    device_arrays = {name: value for name, value in args.items() if isinstance(value, DeviceArray)}
+    masks = {name: value.written for name, value in device_arrays.items() if value.written is not None}
+    if len({id(value) for value in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
-    _check_overlap(args, [owners[name][0] if name in owners else name for name in summary.changed])
-    new = {name: given for name, given in args.items() if isinstance(given, NewArray) and name not in structs}
-    new |= {own: args[name] for own, (name, _) in owners.items() if isinstance(args[name], NewArray)}
+    _check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
+    uninitialised = {name for name, value in bindings.new_arrays(args).items() if not value.readable}
     request = Request(
         specialisation=specialisation,
-        grid=grid3,
-        block=block3,
+        grid=grid,
+        block=block,
         arguments=arguments,
         dynamic_shared=shared,
         device=device,
-        counters=truth("counters", counters),
+        counters=counters,
         detail=detail,
         decisions=decisions,
         step_limit=step_limit,
-        forms=forms,
-        structs=structs,
-        owners=owners,
+        forms=bindings.forms,
+        structs=bindings.structs,
+        owners=bindings.owners,
         device_arrays=device_arrays,
-        filled=filled,
-        unwritten=frozenset(name for name, given in new.items() if not given.readable) | kept.keys(),
-        written={name: mask.reshape(-1) for name, mask in kept.items() if any(mask.strides)},
+        filled=bindings.filled,
+        unwritten=frozenset(uninitialised | masks.keys()),
+        written={name: mask.reshape(-1) for name, mask in masks.items() if any(mask.strides)},
         checks=checks,
         schedule=schedule,
-        cooperative=truth("cooperative", cooperative),
+        cooperative=truth("cooperative", options.cooperative),
     )
+    _check_device(kernel, request)
+    return request
+
+
+def _grid_and_block(options: LaunchOptions, device: Device) -> tuple[Dim3, Dim3]:
+    """Return the extents of grid and block, within the device's limits."""
+    grid = _dim3(options.grid, "grid", device.grid_extents, device)
+    block = _dim3(options.block, "block", device.block_extents, device)
+    threads = math.prod(block)
+    if threads > device.threads_per_block:
+        raise LaunchError(f"block is {threads:,} threads: the {device.name} takes at most {device.threads_per_block:,}")
+    return grid, block
+
+
+def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
+    """Return whether to record counters, samples and decisions."""
+    detail, decisions = truth("detail", options.detail), truth("decisions", options.decisions)
+    counters = truth("counters", options.counters)
+    for name, value in (("detail", detail), ("decisions", decisions)):
+        if value and not counters:
+            raise LaunchError(f"{name}=True records counted events: leave counters=True")
+    return counters, detail, decisions
+
+
+def _bind(
+    kernel: Kernel, signature: Signature, args: Mapping[str, Any], types: Any
+) -> tuple[_Bindings, Specialisation]:
+    """Return the arguments by the program's own parameters, and the specialised kernel."""
+    parameters = signature.parameters
+    consts = {name: _const(name, args[name]) for name, parameter in parameters.items() if parameter.type is None}
+    real = _real(kernel, signature, args, types)
+    bindings = _Bindings()
+    for name, parameter in parameters.items():
+        type = parameter.type
+        if isinstance(type, Array) and type.space == "constant":
+            consts[name] = _constant_table(name, type, args[name])
+        elif isinstance(type, Array):
+            element = real if parameter.real and real is not None else type.element
+            bindings.bind_array(name, element, args[name])
+        elif isinstance(type, RecordArray):
+            bindings.bind_structs(name, type, args[name])
+        elif isinstance(type, Record):
+            bindings.numbers |= _record_numbers(name, type, args[name])
+    layouts = {name: form.layout for name, form in bindings.forms.items()}
+    return bindings, specialisation_of(kernel, consts, real, layouts)
+
+
+def _check_device(kernel: Kernel, request: Request) -> None:
+    """Raise LaunchError unless the device has the kernel's instructions, shared memory and resident blocks."""
+    device, summary = request.device, request.specialisation.summary
     for need in summary.needs:
         if device.compute_capability < need.capability:
-            have, wanted = (".".join(map(str, c)) for c in (device.compute_capability, need.capability))
+            present, required = (".".join(map(str, c)) for c in (device.compute_capability, need.capability))
             raise LaunchError(
-                f"{need.place}: {need.word} needs compute capability {wanted}, {device.name} has {have}: give a newer device"
+                f"{need.place}: {need.word} needs compute capability {required}, {device.name} has {present}: "
+                "give a newer device"
             )
     assert request.dynamic_arrays is not None  # a LaunchError if it does not fit
-    needed = shared + summary.shared
+    needed = request.dynamic_shared + summary.shared
     _check_cooperative(kernel, request, needed)
     if needed > device.shared_per_block_optin:
         raise LaunchError(
             f"{kernel.__name__} needs {counted(needed)} bytes of shared memory a block: the {device.name} has "
             f"{device.shared_per_block_optin:,}"
         )
-    return request
 
 
 def _check_cooperative(kernel: Kernel, request: Request, shared: int) -> None:

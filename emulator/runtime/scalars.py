@@ -16,7 +16,7 @@ from ..language.types import HALVES, Scalar, Vector, holds_floats
 def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
     """Return a number as the parameter `name` of this type. Raises LaunchError if the type does not hold it."""
     if isinstance(type, Vector):
-        raise LaunchError(f"{name} is {type}; a kernel's vectors come in arrays: give Global[{type}]")
+        raise LaunchError(f"{name} is {type}; a kernel takes vectors in arrays: give Global[{type}]")
     if isinstance(value, np.generic) and holds_floats(value.dtype) and value.dtype.itemsize <= 8:
         value = float(value)
     elif isinstance(value, np.integer | np.bool_):

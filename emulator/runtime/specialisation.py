@@ -192,8 +192,8 @@ def _read(
 
     if facts.digest is not None and facts.digest.stale:
         raise SimtbedError(
-            f"a name that {facts.kernel.__name__} uses stands for something else since it was launched: ask for counters "
-            "and faults before that"
+            f"a name that {facts.kernel.__name__} uses refers to another object since the launch: read counters and "
+            "faults before changing it"
         )
     return specialise(facts.kernel, consts, real, layouts)
 

@@ -89,5 +89,5 @@ def test_the_first_of_merged_samples_is_the_one_of_the_lowest_block_phase_and_wa
 
 def test_a_plain_launch_keeps_none() -> None:
     assert LlvmEngine(1).run(replace(request(), detail=False)).samples is None
-    with pytest.raises(st.LaunchError, match="detail=True is about what is counted"):
+    with pytest.raises(st.LaunchError, match="detail=True records counted events"):
         prepare_request(strided, grid=1, block=1, args={}, detail=True, counters=False)

@@ -52,7 +52,7 @@ GOOD = {"x": np.ones(32, np.float32), "out": st.empty(32, "f32"), "n": 32, "K": 
         ({"x": np.ones(32, np.float32)[::-1]}, r"x runs backwards, its strides are .*; give np.ascontiguousarray\(x\)"),
         (
             {"x": np.ones(32, np.dtype("f4, u1"))["f0"]},
-            r"the elements of x do not lie at multiples of 4 bytes; give x.copy\(\)",
+            r"the elements of x are not aligned to 4 bytes; give x.copy\(\)",
         ),
         ({"out": st.empty(32, "i32")}, r"out is Global\[f32\], not i32"),
         ({"n": 2**31}, r"n is i32, which holds -2,147,483,648 to 2,147,483,647: 2147483648 does not fit"),

@@ -161,7 +161,7 @@ def test_findings_name_the_field(golden: Callable[[str, str], None]) -> None:
             np.zeros(4, np.dtype([("at", CELL["at"]), ("mass", "f8"), ("number", "i4")])),
             r"cells's mass is f32, .* has float64",
         ),
-        (np.zeros(4, np.dtype([("b", "i1"), *CELL.descr])), r"cells's at.x does not lie at multiples of 4 bytes"),
+        (np.zeros(4, np.dtype([("b", "i1"), *CELL.descr])), r"cells's at.x is not aligned to 4 bytes"),
         (CELLS[::-1], r"cells has 1 to 4 dimensions and no backward strides"),
     ],
 )

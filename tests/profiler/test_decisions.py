@@ -103,7 +103,7 @@ def test_runs_of_a_warp_stand_in_the_order_of_execution(engine: st.EngineName) -
 
 
 def test_without_counters_there_are_no_decisions() -> None:
-    with pytest.raises(LaunchError, match="decisions=True is about what is counted"):
+    with pytest.raises(LaunchError, match="decisions=True records counted events"):
         st.launch(either, grid=1, block=32, args={}, counters=False, decisions=True)
     x = np.arange(32, dtype=np.int32)
     assert st.launch(either, grid=1, block=32, args={"x": x, "out": st.zeros(32, st.i32)}).decisions is None
