@@ -1,4 +1,4 @@
-"""Semi-global alignment with traceback, as GATK's HaplotypeCaller does it: the best way to lay an alternate on a reference.
+"""Semi-global alignment with traceback, as in GATK's HaplotypeCaller: the best alignment of an alternate to a reference.
 
 Rows i = 1..n are the reference, columns j = 1..m the alternate; a gap of length L costs opening + (L - 1) extending.
 
@@ -8,11 +8,10 @@ Rows i = 1..n are the reference, columns j = 1..m the alternate; a gap of length
 
     row 0 and column 0: 0, or with INDEL and LEADING_INDEL the cost of a gap of that length
 
-On a tie a gap is extended rather than opened, and the diagonal comes before the insertion, the insertion before the
-deletion. The alignment ends with INDEL in (n, m); with LEADING_INDEL in the largest H of the last column, the lowest
-of equals; with SOFTCLIP and IGNORE also in the last row, if H is larger there, or equal and nearer to the diagonal.
-From there the moves are followed to a border. What remains of the alternate is clipped (SOFTCLIP), an insertion, or
-part of the last operation (IGNORE).
+On a tie, extension precedes opening, the diagonal precedes the insertion, and the insertion precedes the deletion. End cell:
+(n, m) for INDEL; the maximum of the last column for LEADING_INDEL, the lowest one of equals; for SOFTCLIP and IGNORE also the
+maximum of the last row, if it is larger, or equal and nearer to the diagonal. The traceback ends at a border. The remainder of
+the alternate is clipped (SOFTCLIP), an insertion, or added to the last operation (IGNORE).
 
 Reference: GATK's SmithWatermanJavaAligner.
 """

@@ -1,4 +1,4 @@
-"""How each alignment variant works: where the paper says it, what a thread does, and where values stand in memory."""
+"""Descriptions of the alignment variants: section of the paper, work of a thread, layout in memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Ren 2019, Fig. 6: a block computes one pair along its anti-diagonals, a thread a column, with a barrier a step.
+"""Ren 2019, Fig. 6: a block computes one pair along its anti-diagonals, one thread per column, one barrier per step.
 
-A thread keeps its column's last score and deletion in registers and gets its left neighbour's from shared memory,
-where two halves take turns. `wide` has a thread for each column. `passes` goes over the columns BLOCK by BLOCK: the
-last thread of a pass leaves what the next pass needs in three vectors in global memory.
+A thread stores its column's last score and deletion in registers and reads its left neighbour's from a double buffer in shared
+memory. `wide` has a thread for each column. `passes` processes BLOCK columns per pass: the last thread of a pass stores the
+input of the next pass in three vectors in global memory.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from simtbed import Const, Global, i32, int2, int4, u8, u32
 from .traceback import RUNS
 
 FLOOR = -100_000_000
-"""No score falls below it."""
+"""Lower bound of all scores."""
 NEVER = -(2**30)
-"""A gap that is not open yet."""
+"""Score of a closed gap."""
 
 
 @st.kernel
@@ -40,16 +40,16 @@ def intratask(
     FORM: Const,
     BLOCK: Const,
 ) -> None:
-    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the pair of each block.
+    """Compute the end cell (i, j, score, 0) of each block's pair in `ends`, and the backtrack matrix in `moves`.
 
-    pairs: (first base of the reference, n, first base of the alternate, m). places: cell (i, j) is word
-    x + (i - 1) y + (j - 1) z of the moves, whose FORM is RUNS or STEPS; w where the pair's edges begin, n of each.
+    pairs: (first base of the reference, n, first base of the alternate, m). places: cell (i, j) is word x + (i - 1) y + (j - 1) z of
+    the moves, with the FORM RUNS or STEPS; w is the start of the pair's edges, n elements of each.
 
-    first, further: what the first cell of row 0 and column 0 adds, and each other one. CORNER, LAST_ROW: where the
-    alignment may end: in (n, m) alone, or in the last column and perhaps the last row.
+    first, further: cost of the first cell of row 0 and column 0, and of each further cell. CORNER, LAST_ROW: end cells are (n, m)
+    only, or the last column and optionally the last row.
 
-    H: the best score of a cell; insertion, deletion: with a gap that ends there, and the length of that gap;
-    run: diagonal moves in a row that end there. lengths: those of an insertion, and with RUNS of a run, as one word.
+    H: best score of a cell; insertion, deletion: best score with a gap at its end, and the length of the gap; run: number of
+    consecutive diagonal moves. lengths: length of the insertion and, with RUNS, of the run, in one word.
     """
     H_shared = st.shared(i32, 2, BLOCK)
     insertion_shared = st.shared(i32, 2, BLOCK)
@@ -60,8 +60,8 @@ def intratask(
     t = st.thread.x
     pair, place = pairs[st.block.x], places[st.block.x]
     n, m = pair.y, pair.w
-    row, row_score = 0, i32(NEVER)  # the best in the last column
-    column, column_score = 0, i32(NEVER)  # the best in the last row, of this thread's
+    row, row_score = 0, i32(NEVER)  # best of the last column
+    column, column_score = 0, i32(NEVER)  # best of the last row, of this thread's columns
     for pass_first in range(0, m, BLOCK):
         j = pass_first + t + 1
         letter = alternates[pair.z + min(j, m) - 1]

@@ -1,18 +1,18 @@
-"""Stage 1 for today's cards: P lanes compute a pair along its anti-diagonals, with K rows each in registers.
+"""Stage 1 for current GPUs: P lanes compute a pair along its anti-diagonals, with K rows each in registers.
 
-A lane hands the last of its rows to the next lane by shuffle, one column a step; references of more than P K bases
-are computed in tiles of P K rows whose last row goes through global memory.
+A lane passes its last row to the next lane by shuffle, one column per step. References of more than P K bases are computed in
+tiles of P K rows; the last row of a tile is stored in global memory.
 
-Three things make a cell cheap. Scores are kept skewed, H(i,j) - (i + j) extending, so that extending a gap costs
-nothing. They are kept times 16, and the four low bits decide ties as GATK does, and are the backtrack: of three equal
-scores the diagonal is the largest number, then the insertion, then the deletion, and an extended gap is larger than
-one just opened. So two maxima of a sum and a 3-way maximum, one instruction each on Hopper, also find the moves.
-And eight cells' bits make one word, written coalesced.
+Three properties reduce the cost of a cell. Scores are skewed, H(i,j) - (i + j) extending, so that extending a gap costs nothing.
+They are multiplied by 16: the four low bits implement GATK's tie rules and are the backtrack. Of three equal scores the diagonal
+is the largest number, then the insertion, then the deletion, and an extended gap is larger than an opened one. Two maxima of a
+sum and a 3-way maximum, one instruction each on Hopper, therefore also compute the moves. The bits of eight cells form one word,
+with coalesced stores.
 
-Nothing in the sweep asks where the rows begin. A reference stands at the end of its rows, so that its last row is the
-last lane's. The rows before it match every letter, which brings row 0 into its place diagonally from a border that
-is lower the higher it lies. Where opening a gap is cheaper than extending it, and borders cost, gaps along a border
-would overtake it (and where matches and gaps are free, tie with it): UNEVEN puts the border there by force.
+The sweep has no test for the first row. A reference is aligned to the end of its rows, so that its last row is the last lane's.
+The preceding rows match every letter: they carry row 0 diagonally from a border with decreasing values. If opening a gap is
+cheaper than extending it and borders have a cost, gaps along a border could exceed it (and if matches and gaps are free, tie
+with it): UNEVEN then sets the border explicitly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from simtbed import Const, Global, i32, int2, int4, u8, u32
 
 SCALE = 16
 LOWEST = -(2**31) + SCALE
-"""Below every score; the low bits of a gap that is not open."""
+"""Lower bound of every score, with the low bits of a closed gap."""
 
 
 @st.device
 def border(distance: i32, first: i32, slope: i32) -> i32:
-    """The skewed score of the cell so far from the corner in row 0 or column 0."""
+    """Return the skewed score of a cell of row 0 or column 0 at a distance from the corner."""
     return 0 if distance == 0 else first + distance * slope
 
 
@@ -54,21 +54,21 @@ def packed(
     P: Const,
     K: Const,
 ) -> None:
-    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for 32 / P pairs a block of one warp.
+    """Compute the end cell (i, j, score, 0) and the moves of 32 / P pairs per block of one warp.
 
-    pairs: (first base of the reference, n, first base of the alternate, m); there are 32 bytes before the first
-    alternate and after the last one. warps: (first word of its moves, its largest m). moves: word w of a lane's step s
-    at 32 ((K / 8) s + w) + lane, cell (i, j) in the step j - 1 + rank; tiles follow each other.
-    gain, loss: a match, a mismatch less two extensions; opening: the first base of a gap less an extension;
-    first, slope: see `border`. All of them, unlike `extending`, times SCALE.
-    CORNER, LAST_ROW: where it may end: in (n, m) alone, or in the last column and perhaps the last row.
-    edges: (H, deletion) in the last row of a tile, at block stride + column; used if TILED, which needs P = 32 and lets n exceed P K.
+    pairs: (first base of the reference, n, first base of the alternate, m); 32 bytes precede the first alternate and follow the
+    last one. warps: (first word of its moves, its largest m). moves: word w of a lane's step s is at 32 ((K / 8) s + w) + lane, with
+    cell (i, j) in step j - 1 + rank; tiles are consecutive.
+    gain, loss: a match, a mismatch minus two extensions; opening: the first base of a gap minus an extension; first, slope: see
+    `border`. All of them, unlike `extending`, are multiplied by SCALE.
+    CORNER, LAST_ROW: end cells are (n, m) only, or the last column and optionally the last row.
+    edges: (H, deletion) of the last row of a tile, at block stride + column; used if TILED, with P = 32 and n > P K.
 
-    H: the best score of a cell; insertion, deletion: with a gap that ends there. All of them skewed.
+    H: best score of a cell; insertion, deletion: best score with a gap at its end. All of them are skewed.
     """
     words = st.registers(u32, (K + 7) // 8)
-    letters = st.registers(u32, (K + 3) // 4)  # 4 rows a word
-    known = st.registers(u32, (K + 3) // 4)  # which of their bits count: none of those before the first row
+    letters = st.registers(u32, (K + 3) // 4)  # 4 rows per word
+    known = st.registers(u32, (K + 3) // 4)  # mask of the compared bits: none in rows before the first
     H = st.registers(i32, K)
     insertion = st.registers(i32, K)
     for word in st.unroll(range((K + 7) // 8)):
@@ -80,12 +80,12 @@ def packed(
     edge = st.block.x * stride
     steps = warp.y + (P - 1)
     tiles = (n + (P * K - 1)) // (P * K) if TILED else 1
-    free = gain & ~(SCALE - 1)  # what a row that matches every letter adds
-    best_row, best_score = 0, i32(LOWEST)  # in the last column
-    best_column, best_below = 0, i32(LOWEST)  # in the last row
+    free = gain & ~(SCALE - 1)  # gain of a row that matches every letter
+    best_row, best_score = 0, i32(LOWEST)  # of the last column
+    best_column, best_below = 0, i32(LOWEST)  # of the last row
     for tile in range(tiles):
-        above = n - (tiles - tile) * P * K  # row above the tile, not positive in the first one
-        start = above + rank * K  # row above the lane's first one
+        above = n - (tiles - tile) * P * K  # row above the tile, not positive in the first tile
+        start = above + rank * K  # row above the first row of the lane
         for word in st.unroll(range((K + 3) // 4)):
             letters[word] = 0
             known[word] = 0
@@ -98,8 +98,8 @@ def packed(
             insertion[k] = LOWEST
         diagonal = border(abs(start), first, slope) + min(start, 0) * free
         deletion_low = i32(LOWEST)
-        best_below = LOWEST  # other tiles have other last rows
-        bottom = (n + 1) * extending  # what the skew takes from a score of the last row
+        best_below = LOWEST  # each tile has its own last row
+        bottom = (n + 1) * extending  # skew of the last row
         at = warp.x + tile * steps * ((K + 7) // 8) * 32 + st.lane
         upcoming = u32(alternates[place.z - rank])
         for step in range(steps):
@@ -116,14 +116,14 @@ def packed(
                         H_up, deletion = passed.x, passed.y
                 H_up = H_up if rank == 0 else H_moved
                 deletion = deletion if rank == 0 else deletion_moved
-                H_above = H_up  # what the next column finds on its diagonal
+                H_above = H_up  # diagonal predecessor of the next column
                 for k in st.unroll(range(K)):
                     differing = ((letters[k // 4] ^ letter) & known[k // 4]) & (u32(255) << u32(k % 4 * 8))
                     matched = diagonal + (gain if differing == 0 else loss)
                     inserted = st.viaddmax(H[k], opening + 4, insertion[k])
                     deleted = st.viaddmax(H_up, opening, deletion)
                     best = st.vimax3(matched, inserted, deleted)
-                    cell = best | (inserted & 1) | (deleted & 2)  # what is above its four low bits falls off
+                    cell = best | (inserted & 1) | (deleted & 2)  # the store discards all but the four low bits
                     words[k // 8] = words[k // 8] >> 4 | u32(cell) << 28
                     diagonal = H[k]
                     H_up = best & ~15

@@ -1,8 +1,8 @@
-"""gpu-pairAlign as Ren 2019 compares with it: one thread computes one pair, in strips of eight rows.
+"""gpu-pairAlign in the version of Ren 2019's comparison: one thread computes one pair, in strips of eight rows.
 
-Two integers a row of the strip, its last score and insertion, stand in shared memory; two a column, the strip above's
-last score and deletion, go through global memory. The four Boolean matrices are four bits a cell, a word for the eight
-rows of a column. All is interleaved by the 32 pairs of a warp: a request is coalesced, and no bank is asked twice.
+Shared memory has two integers per row of the strip, its last score and insertion. Global memory has two per column, the previous
+strip's last score and deletion. The four Boolean matrices are four bits per cell, one word for the eight rows of a column. All
+arrays are interleaved by the 32 pairs of a warp, so that requests are coalesced and free of bank conflicts.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def pairalign_strips(
     LAST_ROW: Const,
     BLOCK: Const,
 ) -> None:
-    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the BLOCK pairs of each block.
+    """Compute the end cell (i, j, score, 0) and the moves of the BLOCK pairs of each block.
 
-    sizes, groups, references, alternates, row_above: see `pairalign`, a group a warp; words of a row are columns here.
-    moves: the word of column j in the strip s of a group's lane is at (first word of moves) + 32 (s columns + j) + lane,
-    four bits a row from its lowest. first, further, CORNER, LAST_ROW: see `intratask`.
+    sizes, groups, references, alternates, row_above: see `pairalign`, one group per warp; words of a row are columns here.
+    moves: the word of column j in strip s of a lane is at (first word of moves) + 32 (s columns + j) + lane, four bits per row from
+    the lowest. first, further, CORNER, LAST_ROW: see `intratask`.
     """
-    left_shared = st.shared(int2, STRIP * BLOCK)  # (score, insertion) in the column to the left
+    left_shared = st.shared(int2, STRIP * BLOCK)  # (score, insertion) of the column to the left
     bases_shared = st.shared(u32, STRIP // 4 * BLOCK)
     t = st.thread.x
     pair = st.block.x * BLOCK + t
     size, group = sizes[pair], groups[pair // 32]
     n, m = size.y, size.w
-    row, row_score = 0, i32(NEVER)  # the best in the last column
+    row, row_score = 0, i32(NEVER)  # best of the last column
     column = m
     at = group.y * 4 + st.lane
     for j in range(m):

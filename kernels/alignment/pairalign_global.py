@@ -1,8 +1,8 @@
-"""gpu-pairAlign row by row, without shared memory: one thread computes one pair and leaves four Boolean matrices of moves.
+"""gpu-pairAlign row by row, without shared memory: one thread computes one pair and four Boolean matrices of moves.
 
-Ren 2019 compares with gpu-pairAlign by strips, which `pairalign` is. Here a row's score and insertion stay in registers.
-Everything is interleaved by the 32 pairs of a warp, so that each access is one coalesced request; the row above and
-its deletions stand in global memory. A bit is one cell of one matrix, 32 columns a word.
+`pairalign` is the version in strips of Ren 2019's comparison. Here the score and insertion of a row are in registers. All arrays
+are interleaved by the 32 pairs of a warp, so that each access is one coalesced request; the previous row and its deletions are
+in global memory. A bit is one cell of one matrix, 32 columns per word.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ def pairalign(
     CORNER: Const,
     LAST_ROW: Const,
 ) -> None:
-    """ends[pair] = (i, j, score, 0) of the end cell, and the moves to it, for the 32 pairs of each block of one warp.
+    """Compute the end cell (i, j, score, 0) and the moves of the 32 pairs of each block of one warp.
 
-    sizes: (-, n, -, m) of a pair, 0 where there is none. groups: (first word of references, first word of alternates,
-    first word of moves, words of a row and matrix). Letter i of a lane is byte i % 4 of word i // 4, words interleaved
-    by lanes. row_above: (H, deletion) of column j at 4 (first word of alternates) + 32 j + lane. first, further,
-    CORNER, LAST_ROW: see `intratask`.
+    sizes: (-, n, -, m) of a pair, 0 for no pair. groups: (first word of references, first word of alternates, first word of moves,
+    words of a row and matrix). Letter i of a lane is byte i % 4 of word i // 4, with words interleaved by lanes. row_above:
+    (H, deletion) of column j at 4 (first word of alternates) + 32 j + lane. first, further, CORNER, LAST_ROW: see `intratask`.
     """
     size, group = sizes[st.block.x * 32 + st.lane], groups[st.block.x]
     n, m = size.y, size.w
-    row, row_score = 0, i32(NEVER)  # the best in the last column
-    column, column_score = m, i32(NEVER)  # the best of all
+    row, row_score = 0, i32(NEVER)  # best of the last column
+    column, column_score = m, i32(NEVER)  # best of all
     base_word, letter_word = u32(0), u32(0)
     for i in range(n):
         if i % 4 == 0:

@@ -1,8 +1,8 @@
-"""Stage 2: a thread or a warp a pair walks from the end cell back to a border and writes the CIGAR.
+"""Stage 2, traceback: a thread or a warp follows the moves of a pair from the end cell to a border and writes the CIGAR.
 
-Stage 1 leaves the moves in one of five forms. `RUNS` and `STEPS` name the length of a gap, so that a gap is one look
-at memory; with `RUNS`, a run of diagonal moves is one too. `FLAGS`, `BOOLEANS` and `STRIPS` hold four bits a cell, and a
-gap is followed through the bits that say whether it was extended. With `FLAGS` a warp walks, 32 cells at a time.
+Stage 1 has five forms of moves. `RUNS` and `STEPS` store the length of a gap: a gap is one access to memory; with `RUNS`, a run
+of diagonal moves is one access too. `FLAGS`, `BOOLEANS` and `STRIPS` store four bits per cell, and a gap is followed through the
+bits of its extensions. With `FLAGS` a warp processes 32 cells at a time.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 
 RUNS, STEPS, FLAGS, BOOLEANS, STRIPS = range(5)
-"""The forms of moves. RUNS: a short2 in a word, the signed length of a gap low, the length of the run high."""
+"""Forms of moves. RUNS: a short2 in a word, the signed length of a gap low, the length of the run high."""
 
 STRIP = 8
 """Rows of a strip of `pairalign_strips`: their bits fill a word."""
 
 SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = range(4)
 M, I, D, S = 0, 1, 2, 4  # noqa: E741
-"""Operations of a CIGAR, numbered as in BAM."""
+"""Operations of a CIGAR, with BAM's numbers."""
 
 DIAGONAL, RIGHT, RIGHT_EXTENDED, DOWN_EXTENDED = 8, 4, 1, 2
-"""Bits of a cell: it takes its diagonal neighbour; failing that, the gap from the left (an insertion) and not the one
-from above (a deletion); its insertion, its deletion extends the neighbour's."""
+"""Bits of a cell: its best predecessor is the diagonal; otherwise it is the gap from the left (insertion) rather than from above
+(deletion); its insertion, its deletion extends that of the neighbour."""
 
 
 @st.device
 def packed_cell(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Const) -> i32:
-    """The four bits of cell (i, j) as `packed` left them; 0 outside the matrix."""
+    """Return the four bits of cell (i, j) of `packed`; 0 outside the matrix."""
     if i <= 0 or j <= 0:
         return 0
     row = i - 1 + place.w
@@ -38,7 +38,7 @@ def packed_cell(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Co
 
 @st.device
 def boolean_cell(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -> i32:
-    """The four bits of cell (i, j) as `pairalign_strips` or `pairalign` left them."""
+    """Return the four bits of cell (i, j) of `pairalign_strips` or `pairalign`."""
     if FORM == STRIPS:
         strip_word = moves[place.x + ((i - 1) // STRIP * place.y + j - 1) * 32]
         return i32(strip_word >> u32((i - 1) % STRIP * 4)) & 15
@@ -51,14 +51,14 @@ def boolean_cell(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -
 
 @st.device
 def holding(bit: bool) -> i32:
-    """In how many lanes, from lane 0 on and without a gap, the bit is set."""
+    """Return the number of consecutive lanes from lane 0 on with a set bit."""
     stops = st.ballot(not bit)
     return st.popcount((stops & (0 - stops)) - 1)
 
 
 @st.device
 def packed_move(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Const) -> int2:
-    """(operation, length) from cell (i, j) on: 32 lanes look ahead along the diagonal, or else along the gap."""
+    """Return (operation, length) from cell (i, j) on: 32 lanes read ahead along the diagonal or along the gap."""
     cell = packed_cell(moves, place, i - st.lane, j - st.lane, P, K)
     run = holding(cell & DIAGONAL != 0)
     if run > 0:
@@ -76,7 +76,7 @@ def packed_move(moves: Global[u32], place: int4, i: i32, j: i32, P: Const, K: Co
 
 @st.device
 def boolean_move(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -> int2:
-    """(operation, length) from cell (i, j) on: one diagonal move, or a gap followed base by base."""
+    """Return (operation, length) from cell (i, j) on: one diagonal move, or a gap followed base by base."""
     cell = boolean_cell(moves, place, i, j, FORM)
     if cell & DIAGONAL != 0:
         return int2(M, 1)
@@ -91,7 +91,7 @@ def boolean_move(moves: Global[u32], place: int4, i: i32, j: i32, FORM: Const) -
 
 @st.device
 def sized_move(word: i32, FORM: Const) -> int2:
-    """(operation, length) that a word of RUNS or STEPS says."""
+    """Return (operation, length) of a word of RUNS or STEPS."""
     gap = word << 16 >> 16 if FORM == RUNS else word
     run = word >> 16 if FORM == RUNS else 1
     return int2(D if gap > 0 else I if gap < 0 else M, abs(gap) if gap != 0 else run)
@@ -99,7 +99,7 @@ def sized_move(word: i32, FORM: Const) -> int2:
 
 @st.device
 def push(operations: Global[u32], at: i32, stride: i32, capacity: i32, count: i32, operation: i32, length: i32) -> i32:
-    """Write an operation, if there is room and it is not empty; how many there are now, room or not."""
+    """Write a non-empty operation within the capacity. Return the number of operations, including those beyond the capacity."""
     if length > 0:
         if count < capacity:
             operations[at + count * stride] = u32(length << 4 | operation)
@@ -122,13 +122,12 @@ def traceback(
     P: Const,
     K: Const,
 ) -> None:
-    """results[t] = (operations, offset) of pair chosen[t]; its operation o, from the end, at o * len(chosen) + t.
+    """Compute results[t] = (number of operations, offset) of pair chosen[t]; operation o, from the end, is at o * len(chosen) + t.
 
-    An operation is a word, length << 4 | letter, as in BAM. What exceeds `capacity` is counted and not written.
-    places: RUNS and STEPS: cell (i, j) at x + (i - 1) y + (j - 1) z. FLAGS: (first word of the warp, lane of the
-    first row, steps of a tile, rows before row 1). BOOLEANS: (first word, words of a row and matrix, -, -). STRIPS:
-    (first word, columns of a strip, -, -).
-    sizes: (-, n, -, m). ends: the end cell (i, j, -, -).
+    An operation is a word, length << 4 | letter, as in BAM. Operations beyond `capacity` are counted and not written.
+    places: RUNS and STEPS: cell (i, j) at x + (i - 1) y + (j - 1) z. FLAGS: (first word of the warp, lane of the first row, steps of
+    a tile, rows before row 1). BOOLEANS: (first word, words of a row and matrix, -, -). STRIPS: (first word, columns of a strip, -,
+    -). sizes: (-, n, -, m). ends: end cell (i, j, -, -).
     """
     t = st.block.x * st.block_dim.x + st.thread.x
     room = capacity
@@ -143,7 +142,7 @@ def traceback(
     stride = len(chosen)
     count = 0
     state = S if STRATEGY == SOFTCLIP else M
-    length = sizes[pair].w - j  # what hangs over the reference's end
+    length = sizes[pair].w - j  # overhang of the alternate
     while i > 0 and j > 0:
         if FORM == FLAGS:
             move = packed_move(moves, place, i, j, P, K)

@@ -1,4 +1,4 @@
-"""The alignments of a problem as arrays: operations of all pairs in a row, as in BAM."""
+"""Alignments of a problem as arrays: the operations of all pairs, with BAM's encoding."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Integers = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Alignments:
-    """operations: u32, length << 4 | letter, from the start to the end; those of pair p at [firsts[p], firsts[p + 1]).
+    """Alignments of all pairs.
 
-    offsets, scores: where the alternate begins on the reference, and the score of the end cell.
+    operations: u32, length << 4 | letter, from the start to the end; those of pair p at [firsts[p], firsts[p + 1]).
+    offsets, scores: first reference base of the alternate, and score of the end cell.
     """
 
     operations: npt.NDArray[np.uint32]
@@ -33,11 +34,11 @@ class Alignments:
 
     @property
     def room(self) -> int:
-        """Characters that all CIGARs take at most."""
+        """Upper bound of the characters of all CIGARs."""
         return len(self.operations) * NUMBER
 
     def answer(self) -> Answer:
-        """As ANSWER has it, CIGARs as texts."""
+        """Return an array of ANSWER, with CIGARs as text."""
         to, ends = np.empty(self.room, np.uint8), np.empty(len(self), np.int64)
         length = cigars(self.operations, self.firsts, len(self), to, ends)
         text, begins = to[:length].tobytes().decode("ascii"), [0, *ends.tolist()]
@@ -49,7 +50,7 @@ class Alignments:
 
 @dataclass(frozen=True)
 class Walked:
-    """What a launch of `traceback` left. pairs: those it had, in its order. results: operations and offset of each."""
+    """Output of a launch of `traceback`. pairs: its pairs in order. results: number of operations and offset of each."""
 
     pairs: Offsets
     operations: npt.NDArray[np.uint32]
@@ -58,7 +59,7 @@ class Walked:
 
 
 def joined(walks: Sequence[Walked], scores: Integers) -> Alignments:
-    """The alignments of all pairs. Of the walks of a pair the last one had room for its operations."""
+    """Return the alignments of all pairs. The last traceback of a pair has the capacity for its operations."""
     counts, begins = np.zeros(len(scores), np.int64), np.zeros(len(scores), np.int32)
     for walk in walks:
         counts[walk.pairs], begins[walk.pairs] = walk.results[:, 0], walk.results[:, 1]

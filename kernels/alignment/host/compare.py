@@ -1,4 +1,4 @@
-"""When two answers of alignment agree: CIGAR, offset and score of every pair are equal."""
+"""Comparison of two answers: CIGAR, offset and score of every pair must be equal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ...family import Agreement, Answer
 
 
 def compare(answer: Answer, expected: Answer) -> Agreement:
-    """Count the pairs that differ in anything; the distance is the largest difference of scores.
+    """Count the pairs with any difference; the distance is the largest difference of scores.
 
-    Raises ValueError where the numbers of pairs differ.
+    Raises ValueError if the numbers of pairs differ.
     """
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of {len(answer)} pairs cannot be compared with one of {len(expected)}")

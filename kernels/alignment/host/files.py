@@ -1,6 +1,6 @@
-"""The files of alignment: pairs as a table or as two FASTA files in, CIGARs as a table or as SAM out.
+"""Files of alignment: input as a table or as two FASTA files, output as a CIGAR table or as SAM.
 
-A table's row is `reference<TAB>alternate`, its answer's `CIGAR<TAB>offset<TAB>score`; neither has a header.
+A table row is `reference<TAB>alternate`, a result row `CIGAR<TAB>offset<TAB>score`; neither has a header.
 """
 
 from __future__ import annotations
@@ -48,36 +48,38 @@ Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"
 PRINTABLE = bytes(range(33, 127))
 BLOCK, BLOCKS = 1 << 24, 64
-"""Bytes of a table that are read at a time, and a part of the memory that they are at most."""
+"""Bytes of a table per read, and the divisor of the memory limit for them."""
 CELLS_AT_ONCE = 1 << 28
 LETTERS_AT_ONCE = 1 << 24
-"""Of a batch of pairs from FASTA, beyond one: what it takes is bounded whatever the file."""
+"""Letters of a batch of FASTA pairs, unless it is a single pair: a bound on memory for any file."""
 NAME = 256
-"""Bytes that the name and the length of a reference take at most while SAM's header waits."""
+"""Upper bound in bytes of the name and length of a reference in SAM's pending header."""
 
 
 def example() -> Problem:
-    """The problem that ships with the package."""
+    """Return the shipped example."""
     return read(EXAMPLE)
 
 
 def read(path: Path) -> Problem:
-    """The pairs in a table, plain or packed; an empty file holds none. Bytes are kept as they are.
+    """Return the pairs of a table, plain or compressed; an empty file has none. Bytes are unchanged.
 
-    Raises InputError: one line that says where the first mistake is, what is there and what was expected.
+    Raises InputError with the line of the first mistake, its text and the expected text.
     """
     return joined(list(table(path)))
 
 
 def read_fasta(references: Path, alternates: Path) -> Problem:
-    """The records of two FASTA files, plain or packed, paired in order. Raises InputError."""
+    """Return the records of two FASTA files, plain or compressed, paired in order. Raises InputError."""
     return joined(list(fasta(references, alternates)))
 
 
-# ------------------------------------------------------------------ a table
+# ------------------------------------------------------------------ tables
 def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
-    """The rows of a table, without a byte order mark before them, some at a time: BLOCK bytes and so many cells, beyond one
-    pair. Once at least, perhaps none. Blank lines may stand at the end. Raises InputError."""
+    """Yield the rows of a table in batches of BLOCK bytes and at most `cells` cells, or one pair.
+
+    At least one batch is yielded. A byte order mark is skipped; blank lines are allowed at the end. Raises InputError.
+    """
     with open_input(path, memory) as source:
         scanned = _Rows(source)
         found = read_pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
@@ -89,17 +91,17 @@ def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Itera
 
 
 class _Rows:
-    """Rows of pieces, one after the other."""
+    """Reader of the rows of consecutive pieces."""
 
     def __init__(self, source: Input) -> None:
         self.source, self.before = source, 0
         self.found = np.zeros(FOUND, np.int64)
 
     def take(self, piece: Piece) -> Problem:
-        """The pairs of the next piece. Raises InputError."""
+        """Return the pairs of the next piece. Raises InputError."""
         size = len(piece.data)
         references, alternates = np.empty(size, np.uint8), np.empty(size, np.uint8)
-        most = size // 4 + 2  # a row has four bytes at least, and the last one may lack its newline
+        most = size // 4 + 2  # a row has at least four bytes, and the last one may lack its newline
         first_reference, first_alternate = np.empty(most, np.int64), np.empty(most, np.int64)
         outcome = scan_table(
             piece.data, size, piece.lines, MAX_BLANK_LINES, references, first_reference, alternates, first_alternate, self.found
@@ -112,7 +114,7 @@ class _Rows:
         return Problem(references[: r[-1]], r, alternates[: a[-1]], a, before=self.before - rows)
 
     def _mistake(self, piece: Piece) -> InputError:
-        """What is wrong with the line at which the scan ended."""
+        """Return the error of the line at the end of the scan."""
         path, lines = self.source.path, int(self.found[LINES])
         number = piece.lines + lines + 1
         if self.found[FOLLOWING] > MAX_BLANK_LINES:
@@ -143,7 +145,7 @@ def _wrong_sequence(sequence: bytes) -> str:
 
 
 def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
-    """A problem cut where it has so many cells, beyond one pair."""
+    """Split a problem into batches of at most `cells` cells, or one pair."""
     done = np.cumsum(problem.rows * problem.columns)
     first = 0
     while first < len(problem) or not first:
@@ -153,9 +155,9 @@ def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
         first = max(last, 1)
 
 
-# ------------------------------------------------------------------ two FASTA files
+# ------------------------------------------------------------------ FASTA
 def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Iterator[Problem]:
-    """The records of two FASTA files, paired in order, some at a time as of `table`. Raises InputError."""
+    """Yield the records of two FASTA files, paired in order, in batches as `table` does. Raises InputError."""
     size, before = min(LETTERS_AT_ONCE, memory // BLOCKS), 0
     with open_input(references, memory) as first, open_input(alternates, memory) as second:
         for one, other in _paired(_sequences(first, size), _sequences(second, size), references, alternates):
@@ -168,7 +170,7 @@ def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory
 
 
 class _Sequences(NamedTuple):
-    """Sequences, one after the other, and their names."""
+    """Concatenated sequences, and their names."""
 
     letters: Bytes
     offsets: Offsets
@@ -182,7 +184,7 @@ class _Sequences(NamedTuple):
 def _paired(
     first: Iterator[_Sequences], second: Iterator[_Sequences], references: Path, alternates: Path
 ) -> Iterator[tuple[_Sequences, _Sequences]]:
-    """As many of both, in order. Raises InputError where one file ends before the other."""
+    """Yield equal numbers of sequences of both files in order. Raises InputError if one file ends early."""
     one = other = _Sequences(np.empty(0, np.uint8), np.zeros(1, np.int64), [])
     paired = 0
     while True:
@@ -205,7 +207,7 @@ def _paired(
 
 
 def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
-    """The records of a file, some at a time, at least one: sequences, and names up to the first space."""
+    """Yield batches of at least one record: sequences, and names up to the first space."""
     before = 0
     for found in read_records(source, size):
         letters, offsets = found.sequences()
@@ -223,7 +225,7 @@ def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
 
 
 def _first_word(found: Records, record: int, before: int, path: Path) -> str:
-    """The name of a record of a file, `before` others of which were read. Raises InputError where it has none."""
+    """Return the name of a record; `before` records precede the batch. Raises InputError for an empty name."""
     whole = found.name(record)
     name = whole.split(maxsplit=1)[0] if whole.split() else ""
     if not name or whole[0].isspace():
@@ -233,15 +235,15 @@ def _first_word(found: Records, record: int, before: int, path: Path) -> str:
     return name
 
 
-# ------------------------------------------------------------------ writing
+# ------------------------------------------------------------------ output
 def rows(problem: Problem) -> Iterator[str]:
-    """A problem in the input format, a line at a time with its newline."""
+    """Yield a problem in the input format, line by line with newlines."""
     for reference, alternate in problem.pairs():
         yield f"{reference.tobytes().decode('ascii')}\t{alternate.tobytes().decode('ascii')}\n"
 
 
 class Texts(NamedTuple):
-    """What a batch adds to the answer. references: of each pair the name and the length of its reference, for SAM."""
+    """Output of a batch. references: name and length of the reference of each pair, for SAM."""
 
     rows: memoryview
     names: Names | None = None
@@ -250,11 +252,11 @@ class Texts(NamedTuple):
 
 REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*", re.ASCII)
 READ_NAME = re.compile(r"[!-?A-~]{1,254}")
-"""What SAM takes for names."""
+"""Valid names in SAM."""
 
 
 def _check_names(names: tuple[tuple[str, str], ...]) -> None:
-    """Raises InputError where a name is none for SAM."""
+    """Raises InputError for a name that SAM does not allow."""
     for reference, alternate in names:
         for name, takes in ((reference, REFERENCE_NAME), (alternate, READ_NAME)):
             if not takes.fullmatch(name):
@@ -262,7 +264,7 @@ def _check_names(names: tuple[tuple[str, str], ...]) -> None:
 
 
 class Names(NamedTuple):
-    """Names of references and alternates in turn, one after the other. own: whether the input has them."""
+    """Names of references and alternates, alternating, concatenated. own: the names are from the input."""
 
     text: Bytes
     offsets: Offsets
@@ -282,7 +284,7 @@ class Names(NamedTuple):
 
 
 def texts(problem: Problem, found: Alignments, form: Format) -> Texts:
-    """The rows of a batch in a format. Raises InputError for what SAM cannot say."""
+    """Return the rows of a batch in a format. Raises InputError if SAM cannot represent it."""
     pairs = len(problem)
     if form == "tsv":
         to = np.empty(found.room + pairs * (2 * NUMBER + 3), np.uint8)
@@ -307,11 +309,11 @@ def _alternate_name(problem: Problem, pair: int) -> str:
 
 
 class Writer:
-    """Takes the texts of batches, one after the other, and writes them as a table or as SAM.
+    """Writer of the texts of batches as a table or as SAM.
 
-    SAM: names are those of FASTA records, or ref1, alt1 and so on; AS is the score, NM the differences. Its header names every
-    reference, so that the records wait in a file until `finish`; names of FASTA records are kept in memory, half of which they may
-    take. Raises InputError for what SAM cannot say.
+    SAM: names are those of FASTA records, or ref1, alt1 and so on; AS is the score, NM the number of differences. The header names
+    every reference, so that a temporary file stores the records until `finish`. Names of FASTA records are in memory, at most half
+    of the limit. Raises InputError if SAM cannot represent a record.
     """
 
     def __init__(self, form: Format, to: IO[bytes], memory: int = MEMORY) -> None:
@@ -343,7 +345,7 @@ class Writer:
         self.waiting.write(some.rows)
 
     def _new(self, names: Names, first: Offsets) -> npt.NDArray[np.bool_]:
-        """Which references the header does not have yet."""
+        """Return a mask of the references not yet in the header."""
         new = np.ones(len(first) - 1, np.bool_)
         if not names.own:
             return new
@@ -363,7 +365,7 @@ class Writer:
         return new
 
     def finish(self) -> None:
-        """Write what waited."""
+        """Write the header and the pending records."""
         if self.header is None or self.waiting is None:
             return
         self.to.write(b"@HD\tVN:1.6\tSO:unknown\n")
@@ -373,7 +375,7 @@ class Writer:
 
 
 def write(answers: Iterable[tuple[Problem, Alignments]], form: Format, to: IO[bytes]) -> None:
-    """The answers of batches, one after the other. Raises InputError for what SAM cannot say."""
+    """Write the results of batches in order. Raises InputError if SAM cannot represent a record."""
     with Writer(form, to) as writer:
         for problem, found in answers:
             writer.put(texts(problem, found, form))
@@ -381,6 +383,6 @@ def write(answers: Iterable[tuple[Problem, Alignments]], form: Format, to: IO[by
 
 
 def check_form(form: Format, strategy: Strategy) -> None:
-    """Raises SimtbedError where a format cannot say what a strategy may answer."""
+    """Raises SimtbedError if a format cannot represent the results of a strategy."""
     if form == "sam" and strategy is Strategy.IGNORE:
         raise SimtbedError("SAM cannot say that an alignment begins before its reference, as IGNORE does: use tsv")

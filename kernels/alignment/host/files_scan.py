@@ -1,4 +1,4 @@
-"""The loops over pairs and their CIGARs, compiled: rows of a table into pairs, operations into rows of text."""
+"""Compiled loops over pairs and CIGARs: parsing of table rows, formatting of result rows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from simtbed.native import native
 from ...files.text_loops import copied, decimal, line_end, signed, without_return
 
 GOOD, WRONG = 0, 1
-"""How a scan ended: after the last line; at a row that is not two printable sequences with a tab between them."""
+"""Status of a scan: ended after the last line, or at a row that is not two printable sequences separated by a tab."""
 LINES, ROWS, BLANK, FOLLOWING = range(4)
-"""Places in what a scan finds: lines that are good, rows among them, the first blank line from 1, and how many lines
-with nothing but a newline follow each other at the end."""
+"""Indices of the result of a scan: valid lines, rows among them, the first blank line from 1, and the number of consecutive blank
+lines at the end."""
 FOUND = 4
 NUMBER = 20
-"""Characters of the longest number, with its minus."""
+"""Characters of the longest number, including the sign."""
 TAB, NEWLINE, STAR = 9, 10, 42
 
 
-# ------------------------------------------------------------------ reading
+# ------------------------------------------------------------------ input
 @native
 def scan_table(
     data: Global[u8],
@@ -32,7 +32,7 @@ def scan_table(
     alternate_offsets: Global[i64],
     found: Global[i64],
 ) -> i64:
-    """How it ended. before: lines of the file before these. `found` is what the scan of these left."""
+    """Parse the rows of `data`. Return the status. before: number of preceding lines, with their scan result in `found`."""
     at = i64(0)
     line = i64(0)
     rows = i64(0)
@@ -77,7 +77,7 @@ def scan_table(
 
 @st.device
 def _printable(data: Global[u8], first: i64, end: i64, to: Global[u8], at: i64) -> bool:
-    """Copy letters; whether all of them print, without spaces."""
+    """Copy letters. Return whether all are printable and not spaces."""
     wrong = False
     for i in range(end - first):
         c = data[first + i]
@@ -90,7 +90,7 @@ def _printable(data: Global[u8], first: i64, end: i64, to: Global[u8], at: i64) 
 def gathered(
     text: Global[u8], offsets: Global[i64], chosen: Global[i64], count: i64, begin: i64, to: Global[u8]
 ) -> i64:
-    """Copy the chosen ones of several sequences one after the other, from `begin` on; where they end."""
+    """Copy the chosen sequences to consecutive places from `begin` on. Return the end."""
     at = begin
     for number in range(count):
         at = copied(text, offsets[chosen[number]], offsets[chosen[number] + 1], to, at)
@@ -108,9 +108,9 @@ def collect(
     firsts: Global[i64],
     to: Global[u32],
 ) -> None:
-    """Put the operations of pairs that `traceback` left from the end to the start where they belong, the other way round.
+    """Copy the operations of `traceback`, in reverse order, to their final places.
 
-    pairs: which ones the launch had, in its order. Those with more than `capacity` operations are left out.
+    pairs: the pairs of the launch, in order. Pairs with more than `capacity` operations are skipped.
     """
     for t in range(count):
         own = i64(results[2 * t])
@@ -120,10 +120,10 @@ def collect(
                 to[last - o] = operations[o * count + t]
 
 
-# ------------------------------------------------------------------ writing
+# ------------------------------------------------------------------ output
 @st.device
 def _cigar(operations: Global[u32], first: i64, last: i64, to: Global[u8], at: i64) -> i64:
-    """Write operations as a CIGAR; where it ends. The letters of BAM's numbers are MIDNS."""
+    """Write operations as a CIGAR. Return the end. BAM's numbers are the letters MIDNS."""
     for place in range(first, last):
         word = operations[place]
         kind = word & 15
@@ -139,7 +139,7 @@ def _cigar(operations: Global[u32], first: i64, last: i64, to: Global[u8], at: i
 
 @native
 def cigars(operations: Global[u32], firsts: Global[i64], pairs: i64, to: Global[u8], ends: Global[i64]) -> i64:
-    """Write the CIGARs of pairs one after the other; their length. ends: where each one ends."""
+    """Write the CIGARs of pairs without separators. Return the length. ends: end of each CIGAR."""
     at = i64(0)
     for pair in range(pairs):
         at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
@@ -156,7 +156,7 @@ def table_rows(
     pairs: i64,
     to: Global[u8],
 ) -> i64:
-    """Write a row a pair: CIGAR, offset, score; their length."""
+    """Write a row per pair: CIGAR, offset, score. Return the length."""
     at = i64(0)
     for pair in range(pairs):
         at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
@@ -171,7 +171,7 @@ def table_rows(
 
 @st.device
 def _constant(text: Const, to: Global[u8], at: i64) -> i64:
-    """Write bytes that are known; where they end."""
+    """Write a constant text. Return the end."""
     for number in st.unroll(range(len(text))):
         to[at + number] = text[number]
     return at + len(text)
@@ -179,7 +179,7 @@ def _constant(text: Const, to: Global[u8], at: i64) -> i64:
 
 @native
 def numbered_names(before: i64, pairs: i64, to: Global[u8], ends: Global[i64]) -> i64:
-    """Write the names ref1, alt1, ref2, alt2 and so on, counted from `before`; their length. ends: where each one ends."""
+    """Write the names ref1, alt1, ref2, alt2 ..., numbered after `before`. Return the length. ends: end of each name."""
     at = i64(0)
     for pair in range(pairs):
         at = decimal(before + pair + 1, to, _constant(REFERENCE, to, at))
@@ -193,7 +193,7 @@ def numbered_names(before: i64, pairs: i64, to: Global[u8], ends: Global[i64]) -
 def sam_references(
     names: Global[u8], name_offsets: Global[i64], offsets: Global[i64], new: Global[bool], pairs: i64, to: Global[u8]
 ) -> i64:
-    """Write SAM's header lines of the references that are `new`; their length. names: of reference and alternate in turn."""
+    """Write SAM's header lines of the references that are `new`. Return the length. names: reference and alternate, alternating."""
     at = i64(0)
     for pair in range(pairs):
         if new[pair]:
@@ -208,8 +208,10 @@ def sam_references(
 def _differences(
     references: Global[u8], i: i64, alternates: Global[u8], j: i64, operations: Global[u32], first: i64, last: i64
 ) -> i64:
-    """Inserted and deleted bases and mismatches of an alignment from (i, j) on: as SAM says, A, C, G and T of either case
-    can match, and nothing else does."""
+    """Return the inserted and deleted bases and mismatches of an alignment from (i, j) on.
+
+    By SAM's definition only A, C, G and T match, without case.
+    """
     found = i64(0)
     for place in range(first, last):
         word = operations[place]
@@ -241,7 +243,7 @@ def sam_rows(
     pairs: i64,
     to: Global[u8],
 ) -> i64:
-    """Write a record of SAM a pair, with its score (AS) and its differences (NM); their length."""
+    """Write a SAM record per pair, with its score (AS) and its differences (NM). Return the length."""
     at = i64(0)
     for pair in range(pairs):
         at = copied(names, name_offsets[2 * pair + 1], name_offsets[2 * pair + 2], to, at)
@@ -268,12 +270,12 @@ SQ, LN = tuple(b"@SQ\tSN:"), tuple(b"\tLN:")
 FLAG, QUALITY, MATE = tuple(b"\t0\t"), tuple(b"\t255\t"), tuple(b"\t*\t0\t0\t")
 SCORE, DIFFERENCES = tuple(b"\t*\tAS:i:"), tuple(b"\tNM:i:")
 CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE + DIFFERENCES) + 8
-"""Characters of a record and its header line that are the same in all, with tabs and newlines between the others."""
+"""Constant characters of a record and its header line, with tabs and newlines."""
 
 
 @native
 def first_unprintable(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
-    """The first sequence that is empty, or holds a blank or what cannot be printed, or -1."""
+    """Return the first sequence that is empty or has a blank or unprintable character, or -1."""
     for number in range(count):
         wrong = offsets[number] == offsets[number + 1]
         for at in range(offsets[number], offsets[number + 1]):
@@ -285,7 +287,7 @@ def first_unprintable(text: Global[u8], offsets: Global[i64], count: i64) -> i64
 
 @native
 def first_without_letters(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
-    """The first sequence that holds more than letters, or -1."""
+    """Return the first sequence with a character that is not a letter, or -1."""
     for number in range(count):
         wrong = False
         for at in range(offsets[number], offsets[number + 1]):

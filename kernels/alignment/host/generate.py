@@ -1,4 +1,4 @@
-"""Alignment problems from a seed: references and what sequencing finds of them."""
+"""Generator of alignment problems: references and mutated windows of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from .problem import Bytes, Problem
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 Range = tuple[int, int]
-"""Smallest and largest, both possible."""
+"""Smallest and largest value, both included."""
 
 SNP_RATE, GAPS, LONGEST_GAP = 0.02, 2, 12
-"""Changes a base; most gaps of a pair and their longest."""
+"""Substitutions per base; maximum number of gaps of a pair and their maximum length."""
 
 
 def generate(seed: int, count: int, rows: Range, columns: Range) -> Problem:
-    """So many pairs, their lengths n and m drawn from the ranges. An alternate is a window of the reference with
-    changes and gaps, and where it is longer than that, it goes on at random. Equal arguments give equal problems."""
+    """Generate `count` pairs with lengths n and m from the ranges.
+
+    An alternate is a window of the reference with substitutions and gaps, followed by random bases if it is longer. Equal arguments
+    give equal problems.
+    """
     draw = np.random.default_rng(seed)
     pairs = []
     for _ in range(count):

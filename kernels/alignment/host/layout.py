@@ -1,4 +1,4 @@
-"""How pairs are laid out in a GPU's memory, for each way of aligning them."""
+"""Memory layout of pairs for each alignment kernel."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Table = npt.NDArray[np.int32]
 """Rows of four numbers, an int4 each."""
 
 MARGIN = 32
-"""Zeros around the alternates, so that lanes may read before and after one."""
+"""Zeros before and after the alternates, for reads of lanes beyond the ends."""
 
 
 def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
-    """(references, alternates, (first base, n, first base, m) of each pair) of some pairs, one after the other."""
+    """Return (references, alternates, (first base, n, first base, m) of each pair) of the chosen pairs, concatenated."""
     n, m = problem.rows[chosen], problem.columns[chosen]
     first_reference, first_alternate = offsets(n), offsets(m) + MARGIN
     references = np.empty(first_reference[-1], np.uint8)
@@ -33,31 +33,31 @@ def sequences(problem: Problem, chosen: Offsets) -> tuple[Bytes, Bytes, Table]:
 
 
 def table(*columns: Offsets | int) -> Table:
-    """Columns side by side, as vectors of a kernel."""
+    """Return columns as vectors of a kernel."""
     return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int32)
 
 
 def ending(problem: Problem) -> Arguments:
-    """Where the strategy lets an alignment end."""
+    """Return the constants for the allowed end cells of the strategy."""
     return {"CORNER": problem.strategy is Strategy.INDEL, "LAST_ROW": not problem.strategy.borders_cost}
 
 
 def scoring(problem: Problem) -> Arguments:
-    """Parameters and strategy, for the kernels of the papers."""
+    """Return parameters and strategy for the kernels of the papers."""
     score, costly = problem.parameters, problem.strategy.borders_cost
     borders = {"first": score.opening if costly else 0, "further": score.extending if costly else 0}
     return {**score._asdict(), **borders, **ending(problem)}
 
 
 def words_of_packed(n: Offsets, m: Offsets, lanes: int, each: int) -> Offsets:
-    """Words of moves that a pair fills: a word a lane, step and 8 rows."""
+    """Return the words of moves of each pair: one word per lane, step and 8 rows."""
     return -(-n // (lanes * each)) * (m + lanes - 1) * -(-each // 8) * lanes
 
 
 def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -> tuple[int, Arguments, Table]:
-    """(warps, arguments of `packed` save its arrays for output, places for `traceback`) with P = `lanes`, K = `each`.
+    """Return (warps, arguments of `packed` without output arrays, places for `traceback`) with P = `lanes`, K = `each`.
 
-    The last warp is filled up with repetitions of the last pair.
+    The last warp is filled with repetitions of the last pair.
     """
     warps = -(-len(chosen) * lanes // 32)
     filled = np.minimum(np.arange(warps * 32 // lanes), len(chosen) - 1)
@@ -98,14 +98,14 @@ def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -
 
 
 def words_of_intratask(n: Offsets, m: Offsets, diagonal_major: bool) -> Offsets:
-    """Words of moves that a pair fills: its rows, or its anti-diagonals, whole sectors of 8 words each."""
+    """Return the words of moves of each pair: rows, or anti-diagonals in whole sectors of 8 words."""
     return (n + m - 1 if diagonal_major else n) * -(-m // 8) * 8
 
 
 def intratask_arguments(
     problem: Problem, chosen: Offsets, block: int, diagonal_major: bool, form: int
 ) -> tuple[Arguments, Table]:
-    """(arguments of `intratask` save its arrays for output, places for `traceback`)."""
+    """Return (arguments of `intratask` without output arrays, places for `traceback`)."""
     n, m = problem.rows[chosen], problem.columns[chosen]
     references, alternates, pairs = sequences(problem, chosen)
     first = offsets(words_of_intratask(n, m, diagonal_major))[:-1]
@@ -126,19 +126,19 @@ def intratask_arguments(
 
 
 def words_of_pairalign(n: Offsets, m: Offsets) -> Offsets:
-    """Words of moves that a pair of `pairalign-global` fills: four bits a cell, 32 columns a word."""
+    """Return the words of moves of each pair for `pairalign-global`: four bits per cell, 32 columns per word."""
     return n * -(-m // 32) * 4
 
 
 def words_of_strips(n: Offsets, m: Offsets) -> Offsets:
-    """Words of moves that a pair of `pairalign` fills: four bits a cell, the rows of a strip a word."""
+    """Return the words of moves of each pair for `pairalign`: four bits per cell, the rows of a strip per word."""
     return -(-n // STRIP) * m
 
 
 def pairalign_arguments(problem: Problem, chosen: Offsets, block: int, strips: bool) -> tuple[Arguments, int, Table]:
-    """(arguments of `pairalign`'s kernels save its arrays for output, words of moves, places for `traceback`).
+    """Return (arguments of `pairalign`'s kernels without output arrays, words of moves, places for `traceback`).
 
-    The last block is filled up with pairs that have no cells.
+    The last block is filled with pairs without cells.
     """
     warps = -(-len(chosen) // block) * block // 32
     n, m = np.zeros((2, warps, 32), np.int64)
@@ -163,7 +163,7 @@ def pairalign_arguments(problem: Problem, chosen: Offsets, block: int, strips: b
 
 
 def _interleaved(letters: list[Bytes], first: Offsets) -> npt.NDArray[np.uint32]:
-    """Words of 4 letters, those of 32 sequences side by side; the ones of a group begin at `first`."""
+    """Return words of 4 letters, interleaved for 32 sequences; a group starts at `first`."""
     words = np.zeros((first[-1], 4), np.uint8)
     for number, sequence in enumerate(letters):
         group, lane = divmod(number, 32)

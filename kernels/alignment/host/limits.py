@@ -1,4 +1,4 @@
-"""What each variant cannot hold, and which one can: checked before anything is launched."""
+"""Limits of each variant, checked before a launch, and the variant to use instead."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .layout import words_of_intratask, words_of_packed, words_of_pairalign, wor
 from .problem import Offsets, Problem
 
 WIDEST = 1024
-"""Threads of a block: columns of `wide`."""
+"""Maximum threads of a block: columns of `wide`."""
 LONGEST_RUN = 2**15 - 1
-"""A short: lengths in `runs`."""
+"""Maximum of a short: lengths in `runs`."""
 HIGHEST = 2**30
-"""Scores stay inside these, with room for what is added before they are compared."""
+"""Bound of the absolute scores, with a margin for additions before a comparison."""
 MOST_WORDS = 2**31
-"""Words of moves that 32-bit indices reach."""
+"""Words of moves addressable by 32-bit indices."""
 LARGEST_TILE = 32 * 32
-"""Rows that `packed` may fill in vain."""
+"""Maximum unused rows of `packed`."""
 
 
 def check(problem: Problem, variant: str) -> None:
-    """Raises SimtbedError, one line that names the first pair that cannot be held and a variant that can hold it."""
+    """Raises SimtbedError with the first pair that exceeds a limit, and a variant without this limit."""
     n, m = problem.rows, problem.columns
     score = problem.parameters
     _refuse(problem, (n == 0) | (m == 0), "{} is of an empty sequence")
@@ -41,7 +41,7 @@ def check(problem: Problem, variant: str) -> None:
         instead = variant.replace("runs", "steps")
         _refuse(problem, np.maximum(n, m) > LONGEST_RUN, f"{{}} has more than {LONGEST_RUN:,} bases: use {instead}")
     if variant == "packed":
-        # A step is at most a match or mismatch less two extensions, and skewed scores differ by one a step.
+        # A step is at most a match or a mismatch minus two extensions, and skewed scores differ by one per step.
         reach = (n + m + LARGEST_TILE) * 3 * step * SCALE
         _refuse(problem, reach >= HIGHEST * 2, "the scores of {} may leave the 28 bits that packed has: use pairalign")
     _refuse(
@@ -52,7 +52,7 @@ def check(problem: Problem, variant: str) -> None:
 
 
 def check_memory(problem: Problem, variant: str, words: int) -> None:
-    """Raises SimtbedError where the moves of a pair are more than so many words."""
+    """Raises SimtbedError if the moves of a pair exceed `words`."""
     _refuse(
         problem,
         _words(problem, variant) > words,
@@ -62,7 +62,7 @@ def check_memory(problem: Problem, variant: str, words: int) -> None:
 
 
 def _words(problem: Problem, variant: str) -> Offsets:
-    """Of the moves of each pair."""
+    """Return the words of moves of each pair."""
     n, m = problem.rows, problem.columns
     if variant == "packed":
         return words_of_packed(n, m, 32, 32)

@@ -1,4 +1,4 @@
-"""From an alignment problem to its answer: batches of sorted pairs, stage 1 (moves), stage 2 (traceback), CIGARs."""
+"""Stages of an alignment: batches of sorted pairs, stage 1 (moves), stage 2 (traceback), CIGARs."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ from .layout import (
 from .problem import Offsets, Problem
 
 WORDS_AT_ONCE = 1 << 30
-"""Words of moves that a launch may fill where nothing else is said: 4 GiB."""
+"""Default limit of the words of moves of a launch: 4 GiB."""
 
 OPERATIONS = 16
-"""Operations of a CIGAR there is room for at first; pairs that need more are walked again with room for all."""
+"""Initial capacity in operations per CIGAR; pairs with more are traced again with a sufficient capacity."""
 
 BINS = (
     (4, 8), (4, 16), (4, 24), (4, 32), (8, 24), (8, 32), (16, 20), (16, 24), (16, 28), (16, 32), (32, 20), (32, 32),
 )  # fmt: skip
-"""(P, K) of `packed`, by the rows they hold; more are computed in tiles as large as the last."""
+"""(P, K) of `packed` by the number of rows; longer references are computed in tiles of the last size."""
 
 SMALL_PROBLEM, SMALL_PROBLEM_BINS = 1_000, ((32, 2), (32, 4), (32, 8), (32, 12), (32, 16), (32, 20), (32, 32))
-"""Pairs of a small problem, and its (P, K). They leave much of a GPU idle, and what counts is how soon the last one is
-done: they are launched together, each with a whole warp."""
+"""Pairs of a small problem, and its (P, K). Such a problem leaves much of a GPU idle; latency dominates: all pairs are launched
+together, each with a whole warp."""
 
 PASS = 128
 """Threads of a block of `passes`."""
 
 PAIRALIGN_BLOCK = 128
-"""Threads of a block of `pairalign`, the paper's."""
+"""Threads of a block of `pairalign`, as in the paper."""
 
 THREADS = 64
-"""Of a block of stage 2."""
+"""Threads of a block of stage 2."""
 
 
 @dataclass(frozen=True)
 class Moves:
-    """The result of stage 1: the moves on the device, and for each pair where they are, its sizes, its end cell.
+    """The result of stage 1: the moves on the device, and location, sizes and end cell of each pair.
 
-    form: of the moves, as `traceback` knows it. lanes, each: P and K of `packed`.
+    form: of the moves, see `traceback`. lanes, each: P and K of `packed`.
     """
 
     moves: DeviceArray
@@ -73,39 +73,40 @@ class Moves:
 
 Batch = tuple[Offsets, Callable[[], Moves]]
 Memory = Callable[[int], DeviceArray]
-"""Room for so many words of moves, or more; what it holds is not defined."""
+"""Allocator of at least that many words of moves, with undefined content."""
 
 
 def fresh(words: int) -> DeviceArray:
-    """Memory of its own for each launch."""
+    """Allocate new memory for each launch."""
     return DeviceArray(empty(words, "u32"))
 
 
 class Kept(threading.local):
-    """Memory for the launches of each thread, one after the other: made anew only where more is needed. Fresh memory is
-    cleared by the system, page by page. least: words that it has room for from the beginning; an emulator takes those
-    alone that it touches."""
+    """Allocator with one reused buffer per thread, enlarged on demand: the system clears new memory page by page.
+
+    least: initial words; an emulator touches only the words that it uses.
+    """
 
     def __init__(self, least: int = 0) -> None:
         self._least = least
         self._moves = fresh(0)
 
     def __reduce__(self) -> tuple[type[Kept], tuple[int]]:
-        """Another process has its own."""
+        """Pickle without the buffer: each process allocates its own."""
         return Kept, (self._least,)
 
     def __call__(self, words: int) -> DeviceArray:
-        """What was given before is not used any more."""
+        """Return the buffer. The previous result becomes invalid."""
         if len(self._moves.host) < words:
-            self._moves = fresh(0)  # the old memory is free first
+            self._moves = fresh(0)  # release the old memory first
             self._moves = fresh(max(words, self._least))
         return self._moves
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE) -> Answer:
-    """CIGAR, offset and score of every pair, in order; words: of moves that a launch may fill, beyond one pair.
+    """Return CIGAR, offset and score of every pair, in order. words: limit of the moves of a launch of more than one pair.
 
-    Raises SimtbedError where the variant cannot hold a pair.
+    Raises SimtbedError if a pair exceeds a limit of the variant.
     """
     return align(problem, variant, launcher, words).answer()
 
@@ -113,7 +114,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher, words: int = WORDS
 def align(
     problem: Problem, variant: str, launcher: Launcher, words: int = WORDS_AT_ONCE, memory: Memory = fresh
 ) -> Alignments:
-    """What `solve` answers, as arrays. memory: for moves."""
+    """Return the result of `solve` as arrays. memory: allocator of the moves."""
     limits.check(problem, variant)
     walks: list[Walked] = []
     scores = np.empty(len(problem), np.int32)
@@ -153,7 +154,7 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int, memory: Memory) 
 def _intratask(
     problem: Problem, launcher: Launcher, at_once: int, memory: Memory, wide: bool, diagonal_major: bool, form: int
 ) -> Iterator[Batch]:
-    """Pairs of one block size at a time: `wide` has blocks of as many warps as the alternate needs."""
+    """Launch pairs of one block size at a time: `wide` has one thread per column, in whole warps."""
     n, m = problem.rows, problem.columns
     blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
     for block in np.flatnonzero(np.bincount(blocks)):
@@ -187,7 +188,7 @@ def _pairalign(problem: Problem, launcher: Launcher, at_once: int, memory: Memor
 
 
 def _batches(order: Offsets, words: Offsets, at_once: int) -> Iterator[Offsets]:
-    """`order` cut into launches of at most so many words of moves beyond one pair."""
+    """Split `order` into launches with at most `at_once` words of moves, or one pair."""
     at = 0
     while at < len(order):
         largest = np.maximum.accumulate(words[order[at:]])
@@ -209,12 +210,12 @@ VARIANTS: dict[str, Callable[[Problem, Launcher, int, Memory], Iterator[Batch]]]
     "pairalign-global": partial(_pairalign, strips=False),
     "packed": _packed,
 }
-"""Stage 1 of each variant: the batches of a problem, each with a function that launches it."""
+"""Stage 1 of each variant: the batches of a problem, each with its launch function."""
 
 
 # ------------------------------------------------------------------ stage 2
 def _stage_2(found: Moves, pairs: Offsets, problem: Problem, launcher: Launcher) -> Iterator[Walked]:
-    """The walks of a batch; pairs: those it has. Those with more than OPERATIONS are walked twice."""
+    """Trace the pairs of a batch. Pairs with more than OPERATIONS operations are traced twice."""
     chosen, capacity = np.arange(len(found.places), dtype=np.int32), OPERATIONS
     while len(chosen):
         result = launcher.launch(

@@ -1,4 +1,4 @@
-"""From file to file: pairs are read, aligned and written, a batch at a time, each stage in a thread of its own."""
+"""Pipeline from file to file: read, align and write batches of pairs, each stage in its own thread."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ from .pipeline import Kept, align
 from .problem import Parameters, Problem, Strategy
 
 FORMATTERS = 2
-"""Threads that write text at most."""
+"""Maximum number of formatting threads."""
 BYTES_OF_A_WORD = 8
-"""Moves may take half of the memory: a word has four bytes."""
+"""Moves may use half of the memory limit: a word has four bytes."""
 PART_OF_CELLS, PART_OF_CELLS_OF_GPU = 4, 2
-"""A batch has as many cells as this part of the memory has bytes, beyond one pair: a launch takes a while to prepare, and
-large ones fill a GPU. Moves take half a byte a cell."""
+"""Divisors of the memory limit for the cells of a batch of more than one pair. Large launches amortise their preparation and fill a
+GPU. Moves use half a byte per cell."""
 PART_OF_LAUNCH = 64
-"""The moves of a launch on an emulator take this part of the memory, beyond one pair: what it touches is reused soon."""
+"""Divisor of the memory limit for the moves of an emulated launch of more than one pair: small buffers are reused from the cache.
+"""
 
 
 @dataclass(frozen=True)
 class How:
-    """How pairs are aligned. gpus: that share the batches; 0 on an emulator. memory: what arrays may take. cluster:
-    the address of a Dask cluster whose workers share the batches; empty for this process."""
+    """Options of an alignment run.
+
+    gpus: number of GPUs; 0 on an emulator. memory: limit of the arrays in bytes. cluster: address of a Dask cluster for the batches;
+    empty for this process.
+    """
 
     variant: str
     parameters: Parameters
@@ -41,17 +45,17 @@ class How:
 
     @property
     def words(self) -> int:
-        """Of moves that a pair may fill."""
+        """Limit of the words of moves of a pair."""
         return self.memory // BYTES_OF_A_WORD
 
     @property
     def words_at_once(self) -> int:
-        """Of moves that a launch may fill, beyond one pair."""
+        """Limit of the words of moves of a launch of more than one pair."""
         return self.words if self.gpus else min(self.memory, MEMORY_OF_BATCHES) // PART_OF_LAUNCH // 4
 
     @property
     def cells(self) -> int:
-        """Of a batch."""
+        """Limit of the cells of a batch."""
         return min(self.memory, MEMORY_OF_BATCHES) // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
 
 
@@ -69,10 +73,10 @@ def align_file(
     take: Callable[[Problem, Alignments], None] = lambda problem, found: None,
     show: Show = lambda step, records, part: None,
 ) -> int:
-    """Align the pairs of all problems, in their order; how many. take: is given each batch when it is written.
-    launcher: one that can be pickled, where a cluster is to have it.
+    """Align the pairs of all problems in order. Return their number.
 
-    Raises SimtbedError where a pair cannot be held, InputError for what SAM cannot say.
+    take: called with each written batch. launcher: picklable if a cluster is used. Raises SimtbedError if a pair exceeds a limit,
+    InputError if SAM cannot represent a record.
     """
     pairs, kept = 0, Kept(0 if how.gpus else how.words_at_once)
 

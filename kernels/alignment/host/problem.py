@@ -1,4 +1,4 @@
-"""A semi-global alignment problem in memory: pairs of a reference and an alternate, how they score, what ends may do."""
+"""Semi-global alignment problem: pairs of a reference and an alternate, scores, and treatment of overhanging ends."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 
 ANSWER = np.dtype([("cigar", object), ("offset", np.int32), ("score", np.int32)])
-"""What is found of a pair: the CIGAR, where the alternate begins on the reference, the score of the end cell."""
+"""Result of a pair: CIGAR, first reference base of the alternate, score of the end cell."""
 
 
 class Parameters(NamedTuple):
-    """What a match, a mismatch, the first base of a gap and each further one add to a score."""
+    """Scores of a match, a mismatch, the first base of a gap and each further base."""
 
     match: int
     mismatch: int
@@ -29,7 +29,7 @@ class Parameters(NamedTuple):
 
 
 class Strategy(IntEnum):
-    """What becomes of the alternate's ends where they reach over the reference, by GATK's names."""
+    """Treatment of the overhanging ends of the alternate, by GATK's names."""
 
     SOFTCLIP = 0
     INDEL = 1
@@ -38,20 +38,20 @@ class Strategy(IntEnum):
 
     @property
     def borders_cost(self) -> bool:
-        """Whether row 0 and column 0 are gaps that cost; elsewhere they are 0."""
+        """Whether row 0 and column 0 have gap costs; otherwise they are 0."""
         return self in (Strategy.INDEL, Strategy.LEADING_INDEL)
 
 
 NEW = Parameters(200, -150, -260, -11)
-"""GATK's parameters for haplotypes and reads, the paper's."""
+"""GATK's parameters for haplotypes and reads, used in the paper."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Pair p is reference p, the rows i = 1..n, against alternate p, the columns j = 1..m.
+    """Pairs of a reference, the rows i = 1..n, and an alternate, the columns j = 1..m.
 
-    references, alternates: bytes, one sequence after the other; sequence p is [offsets[p], offsets[p+1]).
-    names: of reference and alternate, where the input has them. before: pairs of the same input that came earlier.
+    references, alternates: concatenated bytes; sequence p is [offsets[p], offsets[p+1]). names: of reference and alternate, if the
+    input has them. before: number of preceding pairs of the same input.
     """
 
     references: Bytes
@@ -78,11 +78,11 @@ class Problem:
 
     @property
     def cells(self) -> int:
-        """Cells of all matrices together."""
+        """Total number of cells of all matrices."""
         return int((self.rows * self.columns).sum())
 
     def part(self, first: int, last: int) -> Problem:
-        """Pairs `first` to before `last`."""
+        """Return the pairs [first, last)."""
         r, a = self.reference_offsets[first : last + 1], self.alternate_offsets[first : last + 1]
         return replace(
             self,
@@ -95,14 +95,14 @@ class Problem:
         )
 
     def shares(self, count: int) -> list[Problem]:
-        """At most so many parts, one after the other, of about as many cells each."""
+        """Split into at most `count` consecutive problems with similar numbers of cells."""
         done = np.cumsum(self.rows * self.columns) / max(self.cells, 1)
         ends = np.unique(np.searchsorted(done, np.arange(1, count) / count, "right")).tolist()
         bounds = [0, *(end for end in ends if 0 < end < len(self)), len(self)]
         return [self.part(first, last) for first, last in pairwise(bounds)]
 
     def pairs(self) -> Iterator[tuple[Bytes, Bytes]]:
-        """Every reference with its alternate, as views."""
+        """Yield every reference with its alternate, as views."""
         for p in range(len(self)):
             yield self.reference(p), self.alternate(p)
 
@@ -116,7 +116,7 @@ class Problem:
     def of(
         pairs: Iterable[tuple[Any, Any]], parameters: Parameters = NEW, strategy: Strategy = Strategy.SOFTCLIP
     ) -> Problem:
-        """From pairs of bytes or arrays of uint8."""
+        """Create a problem from pairs of bytes or arrays of uint8."""
         references, alternates = [], []
         for reference, alternate in pairs:
             references.append(_bytes(reference))
@@ -125,12 +125,12 @@ class Problem:
 
 
 def offsets(lengths: Offsets) -> Offsets:
-    """Where each of several things in a row begins, and where the last one ends."""
+    """Return the start of each of several consecutive items, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def joined(parts: Sequence[Problem]) -> Problem:
-    """Several problems, one at least, one after the other."""
+    """Concatenate at least one problem."""
     first = parts[0]
     return replace(
         first,

@@ -1,4 +1,4 @@
-"""What Ren 2019 asks of an input before it is put on a GPU: lengths, operations, and how many pairs come together."""
+"""Statistics of Ren 2019 on the input of an alignment: lengths, operations, and consecutive pairs with one reference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .problem import Bytes, Problem
 
 @dataclass
 class Statistics:
-    """Of the pairs that were added, in their order.
+    """Statistics of the added pairs, in order.
 
-    references, alternates: pairs by length. bases: of each operation. runs: of each operation, how often it stands in a
-    CIGAR. batches: how often so many pairs in a row had one reference, the last batch left out until `finish`.
+    references, alternates: number of pairs by length. bases: number of bases by operation. runs: number of operations by kind.
+    batches: number of batches by size; a batch is a maximal series of pairs with one reference. `finish` adds the last batch.
     """
 
     references: Counter[int] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Statistics:
         return self.references.total()
 
     def add(self, problem: Problem, found: Alignments) -> None:
-        """Pairs with their alignments."""
+        """Add pairs with their alignments."""
         self.references.update(problem.rows.tolist())
         self.alternates.update(problem.columns.tolist())
         kinds, lengths = found.operations & 15, (found.operations >> 4).astype(np.int64)
@@ -52,25 +52,27 @@ class Statistics:
         self._reference, self._together = letters, 1
 
     def finish(self) -> None:
-        """The last batch is whole."""
+        """Add the last batch."""
         if self._together:
             self.batches[self._together] += 1
         self._reference, self._together = b"", 0
 
     def share(self, operation: str) -> float:
-        """Of all bases, 0 where there are none."""
+        """Return the fraction of an operation among all bases, 0 without bases."""
         return self.bases[operation] / max(self.bases.total(), 1)
 
     @property
     def looks_saved(self) -> float:
-        """Looks of the traceback at its matrix that lengths of matches save: bases of M less runs of M, of all looks that
-        a walk cell by cell takes, where gaps are one look each."""
+        """Return the fraction of traceback accesses saved by stored run lengths of matches.
+
+        The saved accesses are bases of M minus runs of M; the total is that of a traceback cell by cell, with one access per gap.
+        """
         steps = self.bases["M"] + self.runs["I"] + self.runs["D"]
         return (self.bases["M"] - self.runs["M"]) / max(steps, 1)
 
 
 def spread(counts: Counter[int]) -> tuple[int, int, int]:
-    """(least, median, most) of numbers that occur so often; zeros without any."""
+    """Return (minimum, median, maximum) of a counter's keys, weighted by its counts; zeros if it is empty."""
     if not counts:
         return 0, 0, 0
     values, often = np.array(sorted(counts.items())).T
@@ -78,7 +80,7 @@ def spread(counts: Counter[int]) -> tuple[int, int, int]:
 
 
 def content(found: Statistics) -> dict[str, object]:
-    """Everything, for programs: lengths and batches as [least, median, most], bases and runs by operation."""
+    """Return all statistics as JSON data: lengths and batches as [minimum, median, maximum], bases and runs by operation."""
     return {
         "pairs": found.pairs,
         "reference_bases": spread(found.references),
@@ -91,7 +93,7 @@ def content(found: Statistics) -> dict[str, object]:
 
 
 def rows(found: Statistics) -> list[tuple[str, str]]:
-    """The same for people, as (what, how much)."""
+    """Return the statistics as table rows (name, value)."""
     told = [("pairs", f"{found.pairs:,}")]
     for name, counts in (("references", found.references), ("alternates", found.alternates)):
         least, median, most = spread(counts)
