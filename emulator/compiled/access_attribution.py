@@ -24,7 +24,7 @@ from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARE
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
 from .alignment import (
-    NOT_MADE,
+    NOT_PERFORMED,
     Accesses,
     ArrangementCache,
     Block,
@@ -34,13 +34,13 @@ from .alignment import (
     Visit,
     address_of,
     aligned,
-    really_made,
+    performed,
 )
 from .instruction_counts import InstructionCount
-from .lane_accesses import AccessReplay, LaneGroup, LaneGroupSteps, blocks_of, either, steps_of
-from .loop_entries import begun, marks_of
-from .opcode_classes import width_of
-from .path_estimator import FEWEST, MOST_STATES, STATES, PathEstimator, spread
+from .lane_accesses import AccessReplay, LaneGroup, LaneGroupSteps, blocks_of, shared_branch_accesses, steps_of
+from .loop_entries import loop_entry_flags, loop_marks
+from .opcode_classes import access_width
+from .path_estimator import HARD_SEARCH_BUDGET, MIN_WARPS, SEARCH_BUDGET, PathEstimator, spread_sample
 from .reconvergence import LanePath
 from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from .source_statements import Statement
@@ -53,7 +53,7 @@ SLOW = 50_000
 for the others: a quarter of a second."""
 DIFFERENT = 256
 """Ways in which warps may differ before some of them, from all over, stand for the others."""
-WHOLE, AGREES, NEAR = 0.9, 0.01, 0.05
+MIN_COMPLETE_FRACTION, RELATIVE_TOLERANCE, NEAR = 0.9, 0.01, 0.05
 """How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
 warps, and where some stand for the others."""
 _REGISTER = re.compile(r"U?R\d+")
@@ -103,14 +103,14 @@ class _AccessQuery:
 
     def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: PathEstimator) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
-        self.made, self.made_by_each = AccessReplay(statements), [AccessReplay([one]) for one in statements]
-        both = either(statements, walk.launched.statements.chosen)
-        self.made_of_either = AccessReplay(statements, both) if both else None
+        self.made, self.replay_by_access = AccessReplay(statements), [AccessReplay([one]) for one in statements]
+        both = shared_branch_accesses(statements, walk.launched.statements.chosen)
+        self.shared_replay = AccessReplay(statements, both) if both else None
         self.blocks = blocks_of(at_node, len(walk.nodes.blocks))
         self.instructions = np.diff(self.blocks[0])
         self.single = all(one.accesses == 1 for block in at_node.values() for one in block)
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
-        self.marks = marks_of(statements if self.predicated else (), walk.matcher, walk.nodes)
+        self.marks = loop_marks(statements if self.predicated else (), walk.matcher, walk.nodes)
         self.told: dict[Key, int] = {}
         self.stood: dict[int, set[int]] = defaultdict(set)
         self.arranging = ArrangementCache(self.size)
@@ -145,7 +145,7 @@ class AccessAttribution:
         kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
-        widths = {n: width_of(self.instructions[n].instruction) for n in numbers}
+        widths = {n: access_width(self.instructions[n].instruction) for n in numbers}
         if access is None or access.space not in self.spaces:
             return None
         plain = access.space == "global" or access.operation in ("load", "store")
@@ -154,7 +154,7 @@ class AccessAttribution:
         totals, executed, stood = np.zeros(3), 0.0, 0.0
         asked = _AccessQuery(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
         for number, alike in enumerate(self.alike):
-            if asked.slow > SLOW and number >= FEWEST:
+            if asked.slow > SLOW and number >= MIN_WARPS:
                 break
             rows = self._rows(alike, asked)
             if rows is None:
@@ -173,10 +173,10 @@ class AccessAttribution:
         sampled = stood < every or any(alike.weight > 1 for alike in self.alike)
         factors = self._of_all(statements) if sampled else np.ones(3)
         totals, executed = totals * factors, executed * float(factors[0])
-        if not executed or abs(executed - counted) > (NEAR if sampled else AGREES) * counted:
+        if not executed or abs(executed - counted) > (NEAR if sampled else RELATIVE_TOLERANCE) * counted:
             return None
         in_source, kept = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
-        if sampled and kept and abs(totals[0] - in_source) <= AGREES * in_source:
+        if sampled and kept and abs(totals[0] - in_source) <= RELATIVE_TOLERANCE * in_source:
             return None  # as near as some warps tell, they are made as in the source
         for n, sites in asked.stood.items():
             self.standing[self.instructions[n].instruction.offset] = tuple(sorted(sites))
@@ -187,13 +187,13 @@ class AccessAttribution:
         self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[InstructionCount]
     ) -> Costs | None:
         """The same of accesses of several sizes, each of which instructions of its own width stand for."""
-        if {width_of(one.instruction) for one in compiled} != sizes:
+        if {access_width(one.instruction) for one in compiled} != sizes:
             return None
         total: Costs = defaultdict(float)
         for size in sizes:
             found = self.costs(
                 [one for one in statements if one.site.size == size],
-                [one for one in compiled if width_of(one.instruction) == size],
+                [one for one in compiled if access_width(one.instruction) == size],
             )
             if found is None:
                 return None
@@ -248,7 +248,7 @@ class AccessAttribution:
             nodes, masks = alike.nodes[come], alike.masks[come]
             made, remaining = asked.made.stand(nodes, masks, asked.blocks, asked.marks, alike.lanes, alike.steps)
         else:
-            made = np.full((begins[-1], 32), NOT_MADE)
+            made = np.full((begins[-1], 32), NOT_PERFORMED)
         row = dict[tuple[int, int], int]()
         if remaining:
             row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
@@ -284,7 +284,7 @@ class AccessAttribution:
             return
         known = {instruction: n for n, instruction in enumerate(dict.fromkeys(one.instruction for _, one in visits))}
         which = np.repeat([known[one.instruction] for _, one in visits], np.diff(begins))
-        rows, lanes = np.nonzero(made != NOT_MADE)
+        rows, lanes = np.nonzero(made != NOT_PERFORMED)
         stood = np.zeros((len(known), int(alike.sites.max(initial=0)) + 1), np.bool_)
         stood[which[rows], alike.sites[made[rows, lanes]]] = True
         for instruction, sites in zip(known, stood, strict=True):
@@ -304,10 +304,10 @@ class AccessAttribution:
         made = asked.made.of(lanes)
         anew = self._begun(alike, lanes, asked)
         stood = aligned(made, flat, anew)
-        if stood is None and asked.made_of_either is not None:
-            stood = aligned(asked.made_of_either.of(lanes), flat, anew)
+        if stood is None and asked.shared_replay is not None:
+            stood = aligned(asked.shared_replay.of(lanes), flat, anew)
         if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
-            once = {(array(number), address(number)): number for number in reversed(really_made(made))}
+            once = {(array(number), address(number)): number for number in reversed(performed(made))}
             wanted = sum(one.accesses for one in flat)
             if len(once) == wanted:  # beside predicated ones that are off any number would fit
                 stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
@@ -324,7 +324,7 @@ class AccessAttribution:
                     return fitting
             elif all(self._side_by_side([(array(n), address(n)) for n in each], asked.size) for each in stood):
                 return blocks
-        each = zip(asked.statements, asked.made_by_each, strict=True)
+        each = zip(asked.statements, asked.replay_by_access, strict=True)
         sites = [SiteAccesses(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
         telling = SiteAssigner(sites, asked.size, address)
         if any(one.key not in asked.told for one in flat):
@@ -345,7 +345,7 @@ class AccessAttribution:
             return []
         when = np.flatnonzero(alike.masks & np.uint32(lanes.mask))
         here = asked.instructions[alike.nodes[when]]
-        anew = begun(alike.nodes, alike.masks, lanes.mask, asked.marks)[when] != 0
+        anew = loop_entry_flags(alike.nodes, alike.masks, lanes.mask, asked.marks)[when] != 0
         found = np.unique((np.cumsum(here) - here)[anew])
         return list(found[found < here.sum()].tolist())
 
@@ -353,7 +353,7 @@ class AccessAttribution:
         """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
         access = statement.site.access
         assert access is not None
-        active = made[:, 0] != NOT_MADE
+        active = made[:, 0] != NOT_PERFORMED
         if not active.any():
             return np.zeros(3)
         index = alike.index[:, np.maximum(made, 0), np.arange(32)]
@@ -379,7 +379,7 @@ class AccessAttribution:
         """The warps whose accesses were kept, those together that did the same; none where too few can be told."""
         launched, walk = self.walk.launched, self.walk
         decisions = launched.decisions
-        if decisions is None or walk.anchors.blind or not decisions.accesses:
+        if decisions is None or walk.correspondence.has_silent_iterations or not decisions.accesses:
             return []
         together: dict[object, list[TracedWarp]] = defaultdict(list)
         work = 0
@@ -390,18 +390,18 @@ class AccessAttribution:
         kept = list(self._kept(decisions.accesses))
         for one in kept:
             made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
-            together[one.warp[0], one.lanes, walk.recorded.decided(one.warp), made].append(one)
+            together[one.warp[0], one.lanes, walk.recorded.decision_key(one.warp), made].append(one)
         found = list[EquivalentWarps]()
-        walked = {warp for warp, _, _ in walk.alike}  # what all lanes agree on is known from here on
-        chosen, visited = list(together.values()), walk.paths.visited
+        walked = {warp for warp, _, _ in walk.sampled_warps}  # what all lanes agree on is known from here on
+        chosen, visited = list(together.values()), walk.search.visited
         if len(chosen) > DIFFERENT:  # ways that are known need not be looked for
             known = [warps for warps in chosen if any(one.warp in walked for one in warps)]
             chosen = known if len(known) >= DIFFERENT // 4 else chosen
         asked = told = 0
-        for number, warps in enumerate(spread(chosen, DIFFERENT)):
-            if number >= FEWEST and walk.paths.visited - visited > STATES:
+        for number, warps in enumerate(spread_sample(chosen, DIFFERENT)):
+            if number >= MIN_WARPS and walk.search.visited - visited > SEARCH_BUDGET:
                 break
-            if walk.paths.visited - visited > MOST_STATES or work > WORK:
+            if walk.search.visited - visited > HARD_SEARCH_BUDGET or work > WORK:
                 return []
             asked += len(warps)
             try:
@@ -410,7 +410,7 @@ class AccessAttribution:
                 continue
             told += len(warps)
             work += len(found[-1].masks)
-        if told < WHOLE * asked:
+        if told < MIN_COMPLETE_FRACTION * asked:
             return []
         return [replace(one, weight=one.weight * len(kept) / asked) for one in found]
 
@@ -428,14 +428,14 @@ class AccessAttribution:
     def _alike(self, replay: DecisionReplay, warps: Sequence[TracedWarp]) -> EquivalentWarps:
         """Raises Lost where what was recorded does not tell their ways."""
         first = warps[0]
-        steps = replay.steps(first.warp, first.lanes)
+        steps = replay.trace(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
         told = steps.sites[accesses], steps.lanes[accesses]
         if not all(
             np.array_equal(mine, first.entries[name]) for mine, name in zip(told, ("site", "mask"), strict=True)
         ):
             raise ReplayError("other accesses were kept than the decisions tell")
-        strands = self.walk.strands(first.warp, first.lanes)
+        strands = self.walk.lane_paths(first.warp, first.lanes)
         nodes, masks = self.walk.warps.visits(strands)
         return EquivalentWarps(
             nodes,
@@ -450,9 +450,9 @@ class AccessAttribution:
 
 def _lanes(steps: WarpTrace, accesses: npt.NDArray[np.bool_], strands: Sequence[LanePath]) -> list[LaneGroup]:
     """The lanes of a warp that did the same and go the same way."""
-    numbers, sites = np.where(accesses, np.cumsum(accesses) - 1, NOT_MADE), steps.sites
+    numbers, sites = np.where(accesses, np.cumsum(accesses) - 1, NOT_PERFORMED), steps.sites
     found = []
-    for mask in steps.together():
-        did = steps.of(mask.bit_length() - 1)
+    for mask in steps.lane_groups():
+        did = steps.steps_of_lane(mask.bit_length() - 1)
         found += [LaneGroup(mask & strand.mask, sites[did], numbers[did]) for strand in strands if mask & strand.mask]
     return found

@@ -21,7 +21,7 @@ from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import fixed, native
 
-NOT_MADE, END = -1, -2
+NOT_PERFORMED, END = -1, -2
 """Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
 LEAVES, CHOICES = 400, 256
 """How many ways of telling sites apart are tried for lanes, and for a block, at most."""
@@ -56,7 +56,7 @@ def address_of(text: str) -> tuple[str, int]:
     return (found[1], int(found[2] or "0", 16)) if found else (operand, 0)
 
 
-def really_made(made: AccessSequence) -> list[int]:
+def performed(made: AccessSequence) -> list[int]:
     """The accesses alone."""
     return [number for number in made if number >= 0]
 
@@ -90,7 +90,7 @@ def align(
             if predicated[n] == 0:
                 return False
             for k in range(each):
-                stood[out + k] = i64(NOT_MADE)
+                stood[out + k] = i64(NOT_PERFORMED)
         else:
             off, taken = i64(0), i64(0)
             while taken < each:
@@ -99,7 +99,7 @@ def align(
                 elif at == count or made[at] == END:
                     return False
                 else:
-                    off += i64(made[at] == NOT_MADE)
+                    off += i64(made[at] == NOT_PERFORMED)
                     stood[out + taken] = made[at]
                     taken += 1
                     at += 1
@@ -157,12 +157,12 @@ def _aligned_apart(
             spare -= each if off else i64(0)
             for _ in range(each):
                 behind -= 1
-                stood[behind] = i64(NOT_MADE) if off else i64(0)
+                stood[behind] = i64(NOT_PERFORMED) if off else i64(0)
         if spare != 0:
             return False
         for k in range(n, past):
             each = i64(accesses[k])
-            if stood[out] != NOT_MADE:
+            if stood[out] != NOT_PERFORMED:
                 missing = i64(0)
                 for j in range(each):
                     while whole and made[first] < 0:
@@ -213,7 +213,7 @@ def aligned(made: AccessSequence, visited: Sequence[Visit], begun: Collection[in
         return None
     following = iter(stood.tolist())
     each = [tuple(islice(following, one.accesses)) for one in visited]
-    return [() if NOT_MADE in mine else mine for mine in each]
+    return [() if NOT_PERFORMED in mine else mine for mine in each]
 
 
 def arranged(
@@ -313,7 +313,7 @@ class SiteAssigner:
 
     def __init__(self, sites: Sequence[SiteAccesses], size: int, address: Callable[[int], int]) -> None:
         self.sites, self.size, self.address = sites, size, address
-        self.real = [really_made(site.made) for site in sites]
+        self.real = [performed(site.made) for site in sites]
         self._made = fixed(
             np.array([number for site in sites for number in site.made], np.int64),
             np.cumsum([0, *(len(site.made) for site in sites)]),

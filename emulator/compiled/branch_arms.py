@@ -36,7 +36,7 @@ class BranchArms:
             branches = [one for one in self.source.by_place[choice[0]] if one.site.kind == "branch"]
             lanes = warps = 0
             for number in {one.number for one in branches}:
-                known = self.source.by_choice.get(choice, ())
+                known = self.source.by_branch_arm.get(choice, ())
                 known = [one for one in known if one.number not in self.source.loops]  # which is tested again
                 inside = [one for one in known if self.source.chosen[one.number][0] == number]
                 most = max(((one.lanes, one.warps) for one in inside), default=None)
@@ -56,7 +56,7 @@ class BranchArms:
             if len(before) == 1 and self._parts(before[0]):
                 choice, test = self._choice(block), self.places[self.graph.blocks[before[0]][1] - 1]
                 tested = choice is not None and test == choice[0]
-                if before[0] in self.graph.ends and not tested:
+                if before[0] in self.graph.exits and not tested:
                     continue  # what lies behind an end of the kernel may have no line of its own
                 if choice is None:
                     inside = self._arm_around(block, test)
@@ -71,7 +71,7 @@ class BranchArms:
 
     def _parts(self, block: int) -> bool:
         """Whether lanes part behind a block: they go to two others, or some of them leave the kernel."""
-        return len(self.graph.successors[block]) + (block in self.graph.ends) == 2
+        return len(self.graph.successors[block]) + (block in self.graph.exits) == 2
 
     def _staying(self) -> dict[int, BranchArm]:
         """By block behind a test by which lanes leave a loop, the arm of those that do not: nothing in it may be left of the source."""
@@ -84,7 +84,7 @@ class BranchArms:
                 ):
                     tested = self.places[self.graph.blocks[block][1] - 1]
                     branches = [one for one in self.source.by_place.get(tested, ()) if one.site.kind == "branch"]
-                    known = {(self.source.stays.get(one.number), self.source.loop_of(one)) for one in branches}
+                    known = {(self.source.remaining_arm.get(one.number), self.source.loop_of(one)) for one in branches}
                     arm, around = known.pop() if len(known) == 1 else (None, None)
                     if arm is not None and around == self._loops[loop] and tested not in self.conditions.sites:
                         found[inside[0]] = tested, arm
@@ -104,7 +104,7 @@ class BranchArms:
     def _elsewhere(self, block: int, choice: BranchArm) -> bool:
         """Whether more of a block is from places of which an arm decides about nothing, nor about the test before, than from the arm."""
         tested = self.places[self.graph.blocks[self.graph.predecessors[block][0]][1] - 1]
-        decided = {one.place for one in self.source.by_choice[choice]} | {tested}
+        decided = {one.place for one in self.source.by_branch_arm[choice]} | {tested}
         own = (n for n in range(*self.graph.blocks[block]) if self.graph.instructions[n].opcode not in CONTROL)
         others = [self.places[n] for n in own if self.places[n] not in decided]
         return sum(place in self.source.by_place for place in others) > self._votes(block)[choice]
@@ -119,7 +119,7 @@ class BranchArms:
     def _written(self, block: int, choice: BranchArm) -> bool:
         """Whether a block has something of an arm as it is written, not of what follows where the other arm leaves."""
         places = {self.places[n] for n in range(*self.graph.blocks[block])}
-        inside = (one for one in self.source.by_choice[choice] if one.place in places)
+        inside = (one for one in self.source.by_branch_arm[choice] if one.place in places)
         return any(
             one.context.arm == choice[1] and one.context.site == self.source.chosen[one.number][0] for one in inside
         )

@@ -19,7 +19,7 @@ _DEEP = 8
 """Instructions that make an address of such a constant, one after the other, at most."""
 
 
-def tables_of(instructions: Sequence[Instruction]) -> frozenset[int]:
+def coefficient_loads(instructions: Sequence[Instruction]) -> frozenset[int]:
     """Which instructions, by number, load from tables."""
     written: dict[str, list[int]] = {}
     for n, one in enumerate(instructions):
@@ -40,7 +40,7 @@ def tables_of(instructions: Sequence[Instruction]) -> frozenset[int]:
     return frozenset(n for n, found in loads if found is not None and of_module(found[0], n, _DEEP))
 
 
-def looked_up(instructions: Sequence[InstructionCount]) -> Mapping[Place, tuple[float, float]]:
+def table_traffic(instructions: Sequence[InstructionCount]) -> Mapping[Place, tuple[float, float]]:
     """Requests and sectors of loads from tables, by place. What is loaded lies in one sector of a row, the sine's coefficients or the
     cosine's; each lane needs one of two rows, as likely as the other."""
     found: dict[Place, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))

@@ -23,7 +23,7 @@ from ..ir import nodes as ir
 from ..language.types import F32, F64, Scalar
 from ..passes.decisions import LEAVES, joins, leaves
 from ..profiler.decisions import Rows, SiteDecisions
-from .control_flow import Graph, conditional
+from .control_flow import Graph, is_conditional
 from .loop_counters import signed
 from .source_statements import BranchArm, Place, SourceStatements
 from .uniformity import operands_of, writes
@@ -235,7 +235,7 @@ class _TestChain:
         then behind it."""
         self._follow(block, state)
         last, onward, codes = self.graph.last(block), self.graph.successors[block], self.codes[block]
-        if not conditional(last):
+        if not is_conditional(last):
             yield from ((target, codes) for target in onward if len(onward) == 1)
             return
         names = [
@@ -379,7 +379,7 @@ class _TestChain:
     def _made(self, at: int, block: int, register: str) -> tuple[str, int] | None:
         """Whether a bit of what is compared was set before, or a number added to it, and which; 8 or 16 bits may be cut off after."""
         register = register.removesuffix(".reuse")
-        for one in self.graph.before(at, block):
+        for one in self.graph.instructions_before(at, block):
             if register not in writes(one):
                 continue
             text = one.text.replace(".reuse", "")

@@ -1,10 +1,9 @@
-"""What both a lane's way through the source and a block of the compiled kernel show, by which the one is laid beside the other.
+"""Correspondence between source and SASS: features emitted by source events and by SASS blocks.
 
-An anchor is a kind of effect or operation at a place of the source, or a place that has nothing else to show, or a turn of
-a loop. A statement of the source has so much of it, a block of the compiled kernel so much, at times only under a predicate.
-Of a statement list the strongest anchors are taken: effects and operations, which a compiler repeats or drops with the
-statements around them; else loads, which it moves about, and accesses of local arrays, parts of which it keeps in registers;
-else its instructions.
+A feature is a kind of effect or operation at a source location, an iteration of a loop, an arm of a branch, or plain code
+of a location without other features. Statements emit amounts of features; blocks emit them unconditionally or under a
+predicate. A statement list uses its strongest features: effects and operations; else loads and local accesses, subject to
+code motion and register allocation; else its instructions.
 """
 
 from __future__ import annotations
@@ -19,443 +18,487 @@ import numpy.typing as npt
 
 from ..passes.decisions import leaves
 from .control_flow import Loop
-from .decision_bytecode import coded, decided, slow
+from .decision_bytecode import arm_event, condition_event, slow_path_event
 from .expanded_cfg import ExpandedCfg
-from .lane_accesses import either
+from .lane_accesses import shared_branch_accesses
 from .matching import Key, LoopMatcher
-from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, may_be_missing
+from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, is_elidable
 from .source_statements import BranchArm, Place, Segment, Statement
 
 Floats = npt.NDArray[np.float32]
 Emitted = dict[Key, float]
-CODE, TURN, ARMS, SLOW, CODES = "code", "turn", ("then", "else"), "slow path", "codes"
-"""What is at a place besides effects and operations."""
+"""Amounts by feature."""
+CODE, ITERATION, ARMS, SLOW_PATH, CODES = "code", "turn", ("then", "else"), "slow path", "codes"
+"""Kinds of features without an effect or operation."""
 
-SHOWN = 1.0
-"""What it costs that all that a statement list has of an anchor at a place is missing from the blocks that stand for it, or is
-there once too often; or that a turn of a loop is."""
-LOADED = 0.9
-"""The same of loads and accesses of local arrays: less, as the compiler makes those of an arm before its test, or leaves them out, but
-keeps every effect."""
-DECIDED = 0.3
-"""What it costs that lanes take an arm of a branch other than that which they took in the source: less than any effect, as the
-compiler may make it of other instructions."""
-NARROW = 0.1
-"""What it costs to go through a division of 32 bits beside a call of one of 64 (`Graph.narrow`): more than the code of the call."""
-CODE_EACH = 0.01
-"""What it costs that the code of a place is missing, or is there where none was executed, for each of its instructions: little, as
-compilers put addresses and constants where they like. That there is more of it costs nothing."""
-INSTRUCTION, ROUND = 1e-5, 0.005
-"""Of ways that show the same a lane takes that with the fewest rounds of compiled loops, as a test enters the largest body for
-which iterations are left; then that with the fewest instructions, which calls no slow path."""
-PREDICATED = 0.008
-"""What it costs that predicated instructions show something, as part of what it costs that it is missing: more than a round of a
-loop, as they are for iterations that are fewer than any body has which could have been entered."""
-APART = 1 / 32
-"""What it costs that a node stands for tokens on both sides of others, as part of what these cost: less than anything that is missing, but
-what is in order comes before what is not."""
+COST_MISSING_EFFECT = 1.0
+"""Cost of a missing or excess effect (all of a statement list's amount at a location), or iteration. The unit of all costs."""
+COST_MISSING_LOAD = 0.9
+"""Cost of a missing or excess load or local access: lower, as the compiler hoists and drops these."""
+COST_WRONG_BRANCH = 0.3
+"""Cost of a path through the wrong arm of a branch: below any effect, as the compiler may use predication instead."""
+COST_NARROW_DIVISION = 0.1
+"""Cost of a 32-bit division next to a call of the 64-bit division (`Graph.narrow_divisions`): above the code of the call."""
+COST_MISSING_INSTRUCTION = 0.01
+"""Cost of missing or unexpected code, per instruction: low, as address computations and constants move freely. Excess is free."""
+COST_INSTRUCTION, COST_TRIP = 1e-5, 0.005
+"""Tie-breakers: prefer fewer trips of compiled loops, as tests enter the largest unrolled body, then fewer instructions."""
+PREDICATED_COST_SHARE = 0.008
+"""Cost of matching predicated instructions, relative to missing ones: above COST_TRIP, as they serve remainder iterations."""
+GAP_COST_SHARE = 1 / 32
+"""Surcharge for a node matching events around skipped ones, relative to the cost of these: prefers matches in order."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What a statement shows: so much of an anchor."""
+    """An amount of a feature."""
 
-    anchor: int
+    feature: int
     amount: float
 
 
 class Correspondence:
-    """tokens: by what `DecisionReplay` tells, a statement's site, or -1 - site for a turn of its loop. keys: of the anchors. weights:
-    what one costs that is missing, or there once too often. sure, maybe: float32[node, anchor], those of a node that all lanes
-    execute and those under a predicate. cost: of a node, however that is. span: tokens that a node may stand for. blind: whether
-    some iterations of a loop may be predicated instructions that show nothing."""
+    """Features of one kernel.
+
+    events: by event name of `DecisionReplay` (a site, or -1 - site for an iteration). keys: of the features. weights: cost per
+    unit, missing or in excess. unconditional, predicated: float32[node, feature], emitted amounts. cost: fixed cost by node.
+    span: events a node may match. has_silent_iterations: whether iterations may be predicated code without features.
+    """
 
     def __init__(self, matcher: LoopMatcher, nodes: ExpandedCfg) -> None:
         self.graph, self.places, self.source = matcher.graph, matcher.places, matcher.source
         self._matcher = matcher
         self.keys: list[Key] = []
-        self.tokens: dict[int, list[Event]] = defaultdict(list)
-        self.blind = False
+        self.events: dict[int, list[Event]] = defaultdict(list)
+        self.has_silent_iterations = False
         self._numbers: dict[Key, int] = {}
         self._weights: list[float] = []
         self.units: list[float] = []
-        self._known: dict[Place, list[Statement]] = self.source.by_place
-        blocks = [self._shown(span) for span in self.graph.blocks]
-        self._put_back(blocks)
-        shown: dict[Key, set[int]] = defaultdict(set)
-        for block, held in enumerate(blocks):
-            for key in (*held[0], *held[1]):
-                shown[key].add(block)
-        self._effects(shown)
-        codes = self._codes()
-        turns = self._turns()
-        arms = self._arms()
-        for block, key in self._slow().items():
-            arms[block][key] = 1, 0
-        self._conditions(arms)
-        self._fill(nodes, blocks, codes, turns, arms)
+        self._by_place: dict[Place, list[Statement]] = self.source.by_place
+        blocks = [self._emitted_by(span) for span in self.graph.blocks]
+        self._delay_hoisted_loads(blocks)
+        emitting_blocks: dict[Key, set[int]] = defaultdict(set)
+        for block, emitted in enumerate(blocks):
+            for key in (*emitted[0], *emitted[1]):
+                emitting_blocks[key].add(block)
+        self._effects(emitting_blocks)
+        code_counts = self._code_features()
+        iteration_counts = self._iteration_features()
+        arm_counts = self._arm_features()
+        for block, key in self._slow_path_features().items():
+            arm_counts[block][key] = 1, 0
+        self._condition_features(arm_counts)
+        self._fill_tables(nodes, blocks, code_counts, iteration_counts, arm_counts)
 
-    def _shown(self, span: tuple[int, int]) -> tuple[Emitted, Emitted]:
-        """The effects and operations of a block, sure ones and those under a predicate. Of an access that is wider than the
-        source's one is sure: the others may be of iterations that come later. No branch leads into an arm of which a block has
-        something under a predicate: what it computes there without one it computes for all lanes."""
-        sure: dict[Key, float] = defaultdict(float)
-        maybe: dict[Key, float] = defaultdict(float)
-        own = (n for n in range(*span) if self.graph.instructions[n].opcode not in CONTROL)
-        predicated = {self._arm(n) for n in own if self.graph.instructions[n].predicate} - {None}
+    def _emitted_by(self, span: tuple[int, int]) -> tuple[Emitted, Emitted]:
+        """Return the effects and operations of a block: unconditional and predicated amounts.
+
+        Of an access wider than the source's, one source access is unconditional; the rest may belong to later
+        iterations. Operations
+        of an arm with predicated instructions are speculated for all lanes.
+        """
+        unconditional: dict[Key, float] = defaultdict(float)
+        predicated: dict[Key, float] = defaultdict(float)
+        own_instructions = (n for n in range(*span) if self.graph.instructions[n].opcode not in CONTROL)
+        predicated_arms = {self._arm_of(n) for n in own_instructions if self.graph.instructions[n].predicate} - {None}
         for n in range(*span):
-            for key, width in self._matcher.amounts_of(n).items():
+            for key, width in self._matcher.instruction_amounts(n).items():
                 place, kind = key
-                each = (
-                    max((one.site.size for one in self._known.get(place, ()) if one.site.kind == kind), default=0) or 1
+                access_size = (
+                    max((one.site.size for one in self._by_place.get(place, ()) if one.site.kind == kind), default=0)
+                    or 1
                 )
-                ahead = kind in OPERATIONS.values() and self._arm(n) in predicated
-                if self.graph.instructions[n].predicate or ahead:
-                    maybe[key] += width
-                elif "_" in kind and width > each:
-                    sure[key] += each
-                    maybe[key] += width - each
+                speculated = kind in OPERATIONS.values() and self._arm_of(n) in predicated_arms
+                if self.graph.instructions[n].predicate or speculated:
+                    predicated[key] += width
+                elif "_" in kind and width > access_size:
+                    unconditional[key] += access_size
+                    predicated[key] += width - access_size
                 else:
-                    sure[key] += width
-        return sure, maybe
+                    unconditional[key] += width
+        return unconditional, predicated
 
-    def _arm(self, n: int) -> BranchArm | None:
-        """The arm of a branch that an instruction belongs to, where its place tells one."""
-        choices = {self.source.choice(one) for one in self._known.get(self.places[n], ()) if one.lanes}
+    def _arm_of(self, n: int) -> BranchArm | None:
+        """Return the branch arm of an instruction, if its location determines one."""
+        choices = {self.source.choice(one) for one in self._by_place.get(self.places[n], ()) if one.lanes}
         return choices.pop() if len(choices) == 1 else None
 
-    def _put_back(self, blocks: Sequence[tuple[Emitted, Emitted]]) -> None:
-        """Loads that nvcc makes before barriers behind which they stand in the source are laid to behind these."""
-        for block, (sure, _) in enumerate(blocks):
-            behind, barriers = block, list[Statement]()
-            while len(self.graph.successors[behind]) == 1 and self.graph.waits(self.graph.successors[behind][0]):
-                (barrier,) = self.graph.successors[behind]
-                known = self._known.get(self.places[self.graph.blocks[barrier][0]], ())
-                barriers += [one for one in known if one.site.kind == "barrier"]
+    def _delay_hoisted_loads(self, blocks: Sequence[tuple[Emitted, Emitted]]) -> None:
+        """Move loads hoisted over barriers back behind these."""
+        for block, (unconditional, _) in enumerate(blocks):
+            block_behind, barriers = block, list[Statement]()
+            while len(self.graph.successors[block_behind]) == 1 and self.graph.is_barrier(
+                self.graph.successors[block_behind][0]
+            ):
+                (barrier,) = self.graph.successors[block_behind]
+                statements = self._by_place.get(self.places[self.graph.blocks[barrier][0]], ())
+                barriers += [one for one in statements if one.site.kind == "barrier"]
                 if len(self.graph.successors[barrier]) != 1:
                     break
-                (behind,) = self.graph.successors[barrier]
-            for key in [key for key in sure if key[1].endswith("load")] if barriers else ():
-                loads = [one for one in self._known.get(key[0], ()) if one.site.kind == key[1]]
+                (block_behind,) = self.graph.successors[barrier]
+            for key in [key for key in unconditional if key[1].endswith("load")] if barriers else ():
+                loads = [one for one in self._by_place.get(key[0], ()) if one.site.kind == key[1]]
                 if all(a.context.loop is b.context.loop and a.number < b.number for a in barriers for b in loads):
-                    blocks[behind][0][key] = blocks[behind][0].get(key, 0.0) + sure.pop(key)
+                    blocks[block_behind][0][key] = blocks[block_behind][0].get(key, 0.0) + unconditional.pop(key)
 
-    # -------------------------------------------------------------- of the source
-    def _effects(self, shown: Mapping[Key, set[int]]) -> None:
-        """Anchors of effects and operations that some blocks show. What every iteration has, and only blocks outside of the compiled loop
-        show, was moved out of it, and tells nothing of its iterations."""
-        part = self.source.part
-        turning = {
-            site: self._matcher.turning(place) for place, sites in self._matcher.of_loop.items() for site in sites
+    # -------------------------------------------------------------- source
+    def _effects(self, emitting_blocks: Mapping[Key, set[int]]) -> None:
+        """Add features of effects and operations emitted by blocks. Effects of every iteration in blocks outside of the compiled
+        loop are loop-invariant code; these features do not count iterations."""
+        segment = self.source.part
+        loop_blocks = {
+            site: self._matcher.loop_blocks(place)
+            for place, sites in self._matcher.sites_by_place.items()
+            for site in sites
         }
 
-        def moved_out(one: Statement, key: Key) -> bool:
-            every = one.context.arm == "body" and one.number not in self.source.chosen
-            inside = turning.get(one.context.site, frozenset()) if every else frozenset()
-            return bool(inside) and not inside & shown[key]
+        def moved_out(statement: Statement, key: Key) -> bool:
+            in_every_iteration = statement.context.arm == "body" and statement.number not in self.source.chosen
+            blocks_inside = loop_blocks.get(statement.context.site, frozenset()) if in_every_iteration else frozenset()
+            return bool(blocks_inside) and not blocks_inside & emitting_blocks[key]
 
-        strong = {
-            part(one)
-            for one in self.source.statements.values()
-            for (place, kind), n in self._matcher.amounts(one).items()
-            if one.lanes and n and (place, kind) in shown and not may_be_missing(kind)
+        segments_with_effects = {
+            segment(statement)
+            for statement in self.source.statements.values()
+            for (place, kind), n in self._matcher.amounts(statement).items()
+            if statement.lanes and n and (place, kind) in emitting_blocks and not is_elidable(kind)
         }
-        for statements in self._known.values():
-            together: dict[Key, dict[Segment, float]] = defaultdict(lambda: defaultdict(float))
-            for one in statements:
-                for key, n in self._matcher.amounts(one).items():
-                    together[key][part(one)] += n
-            for key, by_context in together.items():
-                if key not in shown or (may_be_missing(key[1]) and strong >= by_context.keys()):
+        for at_place in self._by_place.values():
+            amounts: dict[Key, dict[Segment, float]] = defaultdict(lambda: defaultdict(float))
+            for statement in at_place:
+                for key, n in self._matcher.amounts(statement).items():
+                    amounts[key][segment(statement)] += n
+            for key, by_segment in amounts.items():
+                if key not in emitting_blocks or (is_elidable(key[1]) and segments_with_effects >= by_segment.keys()):
                     continue
-                anchor = self._anchor(key, LOADED if may_be_missing(key[1]) else SHOWN, max(by_context.values()))
-                for one in statements:
-                    n = self._matcher.amounts(one).get(key, 0)
-                    if n and not moved_out(one, key):
-                        self.tokens[one.number].append(Event(anchor, n / self.units[anchor]))
-        stood_for = set[tuple[int, Key]]()
-        for one, other in self._of_either_arm():
-            for mine, its in zip(self._matcher.amounts(one).items(), self._matcher.amounts(other), strict=False):
-                known = mine[0] in shown or (one.number, mine[0]) in stood_for
-                if not known and its in self._numbers and mine[0][1] == its[1]:
-                    self.tokens[one.number].append(Event(self._numbers[its], mine[1] / self.units[self._numbers[its]]))
-                    stood_for.add((one.number, mine[0]))
+                feature = self._add_feature(
+                    key, COST_MISSING_LOAD if is_elidable(key[1]) else COST_MISSING_EFFECT, max(by_segment.values())
+                )
+                for statement in at_place:
+                    n = self._matcher.amounts(statement).get(key, 0)
+                    if n and not moved_out(statement, key):
+                        self.events[statement.number].append(Event(feature, n / self.units[feature]))
+        matched = set[tuple[int, Key]]()
+        for statement, other in self._shared_accesses():
+            for own, other_amount in zip(
+                self._matcher.amounts(statement).items(), self._matcher.amounts(other), strict=False
+            ):
+                has_feature = own[0] in emitting_blocks or (statement.number, own[0]) in matched
+                if not has_feature and other_amount in self._numbers and own[0][1] == other_amount[1]:
+                    self.events[statement.number].append(
+                        Event(self._numbers[other_amount], own[1] / self.units[self._numbers[other_amount]])
+                    )
+                    matched.add((statement.number, own[0]))
 
-    def _of_either_arm(self) -> Iterator[tuple[Statement, Statement]]:
-        """Accesses of one array in the arms of a branch, for which one instruction may stand; each with each other one."""
+    def _shared_accesses(self) -> Iterator[tuple[Statement, Statement]]:
+        """Yield pairs of accesses to one array in opposite arms of a branch: one instruction may implement both."""
         kinds: dict[tuple[str, str, int], list[Statement]] = defaultdict(list)
-        for one in self.source.statements.values():
-            if one.lanes and "_" in one.site.kind:
-                kinds[one.site.kind, one.site.array, one.site.size].append(one)
-        for alike in kinds.values():
-            together: dict[int, list[Statement]] = {}
-            for its, mine in either(alike, self.source.chosen).items():
-                together.setdefault(mine, [self.source.statements[mine]]).append(self.source.statements[its])
-            for each in together.values():
-                yield from permutations(each, 2)
+        for statement in self.source.statements.values():
+            if statement.lanes and "_" in statement.site.kind:
+                kinds[statement.site.kind, statement.site.array, statement.site.size].append(statement)
+        for similar in kinds.values():
+            groups: dict[int, list[Statement]] = {}
+            for other, representative in shared_branch_accesses(similar, self.source.chosen).items():
+                groups.setdefault(representative, [self.source.statements[representative]]).append(
+                    self.source.statements[other]
+                )
+            for group in groups.values():
+                yield from permutations(group, 2)
 
-    def _codes(self) -> dict[int, dict[Place, tuple[int, bool]]]:
-        """Anchors of places that lie in one statement list, which shows nothing better, or of operations for which others are written,
-        maybe behind a branch: by block, how many instructions it has of each, and whether it is where lanes come to them first: of what
-        is executed once, others were only put off."""
-        found: dict[int, dict[Place, tuple[int, bool]]] = defaultdict(dict)
+    def _code_features(self) -> dict[int, dict[Place, tuple[int, bool]]]:
+        """Add features of plain code, for locations in one statement list without better features and for expanded operations.
+
+        Returns, by block and location, the number of instructions and whether the block is reached before others
+        with the location.
+        """
+        result: dict[int, dict[Place, tuple[int, bool]]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
                 instruction = self.graph.instructions[n]
-                if instruction.opcode not in CONTROL and not instruction.predicate and not self._matcher.amounts_of(n):
+                if (
+                    instruction.opcode not in CONTROL
+                    and not instruction.predicate
+                    and not self._matcher.instruction_amounts(n)
+                ):
                     counts[self.places[n]][block] += 1
-        evident = {self.source.part(one) for one in self.source.statements.values() if self.tokens.get(one.number)}
+        evident_segments = {
+            self.source.part(one) for one in self.source.statements.values() if self.events.get(one.number)
+        }
         for place, by_block in counts.items():
-            statements = self._known.get(place, [])
+            statements = self._by_place.get(place, [])
             contexts = {self.source.part(one) for one in statements}
-            hidden = place not in self._matcher.expanded and contexts & evident
+            hidden = place not in self._matcher.expanded and contexts & evident_segments
             if len(contexts) != 1 or hidden or any(one.number in self.source.loops for one in statements):
                 continue
-            anchor = self._anchor((place, CODE), CODE_EACH * min(by_block.values()), 1.0)
-            each = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
-            for number in each or [min(one.number for one in statements)]:
-                self.tokens[number].append(Event(anchor, 1.0))
-            once = all(one.context.loop is None for one in statements)
+            feature = self._add_feature((place, CODE), COST_MISSING_INSTRUCTION * min(by_block.values()), 1.0)
+            expanded_numbers = [one.number for one in statements if EXPANDED & one.site.costs.keys()]
+            for number in expanded_numbers or [min(one.number for one in statements)]:
+                self.events[number].append(Event(feature, 1.0))
+            outside_loops = all(one.context.loop is None for one in statements)
             for block, n in by_block.items():
-                came_by = any(self.graph.dominates(other, block) for other in by_block if other != block)
-                found[block][place] = n, not (once and came_by)
-        return found
+                dominated = any(self.graph.dominates(other, block) for other in by_block if other != block)
+                result[block][place] = n, not (outside_loops and dominated)
+        return result
 
-    def _turns(self) -> dict[int, dict[Key, int]]:
-        """Anchors of loops whose bodies show loads at most: their iterations by block."""
-        found: dict[int, dict[Key, int]] = defaultdict(dict)
+    def _iteration_features(self) -> dict[int, dict[Key, int]]:
+        """Add iteration features of loops with at most loads in their bodies; return the iterations by block."""
+        result: dict[int, dict[Key, int]] = defaultdict(dict)
         instructions = zip(self.graph.instructions, self.places, strict=True)
-        predicated = {place for one, place in instructions if one.predicate and one.opcode not in CONTROL}
-        for place, sites in self._matcher.of_loop.items():
-            mine = self._matcher.natural(place)
-            copies, spare = self._matcher.copies(sites, mine)
+        predicated_places = {place for one, place in instructions if one.predicate and one.opcode not in CONTROL}
+        for place, sites in self._matcher.sites_by_place.items():
+            compiled_loops = self._matcher.natural_loops(place)
+            copies, predicated_copies = self._matcher.copies(sites, compiled_loops)
             body = [
                 one
                 for one in self.source.statements.values()
                 if (one.context.site, one.context.arm) in {(n, "body") for n in sites}
                 if one.number not in self.source.chosen
             ]
-            shown = (self.keys[token.anchor][1] for one in body for token in self.tokens.get(one.number, ()))
-            kinds = {*shown} - {CODE}
-            hidden = bool(mine) and not kinds and any(one.place in predicated for one in body)
-            self.blind |= hidden and not self._shows(sites)
-            if not mine or spare or not all(kind.endswith("load") for kind in kinds):
+            emitted_kinds = (self.keys[token.feature][1] for one in body for token in self.events.get(one.number, ()))
+            kinds = {*emitted_kinds} - {CODE}
+            is_hidden = bool(compiled_loops) and not kinds and any(one.place in predicated_places for one in body)
+            self.has_silent_iterations |= is_hidden and not self._has_visible_statement(sites)
+            if not compiled_loops or predicated_copies or not all(kind.endswith("load") for kind in kinds):
                 continue
-            anchor = self._anchor((place, TURN), SHOWN, 1.0)
-            each, shown_by = self._matcher.iterations(place), dict[int, int]()
-            for loop in mine:
-                here = {block: n for block, n in copies.items() if block in loop.body}
-                begun = any(self.graph.dominates(block, loop.header) for block in copies if block not in loop.body)
-                if list(here.values()) == [1] and not begun:
-                    here = {self._begins(loop, next(iter(here)), place): 1}
-                elif len(firsts := each.get(loop.header, ())) == sum(here.values()) and not begun:
-                    here = dict.fromkeys(firsts, 1)
-                shown_by |= here
-            for block, n in shown_by.items():
-                found[block][place, TURN] = n
-            inside, turned = self._matcher.tests_inside(place), self._matcher.turned(sites, shown_by, mine)
+            feature = self._add_feature((place, ITERATION), COST_MISSING_EFFECT, 1.0)
+            starts_by_loop, iterations_by_block = self._matcher.iterations(place), dict[int, int]()
+            for loop in compiled_loops:
+                in_loop = {block: n for block, n in copies.items() if block in loop.body}
+                entered_before = any(
+                    self.graph.dominates(block, loop.header) for block in copies if block not in loop.body
+                )
+                if list(in_loop.values()) == [1] and not entered_before:
+                    in_loop = {self._trip_start(loop, next(iter(in_loop)), place): 1}
+                elif len(firsts := starts_by_loop.get(loop.header, ())) == sum(in_loop.values()) and not entered_before:
+                    in_loop = dict.fromkeys(firsts, 1)
+                iterations_by_block |= in_loop
+            for block, n in iterations_by_block.items():
+                result[block][place, ITERATION] = n
+            test_inside, mid_exit_statements = (
+                self._matcher.test_in_body(place),
+                self._matcher.mid_exit_statements(sites, iterations_by_block, compiled_loops),
+            )
             for site in sites:
-                self.tokens[turned.get(site, site if inside else -1 - site)].append(Event(anchor, 1.0))
-            for block in sorted(copies.keys() - self._matcher.turning(place)):
-                found[self._matcher.begun_before(block, sites)][place, TURN] = copies[block]
-        return found
+                self.events[mid_exit_statements.get(site, site if test_inside else -1 - site)].append(
+                    Event(feature, 1.0)
+                )
+            for block in sorted(copies.keys() - self._matcher.loop_blocks(place)):
+                result[self._matcher.iteration_start_before(block, sites)][place, ITERATION] = copies[block]
+        return result
 
-    def _begins(self, loop: Loop, shown: int, place: Place) -> int:
-        """Where a turn of a compiled loop begins of which a block shows one: as early as the test of the loop comes before. What else a
-        turn shows may lie before that block."""
-        at = shown
-        while at != loop.header:
-            above = self.graph.dominators[at]
+    def _trip_start(self, loop: Loop, block: int, place: Place) -> int:
+        """Return the block where the trip with a given block starts: after the loop's previous exit test."""
+        start = block
+        while start != loop.header:
+            above = self.graph.dominators[start]
             assert above is not None, "a loop's header dominates all of it"
             leaves = any(onward not in loop.body for onward in self.graph.successors[above])
             if leaves and self.places[self.graph.blocks[above][1] - 1] == place:
                 break
-            at = above
-        return at
+            start = above
+        return start
 
-    def _shows(self, sites: Sequence[int]) -> bool:
-        """Whether an arm or loop inside a loop has an effect or operation: predicated iterations would show it."""
+    def _has_visible_statement(self, sites: Sequence[int]) -> bool:
+        """Return whether an arm or loop inside a loop has an effect or operation, emitted by predicated iterations too."""
         inside = [one for one in self.source.statements.values() if one.context.lies_in(sites)]
-        return any(self.executed(token.anchor) for one in inside for token in self.tokens.get(one.number, ()))
+        return any(self.is_executed(token.feature) for one in inside for token in self.events.get(one.number, ()))
 
-    def _arms(self) -> dict[int, dict[Key, tuple[int, int]]]:
-        """Anchors of arms that begin at blocks of their own: how many begin there for sure, and how many may have become predicated
-        instructions of it."""
-        found: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
+    def _arm_features(self) -> dict[int, dict[Key, tuple[int, int]]]:
+        """Add features of branch arms with blocks of their own; return, by block, certain and possibly predicated arms."""
+        result: dict[int, dict[Key, tuple[int, int]]] = defaultdict(dict)
         expanded = self._matcher.expanded
         for choice in sorted(set(self._matcher.arms.heads.values())):
-            self._anchor(choice, DECIDED, 1.0)
-            sites = {self.source.chosen[one.number][0] for one in self.source.by_choice.get(choice, ())}
-            branches = {one.number for one in self._known.get(choice[0], ()) if one.site.kind == "branch"}
+            self._add_feature(choice, COST_WRONG_BRANCH, 1.0)
+            sites = {
+                self.source.chosen[instruction.number][0] for instruction in self.source.by_branch_arm.get(choice, ())
+            }
+            branches = {
+                instruction.number
+                for instruction in self._by_place.get(choice[0], ())
+                if instruction.site.kind == "branch"
+            }
             for site in sites or branches:
-                self.tokens[decided(site, choice[1])].append(Event(self._numbers[choice], 1.0))
+                self.events[arm_event(site, choice[1])].append(Event(self._numbers[choice], 1.0))
         for block, span in enumerate(self.graph.blocks):
             for n in range(*span):
-                only, one = self._arm(n), self.graph.instructions[n]
-                predicated = one.predicate and one.opcode not in CONTROL and self.places[n] not in expanded
-                if only is not None and only in self._numbers and predicated:
-                    sure, maybe = found[block].get(only, (0, 0))
-                    found[block][only] = sure, maybe + 1
+                arm, instruction = self._arm_of(n), self.graph.instructions[n]
+                predicated = (
+                    instruction.predicate and instruction.opcode not in CONTROL and self.places[n] not in expanded
+                )
+                if arm is not None and arm in self._numbers and predicated:
+                    unconditional, predicated_count = result[block].get(arm, (0, 0))
+                    result[block][arm] = unconditional, predicated_count + 1
         for block, choice in self._matcher.arms.heads.items():
-            found[block][choice] = 1, 0
-        return found
+            result[block][choice] = 1, 0
+        return result
 
-    def _slow(self) -> dict[int, Key]:
-        """Anchors of the slow paths of divisions, by the block that calls one."""
-        found = {}
+    def _slow_path_features(self) -> dict[int, Key]:
+        """Add features of slow paths of divisions, by calling block."""
+        result = {}
         for block, divisions in self._matcher.slow.items():
-            key = self.source.statements[divisions[0][0]].place, f"{SLOW} {divisions[0]}"
+            key = self.source.statements[divisions[0][0]].place, f"{SLOW_PATH} {divisions[0]}"
             if key not in self._numbers:
-                self._anchor(key, SHOWN, 1.0)
+                self._add_feature(key, COST_MISSING_EFFECT, 1.0)
                 for number, n in divisions:
-                    self.tokens[slow(number, n)].append(Event(self._numbers[key], 1.0))
-            found[block] = key
-        return found
+                    self.events[slow_path_event(number, n)].append(Event(self._numbers[key], 1.0))
+            result[block] = key
+        return result
 
-    def _conditions(self, arms: dict[int, dict[Key, tuple[int, int]]]) -> None:
-        """Anchors of blocks that lanes come to for which some of a branch's conditions held. arms: takes these in."""
-        known = self._matcher.conditions
+    def _condition_features(self, arms: dict[int, dict[Key, tuple[int, int]]]) -> None:
+        """Add features of blocks reached by lanes with some condition codes only. arm_counts: extended in place."""
+        conditions = self._matcher.conditions
 
         def key(place: Place, codes: int) -> Key:
             return place, f"{CODES} {codes:x}"
 
-        parts = {block: one for block, one in known.blocks.items() if block not in self._matcher.arms.heads}
-        behind: dict[tuple[Place, int], int] = {}  # lanes come to the blocks of one code in the order of these
-        for block, one in parts.items():
-            each = one.place, one.codes
-            behind[each] = min(block - one.start, behind.get(each, block))
-        for place, codes in sorted(behind, key=lambda each: (behind[each], each)):
-            self._anchor(key(place, codes), DECIDED, 1.0)
-            for site in known.sites[place]:
+        partial = {block: test for block, test in conditions.blocks.items() if block not in self._matcher.arms.heads}
+        first_distance: dict[tuple[Place, int], int] = {}  # lanes reach the blocks of a code in this order
+        for block, test in partial.items():
+            place_and_codes = test.place, test.codes
+            first_distance[place_and_codes] = min(block - test.start, first_distance.get(place_and_codes, block))
+        for place, codes in sorted(
+            first_distance, key=lambda place_and_codes: (first_distance[place_and_codes], place_and_codes)
+        ):
+            self._add_feature(key(place, codes), COST_WRONG_BRANCH, 1.0)
+            for site in conditions.sites[place]:
                 for code in range(1 << len(leaves(self.source.conditions[site]))):
-                    tokens = self.tokens[coded(site, code)]
+                    tokens = self.events[condition_event(site, code)]
                     tokens += [Event(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
-        for block, tested in parts.items():
+        for block, tested in partial.items():
             arms[block][key(tested.place, tested.codes)] = 1, 0
-        for block, joined in known.joined.items():
-            arms[block] |= {key(*each): (0, 1) for each in joined if each in behind}
+        for block, joint_tests in conditions.joined.items():
+            arms[block] |= {
+                key(*place_and_codes): (0, 1) for place_and_codes in joint_tests if place_and_codes in first_distance
+            }
 
-    def _anchor(self, key: Key, weight: float, unit: float) -> int:
-        """A new one's number."""
+    def _add_feature(self, key: Key, weight: float, unit: float) -> int:
+        """Return the number of a new feature."""
         self._numbers[key] = len(self.keys)
         self.keys.append(key)
         self._weights.append(weight)
         self.units.append(unit)
         return self._numbers[key]
 
-    # -------------------------------------------------------------- of the compiled kernel
-    def _fill(
+    # -------------------------------------------------------------- compiled kernel
+    def _fill_tables(
         self,
         nodes: ExpandedCfg,
         blocks: Sequence[tuple[Emitted, Emitted]],
-        codes: Mapping[int, Mapping[Place, tuple[int, bool]]],
-        turns: Mapping[int, Mapping[Key, int]],
-        arms: Mapping[int, Mapping[Key, tuple[int, int]]],
+        code_counts: Mapping[int, Mapping[Place, tuple[int, bool]]],
+        iteration_counts: Mapping[int, Mapping[Key, int]],
+        arm_counts: Mapping[int, Mapping[Key, tuple[int, int]]],
     ) -> None:
         shape = len(nodes.blocks), max(len(self.keys), 1)
-        self.sure, self.maybe = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.unconditional, self.predicated = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self.weights = np.array(self._weights or [0], np.float32)
         self.price = np.zeros(shape, np.float32)
         self.cost = np.zeros(len(nodes.blocks), np.float32)
         calls = {edge.source for edge in self.graph.edges if edge.kind == "call"}
-        apart = calls | {
+        around_calls = calls | {
             block + 1 for block in calls
-        }  # what prepares a call, or takes what it found, is of the code before
-        headers, narrow = {loop.header for loop in self.graph.loops}, self._matcher.narrow
+        }  # argument setup and result moves belong to the code before
+        headers, narrow = {loop.header for loop in self.graph.loops}, self._matcher.narrow_divisions
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
-            self.cost[node] = INSTRUCTION * (past - first) + ROUND * (block in headers) + NARROW * (block in narrow)
-            for held, amounts in zip((self.sure, self.maybe), blocks[block], strict=True):
+            self.cost[node] = (
+                COST_INSTRUCTION * (past - first)
+                + COST_TRIP * (block in headers)
+                + COST_NARROW_DIVISION * (block in narrow)
+            )
+            for table, amounts in zip((self.unconditional, self.predicated), blocks[block], strict=True):
                 for key, n in amounts.items():
                     if key in self._numbers:
-                        held[node, self._numbers[key]] = n / self.units[self._numbers[key]]
-            for place, (instructions, new) in codes.get(block, {}).items():
-                here = float(new and block not in apart)
-                self.sure[node, self._numbers[place, CODE]] = here
-                self.maybe[node, self._numbers[place, CODE]] = instructions - here
-            for key, n in turns.get(block, {}).items():
-                self.sure[node, self._numbers[key]] = n
-            for key, (held_there, predicated) in arms.get(block, {}).items():
-                self.sure[node, self._numbers[key]] = held_there
-                self.maybe[node, self._numbers[key]] = predicated
-        wide = [
+                        table[node, self._numbers[key]] = n / self.units[self._numbers[key]]
+            for place, (instructions, is_first) in code_counts.get(block, {}).items():
+                counted = float(is_first and block not in around_calls)
+                self.unconditional[node, self._numbers[place, CODE]] = counted
+                self.predicated[node, self._numbers[place, CODE]] = instructions - counted
+            for key, n in iteration_counts.get(block, {}).items():
+                self.unconditional[node, self._numbers[key]] = n
+            for key, (certain, predicated) in arm_counts.get(block, {}).items():
+                self.unconditional[node, self._numbers[key]] = certain
+                self.predicated[node, self._numbers[key]] = predicated
+        unpredicated_keys = [
             {
                 key
                 for n in range(*span)
-                for key in self._matcher.amounts_of(n)
+                for key in self._matcher.instruction_amounts(n)
                 if not self.graph.instructions[n].predicate
             }
             for span in self.graph.blocks
         ]
         for node, block in enumerate(nodes.blocks):
-            for key, anchor in self._numbers.items():
-                if key not in wide[block] and self.maybe[node, anchor]:
-                    self.price[node, anchor] = PREDICATED * self.weights[anchor]
-        self._spread(nodes)
-        self._leave_out(nodes)
+            for key, feature in self._numbers.items():
+                if key not in unpredicated_keys[block] and self.predicated[node, feature]:
+                    self.price[node, feature] = PREDICATED_COST_SHARE * self.weights[feature]
+        self._spread_over_iterations(nodes)
+        self._allow_missing_operations(nodes)
         self.span = self._spans()
 
-    def _spread(self, nodes: ExpandedCfg) -> None:
-        """Of an unrolled loop, what every iteration shows once is laid to where each begins: the compiler makes all loads of a turn
-        before anything that hangs on them, and one of those that lie side by side."""
+    def _spread_over_iterations(self, nodes: ExpandedCfg) -> None:
+        """Distribute once-per-iteration features of an unrolled loop over its iterations: the compiler groups their loads."""
         rows: dict[int, list[int]] = defaultdict(list)
         for node, block in enumerate(nodes.blocks):
             rows[block].append(node)
-        for place, sites in self._matcher.of_loop.items():
-            once = self._once(sites)
-            for header, begun in self._matcher.iterations(place).items():
-                turn = next(loop for loop in self.graph.loops if loop.header == header)
-                spine = [b for b in turn.body if all(self.graph.dominates(b, latch) for latch in turn.latches)]
-                for anchor, each in once.items():
-                    by_block = [float(self.sure[rows[block][0], anchor]) for block in spine if block in rows]
-                    held, load = sum(by_block), self.keys[anchor][1].endswith("load")
-                    gathered = held == each * len(begun) and max(by_block) > each
-                    if gathered or (load and 0 < held < each * len(begun)):
+        for place, sites in self._matcher.sites_by_place.items():
+            per_iteration = self._amounts_per_iteration(sites)
+            for header, starts in self._matcher.iterations(place).items():
+                trip = next(loop for loop in self.graph.loops if loop.header == header)
+                spine = [b for b in trip.body if all(self.graph.dominates(b, latch) for latch in trip.latches)]
+                for anchor, amount in per_iteration.items():
+                    by_block = [float(self.unconditional[rows[block][0], anchor]) for block in spine if block in rows]
+                    total, is_load = sum(by_block), self.keys[anchor][1].endswith("load")
+                    is_gathered = total == amount * len(starts) and max(by_block) > amount
+                    if is_gathered or (is_load and 0 < total < amount * len(starts)):
                         for block in spine:
-                            self.sure[rows[block], anchor] = each if block in begun else 0.0
+                            self.unconditional[rows[block], anchor] = amount if block in starts else 0.0
 
-    def _leave_out(self, nodes: ExpandedCfg) -> None:
-        """An iteration behind a loop may be without operations that only the next one would need."""
-        for place, sites in self._matcher.of_loop.items():
-            turning = self._matcher.turning(place)
-            copies, _ = self._matcher.copies(sites, self._matcher.natural(place))
-            once = {anchor: n for anchor, n in self._once(sites).items() if self.keys[anchor][1] in OPERATIONS.values()}
+    def _allow_missing_operations(self, nodes: ExpandedCfg) -> None:
+        """Let peeled iterations omit operations needed by a next iteration only."""
+        for place, sites in self._matcher.sites_by_place.items():
+            loop_blocks = self._matcher.loop_blocks(place)
+            copies, _ = self._matcher.copies(sites, self._matcher.natural_loops(place))
+            per_iteration = {
+                anchor: n
+                for anchor, n in self._amounts_per_iteration(sites).items()
+                if self.keys[anchor][1] in OPERATIONS.values()
+            }
             for node, block in enumerate(nodes.blocks):
-                for anchor, each in once.items() if block in copies and block not in turning else ():
-                    short = copies[block] * each - self.sure[node, anchor] - self.maybe[node, anchor]
-                    if short > 0:
-                        self.maybe[node, anchor] += short
-                        self.price[node, anchor] = PREDICATED * self.weights[anchor]
+                for anchor, amount in per_iteration.items() if block in copies and block not in loop_blocks else ():
+                    missing = copies[block] * amount - self.unconditional[node, anchor] - self.predicated[node, anchor]
+                    if missing > 0:
+                        self.predicated[node, anchor] += missing
+                        self.price[node, anchor] = PREDICATED_COST_SHARE * self.weights[anchor]
 
-    def _once(self, sites: Sequence[int]) -> dict[int, float]:
-        """By anchor that only an iteration of a loop shows, and each, how much of it an iteration does."""
-        found: dict[int, float] = defaultdict(float)
-        others = set[int]()
-        for site, tokens in self.tokens.items():
+    def _amounts_per_iteration(self, sites: Sequence[int]) -> dict[int, float]:
+        """Return, by feature emitted by exactly one statement list of a loop, its amount per iteration."""
+        amounts: dict[int, float] = defaultdict(float)
+        excluded = set[int]()
+        for site, tokens in self.events.items():
             for token in tokens:
                 if site < 0:
-                    loop, own = -1 - site, True
+                    loop, in_loop = -1 - site, True
                 elif site in self.source.statements:
                     context = self.source.statements[site].context
-                    loop, own = context.site, context.arm == "body" and site not in self.source.chosen
+                    loop, in_loop = context.site, context.arm == "body" and site not in self.source.chosen
                 else:
-                    loop, own = -1, False
-                if not own or loop not in sites or self.keys[token.anchor][1] == CODE:
-                    others.add(token.anchor)
+                    loop, in_loop = -1, False
+                if not in_loop or loop not in sites or self.keys[token.feature][1] == CODE:
+                    excluded.add(token.feature)
                 elif loop == sites[0]:
-                    found[token.anchor] += token.amount
-        return {anchor: n for anchor, n in found.items() if anchor not in others}
+                    amounts[token.feature] += token.amount
+        return {anchor: n for anchor, n in amounts.items() if anchor not in excluded}
 
-    def executed(self, anchor: int) -> bool:
-        """Whether an anchor is an effect or operation, the slow path of one, or a test of conditions: not what a compiler moves about."""
-        return self.keys[anchor][1] not in (CODE, TURN, *ARMS)
+    def is_executed(self, feature: int) -> bool:
+        """Return whether a feature is an effect, operation, slow path or condition test, not subject to code motion."""
+        return self.keys[feature][1] not in (CODE, ITERATION, *ARMS)
 
     def _spans(self) -> npt.NDArray[np.int32]:
-        """Several times as many tokens as would show what a node holds, as those of other blocks lie in between."""
-        least = np.ones(max(len(self.keys), 1), np.float32)
-        for each in self.tokens.values():
-            for token in each:
-                least[token.anchor] = min(least[token.anchor], token.amount)
-        held = np.minimum(self.sure + self.maybe, 64) / least
-        return np.asarray(32 + 6 * held.sum(axis=1), np.int32)
+        """Return the events each node may match: several times its capacity, as other blocks' events are interleaved."""
+        smallest = np.ones(max(len(self.keys), 1), np.float32)
+        for events in self.events.values():
+            for event in events:
+                smallest[event.feature] = min(smallest[event.feature], event.amount)
+        capacity = np.minimum(self.unconditional + self.predicated, 64) / smallest
+        return np.asarray(32 + 6 * capacity.sum(axis=1), np.int32)

@@ -16,11 +16,11 @@ from .constant_bank import BankLayout, ConstantPropagation
 from .control_flow import Graph, graph
 from .flow import FlowEstimate, KnownCounts, LocatedInstruction, SourceEvidence, estimate_executions
 from .kernel_launches import KernelLaunches
-from .line_table_fixes import attributed
-from .loop_counters import spent
+from .line_table_fixes import with_fixed_lines
+from .loop_counters import exhausted_loop_edges
 from .matching import LoopMatcher
 from .opcode_classes import EFFECTS
-from .path_estimator import WHOLE, PathEstimate, PathEstimator
+from .path_estimator import MIN_COMPLETE_FRACTION, PathEstimate, PathEstimator
 from .source_statements import Place
 
 Floats = npt.NDArray[np.float64]
@@ -69,8 +69,8 @@ def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches
     whole = _graph(placed, launched)
     apart = any(one.calls for one in placed)
     evidence = SourceEvidence(launched.executed, apart)
-    source = launched.statements if apart else launched.statements.without_calls()
-    placed = attributed(placed, source)
+    source = launched.statements if apart else launched.statements.without_inlining()
+    placed = with_fixed_lines(placed, source)
     matcher = LoopMatcher(whole, evidence.places(placed), source)
     counted, unmatched, even = _counted(matcher)
     known = replace(counted, blocks=_first_arms(matcher, launched.threads) | counted.blocks)
@@ -100,7 +100,7 @@ def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches
         why[block] = "no statement alone tells how often: its threads follow from those around it" + (
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
         )
-        why[block] += f"; its warps were not walked: {walk.given_up}" if walk.given_up else ""
+        why[block] += f"; its warps were not walked: {walk.failure}" if walk.failure else ""
     return _bounded(placed, block_of, found.warps, found.threads, why, walk)
 
 
@@ -109,7 +109,7 @@ def _graph(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Gr
     whole = graph(tuple(one.instruction for one in placed))
     layout = BankLayout.of(whole.instructions)
     never = frozenset[tuple[int, int]]() if layout is None else ConstantPropagation(whole, launched.bank(layout)).never
-    return whole.without(never | spent(whole))
+    return whole.without_edges(never | exhausted_loop_edges(whole))
 
 
 def _bounded(
@@ -140,27 +140,29 @@ def _walked(
     sizes = [past - first for first, past in blocks]
     firsts = [first for first, _ in blocks]
     open_ = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in sure) / flow.warps.sum()
-    misfit = walk.misfit(flow.threads[firsts])
-    yields = any(map(walk.matcher.graph.yields, range(len(blocks))))
+    misfit = walk.mean_residual(flow.threads[firsts])
+    yields = any(map(walk.matcher.graph.ends_in_yield, range(len(blocks))))
     if open_ <= _AGREES and misfit <= _EXPLAINED and not yields:
         return None
-    found = walk.run()
+    found = walk.estimate()
     if found is None:
         return None
-    if yields and walk.misfit(found.threads) <= misfit + _EXPLAINED:
+    if yields and walk.mean_residual(found.threads) <= misfit + _EXPLAINED:
         open_ = 1.0  # the flow is right by threads alone: it has lanes meet that do not wait for each other
     if not _believed(walk, found, flow, sure, open_, misfit):
-        alike = walk.misfit(found.threads) <= _UNLIKE
-        return found if alike and max(misfit, walk.misfit(found.threads, found.did)) <= _MISFIT else None
+        alike = walk.mean_residual(found.threads) <= _UNLIKE
+        return (
+            found if alike and max(misfit, walk.mean_residual(found.threads, found.event_counts)) <= _MISFIT else None
+        )
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = found.warps[block_of], found.threads[block_of]
     unlike = "lanes were walked through it that show not just what the source executed"
-    why = dict.fromkeys(walk.doubtful(found.threads), unlike)
-    if open_ <= _OPEN and walk.misfit(found.threads) > misfit - _AGREES:  # what the flow is sure of stands
+    why = dict.fromkeys(walk.uncertain_blocks(found.threads), unlike)
+    if open_ <= _OPEN and walk.mean_residual(found.threads) > misfit - _AGREES:  # what the flow is sure of stands
         left = "no statement alone tells how often: lanes were walked through it that show what the source did"
         why = {block: why.get(block, left) for block in range(len(blocks)) if block not in sure}
-    if found.whole < WHOLE:
-        others = f"{found.whole:.0%} of the warps that were asked for are recorded whole, and stand for the others"
+    if found.complete_fraction < MIN_COMPLETE_FRACTION:
+        others = f"{found.complete_fraction:.0%} of the warps that were asked for are recorded whole, and stand for the others"
         why = {block: why.get(block, others) for block in range(len(blocks)) if block not in sure}
     return _bounded(placed, block_of.tolist(), warps, threads, why, walk)
 
@@ -181,10 +183,10 @@ def _believed(
     walk: PathEstimator, found: PathEstimate, flow: FlowEstimate, sure: Sequence[int], open_: float, misfit: float
 ) -> bool:
     """Whether what was walked is taken rather than the flow, which leaves so much open, and so much of the source unexplained."""
-    wrong, partly = walk.misfit(found.threads), found.whole < WHOLE
+    wrong, partly = walk.mean_residual(found.threads), found.complete_fraction < MIN_COMPLETE_FRACTION
     firsts = [first for first, _ in walk.matcher.graph.blocks]
-    if walk.explained.parted(found.warps) > walk.explained.parted(flow.warps[firsts]) + _APART:
-        walk.given_up = "lanes go different ways to where they meet"
+    if walk.residuals.excess_convergence(found.warps) > walk.residuals.excess_convergence(flow.warps[firsts]) + _APART:
+        walk.failure = "lanes go different ways to where they meet"
         return False
     no_better = (
         wrong > misfit - _AGREES and wrong >= misfit / 2
@@ -193,15 +195,17 @@ def _believed(
         sizes = [past - first for first, past in walk.matcher.graph.blocks]
         known = [block for block in sure if flow.warps[firsts[block]]]  # of several ways the flow goes one
         apart = sum(abs(found.warps[block] - flow.warps[firsts[block]]) * sizes[block] for block in known)
-        drawn = wrong - walk.misfit(found.threads, found.did)  # the warps that were walked are unlike the others
+        drawn = wrong - walk.mean_residual(
+            found.threads, found.event_counts
+        )  # the warps that were walked are unlike the others
         unlike = drawn > _EXPLAINED or wrong > misfit + _AGREES
         if partly or unlike or apart > min(_AGREES, open_) * flow.warps.sum():
             return False
-    elif no_better and walk.lost(found.threads) > walk.lost(flow.threads[firsts]) + _AGREES:
-        walk.given_up = "ways that fit do not show all that the source did"
+    elif no_better and walk.missing_effects(found.threads) > walk.missing_effects(flow.threads[firsts]) + _AGREES:
+        walk.failure = "ways that fit do not show all that the source did"
         return False
     if partly and wrong > open_:  # some warps show how wrong they are, the flow how wrong it may be
-        walk.given_up = f"only {found.whole:.0%} of them are recorded whole"
+        walk.failure = f"only {found.complete_fraction:.0%} of them are recorded whole"
         return False
     return True
 
@@ -210,7 +214,7 @@ def _counted(matcher: LoopMatcher) -> tuple[KnownCounts, list[int], set[int]]:
     """What the turns of matched loops tell, the lines of loops that could not be matched, and blocks of loops that an unrolled
     one around them has repeated."""
     counted, unmatched, even = (
-        KnownCounts(arms=matcher.arms.parts, rare=matcher.rare, fast=matcher.fast),
+        KnownCounts(arms=matcher.arms.parts, rare=matcher.rare, unused_slow_calls=matcher.unused_slow_calls),
         list[int](),
         set[int](),
     )
@@ -248,8 +252,8 @@ def _always(whole: Graph, block: int) -> bool:
     while at is not None and at != block and at not in seen:
         seen.add(at)
         onward = whole.successors[at]
-        at = onward[0] if at in whole.ends and len(onward) == 1 else whole.postdominators[at]
-    return at == block and not whole.around(block)
+        at = onward[0] if at in whole.exits and len(onward) == 1 else whole.postdominators[at]
+    return at == block and not whole.enclosing_loops(block)
 
 
 def _doubled(matcher: LoopMatcher) -> frozenset[Place]:
@@ -258,7 +262,7 @@ def _doubled(matcher: LoopMatcher) -> frozenset[Place]:
     holding: dict[Place, set[int]] = defaultdict(set)
     for block, span in enumerate(matcher.graph.blocks):
         for n in range(*span):
-            if any(kind in EFFECTS.values() for _, kind in matcher.amounts_of(n)):
+            if any(kind in EFFECTS.values() for _, kind in matcher.instruction_amounts(n)):
                 holding[matcher.places[n]].add(block)
     above = matcher.graph.dominates
     return frozenset(

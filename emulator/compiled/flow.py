@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
-from .control_flow import Graph, conditional, graph
+from .control_flow import Graph, graph, is_conditional
 from .linear_program import LinearProgram
-from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, width_of
+from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, access_width
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, ...]
@@ -121,7 +121,7 @@ class KnownCounts:
     parted: dict[int, float] = field(default_factory=dict)
     arms: dict[int, ArmShare] = field(default_factory=dict)
     rare: frozenset[tuple[int, int]] = frozenset()
-    fast: frozenset[int] = frozenset()
+    unused_slow_calls: frozenset[int] = frozenset()
 
 
 def estimate_executions(
@@ -190,7 +190,7 @@ class _FlowProgram:
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
         self.out: dict[int, list[int]] = defaultdict(list)
-        self.rolled = {places[whole.blocks[edge.source][1] - 1] for edge in whole.back}
+        self.rolled = {places[whole.blocks[edge.source][1] - 1] for edge in whole.back_edges}
         for at, edge in enumerate(whole.edges):
             self.into[edge.target].append(at)
             if edge.kind != "call":
@@ -201,21 +201,21 @@ class _FlowProgram:
         """Executions of each block by threads."""
         program, edges = LinearProgram(), self.graph.edges
         sizes = [past - first for first, past in self.graph.blocks]
-        usual = self.graph.dividing
+        usual = self.graph.long_division_callees
         for edge in edges:
             called = edge.kind == "call" and edge.target not in usual
-            called |= edge.target in self.graph.narrow or (edge.source, edge.target) in self.counted.rare
+            called |= edge.target in self.graph.narrow_divisions or (edge.source, edge.target) in self.counted.rare
             cost = _CALLED if called else _SHORTER * sizes[edge.target]
-            never = edge.kind == "apart" or (edge.kind == "call" and edge.source in self.counted.fast)
+            never = edge.kind == "divergent" or (edge.kind == "call" and edge.source in self.counted.unused_slow_calls)
             program.variable(cost, most=0.0 if never else None)
-        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        leaving = {block: program.variable(0.0) for block in self.graph.exits}
         entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
         started = [float(block == 0) for block in range(len(sizes))]
         for block, row in enumerate(entering):
             out = Counter([*self.out[block], *([leaving[block]] if block in leaving else [])])
             program.equal(_less(row, out), -started[block])
         for at, edge in enumerate(edges):
-            if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
+            if edge.kind == "call" and not is_conditional(self.graph.last(edge.source)):
                 program.equal(_less(entering[edge.source], {at: 1}), -started[edge.source])
         for hint in self._hints():
             total: dict[int, float] = defaultdict(float)
@@ -248,7 +248,7 @@ class _FlowProgram:
             kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
             others = any((line, name) in amounts for name in _MADE_OF.get(kind or "", ()))
             if kind and not others and (line, kind) in amounts:
-                width = 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1
+                width = 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
                     anchored.add(block)
@@ -289,7 +289,7 @@ class _FlowProgram:
             weight, most = _LINE if len(counts) == 1 else _LINE / 1000, float(max(counts))
             loops: dict[tuple[int, int] | None, int] = defaultdict(int)
             for block, n in share.items():
-                loops[self.graph.loop(block)] += n
+                loops[self.graph.innermost_span(block)] += n
             if len(loops) == 1:
                 found += [_SoftConstraint({block: 1.0}, most, weight, False) for block in share]
             else:
@@ -314,7 +314,7 @@ class _FlowProgram:
                 continue
             least = 3 if any(e.kind == "branch" for e in statements) else 1
             written_out = all(e.kind == "compute" and e.iterations and e.loop not in self.rolled for e in statements)
-            in_one_loop = len({self.graph.loop(block) for block in share}) == 1
+            in_one_loop = len({self.graph.innermost_span(block) for block in share}) == 1
             if len(counts) == 1:
                 clear = len(share) == 1 or (written_out and in_one_loop)
             else:
@@ -354,15 +354,15 @@ class _FlowProgram:
         flow = self.edge_threads
         for way in range(len(edges)):
             program.variable(_TOGETHER, most=flow[way] / scale)
-        leaving = {block: program.variable(0.0) for block in self.graph.ends}
+        leaving = {block: program.variable(0.0) for block in self.graph.exits}
         blocks = range(len(threads))
         arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
         started = [float(block == 0) for block in blocks]
         for block in blocks:
             out = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
-            if self.graph.meets(block):
+            if self.graph.is_convergence_point(block):
                 program.most(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
-                made = self.graph.made.get(block)
+                made = self.graph.bssy_block.get(block)
                 if made is not None:
                     program.near(_less(out, dict.fromkeys(arriving[made], 1)), started[made], _MET, _MET)
             elif len(out) > 1:
@@ -380,7 +380,7 @@ class _FlowProgram:
             for known, weight in self._warps_known(block, threads[block]):
                 program.near(arriving[block], known / scale - started[block], weight, weight)
         for at, edge in enumerate(edges):
-            if edge.kind == "call" and not conditional(self.graph.last(edge.source)):
+            if edge.kind == "call" and not is_conditional(self.graph.last(edge.source)):
                 program.equal(_less(arriving[edge.source], {at: 1}), -started[edge.source])
         for held, known in self._effects(threads):
             row: dict[int, float] = defaultdict(float)
@@ -420,7 +420,7 @@ class _FlowProgram:
             kind = EFFECTS.get(instruction.opcode)
             if kind is not None and "_" in kind:
                 key = (self.places[n], kind)
-                held[key][block] += width_of(instruction)
+                held[key][block] += access_width(instruction)
                 if instruction.predicate:
                     predicated.add(key)
         for (place, kind), blocks in held.items():

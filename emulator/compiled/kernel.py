@@ -15,14 +15,14 @@ from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
 from .access_attribution import AccessAttribution
-from .coefficient_tables import tables_of
+from .coefficient_tables import coefficient_loads
 from .executions import Executions, executions_of
 from .flow import LocatedInstruction
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .memory import MemoryTraffic, memory_of
 from .pipes import PIPES, pipes_of
-from .shared_cas_loops import tried_again
+from .shared_cas_loops import expand_cas_loops
 from .source_statements import Place, SourceStatements
 
 
@@ -79,7 +79,7 @@ class CompiledKernel:
         """The statements of the source, told apart as the compiled kernel does."""
         statements = self.launched.statements
         apart = any(len(one.place) > 1 for one in self.instructions)
-        return statements if apart else statements.without_calls()
+        return statements if apart else statements.without_inlining()
 
     @property
     def shared_bytes(self) -> int:
@@ -131,14 +131,14 @@ def counted(
     launched: KernelLaunches, placed: Sequence[LocatedInstruction], apart: bool = False
 ) -> tuple[tuple[InstructionCount, ...], MemoryTraffic]:
     """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
-    tables = tables_of([one.instruction for one in placed])
+    tables = coefficient_loads([one.instruction for one in placed])
     loading = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
     elsewhere = {n for n in tables if placed[n].line in loading}  # than the loads of the source at their line
     executions = executions_of(
         [replace(one, line=0, calls=()) if n in elsewhere else one for n, one in enumerate(placed)], launched
     )
     source = executions.walk.matcher.source
-    found, tries = tried_again(
+    found, tries = expand_cas_loops(
         tuple(_counted(executions, {n: placed[n].place for n in tables})), source.by_place, launched
     )
     return found, memory_of(launched, found, AccessAttribution(executions.walk, found), apart, tries)

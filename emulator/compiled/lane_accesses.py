@@ -13,8 +13,8 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from .alignment import END, NOT_MADE, Block, align_loop
-from .loop_entries import Marks, begins
+from .alignment import END, NOT_PERFORMED, Block, align_loop
+from .loop_entries import LoopMarks, is_loop_entry
 from .source_statements import Statement
 
 _ACCESS, _TURN, _TEST = 1, 2, 3
@@ -69,7 +69,7 @@ def _make(
         tested[n] = i32(0)
     for n in range(once):
         places[n] = count
-        made[count] = i64(NOT_MADE)
+        made[count] = i64(NOT_PERFORMED)
         count += 1
     for n in range(first, past):
         at, role, one = i64(sites[n]) + bias, i64(0), i64(0)
@@ -79,7 +79,7 @@ def _make(
             tested[one] = i32(0)
             for k in range(i64(starts[one]), i64(starts[one + 1])):
                 places[i64(members[k])] = count
-                made[count] = i64(NOT_MADE)
+                made[count] = i64(NOT_PERFORMED)
                 count += 1
         elif role == _TEST:
             if tested[one] != 0:
@@ -88,7 +88,7 @@ def _make(
             tested[one] = i32(1)
         elif role == _ACCESS:
             place = places[one]
-            if place >= 0 and made[place] == NOT_MADE:
+            if place >= 0 and made[place] == NOT_PERFORMED:
                 made[place] = numbers[n]
             else:
                 made[count] = numbers[n]
@@ -116,7 +116,8 @@ def _stand(
     rows: Global[i64], fits: Global[bool],
 ) -> None:  # fmt: skip
     """rows: int64[visits and their instructions, 32], the access of each lane. of_node: by node, its first instruction among `predicated`.
-    entries, headers, bodies: of the loop (`begun.Marks`). firsts: where the steps of each group of lanes begin. widths, off, begun, row,
+    entries, headers, bodies: of the loop (`begun.LoopMarks`). firsts: where the steps of each group of lanes begin. widths, off,
+    begun, row,
     stood: to work with. fits: whether a group's accesses are laid
     beside instructions in order."""
     for g in range(groups):
@@ -128,7 +129,7 @@ def _stand(
             node = i64(visited[n])
             here = i64(of_node[node + 1]) - i64(of_node[node])
             if (by[n] & masks[g]) != 0:
-                anew = anew or begins(node, before, entries, headers, bodies)
+                anew = anew or is_loop_entry(node, before, entries, headers, bodies)
                 before = node
                 for k in range(here):
                     off[flat] = predicated[i64(of_node[node]) + k]
@@ -147,7 +148,7 @@ def _stand(
                             rows[32 * row[k] + lane] = stood[k]
 
 
-def either(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
+def shared_branch_accesses(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
     """By access in one arm of a branch, the one of the other arm that stands where it does: one instruction may stand for both, as lanes
     make but one of them; and for those of branches that are an arm of another. chosen: by statement, the branch and the arm
     (`source.Source`)."""
@@ -208,7 +209,7 @@ class AccessReplay:
         return found
 
     def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: NodeInstructions, marks: Marks,
+        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: NodeInstructions, marks: LoopMarks,
         lanes: Sequence[LaneGroup], steps: LaneGroupSteps,
     ) -> tuple[Words, list[LaneGroup]]:  # fmt: skip
         """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
@@ -216,7 +217,7 @@ class AccessReplay:
         the loop that all accesses lie in. steps: of the lanes."""
         of_node, predicated = blocks
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
-        rows, fits = np.full((instructions, 32), NOT_MADE, np.int64), np.zeros(len(lanes), np.bool_)
+        rows, fits = np.full((instructions, 32), NOT_PERFORMED, np.int64), np.zeros(len(lanes), np.bool_)
         work = [np.empty(instructions, np.int32) for _ in range(3)]
         _stand(
             visited, by, len(visited), of_node, predicated, *marks, *steps, len(lanes), *self._given,

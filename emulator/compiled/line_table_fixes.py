@@ -14,7 +14,7 @@ _KINDS = ("shared_atomic", "global_atomic", "global_reduction")
 """What a compiler neither leaves out nor makes one of several."""
 
 
-def attributed(placed: Sequence[LocatedInstruction], source: SourceStatements) -> list[LocatedInstruction]:
+def with_fixed_lines(placed: Sequence[LocatedInstruction], source: SourceStatements) -> list[LocatedInstruction]:
     """Instructions with atomic operations at their own lines. nvcc may give several the line of the first one: then some of the source
     have no instruction, and the one before them as many more."""
     found = list(placed)

@@ -1,4 +1,4 @@
-"""By how much a turn of a compiled loop moves the variable that its end tests, and which ways lead into a loop whose count is spent."""
+"""Induction variables of compiled loops: step per trip, exit tests, and remainder loops with a bounded trip count."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from ..ir import nodes as ir
 from ..ir.walk import registers, statements
 from .control_flow import Graph, Loop
 
-MOST = 256
-"""Iterations that a turn of a compiled loop has, at most."""
+MAX_ITERATIONS = 256
+"""Source iterations per trip of a compiled loop, at most."""
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _NUMBER = r"(RZ|-?0x[0-9a-f]+)"
-_LEFT = re.compile(
+_REMAINING_TEST = re.compile(
     rf"ISETP\.(?:GT\.AND (P\d), PT, (R\d+), {_NUMBER}|GE\.AND (P\d), PT, (R\d+), (0x1)|LT\.AND (P\d), PT, {_NUMBER}, (R\d+)), PT$"
 )
-"""A test whether more of a count is left than where it ends."""
-_ENDS = re.compile(rf"ISETP\.(?:NE|GT)\.AND (P\d), PT, (R\d+), {_NUMBER}, PT$")
+"""A test for remaining iterations of a counter."""
+_EXIT_TEST = re.compile(rf"ISETP\.(?:NE|GT)\.AND (P\d), PT, (R\d+), {_NUMBER}, PT$")
 _LOW_BITS = re.compile(r"U?LOP3\.LUT (?:U?P\d, )?(U?R\d+), U?R\d+, (0x1|0x3|0x7|0xf), U?RZ, 0xc0,")
-"""The lower bits of a count: what is left over of it where turns of 2, 4, 8 or 16 iterations do the rest."""
-_AHEAD = 4
-"""Blocks that may lie between a test and the loop that it leads to: where lanes meet before."""
-_WRITES = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
+"""Low bits of a count: the remainder after trips of 2, 4, 8 or 16 iterations."""
+_MAX_INTERVENING_BLOCKS = 4
+"""Blocks with convergence instructions only, between a test and its loop."""
+_WRITTEN = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
-def moved_by(graph: Graph, loop: Loop) -> int:
-    """How much further every turn takes a register that is tested at a loop's end; 0 where none is seen."""
-    moved = _moved(graph, loop)
+def counter_step(graph: Graph, loop: Loop) -> int:
+    """Return the step per trip of a register in the loop's exit test; 0 if unknown."""
+    steps = _steps_per_trip(graph, loop)
     tested: list[str] = []
     for latch in loop.latches:
         predicate = graph.last(latch).predicate.lstrip("@!")
-        for block in spine(graph, loop):
+        for block in blocks_of_every_trip(graph, loop):
             for n in range(*graph.blocks[block]):
                 text = graph.instructions[n].text
                 if text.startswith(("ISETP", "UISETP")) and predicate and predicate in text.split(",")[0]:
                     tested = re.findall(r"U?R\d+", text)
-    return next((amount for register in tested if (amount := abs(moved.get(register, 0)))), 0)
+    return next((amount for register in tested if (amount := abs(steps.get(register, 0)))), 0)
 
 
-def step_of(loop: ir.While | ir.For) -> int:
-    """By how much an iteration of a loop of the source moves what its test looks at; 1 where no constant is seen."""
+def source_step(loop: ir.While | ir.For) -> int:
+    """Return the step per iteration of the variable in a source loop's test; 1 if it is no constant."""
     if isinstance(loop, ir.For):
         return loop.step if isinstance(loop.step, int) else 1
     written: dict[str, list[ir.Let]] = defaultdict(list)
@@ -51,89 +51,98 @@ def step_of(loop: ir.While | ir.For) -> int:
     for name in (one.name for one in registers(loop.cond)):
         if len(written[name]) == 1 and any(one is written[name][0] for one in loop.body):
             match written[name][0].value:
-                case ir.Op(name="add" | "sub", args=(ir.Reg(name=same), ir.Const(value=int(value)))) if same == name:
+                case ir.Op(name="add" | "sub", args=(ir.Reg(name=same_name), ir.Const(value=int(value)))) if (
+                    same_name == name
+                ):
                     return value
     return 1
 
 
 def iterations(amount: int, step: int) -> int:
-    """How many iterations move by an amount what one of them moves by a step, in 32 bits and either way. Where no number does, it is
-    iterations that the compiled loop counts."""
+    """Return the iterations n with n * step = +-amount (mod 2^32); `amount` if there is none up to MAX_ITERATIONS."""
     return next(
-        (n for n in range(1, MOST + 1) if any((n * step + each) % (1 << 32) == 0 for each in (-amount, amount))), amount
+        (
+            n
+            for n in range(1, MAX_ITERATIONS + 1)
+            if any((n * step + signed_amount) % (1 << 32) == 0 for signed_amount in (-amount, amount))
+        ),
+        amount,
     )
 
 
-def spent(graph: Graph) -> frozenset[tuple[int, int]]:
-    """Ways from a test that says that nothing of a count is left, to a loop whose turns count it down to there: no lane goes there, as it
-    was tested before that enough is left."""
-    counting = {loop.header: (_moved(graph, loop), *_end(graph, loop)) for loop in graph.loops}
-    found = set()
+def exhausted_loop_edges(graph: Graph) -> frozenset[tuple[int, int]]:
+    """Return edges from a failed test for remaining iterations to a loop that counts down to the same bound: no lane follows them."""
+    counting = {loop.header: (_steps_per_trip(graph, loop), *_exit_test(graph, loop)) for loop in graph.loops}
+    result = set()
     for block in range(len(graph.blocks)):
-        onward, left = graph.successors[block], _left(graph, block)
-        if left is None or len(onward) != 2:
+        successors, test = graph.successors[block], _remaining_test(graph, block)
+        if test is None or len(successors) != 2:
             continue
-        register, end, jumps = left
+        register, end, jumps_if_remaining = test
         jump = next((e.target for e in graph.edges if e.source == block and e.kind == "jump"), None)
-        target = next(to for to in onward if (to == jump) != jumps)
-        at = target
-        for _ in range(_AHEAD):
-            names = all(one.opcode in ("BSSY", "BSYNC") for one in graph.instructions[slice(*graph.blocks[at])])
-            if at in counting or not names or len(graph.successors[at]) != 1:
+        target = next(to for to in successors if (to == jump) != jumps_if_remaining)
+        block_ahead = target
+        for _ in range(_MAX_INTERVENING_BLOCKS):
+            only_convergence = all(
+                one.opcode in ("BSSY", "BSYNC") for one in graph.instructions[slice(*graph.blocks[block_ahead])]
+            )
+            if block_ahead in counting or not only_convergence or len(graph.successors[block_ahead]) != 1:
                 break
-            (at,) = graph.successors[at]
-        moved, *ends = counting.get(at, ({},))
-        if moved.get(register, 0) < 0 and ends == [register, end] and not graph.dominates(at, block):
-            found.add((block, target))
-    return frozenset(found)
+            (block_ahead,) = graph.successors[block_ahead]
+        steps, *exits = counting.get(block_ahead, ({},))
+        if steps.get(register, 0) < 0 and exits == [register, end] and not graph.dominates(block_ahead, block):
+            result.add((block, target))
+    return frozenset(result)
 
 
-def remainders(graph: Graph) -> list[tuple[Loop, int]]:
-    """Loops whose turns count down to 0 what other turns, of several iterations each, leave over, and how many turns they make at
-    most, however many iterations there are."""
-    found = []
+def bounded_loops(graph: Graph) -> list[tuple[Loop, int]]:
+    """Return remainder loops with the maximum of their trips: loops that count the low bits of a count down to 0."""
+    result = []
     for loop in graph.loops:
-        register, end = _end(graph, loop) or ("", 0)
-        counts_down = register and end == 0 and _moved(graph, loop).get(register) == -1
-        if counts_down and (most := _left_over(graph, loop, register)):
-            found.append((loop, most))
-    return found
+        register, end = _exit_test(graph, loop) or ("", 0)
+        counts_down = register and end == 0 and _steps_per_trip(graph, loop).get(register) == -1
+        if counts_down and (maximum := _maximum_count(graph, loop, register)):
+            result.append((loop, maximum))
+    return result
 
 
-def _left_over(graph: Graph, loop: Loop, register: str) -> int:
-    """The most that a register holds where a loop begins, if that is the lower bits of a count; else 0."""
-    for one in graph.before(graph.blocks[loop.header][0], loop.header):
-        text = one.text.replace(".reuse", "")
+def _maximum_count(graph: Graph, loop: Loop, register: str) -> int:
+    """Return the maximum of a register at a loop's entry if it holds the low bits of a count; else 0."""
+    for instruction in graph.instructions_before(graph.blocks[loop.header][0], loop.header):
+        text = instruction.text.replace(".reuse", "")
         if (bits := _LOW_BITS.match(text)) and bits[1] == register:
             return int(bits[2], 16)
         if (copied := _COPY.match(text)) and copied[1] == register:
             register = copied[2]
-        elif (written := _WRITES.match(text)) and written[1] == register:
+        elif (written := _WRITTEN.match(text)) and written[1] == register:
             return 0
     return 0
 
 
-def _left(graph: Graph, block: int) -> tuple[str, int, bool] | None:
-    """The register of which a block's end tests whether more is left than where a count ends, where that is, and whether it jumps then."""
+def _remaining_test(graph: Graph, block: int) -> tuple[str, int, bool] | None:
+    """Return, for a block's exit test of remaining iterations: the register, the bound, and whether it jumps if some remain."""
     predicate = graph.last(block).predicate
-    found = None
-    for one in graph.instructions[slice(*graph.blocks[block])]:
-        test = _LEFT.match(one.text.replace(".reuse", ""))
+    result = None
+    for instruction in graph.instructions[slice(*graph.blocks[block])]:
+        test = _REMAINING_TEST.match(instruction.text.replace(".reuse", ""))
         if test is not None and predicate and predicate.lstrip("@!") in test.groups():
-            _, a, b = (part for part in test.groups() if part)
+            _, a, b = (group for group in test.groups() if group)
             register, end = (a, b) if a.startswith("R") and a != "RZ" else (b, a)
-            found = register, _number(end) - ("GE" in one.operation), not predicate.startswith("@!")
-        elif predicate and predicate.lstrip("@!") in one.text.removeprefix(one.predicate).partition(",")[0]:
-            found = None
-    return found
+            result = register, _number(end) - ("GE" in instruction.operation), not predicate.startswith("@!")
+        elif (
+            predicate
+            and predicate.lstrip("@!") in instruction.text.removeprefix(instruction.predicate).partition(",")[0]
+        ):
+            result = None
+    return result
 
 
-def _end(graph: Graph, loop: Loop) -> tuple[str, int] | tuple[()]:
-    """The register that a loop's end tests, and the number at which it turns no more."""
+def _exit_test(graph: Graph, loop: Loop) -> tuple[str, int] | tuple[()]:
+    """Return the register of a loop's exit test and the bound of its last trip."""
     for latch in loop.latches:
         predicate = graph.last(latch).predicate
-        for one in graph.instructions[slice(*graph.blocks[latch])]:
-            test = _ENDS.match(one.text.replace(".reuse", ""))
+        for instruction in graph.instructions[slice(*graph.blocks[latch])]:
+            test = _EXIT_TEST.match(instruction.text.replace(".reuse", ""))
             if test is not None and predicate == f"@{test[1]}":
                 return test[2], _number(test[3])
     return ()
@@ -144,20 +153,20 @@ def _number(text: str) -> int:
 
 
 def signed(text: str) -> int:
-    """A number of 32 bits as SASS adds it."""
+    """Return a 32-bit hexadecimal number as signed."""
     number = int(text, 16) & 0xFFFFFFFF
     return number - (1 << 32 if number >> 31 else 0)
 
 
-def spine(graph: Graph, loop: Loop) -> list[int]:
-    """The blocks that every turn of a loop leads through."""
+def blocks_of_every_trip(graph: Graph, loop: Loop) -> list[int]:
+    """Return the blocks on every path from a loop's header back to it."""
     return [b for b in sorted(loop.body) if all(graph.dominates(b, latch) for latch in loop.latches)]
 
 
-def _moved(graph: Graph, loop: Loop) -> dict[str, int]:
-    """By register, how much further it is after a turn, of those that every turn moves by a constant."""
+def _steps_per_trip(graph: Graph, loop: Loop) -> dict[str, int]:
+    """Return the change per trip of each register with a constant step."""
     value: dict[str, tuple[str, int] | None] = {}
-    for block in spine(graph, loop):
+    for block in blocks_of_every_trip(graph, loop):
         for n in range(*graph.blocks[block]):
             text = graph.instructions[n].text
             if copied := _COPY.match(text):
@@ -165,8 +174,8 @@ def _moved(graph: Graph, loop: Loop) -> dict[str, int]:
             elif stepped := _STEP.match(text):
                 base = value.get(stepped[2], (stepped[2], 0))
                 value[stepped[1]] = None if base is None else (base[0], base[1] + signed(stepped[3]))
-            elif written := _WRITES.match(text):
+            elif written := _WRITTEN.match(text):
                 value[written[1]] = None
-    moved = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}
-    derived = {name: moved.get(known[0], 0) for name, known in value.items() if known is not None}
-    return derived | moved
+    steps = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}
+    derived = {name: steps.get(known[0], 0) for name, known in value.items() if known is not None}
+    return derived | steps

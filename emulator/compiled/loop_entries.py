@@ -1,4 +1,4 @@
-"""Where lanes come anew to a loop of the source, on their way through the compiled kernel."""
+"""Entries of a source loop on a warp's path through the compiled kernel."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from .expanded_cfg import ExpandedCfg
 from .matching import LoopMatcher
 from .source_statements import Statement
 
-_LOOPS = 62
-"""Compiled loops, a bit each, at most."""
+_MAX_LOOPS = 62
+"""Compiled loops per source loop, at most; a bit each."""
 
-Marks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""By node: whether all lanes come to a loop of the source there; the compiled loops that it is whose headers, and whose blocks, lie there,
-a bit each."""
+LoopMarks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""By node: whether it is an entry of the source loop; the compiled loops with this header, and with this block, a bit each."""
 
 
-def marks_of(statements: Sequence[Statement], matcher: LoopMatcher, nodes: ExpandedCfg) -> Marks:
-    """Of the loop in whose body all of some statements lie; of none where it is not one, or was not found."""
+def loop_marks(statements: Sequence[Statement], matcher: LoopMatcher, nodes: ExpandedCfg) -> LoopMarks:
+    """Return the marks of the innermost loop around all statements; empty marks without a common matched loop."""
     entries, headers, bodies = (
         np.zeros(len(nodes.blocks), np.int32),
         np.zeros(len(nodes.blocks), np.int64),
@@ -33,8 +32,8 @@ def marks_of(statements: Sequence[Statement], matcher: LoopMatcher, nodes: Expan
     loop = contexts.pop() if len(contexts) == 1 else None
     if loop is not None and loop.arm == "body":
         match = next((one for one in matcher.loops if loop.site in one.sites), None)
-        turning = [] if match is None else matcher.natural(match.place)
-        if match is not None and len(turning) <= _LOOPS:
+        turning = [] if match is None else matcher.natural_loops(match.place)
+        if match is not None and len(turning) <= _MAX_LOOPS:
             first = {one.entry for one in match.regions}
             for node, block in enumerate(nodes.blocks):
                 entries[node] = block in first
@@ -44,26 +43,28 @@ def marks_of(statements: Sequence[Statement], matcher: LoopMatcher, nodes: Expan
 
 
 @st.device
-def begins(node: i64, before: i64, entries: Global[i32], headers: Global[i64], bodies: Global[i64]) -> bool:
-    """Whether lanes that come to a node from another one, -1 for none, come to the loop anew: not by another turn."""
+def is_loop_entry(node: i64, before: i64, entries: Global[i32], headers: Global[i64], bodies: Global[i64]) -> bool:
+    """Return whether lanes from node `before` (-1 for none) enter the loop at a node, rather than start another trip."""
     return entries[node] != 0 and (before < 0 or (headers[node] & bodies[before]) == 0)
 
 
 @native
-def _begun(
-    visited: Global[i32], by: Global[u32], count: i64, mask: u32, entries: Global[i32], headers: Global[i64], bodies: Global[i64],
-    anew: Global[i32],
+def _loop_entry_flags(
+    visited: Global[i32], masks: Global[u32], count: i64, mask: u32, entries: Global[i32], headers: Global[i64], bodies: Global[i64],
+    entry_flags: Global[i32],
 ) -> None:  # fmt: skip
     before = i64(-1)
     for n in range(count):
-        if (by[n] & mask) != 0:
+        if (masks[n] & mask) != 0:
             node = i64(visited[n])
-            anew[n] = i32(begins(node, before, entries, headers, bodies))
+            entry_flags[n] = i32(is_loop_entry(node, before, entries, headers, bodies))
             before = node
 
 
-def begun(visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], mask: int, marks: Marks) -> npt.NDArray[np.int32]:
-    """By visit of a warp, whether lanes come to the loop anew there."""
-    anew = np.zeros(len(visited), np.int32)
-    _begun(visited, by, len(visited), np.uint32(mask), *marks, anew)
-    return anew
+def loop_entry_flags(
+    visited: npt.NDArray[np.int32], masks: npt.NDArray[np.uint32], mask: int, marks: LoopMarks
+) -> npt.NDArray[np.int32]:
+    """Return, by visit, whether the lanes of `mask` enter the loop."""
+    entry_flags = np.zeros(len(visited), np.int32)
+    _loop_entry_flags(visited, masks, len(visited), np.uint32(mask), *marks, entry_flags)
+    return entry_flags

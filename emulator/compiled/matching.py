@@ -9,11 +9,11 @@ from functools import cached_property
 
 from .branch_arms import BranchArms
 from .conditions import Conditions
-from .control_flow import Graph, Loop, conditional
-from .loop_counters import iterations, moved_by, spine, step_of
-from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, width_of
+from .control_flow import Graph, Loop, is_conditional
+from .loop_counters import blocks_of_every_trip, counter_step, iterations, source_step
+from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, access_width
 from .source_statements import Place, SourceStatements, Statement
-from .special_operand_paths import of_operations
+from .special_operand_paths import special_operand_edges
 from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
 
 Key = tuple[Place, str]
@@ -41,11 +41,11 @@ class LoopMatcher:
 
     def __init__(self, graph: Graph, places: Sequence[Place], source: SourceStatements) -> None:
         self.graph, self.places, self.source = graph, places, source
-        self.of_loop: dict[Place, list[int]] = defaultdict(list)
+        self.sites_by_place: dict[Place, list[int]] = defaultdict(list)
         for site in source.loops:
-            self.of_loop[source.statements[site].place].append(site)
-        self.of_natural = {loop.header: self._loop_of(loop) for loop in graph.loops}
-        self.graph = replace(graph, joined=self._joined())
+            self.sites_by_place[source.statements[site].place].append(site)
+        self.place_by_header = {loop.header: self._loop_of(loop) for loop in graph.loops}
+        self.graph = replace(graph, merged_headers=self._joined())
 
     @cached_property
     def expanded(self) -> frozenset[Place]:
@@ -56,7 +56,7 @@ class LoopMatcher:
     def loops(self) -> list[LoopMatch]:
         """Loops that could be matched, outer ones first."""
         found: dict[Place, LoopMatch] = {}
-        for place, sites in sorted(self.of_loop.items(), key=lambda one: one[1][0]):
+        for place, sites in sorted(self.sites_by_place.items(), key=lambda one: one[1][0]):
             if any(site in self.source.decisions.sites for site in sites):
                 match = self._match(place, tuple(sites), found)
                 if match is not None:
@@ -71,7 +71,7 @@ class LoopMatcher:
     @cached_property
     def arms(self) -> BranchArms:
         """Where arms of branches begin."""
-        return BranchArms(self.conditions, {loop: self.of_natural[loop.header] for loop in self.graph.loops})
+        return BranchArms(self.conditions, {loop: self.place_by_header[loop.header] for loop in self.graph.loops})
 
     @cached_property
     def rare(self) -> frozenset[tuple[int, int]]:
@@ -83,7 +83,7 @@ class LoopMatcher:
             block for block, span in enumerate(self.graph.blocks) if all(self.places[n] in written_out for n in range(*span))
         ]  # fmt: skip
         ends = [block for block, (_, past) in enumerate(self.graph.blocks) if self.places[past - 1] in written_out]
-        return of_operations(self.graph, {*blocks, *ends})
+        return special_operand_edges(self.graph, {*blocks, *ends})
 
     @cached_property
     def slow(self) -> dict[int, list[tuple[int, int]]]:
@@ -93,9 +93,9 @@ class LoopMatcher:
         for edge in self.graph.edges:
             if edge.kind == "call":
                 place = self.places[self.graph.blocks[edge.source][1] - 1]
-                calls[place, edge.target in self.graph.dividing].append(edge.source)
+                calls[place, edge.target in self.graph.long_division_callees].append(edge.source)
         divisions: dict[tuple[Place, bool], list[tuple[int, int]]] = defaultdict(list)
-        for number, each in sorted(self.source.divided.items()):
+        for number, each in sorted(self.source.slow_divisions.items()):
             one = self.source.statements[number]
             for n, long in enumerate(each if one.lanes else ()):
                 divisions[one.place, long].append((number, n))
@@ -115,20 +115,22 @@ class LoopMatcher:
         return found
 
     @cached_property
-    def narrow(self) -> frozenset[int]:
+    def narrow_divisions(self) -> frozenset[int]:
         """Blocks that divide 32 bits beside a call that divides 64, of which nothing tells which one lanes take."""
         called = {
-            edge.source for edge in self.graph.edges if edge.kind == "call" and edge.target in self.graph.dividing
+            edge.source
+            for edge in self.graph.edges
+            if edge.kind == "call" and edge.target in self.graph.long_division_callees
         }
-        return frozenset() if called <= self.slow.keys() else self.graph.narrow
+        return frozenset() if called <= self.slow.keys() else self.graph.narrow_divisions
 
     @cached_property
-    def fast(self) -> frozenset[int]:
+    def unused_slow_calls(self) -> frozenset[int]:
         """Blocks that end in the call of a slow path which no lane took."""
         return frozenset(
             block
             for block, divisions in self.slow.items()
-            if not any(self.source.slow_lanes(*one)[0] for one in divisions)
+            if not any(self.source.slow_path_counts(*one)[0] for one in divisions)
         )
 
     # -------------------------------------------------------------- which loop
@@ -136,7 +138,7 @@ class LoopMatcher:
         """The place of the source's loop that a natural loop is: that of its last test, or of most of its instructions."""
         for latch in loop.latches:
             tested = self.places[self.graph.blocks[latch][1] - 1]
-            if tested in self.of_loop:
+            if tested in self.sites_by_place:
                 return tested
         inner = frozenset().union(*(other.body for other in self.graph.loops if other.body < loop.body))
         votes: Counter[Place] = Counter()
@@ -153,9 +155,9 @@ class LoopMatcher:
         found = set()
         for n, loop in enumerate(self.graph.loops):
             around = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
-            if around is not None and self.graph.begins_with(around, loop):
-                place = self.of_natural[loop.header]
-                if place is not None and place == self.of_natural[around.header]:
+            if around is not None and self.graph.enters_directly(around, loop):
+                place = self.place_by_header[loop.header]
+                if place is not None and place == self.place_by_header[around.header]:
                     found.add(loop.header)
         return frozenset(found)
 
@@ -163,8 +165,8 @@ class LoopMatcher:
     def hoisted(self) -> frozenset[int]:
         """Loads that were taken out of a loop: they lie outside, and no more of an iteration does."""
         found = set[int]()
-        for place, sites in self.of_loop.items():
-            turning = self.turning(place)
+        for place, sites in self.sites_by_place.items():
+            turning = self.loop_blocks(place)
             own = {
                 one
                 for one, statements in self.source.by_place.items()
@@ -184,27 +186,29 @@ class LoopMatcher:
         return frozenset(found)
 
     # -------------------------------------------------------------- how many iterations
-    def natural(self, place: Place) -> list[Loop]:
+    def natural_loops(self, place: Place) -> list[Loop]:
         """The compiled loops that a loop of the source is."""
-        return [loop for loop in self.graph.loops if self.of_natural[loop.header] == place]
+        return [loop for loop in self.graph.loops if self.place_by_header[loop.header] == place]
 
-    def turning(self, place: Place) -> frozenset[int]:
+    def loop_blocks(self, place: Place) -> frozenset[int]:
         """The blocks of these."""
-        return frozenset[int]().union(*(loop.body for loop in self.natural(place)))
+        return frozenset[int]().union(*(loop.body for loop in self.natural_loops(place)))
 
     def _match(self, place: Place, sites: tuple[int, ...], known: dict[Place, LoopMatch]) -> LoopMatch | None:
-        mine = self.natural(place)
+        mine = self.natural_loops(place)
         copies, spare = self.copies(sites, mine)
         if not copies:
             return None
         scopes: dict[int | None, dict[int, int]] = defaultdict(dict)
         for block, n in copies.items():
-            outer = next((one for one in self.graph.around(block) if self.of_natural[one.header] != place), None)
+            outer = next(
+                (one for one in self.graph.enclosing_loops(block) if self.place_by_header[one.header] != place), None
+            )
             scopes[outer.header if outer is not None else None][block] = n
         guards = frozenset(
             block
             for block, (_, past) in enumerate(self.graph.blocks)
-            if self.places[past - 1] == place and conditional(self.graph.instructions[past - 1])
+            if self.places[past - 1] == place and is_conditional(self.graph.instructions[past - 1])
         )
         regions: list[LoopRegion] = []
         stages: list[RegionCounts | None] = []
@@ -231,21 +235,21 @@ class LoopMatcher:
                     turns = [self.source.turns(site) for site in whose]
                     tested = self._tests_inside(whose[0], found)
                     if tested:
-                        turns = [one.with_the_last_test for one in turns]
+                        turns = [one.with_final_test for one in turns]
                     stage = executions(UnrollingPaths(self.graph, found), turns, share)
                     if stage is not None and not tested:
                         stage = self._rotated(sites, found, mine, stage)
                 stages.append(stage)
         return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
 
-    def tests_inside(self, place: Place) -> bool:
+    def test_in_body(self, place: Place) -> bool:
         """Whether the test of a loop has become a part of its body, which then turns once more, where some lanes make no iteration."""
         match = next((one for one in self.loops if one.place == place), None)
         if match is None:
             return False
         inside = all(self._tests_inside(match.sites[0], one) for one in match.regions)
         turns = map(self.source.turns, match.sites)
-        return inside and any(one.with_the_last_test is not one for one in turns)
+        return inside and any(one.with_final_test is not one for one in turns)
 
     def _within_scopes(
         self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
@@ -256,7 +260,7 @@ class LoopMatcher:
             return dict.fromkeys(scopes, sites)
         found: dict[int | None, tuple[int, ...]] = {}
         for header in scopes:
-            place = None if header is None else self.of_natural[header]
+            place = None if header is None else self.place_by_header[header]
             found[header] = tuple(site for site in sites if self._around(site) == place)
         whole = all(found.values()) and sum(map(len, found.values())) == len(sites)
         return found if whole else {}
@@ -329,7 +333,9 @@ class LoopMatcher:
                     places.setdefault(each, self.places[n])
         return places[max(votes, key=lambda vote: (votes[vote], vote))] if votes else None
 
-    def turned(self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]) -> dict[int, int]:
+    def mid_exit_statements(
+        self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]
+    ) -> dict[int, int]:
         """By instance of a loop that is left in its middle, the statement behind that which is executed as often as its compiled loop
         turns."""
         place = self._turning(sites, copies, mine)
@@ -370,7 +376,7 @@ class LoopMatcher:
     def iterations(self, place: Place) -> dict[int, list[int]]:
         """By compiled loop of a loop of the source that is unrolled, the blocks in which one iteration each begins, where they can be
         told apart."""
-        mine, sites = self.natural(place), self.of_loop[place]
+        mine, sites = self.natural_loops(place), self.sites_by_place[place]
         copies, _ = self.copies(sites, mine)
         found = {}
         for loop in mine:
@@ -387,12 +393,12 @@ class LoopMatcher:
             for one in self.source.statements.values()
         )
 
-    def begun_before(self, block: int, sites: Sequence[int]) -> int:
+    def iteration_start_before(self, block: int, sites: Sequence[int]) -> int:
         """Where an iteration outside of compiled loops begins of which a block shows something: in the nearest block before that has
         what every iteration executes, as what the block shows may lie in an arm."""
         at: int | None = block
-        around = self.graph.around(block)
-        while at is not None and self.graph.around(at) == around:
+        around = self.graph.enclosing_loops(block)
+        while at is not None and self.graph.enclosing_loops(at) == around:
             if any(self._every_iteration(self.places[n], sites) for n in range(*self.graph.blocks[at])):
                 return at
             at = self.graph.dominators[at]
@@ -407,7 +413,7 @@ class LoopMatcher:
     def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
         """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
         executes the statements once, and which lie in just so many blocks; none where no place does."""
-        every, votes = spine(self.graph, loop), Counter[tuple[int, ...]]()
+        every, votes = blocks_of_every_trip(self.graph, loop), Counter[tuple[int, ...]]()
         for place in self.source.by_place:
             if self._every_iteration(place, sites):
                 holding = tuple(b for b in every if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
@@ -435,7 +441,7 @@ class LoopMatcher:
         per_block: dict[int, dict[Key, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
         for block, (first, past) in enumerate(self.graph.blocks):
             for n in range(first, past):
-                for key, width in self.amounts_of(n).items():
+                for key, width in self.instruction_amounts(n).items():
                     if key in once:
                         predicate = self.graph.instructions[n].predicate
                         if not predicate or key not in direct:
@@ -446,7 +452,7 @@ class LoopMatcher:
         for block, held in per_block.items():
             if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
                 continue
-            around = next((loop for loop in self.graph.around(block) if loop in mine), None)
+            around = next((loop for loop in self.graph.enclosing_loops(block) if loop in mine), None)
             for key, by_predicate in held.items():
                 if all(n % once[key] == 0 for n in by_predicate.values()):
                     held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
@@ -465,24 +471,24 @@ class LoopMatcher:
 
     def _every_turn(self, block: int, mine: list[Loop]) -> bool:
         """Whether all turns of the compiled loop around a block lead through it, and no other loop inside."""
-        around = self.graph.around(block)
+        around = self.graph.enclosing_loops(block)
         if around and around[0] in mine:
             return all(self.graph.dominates(block, latch) for latch in around[0].latches)
         return not any(loop in mine for loop in around)
 
     def _step_copies(self, site: int, loop: Loop) -> int:
         """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
-        amount = moved_by(self.graph, loop)
-        return iterations(amount, step_of(self.source.loops[site])) if amount else 0
+        amount = counter_step(self.graph, loop)
+        return iterations(amount, source_step(self.source.loops[site])) if amount else 0
 
-    def amounts_of(self, n: int) -> dict[Key, float]:
+    def instruction_amounts(self, n: int) -> dict[Key, float]:
         """What an instruction moves or does, as `amounts` has it of a statement."""
         instruction, place = self.graph.instructions[n], self.places[n]
         kind = EFFECTS.get(instruction.opcode)
         if n in self.hoisted:
             return {}
         if kind is not None:
-            return {(place, kind): 4 if kind == "shuffle" else width_of(instruction) if "_" in kind else 1}
+            return {(place, kind): 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1}
         name = OPERATIONS.get(instruction.opcode)
         return {} if name is None or place in self.expanded else {(place, name): 1}
 

@@ -17,11 +17,11 @@ from types import MappingProxyType
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from .access_attribution import AccessAttribution
-from .coefficient_tables import looked_up
+from .coefficient_tables import table_traffic
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
-from .lane_accesses import either
-from .opcode_classes import EFFECTS, width_of
+from .lane_accesses import shared_branch_accesses
+from .opcode_classes import EFFECTS, access_width
 from .shared_cas_loops import RetryCost
 from .source_statements import Place, Statement
 
@@ -124,7 +124,7 @@ def memory_of(
         otherwise[kind] |= (
             one_for_all
             or exact is not None
-            or any(width_of(one.instruction) != statements[0].site.size for one in found or ())
+            or any(access_width(one.instruction) != statements[0].site.size for one in found or ())
         )
         for what, n in moved.items():
             sums[kind][what] += n
@@ -133,7 +133,7 @@ def memory_of(
         if not otherwise[kind] and _same(each["requests"], source[kind]["requests"]):
             each = source[kind]  # as many as the source makes are the source's, whichever lines they have
         figures |= {f"{kind}_{what}": n for what, n in each.items() if f"{kind}_{what}" in figures}
-    for place, (requests, sectors) in looked_up(instructions).items():
+    for place, (requests, sectors) in table_traffic(instructions).items():
         figures["global_load_requests"] += requests
         figures["global_load_sectors"] += sectors
         what = "nvcc looks up coefficients of a function in a table; a warp that needs two rows of it is taken to load both"
@@ -207,7 +207,7 @@ def _known_apart(
 
 def _accesses(launched: KernelLaunches, calls: bool) -> Accesses:
     """Executed accesses of the source, by place and kind. calls: whether the compiler tells them."""
-    source = launched.statements if calls else launched.statements.without_calls()
+    source = launched.statements if calls else launched.statements.without_inlining()
     found: Accesses = defaultdict(list)
     for statement in source.statements.values():
         if statement.site.kind in (*GLOBAL, *SHARED) and statement.lanes:
@@ -295,7 +295,7 @@ def _join_each(
 def _as_often(one: InstructionCount, statements: Sequence[Statement]) -> bool:
     """Whether an instruction is executed just as often as some statements, and is as wide."""
     return (
-        width_of(one.instruction) == statements[0].site.size
+        access_width(one.instruction) == statements[0].site.size
         and _same(one.warps, sum(each.warps for each in statements))
         and _same(one.threads, sum(each.lanes for each in statements))
     )
@@ -319,7 +319,9 @@ def _pool(
             if any(one.instruction.predicate for one in found[at, kind]):
                 continue  # executed, not made
             lanes = sum(one.threads for one in found[at, kind]) - sum(one.lanes for one in accesses[at, kind])
-            arms = either([*accesses[at, kind], *alone], chosen) and _same(lanes, sum(one.lanes for one in alone))
+            arms = shared_branch_accesses([*accesses[at, kind], *alone], chosen) and _same(
+                lanes, sum(one.lanes for one in alone)
+            )
             if found[at, kind] and (more >= (1 - _SAME) * warps or arms):
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
@@ -371,10 +373,10 @@ def _moved(
         made = min(executed, warps)
         what = f"nvcc has one lane make {_times(len(compiled), kind)} for all that meet at one address"
         return {"requests": made, "sectors": made, "wavefronts": made, "conflicts": 0.0}, differs(what)
-    widths = {width_of(one.instruction) for one in compiled}
+    widths = {access_width(one.instruction) for one in compiled}
     asked, made = (
         sum(one.lanes for one in statements) * size,
-        sum(one.threads * width_of(one.instruction) for one in compiled),
+        sum(one.threads * access_width(one.instruction) for one in compiled),
     )
     more = (made > (1 + _SAME) * asked and (predicated or not kind.endswith("load"))) or (
         predicated and executed >= warps
@@ -413,7 +415,7 @@ def _merged_with(
         its = accesses.get((place, other), [])
         if other != kind or {one.context for one in its} != lists:
             continue
-        wide = max((width_of(one.instruction) for one in of), default=0)
+        wide = max((access_width(one.instruction) for one in of), default=0)
         side_by_side = kind in SHARED or {one.site.array for one in its} & arrays
         if side_by_side and wide >= its[0].site.size + size:
             return f"nvcc merges {_times(len(statements), kind)} with that of line {place[0]} into one of {wide} bytes"
@@ -425,7 +427,7 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[InstructionCoun
     warps, lanes = sum(one.warps for one in statements), sum(one.lanes for one in statements)
     size = statements[0].site.size
     return (
-        any(one.instruction.predicate or one.why or width_of(one.instruction) != size for one in compiled)
+        any(one.instruction.predicate or one.why or access_width(one.instruction) != size for one in compiled)
         or not _same(sum(one.warps for one in compiled), warps, _ALIKE)
         or not _same(sum(one.threads for one in compiled), lanes, _ALIKE)
     )
@@ -443,7 +445,7 @@ def _each(kind: str, size: int, one: InstructionCount, lanes: float, cost: dict[
     if kind not in SHARED:
         apart = kind in GLOBAL and _SECTOR * cost["sectors"] >= _DENSE * lanes * size and one.warps
         return cost | {"sectors": cost["sectors"] * one.threads / one.warps / lanes} if apart else cost
-    width = width_of(one.instruction)
+    width = access_width(one.instruction)
     if width == size:
         return cost
     phases = phases_of(kind, width, lanes)

@@ -1,4 +1,4 @@
-"""Which SASS instructions stand for one effect or operation of the source each."""
+"""Tables from SASS opcodes to the effects and operations of the source."""
 
 from __future__ import annotations
 
@@ -13,45 +13,44 @@ EFFECTS = {
     "LDS": "shared_load", "STS": "shared_store", "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store",
     "SHFL": "shuffle", "VOTE": "vote", "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
-"""The kind of site (`profiler.events`) by opcode."""
-MEETING = frozenset({"shuffle", "vote", "barrier"})
-"""Kinds of sites that lanes of a warp execute together."""
+"""Site kind (`profiler.events`) by opcode."""
+CONVERGENT_KINDS = frozenset({"shuffle", "vote", "barrier"})
+"""Site kinds that the lanes of a warp execute together."""
 OPERATIONS = {
     "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
     "MUFU": "sfu",
 }  # fmt: skip
-"""The issue class by opcode, of those that stand for one operation on lines where no division brings others of the name."""
+"""Issue class by opcode. Only opcodes with one operation each; at lines with a division the compiler emits more of them."""
 EXPANDED = frozenset({"fdiv", "idiv", "sfu", "convert"})
-"""Issue classes of operations for which a compiler may write several others."""
+"""Issue classes of operations that the compiler may expand into several instructions."""
 
 CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
-"""Instructions that no statement asked for."""
+"""Control-flow instructions without a statement of their own."""
 
 
 _TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
-"""How nvdisasm writes the type of what an access moves: bits of integers or floats, or of several of these side by side."""
+"""Type suffix of a memory instruction: bits of an integer or a float, or of several packed floats."""
 
 
-def indexed(instruction: Instruction) -> bool:
-    """Whether an instruction loads from constant memory at an address that a register holds."""
+def is_indexed_constant_load(instruction: Instruction) -> bool:
+    """Return whether an instruction loads constant memory at an address in a register."""
     return instruction.opcode == "LDC" and bool(re.search(r"\[R\d", instruction.text))
 
 
-def width_of(instruction: Instruction) -> int:
-    """Bytes a lane that an access moves: those of the type that is written, else 4."""
-    return _bytes(instruction.operation)
+def access_width(instruction: Instruction) -> int:
+    """Return the bytes per lane of a memory instruction: the size of its type suffix, 4 without one."""
+    return _operation_bytes(instruction.operation)
 
 
 @cache
-def _bytes(operation: str) -> int:
-    found = next(filter(None, map(_TYPE.fullmatch, operation.split(".")[1:])), None)
-    if found is None:
+def _operation_bytes(operation: str) -> int:
+    match = next(filter(None, map(_TYPE.fullmatch, operation.split(".")[1:])), None)
+    if match is None:
         return 4
-    alone, small, each, times = found.groups()
-    return int(alone or small or each) * int(times or 1) // 8
+    bits, bits_8, part_bits, parts_count = match.groups()
+    return int(bits or bits_8 or part_bits) * int(parts_count or 1) // 8
 
 
-def may_be_missing(kind: str) -> bool:
-    """Whether a compiler may do without some effects of a kind: loads of what it has, and accesses of local arrays, parts of which it
-    keeps in registers."""
+def is_elidable(kind: str) -> bool:
+    """Return whether the compiler may drop effects of a kind: loads of known values, and accesses to local arrays in registers."""
     return kind.endswith("load") or kind.startswith("local")

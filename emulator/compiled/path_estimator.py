@@ -1,5 +1,5 @@
-"""Executions of a compiled kernel, walked: the recorded decisions of each warp tell the ways of its lanes through the source, and
-those the ways through the compiled blocks, where lanes part and meet as the instructions say."""
+"""Execution counts from sampled lane paths: replay decisions of sampled warps, search each lane's path through the SASS,
+simulate reconvergence, and weight the warps."""
 
 from __future__ import annotations
 
@@ -23,23 +23,21 @@ from .paths import PathSearch, ScoredPath
 from .reconvergence import Counts, LanePath, WarpReconvergence
 from .replay import DecisionReplay, RecordedDecisions, ReplayError, WarpName, WarpTrace
 from .residuals import Residuals
-from .sample_weights import calibrated
+from .sample_weights import calibrate
 from .uniformity import Uniformity
 
-WARPS = 128
-"""Warps that are walked, at most; they stand for the others."""
-STATES, MOST_STATES = 25_000_000, 50_000_000
-"""States of the search that are gone on from for a kernel before the warps walked until then stand for the others, and at most: about
-half a second of one core, and a second."""
-FEWEST = 8
-"""Warps that stand for all, at least."""
-FIRST = 4
-"""Warps that are walked to find which way all lanes go behind branches that all take alike."""
-WHOLE = 0.9
-"""How many of the warps that were chosen must be recorded whole for the others to stand for all without a word: those that are not
-may differ from them."""
-AGREES = 0.02
-"""How near executions must be to be the same."""
+MAX_WARPS = 128
+"""Warps in the sample, at most."""
+SEARCH_BUDGET, HARD_SEARCH_BUDGET = 25_000_000, 50_000_000
+"""Expanded search nodes of a kernel before the sample stops growing, and at most (about 0.5 s and 1 s on one core)."""
+MIN_WARPS = 8
+"""Warps in a valid sample, at least."""
+PILOT_WARPS = 4
+"""Warps searched first, to decide uniform branches."""
+MIN_COMPLETE_FRACTION = 0.9
+"""Fraction of sampled warps with complete records from which on no reservation is reported."""
+RELATIVE_TOLERANCE = 0.02
+"""Tolerance for equal execution counts."""
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -47,205 +45,219 @@ T = TypeVar("T")
 
 @dataclass
 class PathEstimate:
-    """Executions by block, of warps and threads. whole: the part of the warps that were asked for which is recorded whole. did: how often
-    lanes did each thing that is told, of the warps that were walked, as they stand for the others."""
+    """Executions by block, of warps and threads. complete_fraction: of sampled warps, those with complete records. event_counts:
+    weighted executions of each event by lanes."""
 
     warps: Floats
     threads: Floats
-    whole: float = 1.0
-    did: dict[int, float] = field(default_factory=dict)
+    complete_fraction: float = 1.0
+    event_counts: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
 class PathEstimator:
-    """Of one kernel, whose blocks are matched with its loops. given_up: why its warps were not walked, if they should have been."""
+    """Path sampling of one kernel. failure: reason why no estimate is available."""
 
     matcher: LoopMatcher
     launched: KernelLaunches
-    ways: dict[int, ScoredPath] = field(default_factory=dict)
-    given_up: str = ""
+    paths_by_hash: dict[int, ScoredPath] = field(default_factory=dict)
+    failure: str = ""
 
     def __post_init__(self) -> None:
         self.nodes = ExpandedCfg(self.matcher.graph, self.matcher.rare)
-        self.anchors = Correspondence(self.matcher, self.nodes)
-        self.explained = Residuals(self.anchors, self.nodes)
-        self.paths = PathSearch(self.nodes, self.anchors)
-        self.paths.close(self.matcher.rare)
-        self.uniform = Uniformity(self.matcher.graph)
+        self.correspondence = Correspondence(self.matcher, self.nodes)
+        self.residuals = Residuals(self.correspondence, self.nodes)
+        self.search = PathSearch(self.nodes, self.correspondence)
+        self.search.close_edges(self.matcher.rare)
+        self.uniformity = Uniformity(self.matcher.graph)
         self.warps = WarpReconvergence(self.nodes)
 
-    def misfit(self, threads: Floats, did: Mapping[int, float] | None = None) -> float:
-        """How far executions of blocks by threads are from what the source executed, on average of all that it did, as a part of it; or
-        from what some of its lanes did."""
-        return _mean(self.explained.misfits(threads, did)[self.explained.executed])
+    def mean_residual(self, threads: Floats, event_counts: Mapping[int, float] | None = None) -> float:
+        """Return the mean residual of block executions over all features, or relative to some event counts."""
+        return _mean_or_zero(self.residuals.by_feature(threads, event_counts)[self.residuals.executed])
 
-    def lost(self, threads: Floats) -> float:
-        """The same of effects alone that no compiler drops or repeats: stores, atomics, shuffles, votes, barriers."""
-        return _mean(self.explained.misfits(threads)[self.explained.kept])
+    def missing_effects(self, threads: Floats) -> float:
+        """Return the mean residual of mandatory effects alone: stores, atomics, shuffles, votes, barriers."""
+        return _mean_or_zero(self.residuals.by_feature(threads)[self.residuals.mandatory])
 
-    def doubtful(self, threads: Floats) -> list[int]:
-        """Blocks that show something which was executed more often, or less often, than their threads say."""
-        anchors = np.flatnonzero(self.explained.misfits(threads) > AGREES)
-        return sorted({block for node, block in enumerate(self.nodes.blocks) if self.anchors.sure[node, anchors].any()})
+    def uncertain_blocks(self, threads: Floats) -> list[int]:
+        """Return the blocks with a feature of residual above RELATIVE_TOLERANCE."""
+        features = np.flatnonzero(self.residuals.by_feature(threads) > RELATIVE_TOLERANCE)
+        return sorted(
+            {
+                block
+                for node, block in enumerate(self.nodes.blocks)
+                if self.correspondence.unconditional[node, features].any()
+            }
+        )
 
-    def run(self) -> PathEstimate | None:
-        """None where what was recorded does not tell, or a walk would take too long."""
-        if self.anchors.blind:
-            self.given_up = "iterations may be predicated instructions that show nothing"
+    def estimate(self) -> PathEstimate | None:
+        """Return the estimate, or None with `failure` set."""
+        if self.correspondence.has_silent_iterations:
+            self.failure = "iterations may be predicated instructions that show nothing"
             return None
-        least = min((weight for _, _, weight in self.alike), default=0.0)
-        alike = sorted(self.alike, key=lambda one: one[2] == least)
-        stood, walked = np.zeros(2), np.zeros(2)  # by warps that stand for more than the others, and by the others
-        asked = 0.0
-        executed, did = list[tuple[Counts, Counts]](), list[tuple[Counts, Counts]]()
-        weights, parts = list[float](), list[int]()
-        for number, (warp, lanes, weight) in enumerate(alike):
-            part = int(weight == least)
-            stood[part] += weight
-            if self.paths.visited > (STATES if number >= FEWEST else MOST_STATES):
-                if number < FEWEST:
-                    self.given_up = "that would take too long"
+        min_weight = min((weight for _, _, weight in self.sampled_warps), default=0.0)
+        ordered = sorted(self.sampled_warps, key=lambda one: one[2] == min_weight)
+        represented, completed = (
+            np.zeros(2),
+            np.zeros(2),
+        )  # stratum 0: warps of higher weight; stratum 1: all others
+        attempted = 0.0
+        executions, counts = list[tuple[Counts, Counts]](), list[tuple[Counts, Counts]]()
+        weights, strata = list[float](), list[int]()
+        for number, (warp, lanes, weight) in enumerate(ordered):
+            stratum = int(weight == min_weight)
+            represented[stratum] += weight
+            if self.search.visited > (SEARCH_BUDGET if number >= MIN_WARPS else HARD_SEARCH_BUDGET):
+                if number < MIN_WARPS:
+                    self.failure = "that would take too long"
                     return None
                 continue
-            asked += weight
+            attempted += weight
             try:
-                steps = self.replay.steps(warp, lanes)
-                executed.append(self.warps.executions(self._strands(steps, lanes)))
+                steps = self.replay.trace(warp, lanes)
+                executions.append(self.warps.executions(self._lane_paths(steps, lanes)))
             except ReplayError:
                 continue
-            did.append(steps.counts())
+            counts.append(steps.counts())
             weights.append(weight)
-            parts.append(part)
-            walked[part] += weight
-        if not walked.sum():
-            self.given_up = "none is recorded whole"
+            strata.append(stratum)
+            completed[stratum] += weight
+        if not completed.sum():
+            self.failure = "none is recorded whole"
             return None
-        known = stood[walked > 0].sum()
-        scales = np.where(walked > 0, stood / np.maximum(walked, 1e-300), 0.0) * stood.sum() / known
-        each = self._calibrated(np.array(weights) * scales[parts], np.array(did, np.float64))
-        warps, threads = np.tensordot(each, np.array(executed, np.float64), axes=1)
-        by_lanes = each @ np.array([of_lanes for _, of_lanes in did], np.float64)
+        covered = represented[completed > 0].sum()
+        scales = np.where(completed > 0, represented / np.maximum(completed, 1e-300), 0.0) * represented.sum() / covered
+        calibrated = self._calibrate(np.array(weights) * scales[strata], np.array(counts, np.float64))
+        warps, threads = np.tensordot(calibrated, np.array(executions, np.float64), axes=1)
+        by_lanes = calibrated @ np.array([of_lanes for _, of_lanes in counts], np.float64)
         blocks = len(self.matcher.graph.blocks)
-        told = dict(zip(self.paths.names, by_lanes.tolist(), strict=True))
-        found = PathEstimate(np.zeros(blocks), np.zeros(blocks), walked.sum() / asked, told)
+        event_counts = dict(zip(self.search.names, by_lanes.tolist(), strict=True))
+        found = PathEstimate(np.zeros(blocks), np.zeros(blocks), completed.sum() / attempted, event_counts)
         np.add.at(found.warps, self.nodes.blocks, warps)
         np.add.at(found.threads, self.nodes.blocks, threads)
         return found
 
-    def _calibrated(self, weights: Floats, did: Floats) -> Floats:
-        """Weights of warps by which they executed the statements as often as all warps did. did: float64[warp, 2, thing told]: how often
-        each did it, and its lanes together."""
+    def _calibrate(self, weights: Floats, counts: Floats) -> Floats:
+        """Return weights under which the sample executes each statement as often as all warps did.
+
+        counts: float64[warp, 2, event], executions by the warp and by its lanes.
+        """
         statements = self.launched.statements.statements
-        plain = [(n, statements[name]) for n, name in enumerate(self.paths.names) if name in statements]
-        told = [n for n, one in plain if one.number not in self.launched.statements.loops]
-        warps = [statements[self.paths.names[n]].warps for n in told]
-        lanes = [statements[self.paths.names[n]].lanes for n in told]
-        return calibrated(weights, did[:, :, told].reshape(len(weights), -1), np.array([*warps, *lanes], np.float64))
+        known_statements = [(n, statements[name]) for n, name in enumerate(self.search.names) if name in statements]
+        chosen = [n for n, one in known_statements if one.number not in self.launched.statements.loops]
+        warps = [statements[self.search.names[n]].warps for n in chosen]
+        lanes = [statements[self.search.names[n]].lanes for n in chosen]
+        return calibrate(
+            weights, counts[:, :, chosen].reshape(len(weights), -1), np.array([*warps, *lanes], np.float64)
+        )
 
     @cached_property
     def recorded(self) -> RecordedDecisions:
-        """The decisions of its warps."""
+        """Decisions of the launch's warps."""
         assert self.launched.decisions is not None, "recorded with the counts"
         return RecordedDecisions(self.launched.decisions)
 
     @cached_property
     def replay(self) -> DecisionReplay:
-        """Tells what the anchors show."""
+        """Replay with the events of the correspondence."""
         body = prepare(self.launched.request.program).program.kernel.body
-        return DecisionReplay(body, self.recorded, self.paths.names)
+        return DecisionReplay(body, self.recorded, self.search.names)
 
     @cached_property
-    def alike(self) -> list[tuple[WarpName, int, float]]:
-        """The warps that are walked, the lanes that enter each, and how many it stands for; what all lanes agree on is known then."""
-        found = self._alike()
-        self._agree([(warp, lanes) for warp, lanes, _ in found[:FIRST]])
-        return found
+    def sampled_warps(self) -> list[tuple[WarpName, int, float]]:
+        """Sampled warps with active lanes and weight. Uniform branches are decided on first use."""
+        sampled = self._sample_warps()
+        self._close_uniform_branches([(warp, lanes) for warp, lanes, _ in sampled[:PILOT_WARPS]])
+        return sampled
 
-    def strands(self, warp: WarpName, lanes: int) -> list[LanePath]:
-        """The ways of a warp's lanes. Raises Lost where what was recorded of it does not tell them."""
-        return self._strands(self.replay.steps(warp, lanes), lanes)
+    def lane_paths(self, warp: WarpName, lanes: int) -> list[LanePath]:
+        """Return the lane paths of a warp. Raises ReplayError if its record is incomplete."""
+        return self._lane_paths(self.replay.trace(warp, lanes), lanes)
 
-    def _strands(self, steps: WarpTrace, lanes: int) -> list[LanePath]:
-        groups = ((what, mask & (1 << lanes) - 1) for what, mask in steps.alike().items())
-        return [LanePath(mask, self._way(what, steps, mask).path) for what, mask in groups if mask]
+    def _lane_paths(self, steps: WarpTrace, lanes: int) -> list[LanePath]:
+        groups = ((lane_hash, mask & (1 << lanes) - 1) for lane_hash, mask in steps.lane_groups_by_hash().items())
+        return [LanePath(mask, self._find_path(lane_hash, steps, mask).path) for lane_hash, mask in groups if mask]
 
-    def _agree(self, first: Sequence[tuple[WarpName, int]]) -> None:
-        """Close the ways behind uniform branches which the first warps' lanes do not go: all lanes go the same, which is that by which
-        all together show best what they executed."""
+    def _close_uniform_branches(self, pilots: Sequence[tuple[WarpName, int]]) -> None:
+        """Decide uniform branches: close all but one edge of each, by the least total cost of the pilot warps' paths."""
         if self.launched.launches > 1:
-            return  # each launch has constants of its own
-        told = list[tuple[int, WarpTrace, int]]()
-        for warp, lanes in first:
+            return  # constants differ between launches
+        traces = list[tuple[int, WarpTrace, int]]()
+        for warp, lanes in pilots:
             with suppress(ReplayError):
-                steps = self.replay.steps(warp, lanes)
-                told += [(what, steps, mask) for what, mask in steps.alike().items() if mask & (1 << lanes) - 1]
-                for each in told:
-                    self._way(*each)
-        for block in sorted(self.uniform.branches):
-            gone = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
-            used = {pair for way in self.ways.values() for pair in self._pairs(way)} & gone
-            if len(used) < 2:
+                steps = self.replay.trace(warp, lanes)
+                traces += [
+                    (what, steps, mask) for what, mask in steps.lane_groups_by_hash().items() if mask & (1 << lanes) - 1
+                ]
+                for trace in traces:
+                    self._find_path(*trace)
+        for block in sorted(self.uniformity.branches):
+            edges = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
+            used_edges = {pair for path in self.paths_by_hash.values() for pair in self._edges_of(path)} & edges
+            if len(used_edges) < 2:
                 continue
-            closed, known = self.paths.closed, self.ways
+            closed, paths = self.search.closed, self.paths_by_hash
             costs = []
-            for one in sorted(gone):
-                self.paths.close(gone - {one})
-                self.ways = {}
+            for edge in sorted(edges):
+                self.search.close_edges(edges - {edge})
+                self.paths_by_hash = {}
                 with suppress(ReplayError):
-                    costs.append((sum(self._way(*each).cost for each in told), one, self.ways))
-                self.paths.reopen(closed)
+                    costs.append((sum(self._find_path(*trace).cost for trace in traces), edge, self.paths_by_hash))
+                self.search.set_closed_edges(closed)
             if costs:
-                _, one, self.ways = min(costs, key=lambda each: each[:2])
-                self.paths.close(gone - {one})
+                _, edge, self.paths_by_hash = min(costs, key=lambda trace: trace[:2])
+                self.search.close_edges(edges - {edge})
             else:
-                self.ways = known
+                self.paths_by_hash = paths
 
-    def _pairs(self, way: ScoredPath) -> set[tuple[int, int]]:
-        """The ways from block to block that it goes."""
-        blocks = [self.nodes.blocks[node] for node in way.path]
+    def _edges_of(self, path: ScoredPath) -> set[tuple[int, int]]:
+        """Return the edges between blocks on a path."""
+        blocks = [self.nodes.blocks[node] for node in path.path]
         return set(itertools.pairwise(blocks))
 
-    def _alike(self) -> list[tuple[WarpName, int, float]]:
-        """The warps that are walked, each with the lanes that enter it, and how many it stands for: those of its launch that decided
-        alike; where too many decided differently, some from all over stand for the others of their launch."""
+    def _sample_warps(self) -> list[tuple[WarpName, int, float]]:
+        """Return one warp per group of equal decisions, weighted by the group's size; a spread sample of warps,
+        weighted per launch,
+        if there are more than MAX_WARPS groups."""
         assert self.launched.decisions is not None, "recorded with the counts"
-        every, of_launch = list[tuple[WarpName, int]](), list[float]()
+        warps, weights = list[tuple[WarpName, int]](), list[float]()
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
-            told = self.launched.decisions.blocks(launch, blocks)
-            of_launch.append(blocks / len(told) if told else 0.0)
-            every += [
+            blocks_recorded = self.launched.decisions.blocks(launch, blocks)
+            weights.append(blocks / len(blocks_recorded) if blocks_recorded else 0.0)
+            warps += [
                 ((launch, block, warp), min(32, threads - 32 * warp))
-                for block in told
+                for block in blocks_recorded
                 for warp in range(-(-threads // 32))
             ]
-        found: dict[object, tuple[WarpName, int, float]] = {}
-        for warp, lanes in every:
-            key = lanes, self.recorded.decided(warp)
-            first, _, weight = found.get(key, (warp, lanes, 0.0))
-            found[key] = first, lanes, weight + of_launch[warp[0]]
-        if len(found) <= WARPS:
-            return spread(list(found.values()), WARPS)
-        chosen = spread(every, WARPS)
-        times = {launch: of_launch[launch] * n for launch, n in Counter(warp[0] for warp, _ in every).items()}
+        groups: dict[object, tuple[WarpName, int, float]] = {}
+        for warp, lanes in warps:
+            key = lanes, self.recorded.decision_key(warp)
+            first, _, weight = groups.get(key, (warp, lanes, 0.0))
+            groups[key] = first, lanes, weight + weights[warp[0]]
+        if len(groups) <= MAX_WARPS:
+            return spread_sample(list(groups.values()), MAX_WARPS)
+        chosen = spread_sample(warps, MAX_WARPS)
+        launch_weight = {launch: weights[launch] * n for launch, n in Counter(warp[0] for warp, _ in warps).items()}
         count = Counter(warp[0] for warp, _ in chosen)
-        return [(warp, lanes, times[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
+        return [(warp, lanes, launch_weight[warp[0]] / count[warp[0]]) for warp, lanes in chosen]
 
-    def _way(self, what: int, steps: WarpTrace, mask: int) -> ScoredPath:
-        """Of lanes that did the same, by the number of what they did. Raises Lost where there is none."""
-        if what not in self.ways:
-            way = self.paths.way(steps, mask.bit_length() - 1)
-            if way is None:
+    def _find_path(self, lane_hash: int, steps: WarpTrace, mask: int) -> ScoredPath:
+        """Return the path of lanes with equal event sequences, by hash. Raises ReplayError without one."""
+        if lane_hash not in self.paths_by_hash:
+            path = self.search.find(steps, mask.bit_length() - 1)
+            if path is None:
                 raise ReplayError("no way leads to an end")
-            self.ways[what] = way
-        return self.ways[what]
+            self.paths_by_hash[lane_hash] = path
+        return self.paths_by_hash[lane_hash]
 
 
-def _mean(parts: Floats) -> float:
-    return float(parts.mean()) if len(parts) else 0.0
+def _mean_or_zero(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
-def spread(warps: list[T], most: int) -> list[T]:
-    """So many of them at most, from all over, in an order in which any first ones are too."""
+def spread_sample(warps: list[T], most: int) -> list[T]:
+    """Return at most `most` evenly spaced items, in an order with evenly spaced prefixes (bit reversal)."""
     if len(warps) > most:
         warps = [warps[n] for n in np.linspace(0, len(warps) - 1, most).round().astype(int)]
     bits = max(len(warps) - 1, 1).bit_length()

@@ -1,8 +1,9 @@
-"""How often warps execute blocks, from the ways of their lanes: groups of lanes part where these do, and meet at BSYNC.
+"""Reconvergence simulation: executions of nodes by a warp from the paths of its lanes.
 
-At YIELD a group lets the others go on, as the description of convergence barriers has it (US patent 10,067,768): who waits
-at a meeting point for nobody but groups that let others go on goes on as well, and the next time nobody waits there. Which group is next,
-and where groups are one again, was chosen by what an H100 executed of 42 warps (tests/compiled/yields.json holds 12 of them).
+Groups of lanes diverge where their paths differ and reconverge at BSYNC. A group that executes YIELD is set aside (US
+patent 10,067,768): a convergence point then releases its waiting lanes once only yielded lanes are missing, and does not
+await these again. The order of groups and the merging rules fit the executions of 42 warps on an H100
+(tests/compiled/yields.json has 12 of them).
 """
 
 from __future__ import annotations
@@ -21,152 +22,155 @@ from .expanded_cfg import ExpandedCfg
 
 Counts = npt.NDArray[np.int64]
 Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]
-"""The nodes that a warp executes, one after the other, and the lanes that do, a bit each."""
-ON, WAITS, MEETS, YIELDS = range(4)
-"""What lanes do at the end of a node: go on, wait for all of the block or of the warp, meet, or let others go on."""
+"""Nodes executed by a warp, in order, and the mask of lanes of each execution."""
+CONTINUE, WAIT_BARRIER, RECONVERGE, YIELD_LANES = range(4)
+"""Action at the end of a node."""
 
 
 @dataclass(frozen=True)
 class LanePath:
-    """Lanes of a warp that go the same way. mask: a bit each. path: the nodes, one after the other."""
+    """Lanes with a common path. mask: a bit per lane. path: nodes in order."""
 
     mask: int
     path: npt.NDArray[np.int32]
 
 
 @st.device
-def _comes(paths: Global[i32], after: i64, past: i64, meeting: i64, maker: i64) -> bool:
-    """Whether a strand comes to a meeting point before another is made there: others left the kernel, or break away."""
+def _reaches(paths: Global[i32], after: i64, past: i64, convergence: i64, setup: i64) -> bool:
+    """Return whether a path reaches a convergence node before its BSSY executes again; lanes may exit or break instead."""
     n = after + 1
-    while n < past and i64(paths[n]) != meeting and i64(paths[n]) != maker:
+    while n < past and i64(paths[n]) != convergence and i64(paths[n]) != setup:
         n += 1
-    return n < past and i64(paths[n]) == meeting
+    return n < past and i64(paths[n]) == convergence
 
 
 @st.device
-def _gathers(
-    group: i64, last: i64, node: i64, paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, at: Global[i64],
-    together: Global[i32], together_starts: Global[i32], meeting: Global[i32], back: Global[i32], visited: Global[i32], by: Global[u32],
+def _run_collective(
+    group: i64, latecomers: i64, at_node: i64, paths: Global[i32], starts: Global[i64], lanes: Global[u32], path_count: i64,
+    at: Global[i64],
+    collective_nodes: Global[i32], collective_starts: Global[i32], convergence: Global[i32], resume: Global[i32],
+    visited: Global[i32], masks: Global[u32],
     count: i64,
 ) -> i64:  # fmt: skip
-    """Have strands that have gathered do together what they gathered for, and come back; how many nodes the warp has executed then.
-    last: those of them that came last."""
-    n, all_lanes, late = count, u32(0), u32(0)
-    for s in range(strands):
+    """Execute the collective nodes by all gathered paths and advance these to the resume node. Return the visit count."""
+    n, all_lanes, late_lanes = count, u32(0), u32(0)
+    for s in range(path_count):
         if (group >> s & 1) != 0:
             all_lanes |= lanes[s]
-            late |= lanes[s] if (last >> s & 1) != 0 else u32(0)
-    for k in range(i64(together_starts[node]), i64(together_starts[node + 1])):
-        visited[n] = together[k]
-        by[n] = all_lanes
-        if together[k] == meeting[node]:
-            by[n] = late
+            late_lanes |= lanes[s] if (latecomers >> s & 1) != 0 else u32(0)
+    for k in range(i64(collective_starts[at_node]), i64(collective_starts[at_node + 1])):
+        visited[n] = collective_nodes[k]
+        masks[n] = all_lanes
+        if collective_nodes[k] == convergence[at_node]:
+            masks[n] = late_lanes
             n += 1
-            visited[n] = together[k]
-            by[n] = all_lanes & ~late
+            visited[n] = collective_nodes[k]
+            masks[n] = all_lanes & ~late_lanes
         n += 1
-    for s in range(strands):
+    for s in range(path_count):
         if (group >> s & 1) != 0:
-            while at[s] < starts[s + 1] and paths[at[s]] != back[node]:
+            while at[s] < starts[s + 1] and paths[at[s]] != resume[at_node]:
                 at[s] += 1
     return n
 
 
 @st.device
 def _release(
-    ready: Global[i64], top: i64, idle: i64, meetings: Global[i32], count: i64, members: Global[i64], here: Global[i64], at: Global[i64],
-    starts: Global[i64], strands: i64,
+    ready: Global[i64], top: i64, parked_paths: i64, convergence_nodes: Global[i32], count: i64, members: Global[i64],
+    arrived: Global[i64], at: Global[i64],
+    starts: Global[i64], path_count: i64,
 ) -> i64:  # fmt: skip
-    """Let those go on who wait at meeting points for nobody but strands that let others go on, `idle`, or have left the kernel; how many
-    groups are ready then. The next time nobody waits there for these."""
+    """Release the lanes at convergence nodes that await only parked or exited paths. Return the number of ready groups. Released
+    convergence nodes await none of the parked paths again."""
     past = top
     for k in range(count):
-        meeting = i64(meetings[k])
-        if here[meeting] != 0:
-            missing = members[meeting] & ~here[meeting] & ~idle
-            for s in range(strands):
+        node = i64(convergence_nodes[k])
+        if arrived[node] != 0:
+            awaited = members[node] & ~arrived[node] & ~parked_paths
+            for s in range(path_count):
                 if at[s] >= starts[s + 1]:
-                    missing &= ~(i64(1) << s)
-            if missing == 0:
-                ready[past] = here[meeting]
+                    awaited &= ~(i64(1) << s)
+            if awaited == 0:
+                ready[past] = arrived[node]
                 past += 1
-                here[meeting] = i64(0)
-                members[meeting] = i64(0)
+                arrived[node] = i64(0)
+                members[node] = i64(0)
     return past
 
 
 @st.device
-def _next(group: i64, paths: Global[i32], starts: Global[i64], at: Global[i64], strands: i64) -> i64:
-    """The node that the first strand of a group comes to; -1 where all have left the kernel."""
-    found = i64(-1)
-    for s in range(strands):
-        if found < 0 and (group >> s & 1) != 0 and at[s] < starts[s + 1]:
-            found = i64(paths[at[s]])
-    return found
+def _next_node(group: i64, paths: Global[i32], starts: Global[i64], at: Global[i64], path_count: i64) -> i64:
+    """Return the next node of a group's first path; -1 if all have exited."""
+    node = i64(-1)
+    for s in range(path_count):
+        if node < 0 and (group >> s & 1) != 0 and at[s] < starts[s + 1]:
+            node = i64(paths[at[s]])
+    return node
 
 
 @st.device
-def _most(parked: Global[i64], nodes: i64, but: i64, lanes: Global[u32], strands: i64) -> i64:
-    """The node where most lanes let others go on, but for one; -1 for none."""
-    found, most = i64(-1), i64(0)
+def _largest_parked(parked: Global[i64], nodes: i64, excluded: i64, lanes: Global[u32], path_count: i64) -> i64:
+    """Return the node with the most parked lanes, `excluded` aside; -1 for none."""
+    largest, most_lanes = i64(-1), i64(0)
     for node in range(nodes):
-        if parked[node] != 0 and node != but:
+        if parked[node] != 0 and node != excluded:
             size = i64(0)
-            for s in range(strands):
+            for s in range(path_count):
                 if (parked[node] >> s & 1) != 0:
                     size += i64(st.popcount(lanes[s]))
-            if size > most:
-                found, most = node, size
-    return found
+            if size > most_lanes:
+                largest, most_lanes = node, size
+    return largest
 
 
 @native
-def _follow(
-    paths: Global[i32], starts: Global[i64], lanes: Global[u32], strands: i64, made: Global[i32], made_starts: Global[i32],
-    meetings: Global[i32], count: i64, blocks: Global[i32], does: Global[i32], apart: Global[i32], jointly: Global[i32],
-    jointly_starts: Global[i32], joined: Global[i32], back: Global[i32], yields: i64, nodes: i64, at: Global[i64], ready: Global[i64],
-    waiting: Global[i64], parked: Global[i64], gathered: Global[i64], members: Global[i64], here: Global[i64],
-    visited: Global[i32], by: Global[u32],
+def _simulate_reconvergence(
+    paths: Global[i32], starts: Global[i64], lanes: Global[u32], path_count: i64, bssy_targets: Global[i32], bssy_starts: Global[i32],
+    convergence_nodes: Global[i32], count: i64, blocks: Global[i32], actions: Global[i32], gather: Global[i32],
+    collective_nodes: Global[i32],
+    collective_starts: Global[i32], collective_convergence: Global[i32], resume: Global[i32], has_yield: i64, nodes: i64,
+    at: Global[i64], ready: Global[i64],
+    waiting: Global[i64], parked: Global[i64], gathered: Global[i64], members: Global[i64], arrived: Global[i64],
+    visited: Global[i32], masks: Global[u32],
 ) -> i64:  # fmt: skip
-    """How many nodes a warp executes, which these are, and the lanes that do.
+    """Simulate a warp; return the number of visits, written to `visited` and `visit_masks`.
 
-    Groups of strands are a bit each. starts: where each strand's path begins, and all end. made: the meeting points that a node's
-    BSSY makes, from `made_starts` on; meetings: all of them. blocks: of the nodes. does: what a node ends with; yields: whether lanes
-    let others go on at any. apart, jointly, joined, back: where lanes go that shall be together and are not (`nodes.Apart`), -1 for none;
-    gathered: by node, those that have come there.
-    ready, waiting, parked: groups that may go on, and by node those that wait at barriers, and those that let others go on. members, here:
-    by meeting point, who is waited for, and who has come.
+    Groups are bit sets of paths. starts: path s is paths[starts[s]:starts[s + 1]]. bssy_targets: convergence nodes of each
+    node's BSSY, from `bssy_starts`; convergence_nodes: all of them. actions: by node. gather, collective_nodes,
+    collective_convergence, resume: `expanded_cfg.ConvergencePoint` by node, -1 for none; gathered: arrived paths by node.
+    ready: groups to continue. waiting, parked: by node, groups at barriers and yielded groups. members, arrived: by
+    convergence node, awaited and arrived paths.
     """
-    for s in range(strands):
+    for s in range(path_count):
         at[s] = starts[s]
     for node in range(nodes):
         waiting[node] = i64(0)
         parked[node] = i64(0)
         gathered[node] = i64(0)
         members[node] = i64(0)
-        here[node] = i64(0)
-    n, top, idle = i64(0), i64(1), i64(0)
-    ready[0] = (i64(1) << strands) - 1
+        arrived[node] = i64(0)
+    n, top, parked_paths = i64(0), i64(1), i64(0)
+    ready[0] = (i64(1) << path_count) - 1
     while True:
-        if top == 0 and idle != 0:
-            onward = _most(parked, nodes, i64(-1), lanes, strands)
-            ready[0] = parked[onward]
-            parked[onward] = i64(0)
-            idle &= ~ready[0]
+        if top == 0 and parked_paths != 0:
+            successor = _largest_parked(parked, nodes, i64(-1), lanes, path_count)
+            ready[0] = parked[successor]
+            parked[successor] = i64(0)
+            parked_paths &= ~ready[0]
             top = i64(1)
-        if top == 0:  # those that have gathered need not wait for who has left the kernel
+        if top == 0:  # exited lanes are not awaited
             for node in range(nodes):
                 if gathered[node] != 0:
-                    n = _gathers(
-                        gathered[node], gathered[node] & -gathered[node], node, paths, starts, lanes, strands, at,
-                        jointly, jointly_starts, joined, back, visited, by, n,
+                    n = _run_collective(
+                        gathered[node], gathered[node] & -gathered[node], node, paths, starts, lanes, path_count, at,
+                        collective_nodes, collective_starts, collective_convergence, resume, visited, masks, n,
                     )  # fmt: skip
                     ready[top] = gathered[node]
                     top += 1
                     gathered[node] = i64(0)
-        if top == 0:  # all who have not left the kernel wait at barriers
+        if top == 0:  # all active lanes wait at barriers
             for node in range(nodes):
-                for s in range(strands):
+                for s in range(path_count):
                     if (waiting[node] >> s & 1) != 0 and at[s] >= starts[s + 1]:
                         waiting[node] &= ~(i64(1) << s)
                 if waiting[node] != 0:
@@ -175,170 +179,187 @@ def _follow(
                     waiting[node] = i64(0)
         if top == 0:
             for k in range(count):
-                if here[i64(meetings[k])] != 0:
-                    ready[top] = here[i64(meetings[k])]
+                if arrived[i64(convergence_nodes[k])] != 0:
+                    ready[top] = arrived[i64(convergence_nodes[k])]
                     top += 1
-                    here[i64(meetings[k])] = i64(0)
+                    arrived[i64(convergence_nodes[k])] = i64(0)
         if top == 0:
             return n
         first = i64(0)
         for k in range(i64(1), top):
-            mine, its = _next(ready[k], paths, starts, at, strands), _next(ready[first], paths, starts, at, strands)
-            if its < 0 or (mine >= 0 and blocks[mine] < blocks[its]):
+            candidate, best = (
+                _next_node(ready[k], paths, starts, at, path_count),
+                _next_node(ready[first], paths, starts, at, path_count),
+            )
+            if best < 0 or (candidate >= 0 and blocks[candidate] < blocks[best]):
                 first = k
         group = ready[first]
         top -= 1
         ready[first] = ready[top]
-        node = _next(group, paths, starts, at, strands)
+        node = _next_node(group, paths, starts, at, path_count)
         while node >= 0:
             k = i64(0)
-            while yields != 0 and k < top:  # who comes to where others are ready goes on with them
-                if _next(ready[k], paths, starts, at, strands) == node:
+            while has_yield != 0 and k < top:  # a group joins ready groups at the same node
+                if _next_node(ready[k], paths, starts, at, path_count) == node:
                     group |= ready[k]
                     top -= 1
                     ready[k] = ready[top]
                 else:
                     k += 1
             all_lanes = u32(0)
-            for s in range(strands):
+            for s in range(path_count):
                 if (group >> s & 1) != 0:
                     if at[s] < starts[s + 1]:
                         all_lanes |= lanes[s]
                     else:
                         group &= ~(i64(1) << s)
             visited[n] = i32(node)
-            by[n] = all_lanes
+            masks[n] = all_lanes
             n += 1
-            for m in range(i64(made_starts[node]), i64(made_starts[node + 1])):
-                members[i64(made[m])] = i64(0)
-                for s in range(strands):
-                    if (group >> s & 1) != 0 and _comes(paths, at[s], starts[s + 1], i64(made[m]), node):
-                        members[i64(made[m])] |= i64(1) << s
-            left = i64(0)
-            for s in range(strands):
+            for m in range(i64(bssy_starts[node]), i64(bssy_starts[node + 1])):
+                members[i64(bssy_targets[m])] = i64(0)
+                for s in range(path_count):
+                    if (group >> s & 1) != 0 and _reaches(paths, at[s], starts[s + 1], i64(bssy_targets[m]), node):
+                        members[i64(bssy_targets[m])] |= i64(1) << s
+            active = i64(0)
+            for s in range(path_count):
                 if (group >> s & 1) != 0:
                     at[s] += 1
                 if at[s] < starts[s + 1]:
-                    left |= i64(1) << s
-            if apart[node] >= 0 and group != left:
-                visited[n] = apart[node]
-                by[n] = all_lanes
+                    active |= i64(1) << s
+            if gather[node] >= 0 and group != active:
+                visited[n] = gather[node]
+                masks[n] = all_lanes
                 n += 1
                 gathered[node] |= group
-                if gathered[node] != left:
+                if gathered[node] != active:
                     group = i64(0)
                 else:
-                    n = _gathers(
-                        left, group, node, paths, starts, lanes, strands, at, jointly, jointly_starts, joined, back, visited, by, n
+                    n = _run_collective(
+                        active, group, node, paths, starts, lanes, path_count, at, collective_nodes, collective_starts,
+                        collective_convergence, resume, visited, masks, n
                     )  # fmt: skip
                     gathered[node] = i64(0)
-                    group = left
-            elif does[node] == WAITS:
+                    group = active
+            elif actions[node] == WAIT_BARRIER:
                 waiting[node] |= group
                 group = i64(0)
-            elif does[node] == MEETS:
-                coming = group & members[node]
+            elif actions[node] == RECONVERGE:
+                arriving = group & members[node]
                 group &= ~members[node]
-                if coming != 0:
-                    here[node] |= coming
+                if arriving != 0:
+                    arrived[node] |= arriving
                     before = top
-                    top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
+                    top = _release(
+                        ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
+                    )
                     if top > before and group == 0:
                         top -= 1
                         group = ready[top]
-            elif does[node] == YIELDS and _next(group, paths, starts, at, strands) >= 0:
-                onward = _next(group, paths, starts, at, strands)
-                parked[onward] |= group
-                idle |= group
-                top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
-                if parked[onward] == group and idle != group:
-                    onward = _most(parked, nodes, onward, lanes, strands)
+            elif actions[node] == YIELD_LANES and _next_node(group, paths, starts, at, path_count) >= 0:
+                successor = _next_node(group, paths, starts, at, path_count)
+                parked[successor] |= group
+                parked_paths |= group
+                top = _release(
+                    ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
+                )
+                if parked[successor] == group and parked_paths != group:
+                    successor = _largest_parked(parked, nodes, successor, lanes, path_count)
                 group = i64(0)
                 if top == 0:
-                    group = parked[onward]
-                    parked[onward] = i64(0)
-                    idle &= ~group
-            rest, jumped, group = group, i64(0), i64(0)
-            while rest != 0:  # lanes that jump go on before those that do not
-                onward, together = _next(rest, paths, starts, at, strands), i64(0)
-                for s in range(strands):
-                    if (rest >> s & 1) != 0 and (at[s] >= starts[s + 1] or i64(paths[at[s]]) == onward):
-                        rest &= ~(i64(1) << s)
-                        together |= i64(1) << s if at[s] < starts[s + 1] else i64(0)
-                if together != 0 and (group == 0 or (jumped == 0 and blocks[onward] != blocks[node] + 1)):
-                    jumped = i64(blocks[onward] != blocks[node] + 1)
-                    group, together = together, group
-                if together != 0:
-                    ready[top] = together
+                    group = parked[successor]
+                    parked[successor] = i64(0)
+                    parked_paths &= ~group
+            remaining, jumped, group = group, i64(0), i64(0)
+            while remaining != 0:  # jumping lanes run before falling-through lanes
+                successor, same_path = _next_node(remaining, paths, starts, at, path_count), i64(0)
+                for s in range(path_count):
+                    if (remaining >> s & 1) != 0 and (at[s] >= starts[s + 1] or i64(paths[at[s]]) == successor):
+                        remaining &= ~(i64(1) << s)
+                        same_path |= i64(1) << s if at[s] < starts[s + 1] else i64(0)
+                if same_path != 0 and (group == 0 or (jumped == 0 and blocks[successor] != blocks[node] + 1)):
+                    jumped = i64(blocks[successor] != blocks[node] + 1)
+                    group, same_path = same_path, group
+                if same_path != 0:
+                    ready[top] = same_path
                     top += 1
             if group == 0:
-                top = _release(ready, top, idle, meetings, count, members, here, at, starts, strands)
-            node = _next(group, paths, starts, at, strands)
+                top = _release(
+                    ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
+                )
+            node = _next_node(group, paths, starts, at, path_count)
 
 
 @native
-def _counted(visited: Global[i32], by: Global[u32], count: i64, warps: Global[i64], threads: Global[i64]) -> None:
-    """Add each visit to its node's executions, by warps and by threads."""
+def _count_visits(
+    visited: Global[i32], masks: Global[u32], count: i64, warps: Global[i64], threads: Global[i64]
+) -> None:
+    """Add the visits to the executions of each node by warps and threads."""
     for n in range(count):
-        lanes = i64(by[n])
+        lanes = i64(masks[n])
         warps[i64(visited[n])] += 1
         while lanes != 0:
             threads[i64(visited[n])] += 1
             lanes &= lanes - 1
 
 
-def _does(graph: Graph, block: int) -> int:
-    """What lanes do at the end of a block."""
-    if graph.waits(block):
-        return WAITS
-    return MEETS if graph.meets(block) else YIELDS if graph.yields(block) else ON
+def _block_action(graph: Graph, block: int) -> int:
+    """Return the action at the end of a block."""
+    if graph.is_barrier(block):
+        return WAIT_BARRIER
+    return RECONVERGE if graph.is_convergence_point(block) else YIELD_LANES if graph.ends_in_yield(block) else CONTINUE
 
 
 class WarpReconvergence:
-    """Follows warps through the nodes of a kernel."""
+    """Reconvergence simulator of a kernel's expanded graph."""
 
     def __init__(self, nodes: ExpandedCfg) -> None:
         self.nodes = len(nodes.blocks)
-        made = [nodes.meetings.get(node, []) for node in range(self.nodes)]
-        every = sorted({node for each in made for node in each})
-        apart = [nodes.apart.get(node) for node in range(self.nodes)]
-        together = [() if one is None else one.together for one in apart]
-        self._longest = 1 + max((2 + len(each) for each in together if each), default=0)
-        self._given = fixed(
-            np.array([node for each in made for node in each], np.int32), np.cumsum([0, *map(len, made)]).astype(np.int32),
-            np.array(every, np.int32),
+        bssy_targets = [nodes.convergence_nodes.get(node, []) for node in range(self.nodes)]
+        convergence_nodes = sorted({node for each in bssy_targets for node in each})
+        convergence_points = [nodes.convergence_points.get(node) for node in range(self.nodes)]
+        collective = [() if one is None else one.collective for one in convergence_points]
+        self._max_expansion = 1 + max((2 + len(each) for each in collective if each), default=0)
+        self._convergence_tables = fixed(
+            np.array([node for each in bssy_targets for node in each], np.int32), np.cumsum([0, *map(len, bssy_targets)]).astype(np.int32),
+            np.array(convergence_nodes, np.int32),
         )  # fmt: skip
-        self._meetings = len(every)
-        does = [_does(nodes.graph, block) for block in nodes.blocks]
-        self._yields = int(YIELDS in does)
-        self._of_nodes = fixed(
+        self._convergence_count = len(convergence_nodes)
+        actions = [_block_action(nodes.graph, block) for block in nodes.blocks]
+        self._has_yield = int(YIELD_LANES in actions)
+        self._node_tables = fixed(
             np.array(nodes.blocks, np.int32),
-            np.array(does, np.int32),
-            np.array([-1 if one is None else one.alone for one in apart], np.int32),
-            np.array([node for each in together for node in each], np.int32),
-            np.cumsum([0, *map(len, together)]).astype(np.int32),
-            np.array([-1 if one is None or one.meeting is None else one.meeting for one in apart], np.int32),
-            np.array([-1 if one is None or one.back is None else one.back for one in apart], np.int32),
+            np.array(actions, np.int32),
+            np.array([-1 if one is None else one.gather for one in convergence_points], np.int32),
+            np.array([node for each in collective for node in each], np.int32),
+            np.cumsum([0, *map(len, collective)]).astype(np.int32),
+            np.array(
+                [-1 if one is None or one.convergence is None else one.convergence for one in convergence_points],
+                np.int32,
+            ),
+            np.array([-1 if one is None or one.resume is None else one.resume for one in convergence_points], np.int32),
         )
-        by_node = (np.zeros(self.nodes, np.int64) for _ in range(5))
-        self._work = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *by_node)
+        work_arrays = (np.zeros(self.nodes, np.int64) for _ in range(5))
+        self._buffers = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *work_arrays)
 
-    def visits(self, strands: Sequence[LanePath]) -> Visits:
-        """What a warp executes whose lanes are these strands."""
-        paths = np.concatenate([one.path for one in strands])
-        lanes = np.array([one.mask for one in strands], np.uint32)
-        if len(strands) == 1:
-            return paths, np.repeat(lanes, len(paths))
-        starts = np.cumsum([0, *(len(one.path) for one in strands)])
-        room = len(paths) * self._longest
-        visited, by = np.empty(room, np.int32), np.empty(room, np.uint32)
-        given = *self._given, self._meetings, *self._of_nodes, self._yields, self.nodes
-        count = _follow(paths, starts, lanes, len(strands), *given, *self._work, visited, by)
-        return visited[:count], by[:count]
+    def visits(self, lane_paths: Sequence[LanePath]) -> Visits:
+        """Return the visits of a warp with these lane paths."""
+        nodes = np.concatenate([one.path for one in lane_paths])
+        masks = np.array([one.mask for one in lane_paths], np.uint32)
+        if len(lane_paths) == 1:
+            return nodes, np.repeat(masks, len(nodes))
+        starts = np.cumsum([0, *(len(one.path) for one in lane_paths)])
+        capacity = len(nodes) * self._max_expansion
+        visited, visit_masks = np.empty(capacity, np.int32), np.empty(capacity, np.uint32)
+        tables = *self._convergence_tables, self._convergence_count, *self._node_tables, self._has_yield, self.nodes
+        count = _simulate_reconvergence(
+            nodes, starts, masks, len(lane_paths), *tables, *self._buffers, visited, visit_masks
+        )
+        return visited[:count], visit_masks[:count]
 
-    def executions(self, strands: Sequence[LanePath]) -> tuple[Counts, Counts]:
-        """How often a warp whose lanes are these strands executes each node, and its lanes together."""
-        visited, by = self.visits(strands)
+    def executions(self, paths: Sequence[LanePath]) -> tuple[Counts, Counts]:
+        """Return the executions of each node by the warp and by its threads."""
+        visited, masks = self.visits(paths)
         warps, threads = np.zeros(self.nodes, np.int64), np.zeros(self.nodes, np.int64)
-        _counted(visited, by, len(visited), warps, threads)
+        _count_visits(visited, masks, len(visited), warps, threads)
         return warps, threads

@@ -1,55 +1,56 @@
-"""Weights of warps that stand for all warps of a launch, so that together they did what is known that all did.
-
-The calibration estimator of Deville and Särndal (1992): of all weights by which the sample has the known totals those that are
-nearest to the given ones. What follows from what is known is then right whichever warps were drawn.
-"""
+"""Calibration estimator of Deville and Särndal (1992): sample weights closest to the given ones that reproduce known totals."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-EACH = 8
-"""Warps that must tell of each direction of what warps did in which weights change: fewer would follow chance."""
-_NEAR = 1e-9
-"""Of the largest: directions of what warps did in which they differ less than that tell nothing."""
+WARPS_PER_DIRECTION = 8
+"""Warps in the sample per direction of adjustment; fewer would fit noise."""
+_RELATIVE_TOLERANCE = 1e-9
+"""Eigenvalues below this fraction of the largest are ignored."""
 
 Floats = npt.NDArray[np.float64]
 
 
-def calibrated(weights: Floats, did: Floats, totals: Floats) -> Floats:
-    """weights: float64[n], of warps. did: float64[n, m], how much of each of m things a warp did. totals: float64[m], what all did. The
-    weights, none below 0, and together what they were; the given ones where these have the totals already. A weight that comes to 0
-    stays there, and the others change on."""
-    known = totals > 0
-    each, found = did[:, known] / totals[known], weights
+def calibrate(weights: Floats, amounts: Floats, totals: Floats) -> Floats:
+    """Return adjusted weights. weights: float64[n]. amounts: float64[n, m], per warp. totals: float64[m], of all warps.
+
+    Weights remain at least 0 and keep their sum. A weight at 0 is fixed, and the others are adjusted again.
+    """
+    nonzero = totals > 0
+    fractions, weights_new = amounts[:, nonzero] / totals[nonzero], weights
     while True:
-        some = found > 0
-        changed = _changed(found[some], each[some])
-        if changed is None:
-            return found
-        found = np.zeros(len(weights))
-        found[some], reached = changed
-        if reached:
-            return found
+        positive = weights_new > 0
+        adjusted = _adjust(weights_new[positive], fractions[positive])
+        if adjusted is None:
+            return weights_new
+        weights_new = np.zeros(len(weights))
+        weights_new[positive], complete = adjusted
+        if complete:
+            return weights_new
 
 
-def _changed(weights: Floats, each: Floats) -> tuple[Floats, bool] | None:
-    """Weights above 0, changed as far as the first one comes to 0, and whether none did. each: float64[n, m], the parts of the totals that
-    a warp did. None where nothing is missing, or nothing tells how to change them."""
-    missing = 1.0 - weights @ each
-    if not len(missing) or not np.abs(missing).max() > _NEAR:
+def _adjust(weights: Floats, fractions: Floats) -> tuple[Floats, bool] | None:
+    """Return positive weights moved up to the first that becomes 0, and whether none did; None without any residual to remove.
+    fractions: float64[n, m], of the totals."""
+    missing = 1.0 - weights @ fractions
+    if not len(missing) or not np.abs(missing).max() > _RELATIVE_TOLERANCE:
         return None
-    unlike = each - weights @ each / weights.sum()
-    sizes, ways = np.linalg.eigh(unlike.T @ (unlike * weights[:, None]))  # the smallest first
-    most = max(len(weights) // EACH, 1)
-    kept = (sizes > _NEAR * max(sizes[-1], _NEAR)) & (np.arange(len(sizes)) >= len(sizes) - most)
-    if not kept.any():
+    deviations = fractions - weights @ fractions / weights.sum()
+    eigenvalues, directions = np.linalg.eigh(deviations.T @ (deviations * weights[:, None]))  # ascending
+    max_directions = max(len(weights) // WARPS_PER_DIRECTION, 1)
+    significant = (eigenvalues > _RELATIVE_TOLERANCE * max(eigenvalues[-1], _RELATIVE_TOLERANCE)) & (
+        np.arange(len(eigenvalues)) >= len(eigenvalues) - max_directions
+    )
+    if not significant.any():
         return None
-    change = unlike @ (ways[:, kept] @ ((ways[:, kept].T @ missing) / sizes[kept]))
-    least = float(change.min())
-    if least >= -1.0:
+    change = deviations @ (
+        directions[:, significant] @ ((directions[:, significant].T @ missing) / eigenvalues[significant])
+    )
+    min_change = float(change.min())
+    if min_change >= -1.0:
         return weights * (1.0 + change), True
-    found: Floats = weights * (1.0 - change / least)
-    found[np.argmin(change)] = 0.0
-    return found, False
+    clipped: Floats = weights * (1.0 - change / min_change)
+    clipped[np.argmin(change)] = 0.0
+    return clipped, False

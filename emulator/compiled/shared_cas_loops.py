@@ -12,7 +12,7 @@ import numpy as np
 
 from ..machine import tries
 from ..profiler.trace import ENTRY
-from .control_flow import MEET
+from .control_flow import RECONVERGE_OPCODE
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .source_statements import Place, Statement
@@ -38,7 +38,7 @@ _ALONE = RetryCost(1.0, 1.0, 2.0, 1.0, 0.0)
 """Of a lane that acts for all."""
 
 
-def tried_again(
+def expand_cas_loops(
     instructions: Sequence[InstructionCount], statements: Mapping[Place, Sequence[Statement]], launched: KernelLaunches
 ) -> tuple[tuple[InstructionCount, ...], dict[Place, RetryCost]]:
     """The instructions, with those of such loops as often as their lanes try, and what these cost by place. Loops that lanes may leave
@@ -62,7 +62,9 @@ def tried_again(
         for n in numbers:
             found[n] = _oftener(found[n], each.rounds, each.lanes)
         behind = numbers[-1] + 1
-        if behind < len(found) and found[behind].instruction.opcode == MEET:  # they leave one round after the other
+        if (
+            behind < len(found) and found[behind].instruction.opcode == RECONVERGE_OPCODE
+        ):  # they leave one round after the other
             found[behind] = _oftener(found[behind], each.rounds, 1.0)
     return tuple(found), known
 

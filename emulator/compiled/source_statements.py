@@ -79,9 +79,9 @@ class SourceStatements:
     loops: dict[int, ir.While | ir.For] = field(default_factory=dict)
     chosen: dict[int, tuple[int, ListKind]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
-    divided: dict[int, tuple[bool, ...]] = field(default_factory=dict)
+    slow_divisions: dict[int, tuple[bool, ...]] = field(default_factory=dict)
     conditions: dict[int, ir.Expr] = field(default_factory=dict)
-    stays: dict[int, ListKind] = field(default_factory=dict)
+    remaining_arm: dict[int, ListKind] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -103,7 +103,7 @@ class SourceStatements:
                     if chosen is not None:
                         source.chosen[stmt.site] = chosen
                     if slow := slow_paths(stmt):
-                        source.divided[stmt.site] = tuple(map(long, slow))
+                        source.slow_divisions[stmt.site] = tuple(map(long, slow))
                 match stmt:
                     case ir.If():
                         if leaves(stmt.cond):
@@ -111,8 +111,8 @@ class SourceStatements:
                         walk(stmt.then, StatementList(stmt.site, "then", context), (stmt.site, "then"))
                         walk(stmt.orelse, StatementList(stmt.site, "else", context), (stmt.site, "else"))
                         if _leaves(stmt.then) != _leaves(stmt.orelse):
-                            source.stays[stmt.site] = "else" if _leaves(stmt.then) else "then"
-                            chosen = stmt.site, source.stays[stmt.site]
+                            source.remaining_arm[stmt.site] = "else" if _leaves(stmt.then) else "then"
+                            chosen = stmt.site, source.remaining_arm[stmt.site]
                     case ir.While():
                         source.loops[stmt.site] = stmt
                         walk(stmt.setup, StatementList(stmt.site, "test", context))
@@ -126,7 +126,7 @@ class SourceStatements:
         walk(body, StatementList(-1, "kernel", None))
         return source
 
-    def without_calls(self) -> SourceStatements:
+    def without_inlining(self) -> SourceStatements:
         """The same where the compiler tells no calls: a function's statements lie at one place, whoever called it."""
         found = {n: replace(one, place=one.place[:1]) for n, one in self.statements.items()}
         return replace(self, statements=found)
@@ -159,7 +159,7 @@ class SourceStatements:
         return None
 
     @cached_property
-    def by_choice(self) -> dict[BranchArm, list[Statement]]:
+    def by_branch_arm(self) -> dict[BranchArm, list[Statement]]:
         """What each arm of the branches at a place decides about."""
         found: dict[BranchArm, list[Statement]] = defaultdict(list)
         for statement in self.statements.values():
@@ -176,7 +176,7 @@ class SourceStatements:
             found[statement.place].append(statement)
         return dict(found)
 
-    def slow_lanes(self, number: int, division: int) -> tuple[int, int]:
+    def slow_path_counts(self, number: int, division: int) -> tuple[int, int]:
         """How often lanes and warps took the slow path of a division of a statement."""
         found = self.decisions.sites.get(number, SiteDecisions()).patterns
         taken = found["value"] >> division & 1
@@ -254,7 +254,7 @@ class LoopExecutions:
         return LoopExecutions(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
 
     @property
-    def with_the_last_test(self) -> LoopExecutions:
+    def with_final_test(self) -> LoopExecutions:
         """The same with the test that ends the loop as another iteration, where some lanes make none."""
         if not (self.lanes & (self.iterations == 0)).any():
             return self

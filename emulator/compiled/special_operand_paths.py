@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from ..engines.cuda.sass import Instruction
-from .control_flow import Graph, conditional
+from .control_flow import Graph, is_conditional
 
 _TEST = re.compile(r"[FDHI]SETP\.([A-Z]+)(?:\.U32|\.FTZ)?\.(AND|OR) (P\d), PT, (\S+?)\s*, (\S+?)\s*, (!?P[T\d])$")
 _CONSTANT = re.compile(r"-?\|?(?:RZ|[+-]?INF|0x7f800000|0x7ff00000|[+-]?\d[\d.e+-]*)\|?$")
@@ -20,12 +20,12 @@ _BOTH = re.compile(r"PLOP3\.LUT (P\d), PT, (P\d), (P\d), PT, 0xa8, 0x0")
 """PLOP3 with the truth table of an or of two predicates."""
 
 
-def rare_ways(graph: Graph, blocks: Collection[int]) -> frozenset[tuple[int, int]]:
+def special_edges_in(graph: Graph, blocks: Collection[int]) -> frozenset[tuple[int, int]]:
     """The ways that are taken for special operands alone, from blocks that belong to an operation."""
     found = set()
     for block in blocks:
         last, targets = graph.last(block), graph.successors[block]
-        if len(targets) == 2 and last.opcode == "BRA" and conditional(last):
+        if len(targets) == 2 and last.opcode == "BRA" and is_conditional(last):
             taken = _holds(graph, block, last.predicate)
             jump = next((e.target for e in graph.edges if e.source == block and e.kind == "jump"), None)
             if taken is not None and jump is not None:
@@ -34,7 +34,7 @@ def rare_ways(graph: Graph, blocks: Collection[int]) -> frozenset[tuple[int, int
     return frozenset(found)
 
 
-def of_operations(graph: Graph, expanded: Collection[int]) -> frozenset[tuple[int, int]]:
+def special_operand_edges(graph: Graph, expanded: Collection[int]) -> frozenset[tuple[int, int]]:
     """Those of callees, and of blocks in which operations are written out."""
     inside, waiting = {0}, [0]
     while waiting:
@@ -47,7 +47,7 @@ def of_operations(graph: Graph, expanded: Collection[int]) -> frozenset[tuple[in
         further = set(graph.successors[waiting.pop()]) - called
         called |= further
         waiting += further
-    return rare_ways(graph, {*called, *expanded})
+    return special_edges_in(graph, {*called, *expanded})
 
 
 def _makes_nan(graph: Graph, block: int) -> bool:

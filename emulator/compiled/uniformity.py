@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from ..engines.cuda.sass import Instruction
-from .control_flow import Graph, conditional
+from .control_flow import Graph, is_conditional
 
 _REGISTER = re.compile(r"\b(U?R\d+|U?P\d)\b")
 _NUMBERED = re.compile(r"\b(U?R|U?P)(\d+)\b")
@@ -50,7 +50,7 @@ class Uniformity:
         found = set()
         for block, (_, past) in enumerate(self.graph.blocks):
             last = self.graph.instructions[past - 1]
-            if last.opcode == "BRA" and len(self.graph.successors[block]) == 2 and conditional(last):
+            if last.opcode == "BRA" and len(self.graph.successors[block]) == 2 and is_conditional(last):
                 names = _REGISTER.findall(last.predicate + " " + " ".join(last.text.split()[1:]))
                 if names and all(self._same(past - 1, name) for name in names):
                     found.add(block)

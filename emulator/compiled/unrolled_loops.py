@@ -159,12 +159,12 @@ class UnrollingPaths:
         found, graph = self.region, self.graph
         targets = [target for target in graph.successors[block] if (block, target) not in again]
         inside = [t if t in found.blocks and t not in (found.past, found.again) else None for t in targets]
-        return tuple(dict.fromkeys([*inside, None] if block in graph.ends or not inside else inside))
+        return tuple(dict.fromkeys([*inside, None] if block in graph.exits or not inside else inside))
 
     def _meeting(self) -> int | None:
         """Where lanes go on behind the region, if they meet there and none comes from elsewhere."""
         past = self.region.past
-        meets = past is not None and self.graph.meets(past)
+        meets = past is not None and self.graph.is_convergence_point(past)
         return past if meets and set(self.graph.predecessors[past or 0]) <= self.region.blocks else None
 
     def _promises(self, block: int) -> frozenset[int]:
@@ -289,7 +289,7 @@ class UnrollingPaths:
         before = {
             b: path[n - 1]
             for n, b in enumerate(path)
-            if n and self.graph.meets(b) and steps[b] == 1
+            if n and self.graph.is_convergence_point(b) and steps[b] == 1
             if certain.issuperset(self.region.blocks & set(self.graph.predecessors[b]))
         }
         return LoopPath(steps, entered, certain, before)
@@ -345,7 +345,7 @@ def executions(ways: UnrollingPaths, several: Iterable[LoopExecutions], share: f
         for block in sorted({block for way in found for block in way.steps}):
             each = np.where(turns.lanes, np.array([way.steps[block] for way in found])[at], 0)
             threads[block] += scale * float((turns.count * each.sum(axis=1)).sum())
-            if ways.graph.meets(block):
+            if ways.graph.is_convergence_point(block):
                 groups = _arriving(block, found)
                 if groups is None:
                     certain -= {block}

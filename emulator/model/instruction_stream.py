@@ -15,7 +15,7 @@ from ..compiled.control_flow import Graph, graph
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
 from ..compiled.memory import phases_of
-from ..compiled.opcode_classes import EFFECTS, indexed, width_of
+from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..passes.tickets import takes_tickets
@@ -155,7 +155,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, found: Wa
         pipe = next((pipe for pipe in one.pipes), "")
         if pipe in OWN_PIPES:
             row[PIPE] = OWN_PIPES.index(pipe)
-            row[COST] = _INDEXED if indexed(instruction) else costs[pipe]
+            row[COST] = _INDEXED if is_indexed_constant_load(instruction) else costs[pipe]
             if instruction.opcode == "IMAD":
                 row[HEAVY] = costs["imul"] * _passes(instruction.operation)
                 row[COST] = row[HEAVY] if _passes(instruction.operation) > 1 else costs[pipe]
@@ -286,7 +286,7 @@ def _accesses(
             for n in at:
                 memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 one = compiled.instructions[n]
-                least = phases_of(kind, width_of(one.instruction), WARP_SIZE) * WARP_SIZE / max(1, device.rates.shared)
+                least = phases_of(kind, access_width(one.instruction), WARP_SIZE) * WARP_SIZE / max(1, device.rates.shared)
                 memory[:, n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
         of_classes = _of_classes(
@@ -331,7 +331,7 @@ def _kind(one: InstructionCount) -> str:
 
 def _returned(one: InstructionCount, device: Device) -> float:
     """Cycles in which the registers of a warp are filled from L1, whatever they are filled with."""
-    return width_of(one.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
+    return access_width(one.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
 
 
 def _apart(traffic: Traffic, sites: list[int]) -> float:
@@ -369,14 +369,14 @@ def _of_classes(
     if not made and every[ACCESSES]:
         part = min(1.0, executed.sum() / every[ACCESSES])
         every, rows = part * every, part * rows
-    looked_at = traffic.looked_at[:, sites].sum(1)
+    looked_at = traffic.sampled[:, sites].sum(1)
     adds = sum(int(counts[s, events.REQUESTS if s in together else events.SECTORS]) for s in sites)
     adds_each = adds / every[ACCESSES] if every[ACCESSES] else 0.0
     alike = _alike(looked_at.sum(0), every[LINES] / max(1.0, every[ACCESSES]), traffic.apart)
     most = _at_most(every) if kind.endswith("load") else 1.0
     average = _of_global(traffic, every, looked_at.sum(0), float(executed.sum()), device, kind, adds_each, alike, most)
     found = np.repeat(average[None], len(rows), axis=0)
-    known = traffic.different[:, sites].sum(1) >= (_FEW if traffic.apart > 1 else 1)
+    known = traffic.distinct_lines[:, sites].sum(1) >= (_FEW if traffic.apart > 1 else 1)
     for one, row in enumerate(rows if len(rows) > 1 else ()):
         if not known[one] or not executed[one]:
             continue

@@ -46,7 +46,7 @@ from .lsu import (
 
 MOST = 300_000
 """Instructions that are simulated of a launch; what follows is taken to go at the pace of the second half of them."""
-TIME, ISSUED, UNIT_BUSY, PORT_BUSY, MEMORY_BUSY, HALF_TIME, HALF_ISSUED, ENDED, AGAIN, TOGETHER = range(10)
+TIME, ISSUED, UNIT_BUSY, PORT_BUSY, MEMORY_BUSY, HALF_TIME, HALF_ISSUED, ENDED, AGAIN, SUMMARIZED = range(10)
 """Of what was simulated: cycles, instructions issued, cycles that the load and store unit, the port to L2 and device memory were busy,
 cycles and instructions of its first half, and blocks that have ended. AGAIN, TOGETHER: sectors of stores that the same warp had
 stored to before, and those of them that went to L2 with what it had stored."""
@@ -343,7 +343,7 @@ def run(
         found = _sample(stream, device, blocks, resident, active, scale)
     simulated = found[ISSUED]
     again = float(found[AGAIN])
-    together = float(found[TOGETHER]) / again if again else 1.0
+    together = float(found[SUMMARIZED]) / again if again else 1.0
     busy = {
         name: float(found[n] / max(1.0, found[TIME]))
         for name, n in (("L1", UNIT_BUSY), ("L2", PORT_BUSY), ("DRAM", MEMORY_BUSY))
@@ -407,8 +407,9 @@ def _sample(
     chances[:] = (np.arange(len(code)) * EVENLY % 1.0)[:, None]
     state = np.zeros(10)
     _simulate(
-        code.reshape(-1), stream.memory.reshape(-1), warp_classes.blocks.reshape(-1), warp_classes.rare.reshape(-1),
-        warp_classes.parted.reshape(-1), warp_classes.loops.reshape(-1), warp_classes.strands.reshape(-1), warp_classes.meets, rates,
+        code.reshape(-1), stream.memory.reshape(-1), warp_classes.blocks.reshape(-1), warp_classes.minority_shares.reshape(-1),
+        warp_classes.divergent_shares.reshape(-1), warp_classes.exit_counters.reshape(-1),
+        warp_classes.unreachable_convergence.reshape(-1), warp_classes.convergence_blocks, rates,
         np.ascontiguousarray(blocks).reshape(-1), warps, resident, many,
         timing.schedulers, MOST, count, len(code), min(timing.queue, QUEUED),
         *(np.zeros(slots, np.int64) for _ in range(5)),

@@ -170,7 +170,7 @@ def estimate(
     scale = given.get("scale", {})
     together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.together
     if isinstance(kernel, str):
-        traffic = replace(traffic, together=traffic.unbroken)
+        traffic = replace(traffic, together=traffic.merge_bound)
         limits = _memories(observed, traffic, device, share, together)
         instructions = observed.instructions
         every = sum(instructions.values())

@@ -39,8 +39,8 @@ class Traffic:
     """
 
     sites: Numbers
-    looked_at: Numbers
-    different: Numbers
+    sampled: Numbers
+    distinct_lines: Numbers
     kinds: Numbers
     dram_read: int
     dram_written: int
@@ -57,7 +57,7 @@ class Traffic:
         return int(rows[:, column].sum())
 
     @property
-    def unbroken(self) -> float:
+    def merge_bound(self) -> float:
         """Of the sectors of stores that can go with others, the share that no load comes before, if loads and runs of stores take turns:
         a load takes longer than L1 keeps lines of stores open."""
         loads, stores = self.total(ACCESSES, LOAD, LOCAL_LOAD), self.total(ACCESSES, STORE, LOCAL_STORE)
@@ -68,8 +68,8 @@ class Traffic:
     def classes(self) -> Floats:
         """float64[class, site, COLUMNS], what of the sites each class has; but for ACCESSES where only some lines were looked at, which
         are 0. Cycles of L1 are taken to be shared as lines are."""
-        every = self.looked_at.sum(axis=0)
-        share = np.divide(self.looked_at, every, out=np.zeros(self.looked_at.shape), where=every > 0)
+        every = self.sampled.sum(axis=0)
+        share = np.divide(self.sampled, every, out=np.zeros(self.sampled.shape), where=every > 0)
         found: Floats = self.sites * share
         found[:, :, CYCLES] = self.sites[:, CYCLES] * share[:, :, LINES]
         found[:, :, STREWN] = self.sites[:, STREWN] * share[:, :, ACCESSES]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
 from ..compiled.linear_program import LinearProgram
-from ..compiled.loop_counters import remainders
+from ..compiled.loop_counters import bounded_loops
 from ..compiled.source_statements import SourceStatements, Statement
 from ..profiler.warp_decisions import ENTRIES, EXECUTIONS, FALSE_COUNT, ITERATIONS, TRUE_COUNT, WarpDecisions
 
@@ -56,11 +56,11 @@ class WarpClasses:
     """
 
     blocks: Words
-    rare: Floats
-    parted: Floats
-    loops: Words
-    strands: npt.NDArray[np.bool_]
-    meets: npt.NDArray[np.bool_]
+    minority_shares: Floats
+    divergent_shares: Floats
+    exit_counters: Words
+    unreachable_convergence: npt.NDArray[np.bool_]
+    convergence_blocks: npt.NDArray[np.bool_]
     lengths: Floats
     executions: Floats
     warps: Floats
@@ -84,7 +84,7 @@ def classify_warps(
     sizes = np.array([past - first for first, past in graph.blocks], np.float64)
     each = executions / (grid * warps)
     as_one = each.copy()  # where lanes meet, each group that arrives executes the meeting point
-    for meeting, made in graph.made.items():
+    for meeting, made in graph.bssy_block.items():
         as_one[meeting] = min(each[meeting], each[made])
     by_place = {
         place: frozenset(_list_of(one, source) for one in statements) for place, statements in source.by_place.items()
@@ -102,7 +102,7 @@ def classify_warps(
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     apart = _parted(came * per_list, _ALIKE * float(weights.sum()))
     of = np.zeros_like(apart) if tickets else apart
-    flows, came_to, reached = [], [], [graph.reached(block) for block in range(len(graph.blocks))]
+    flows, came_to, reached = [], [], [graph.reachable_from(block) for block in range(len(graph.blocks))]
     ordered = _from_above(graph)
     meetings = [_meeting(graph, block, reached) for block in range(len(graph.blocks))]
     for one in range(int(of.max()) + 1):
@@ -115,7 +115,7 @@ def classify_warps(
         came_to.append(executed)
     blocks, rare, parted, loops = (np.array(found) for found in zip(*flows, strict=True))
     executed = np.array(came_to)
-    meets = np.array([graph.meets(block) for block in range(len(graph.blocks))])
+    meets = np.array([graph.is_convergence_point(block) for block in range(len(graph.blocks))])
     own = (came * per_list).sum(axis=1)
     most = int(own.argmax())
     longest = int(of[most]), max(1.0, float(own[most] / max(own[of == of[most]].mean(), 1e-300)))
@@ -150,13 +150,13 @@ def _lists(
     together = _together(graph)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     often: dict[int, float] = defaultdict(float)
-    inside = [{loop.header for loop in graph.around(block)} for block in range(len(graph.blocks))]
+    inside = [{loop.header for loop in graph.enclosing_loops(block)} for block in range(len(graph.blocks))]
     deepest: Counter[int] = Counter()  # by list, how many loops are around the blocks that have something of it
     for block, (first, past) in enumerate(graph.blocks):
         votes[together[block]].update(numbers[n] for n in range(first, past) if numbers[n] >= 0 and not without[n])
         for n in range(first, past):
             deepest[numbers[n]] = max(deepest[numbers[n]], len(inside[block]))
-        if not graph.meets(block):
+        if not graph.is_convergence_point(block):
             often[together[block]] = max(often[together[block]], each[block])
     for block, span in enumerate(graph.blocks):
         ballot = votes[together[block]]
@@ -177,7 +177,7 @@ def _lists(
         elif fits:
             taken_out[one] = max(fits, key=lambda n: (fits[n], -n))
     which = np.zeros(len(graph.blocks), np.int64)
-    ahead = {block: graph.dominators[loop.header] for loop, _ in remainders(graph) for block in loop.body}
+    ahead = {block: graph.dominators[loop.header] for loop, _ in bounded_loops(graph) for block in loop.body}
     for block in range(len(graph.blocks)):
         above: int | None = ahead.get(block, block)
         while above is not None and (together[above] not in found or not inside[above] <= inside[block]):
@@ -219,11 +219,11 @@ def _no_oftener(graph: Graph, each: Floats, executed: Floats, ordered: Sequence[
     found = executed.copy()
     for block in ordered:
         above = graph.dominators[block]
-        if above is None or graph.meets(block):
+        if above is None or graph.is_convergence_point(block):
             continue
         if not found[above] and each[above]:
             found[block] = 0.0
-        elif graph.around(block)[:1] == graph.around(above)[:1]:
+        elif graph.enclosing_loops(block)[:1] == graph.enclosing_loops(above)[:1]:
             found[block] = min(found[block], found[above] * max(1.0, each[block] / max(each[above], 1e-300)))
     return found
 
@@ -248,7 +248,7 @@ def _gated(
         enough = entries * (turns >= least) * (turns > 0)
         found[block] = enough
         for loop in graph.loops:
-            if graph.dominates(block, loop.header) and not graph.around(block):
+            if graph.dominates(block, loop.header) and not graph.enclosing_loops(block):
                 for inner in loop.body:
                     if which[inner] != which[block]:
                         found[inner] = came[:, which[inner]] * (enough > 0)
@@ -257,7 +257,7 @@ def _gated(
 
 def _together(graph: Graph) -> list[int]:
     """By block, the first of those that are executed together: each way through the one leads through the other, in one loop."""
-    inner = [next((loop.header for loop in graph.around(block)), -1) for block in range(len(graph.blocks))]
+    inner = [next((loop.header for loop in graph.enclosing_loops(block)), -1) for block in range(len(graph.blocks))]
     after: list[set[int]] = []
     for block in range(len(graph.blocks)):
         behind, one = set[int](), graph.postdominators[block]
@@ -351,7 +351,7 @@ def _flows(
     turned: dict[int, float] = defaultdict(float)  # by block, what it costs to turn in a loop behind it
     for source, target in [
         *((e.source, e.target) for e in whole.edges if e.kind != "call"),
-        *((b, -1) for b in whole.ends),
+        *((b, -1) for b in whole.exits),
     ]:
         if 0 <= target <= source:
             turned[source] += _OPEN * trust[target]
@@ -379,32 +379,32 @@ def _flows(
     left: dict[int, int] = {}  # by the first block of a loop, the first of those that lead out of it
     for block, (first, past) in enumerate(whole.blocks):
         blocks[block, :2] = first, past
-        around = whole.around(block)
+        around = whole.enclosing_loops(block)
         stays = around[0].body if around else frozenset[int]()
         turns = [(float(flows[way]), target in stays, target) for way, target in out[block]]
         most = max((flow for flow, _, _ in turns), default=0.0)
         turns.sort(key=lambda one: (one[0] >= (1 - _TIE) * most, one[1] == (most > 0), one[0]), reverse=True)
-        onward = [(flow, target) for flow, _, target in turns[:2]]  # a loop of two turns is not left first
-        if onward:
-            blocks[block, 2] = onward[0][1]
-        if len(onward) == 2:
-            blocks[block, 3] = onward[1][1]
+        exits = [(flow, target) for flow, _, target in turns[:2]]  # a loop of two turns is not left first
+        if exits:
+            blocks[block, 2] = exits[0][1]
+        if len(exits) == 2:
+            blocks[block, 3] = exits[1][1]
             blocks[block, 4] = meetings[block]
             together = float(flows[both[block]]) if block in both else 0.0
-            came = onward[0][0] + onward[1][0] + together
-            rare[block], parted[block] = (onward[1][0] / came, together / came) if came else (0.0, 0.0)
-            out_of = [loop for loop in around if onward[0][1] in loop.body and onward[1][1] not in loop.body]
+            came = exits[0][0] + exits[1][0] + together
+            rare[block], parted[block] = (exits[1][0] / came, together / came) if came else (0.0, 0.0)
+            out_of = [loop for loop in around if exits[0][1] in loop.body and exits[1][1] not in loop.body]
             if out_of:
                 loops[block] = left.setdefault(out_of[0].header, block)
-            elif 0 <= onward[0][1] <= block:
+            elif 0 <= exits[0][1] <= block:
                 loops[block] = block
     return blocks, rare, parted, loops
 
 
 def _strands(whole: Graph) -> npt.NDArray[np.bool_]:
-    """As `Ways.strands`."""
+    """As `WarpClasses.unreachable_convergence`."""
     found = np.zeros((len(whole.blocks), len(whole.blocks) + 1), np.bool_)
-    for meeting, made in whole.made.items():
+    for meeting, made in whole.bssy_block.items():
         leads, new = {meeting}, [meeting]
         while new:
             before = {block for block in whole.predecessors[new.pop()] if block not in leads}
@@ -421,7 +421,7 @@ def _meeting(whole: Graph, block: int, reached: Sequence[set[int]]) -> int:
     lead to."""
     around = [
         (made, meeting)
-        for meeting, made in whole.made.items()
+        for meeting, made in whole.bssy_block.items()
         if whole.dominates(made, block) and not whole.dominates(meeting, block)
     ]
     inner = sorted(around, key=lambda one: -sum(whole.dominates(other, one[0]) for other, _ in around))
@@ -431,6 +431,6 @@ def _meeting(whole: Graph, block: int, reached: Sequence[set[int]]) -> int:
     if around:
         return -1
     at = whole.postdominators[block]
-    while at is not None and not whole.waits(at):
+    while at is not None and not whole.is_barrier(at):
         at = whole.postdominators[at]
     return -1 if at is None else at

@@ -36,13 +36,13 @@ def matched(one: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
     """A listing beside the loops of its kernel."""
     listing = placed(one, *rows)
     whole: Graph = graph(tuple(each.instruction for each in listing))
-    return LoopMatcher(whole, [each.place for each in listing], one.statements.without_calls())
+    return LoopMatcher(whole, [each.place for each in listing], one.statements.without_inlining())
 
 
 def walked(one: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """A walk through a listing: warps and threads by block."""
     walk = PathEstimator(matched(one, *rows), one)
-    found = walk.run()
+    found = walk.estimate()
     assert found is not None
     blocks = range(len(walk.matcher.graph.blocks))
     return {b: (round(found.warps[b]), round(found.threads[b])) for b in blocks if found.threads[b]}

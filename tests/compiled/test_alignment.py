@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from simtbed.compiled import alignment
 from simtbed.compiled.alignment import (
     END,
-    NOT_MADE,
+    NOT_PERFORMED,
     Accesses,
     ArrangementCache,
     SiteAccesses,
@@ -52,15 +52,15 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
         ([4, 5, 6, 7], [visit(0, 2), visit(1, 2)], [(4, 5), (6, 7)]),
         ([4, 5], [visit(0), visit(0), visit(0)], None),  # one too many, and none is predicated
         ([4, 5, 6], [visit(0), visit(0)], None),
-        ([4, NOT_MADE, 6], [visit(0, predicated=True)] * 3, [(4,), (), (6,)]),
-        ([4, NOT_MADE, 6], [visit(0), visit(0)], [(4,), (6,)]),  # a branch goes around it
-        ([4, NOT_MADE, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # which is none of a branch's
+        ([4, NOT_PERFORMED, 6], [visit(0, predicated=True)] * 3, [(4,), (), (6,)]),
+        ([4, NOT_PERFORMED, 6], [visit(0), visit(0)], [(4,), (6,)]),  # a branch goes around it
+        ([4, NOT_PERFORMED, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # which is none of a branch's
         # the last instruction of a loop of two is off where the number of turns is odd
         ([4, END, 5, 6, END, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
-        ([4, NOT_MADE], [visit(0, 2, predicated=True)], None),  # half of it
+        ([4, NOT_PERFORMED], [visit(0, 2, predicated=True)], None),  # half of it
         ([4, 5, 6], [visit(0, 2), visit(1, 2)], None),
         ([], [], []),
-        ([NOT_MADE, END], [], []),
+        ([NOT_PERFORMED, END], [], []),
         ([4], [], None),
     ],
 )  # fmt: skip
@@ -81,8 +81,8 @@ def test_a_remainder_may_come_before_the_turns_of_an_unrolled_loop() -> None:
 def test_lanes_come_to_all_executions_of_a_loop_that_have_turns() -> None:
     """Or to those that have accesses, where a branch goes around the others."""
     each = visit(0, predicated=True)
-    assert aligned([NOT_MADE, END, 4, NOT_MADE], [each] * 3, begun=[0, 1]) == [(), (4,), ()]
-    assert aligned([NOT_MADE, END, 4, NOT_MADE], [each] * 2, begun=[0]) == [(4,), ()]
+    assert aligned([NOT_PERFORMED, END, 4, NOT_PERFORMED], [each] * 3, begun=[0, 1]) == [(), (4,), ()]
+    assert aligned([NOT_PERFORMED, END, 4, NOT_PERFORMED], [each] * 2, begun=[0]) == [(4,), ()]
 
 
 def four_bytes(number: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed.compiled.correspondence import TURN, Correspondence
+from simtbed.compiled.correspondence import ITERATION, Correspondence
 from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.path_estimator import PathEstimator
@@ -87,7 +87,7 @@ def test_a_branch_is_no_predicated_instruction_of_the_arm_that_it_lies_in() -> N
     ]
     shown = anchored(one, *rows)
     arm = shown.keys.index(((placed(one, *rows)[1].line,), "then"))
-    assert shown.sure[:, arm].sum() == 1 and not shown.maybe[:, arm].any()
+    assert shown.unconditional[:, arm].sum() == 1 and not shown.predicated[:, arm].any()
 
 
 # ------------------------------------------------------------------ what a compiler may do without
@@ -117,7 +117,7 @@ def test_an_operation_tells_more_than_the_local_array_that_it_is_stored_in() -> 
         ("STG.E.64 [R6], R2", "out["),
         ("EXIT", ""),
     )
-    kinds = sorted(kind for _, kind in shown.keys if kind != TURN and kind != "code")
+    kinds = sorted(kind for _, kind in shown.keys if kind != ITERATION and kind != "code")
     assert kinds == ["fp64", "global_load", "global_store", "local_store"]
 
 
@@ -148,5 +148,5 @@ def test_what_an_arm_computes_may_be_computed_for_all_lanes() -> None:
         ("EXIT", ""),
     )
     walk = PathEstimator(matcher, one)
-    assert walk.run() is not None
-    assert max(way.cost for way in walk.ways.values()) < 0.1
+    assert walk.estimate() is not None
+    assert max(way.cost for way in walk.paths_by_hash.values()) < 0.1

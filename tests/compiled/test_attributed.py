@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import simtbed as st
-from simtbed.compiled.line_table_fixes import attributed
+from simtbed.compiled.line_table_fixes import with_fixed_lines
 from simtbed.language.hints import Global, i32
 
 from tests.compiled.listings import launched, placed
@@ -19,7 +19,7 @@ def tallied(out: Global[i32]) -> None:
         st.atomic_add(out, 2 * t, 7)
 
 
-FIRST, SECOND, THIRD = ("out[t + k]", "&out[t]", "2 * t")
+PILOT_WARPS, SECOND, THIRD = ("out[t + k]", "&out[t]", "2 * t")
 RED = "REDG.E.ADD.STRONG.GPU [R4], R5"
 
 
@@ -27,19 +27,19 @@ def lines(*parts: str) -> list[str]:
     """Of a listing with an atomic operation at each of these, which ones they are found to be."""
     one = launched(tallied, out=st.zeros(80, st.i32))
     texts = one.source.text.splitlines()
-    found = attributed(placed(one, *((RED, part) for part in parts)), one.statements.without_calls())
-    return [next(part for part in (FIRST, SECOND, THIRD) if part in texts[each.line - 1]) for each in found]
+    found = with_fixed_lines(placed(one, *((RED, part) for part in parts)), one.statements.without_inlining())
+    return [next(part for part in (PILOT_WARPS, SECOND, THIRD) if part in texts[each.line - 1]) for each in found]
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ([FIRST, FIRST, FIRST], [FIRST, SECOND, THIRD]),
-        ([FIRST, FIRST, THIRD], [FIRST, SECOND, THIRD]),
-        ([FIRST, SECOND, SECOND], [FIRST, SECOND, THIRD]),
-        ([FIRST] * 6, [FIRST, SECOND, THIRD] * 2),
-        ([FIRST, SECOND, THIRD, THIRD], [FIRST, SECOND, THIRD, THIRD]),
-        ([FIRST, FIRST, FIRST, SECOND], [FIRST, FIRST, FIRST, SECOND]),
+        ([PILOT_WARPS, PILOT_WARPS, PILOT_WARPS], [PILOT_WARPS, SECOND, THIRD]),
+        ([PILOT_WARPS, PILOT_WARPS, THIRD], [PILOT_WARPS, SECOND, THIRD]),
+        ([PILOT_WARPS, SECOND, SECOND], [PILOT_WARPS, SECOND, THIRD]),
+        ([PILOT_WARPS] * 6, [PILOT_WARPS, SECOND, THIRD] * 2),
+        ([PILOT_WARPS, SECOND, THIRD, THIRD], [PILOT_WARPS, SECOND, THIRD, THIRD]),
+        ([PILOT_WARPS, PILOT_WARPS, PILOT_WARPS, SECOND], [PILOT_WARPS, PILOT_WARPS, PILOT_WARPS, SECOND]),
     ],
 )
 def test_each_is_at_its_own_line(given: list[str], found: list[str]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from simtbed.compiled.sample_weights import calibrated
+from simtbed.compiled.sample_weights import calibrate
 
 
 def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -21,7 +21,7 @@ def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, n
 def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
     """Each block is executed so many times for each thing that a warp does."""
     did, sample, weights = drawn(seed, 1000, 200, things)
-    found = calibrated(weights, sample, did.sum(axis=0))
+    found = calibrate(weights, sample, did.sum(axis=0))
     each = np.random.default_rng(seed).random((things, 4))
     assert found.min() > 0
     assert found @ (sample @ each) == pytest.approx((did @ each).sum(axis=0))
@@ -31,14 +31,14 @@ def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> Non
 def test_all_of_them_keep_their_weights() -> None:
     did, _, _ = drawn(3, 100, 10, 4)
     ones = np.ones(100)
-    assert calibrated(ones, did, did.sum(axis=0)) is ones
-    assert calibrated(ones, np.zeros((100, 0)), np.zeros(0)) is ones
+    assert calibrate(ones, did, did.sum(axis=0)) is ones
+    assert calibrate(ones, np.zeros((100, 0)), np.zeros(0)) is ones
 
 
 def test_few_follow_no_chance() -> None:
     """As many things as warps: there are weights by which they did all of them, but those say nothing."""
     did, sample, weights = drawn(5, 1000, 16, 16)
-    found = calibrated(weights, sample, did.sum(axis=0))
+    found = calibrate(weights, sample, did.sum(axis=0))
     assert found == pytest.approx(weights, rel=0.5)
     assert abs(found.sum() / 1000 - 1) < 0.1
 
@@ -46,17 +46,17 @@ def test_few_follow_no_chance() -> None:
 def test_what_nobody_of_the_sample_did_changes_nothing() -> None:
     did, sample, weights = drawn(4, 100, 20, 3)
     sample[:, 2] = 0
-    found = calibrated(weights, sample, did.sum(axis=0))
+    found = calibrate(weights, sample, did.sum(axis=0))
     assert found @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))
 
 
 def test_no_weight_is_below_none() -> None:
     sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
-    assert calibrated(np.ones(3), sample, np.array([1.0, 30.0])).min() >= 0
+    assert calibrate(np.ones(3), sample, np.array([1.0, 30.0])).min() >= 0
 
 
 def test_weights_are_together_what_they_were_where_one_comes_to_none() -> None:
     """What so few tell is not followed further than that."""
     sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
-    found = calibrated(np.ones(3), sample, np.array([1.0, 30.0]))
+    found = calibrate(np.ones(3), sample, np.array([1.0, 30.0]))
     assert found.sum() == pytest.approx(3) and found.min() == pytest.approx(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simtbed.compiled.opcode_classes import indexed, width_of
+from simtbed.compiled.opcode_classes import access_width, is_indexed_constant_load
 from simtbed.engines.cuda.sass import Instruction
 
 
@@ -22,7 +22,7 @@ from simtbed.engines.cuda.sass import Instruction
     ],
 )
 def test_the_type_of_an_access_says_how_many_bytes_it_moves(operations: str, width: int) -> None:
-    assert {width_of(Instruction(0, f"{operation} R0")) for operation in operations.split()} == {width}
+    assert {access_width(Instruction(0, f"{operation} R0")) for operation in operations.split()} == {width}
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_the_type_of_an_access_says_how_many_bytes_it_moves(operations: str, wid
     [("LDC R23, c[0x3][R16+0x4]", True), ("LDC R1, c[0x0][0x28]", False), ("LDC R10, c[0x0][RZ]", False), ("LDG.E R4, [R2]", False)],
 )  # fmt: skip
 def test_a_load_of_constants_is_indexed_where_a_register_holds_its_address(text: str, wanted: bool) -> None:
-    assert indexed(Instruction(0, text)) == wanted
+    assert is_indexed_constant_load(Instruction(0, text)) == wanted

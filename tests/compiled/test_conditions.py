@@ -45,7 +45,7 @@ APART = [
     ("STG.E [R8], R1", FIVE),
     ("EXIT", ""),
 ]
-TOGETHER = [
+SUMMARIZED = [
     *APART[:4],
     ("ISETP.GE.AND P0, PT, R0, 0x8, PT", COND),
     ("ISETP.NE.OR P0, PT, R2, R3, P0", COND),
@@ -62,7 +62,7 @@ def test_each_condition_is_tested_by_the_lanes_that_the_others_left_open() -> No
 
 def test_conditions_that_are_tested_together_decide_together() -> None:
     one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in TOGETHER]
+    together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in SUMMARIZED]
     matcher = matched(one, *together)
     assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {
         1: 0b01010101,
@@ -98,7 +98,7 @@ def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
     given = of_nearer()
     one = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
     moved = [
-        (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part) for text, part in TOGETHER
+        (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part) for text, part in SUMMARIZED
     ]
     found = walked(one, *APART[:-1], *moved)
     assert {block: threads for block, (_, threads) in found.items()} == {

@@ -33,20 +33,20 @@ def dividing(beside: str, callee: str) -> Graph:
 
 def test_a_division_of_64_bits_is_called_the_usual_way() -> None:
     whole = dividing("I2F.U32.RP R9, R8", "I2F.U64.RP R10, R8")
-    assert whole.dividing == {5}
-    assert whole.narrow == {3}
+    assert whole.long_division_callees == {5}
+    assert whole.narrow_divisions == {3}
 
 
 def test_no_other_callee_is_usual() -> None:
     whole = dividing("I2F.U32.RP R9, R8", "MUFU.RSQ R10, R8")
-    assert not whole.dividing and not whole.narrow
-    assert not dividing("FADD R9, R8, R8", "I2F.U64.RP R10, R8").narrow
+    assert not whole.long_division_callees and not whole.narrow_divisions
+    assert not dividing("FADD R9, R8, R8", "I2F.U64.RP R10, R8").narrow_divisions
 
 
 @pytest.mark.parametrize("barrier", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC.ALL"])
 def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
-    assert [whole.waits(block) for block in range(len(whole.blocks))] == [False, False, True, False]
+    assert [whole.is_barrier(block) for block in range(len(whole.blocks))] == [False, False, True, False]
     nodes = ExpandedCfg(whole)
     found = executions(nodes, [(20, [0, 1, 2, 3]), (12, [0, 2, 3])])
     assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
@@ -67,7 +67,7 @@ def test_what_dominates_a_block_comes_before_it_wherever_it_is_laid_out() -> Non
     """The entry jumps over an arm to what comes first, which jumps back to the arm."""
     found = sass("MOV R0, 0x1", "BRA 0x50", "MOV R2, R1", "MOV R3, R2", "EXIT", "MOV R1, R0", "BRA 0x20")
     arm = next(block for block, (first, _) in enumerate(found.blocks) if first == 2)
-    assert [one.text for one in found.before(3, arm)] == [
+    assert [one.text for one in found.instructions_before(3, arm)] == [
         "MOV R2, R1",
         "BRA 0x20",
         "MOV R1, R0",

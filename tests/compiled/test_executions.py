@@ -43,21 +43,21 @@ def test_a_walk_whose_lanes_meet_more_often_than_in_the_source_is_not_believed(
 ) -> None:
     """Its lanes go through different copies of a loop, where the warps shuffle 1.6 times as often; by threads nothing is wrong."""
     if believed:
-        monkeypatch.setattr(Residuals, "parted", lambda explained, warps: 0.0)
+        monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
     found, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
     assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
-    assert ("where they meet" in found.walk.given_up) != believed
+    assert ("where they meet" in found.walk.failure) != believed
 
 
 @pytest.mark.parametrize("believed", [False, True])
 def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lanes stay together where in the source they do not."""
     if believed:
-        monkeypatch.setattr(PathEstimator, "lost", lambda walk, threads: 0.0)
-    found, _ = of("validation expand_frontier")
+        monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
+    found, _ = of("textbook expand_frontier")
     efficiency = found.thread_instructions / (32 * found.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
-    assert ("do not show all" in found.walk.given_up) != believed
+    assert ("do not show all" in found.walk.failure) != believed
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -65,7 +65,7 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
     apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The flow leaves 2 % open, and goes by large operands' ways."""
-    run = PathEstimator.run
+    run = PathEstimator.estimate
 
     def other(walk: PathEstimator) -> PathEstimate | None:
         found = run(walk)
@@ -73,8 +73,8 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
             found.warps *= 1.1
         return found
 
-    monkeypatch.setattr(PathEstimator, "run", other)
-    found, ran = of("validation mri_q")
+    monkeypatch.setattr(PathEstimator, "estimate", other)
+    found, ran = of("textbook mri_q")
     assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
     assert abs(found.warp_instructions / ran - 1) < 0.02
 
@@ -82,7 +82,7 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
 def test_what_the_flow_is_sure_of_stays_certain_where_a_walk_that_explains_no_more_is_believed() -> None:
     """nvcc has dropped a few loads: the blocks around show not just what the source executed, whoever counts them."""
     found, ran = of("sfs tiled", VARIANTS, "h200")
-    assert found.warp_instructions == ran and found.walk.ways
+    assert found.warp_instructions == ran and found.walk.paths_by_hash
     loads = [n for n, one in enumerate(found.placed) if one.instruction.opcode == "LDS"]
     assert loads and all(found.least[n] == found.most[n] for n in loads)
 
@@ -94,7 +94,7 @@ def test_turns_of_a_loop_that_is_left_in_its_middle_are_walked_as_often_as_what_
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third warp is not recorded whole."""
-    asked, tell = list[WarpName](), DecisionReplay.steps
+    asked, tell = list[WarpName](), DecisionReplay.trace
 
     def steps(replay: DecisionReplay, warp: WarpName, lanes: int) -> WarpTrace:
         asked.append(warp)
@@ -102,7 +102,7 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ReplayError("patterns that are not told apart")
         return tell(replay, warp, lanes)
 
-    monkeypatch.setattr(DecisionReplay, "steps", steps)
+    monkeypatch.setattr(DecisionReplay, "trace", steps)
 
 
 def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,12 +114,12 @@ def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(mon
 
 
 def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     assert any("its warps were not walked: that would take too long" in why for why in executions().why.values())
 
 
 def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     found = executions()
     open_ = [n for n, block in enumerate(found.block_of) if block in found.why]
     assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
@@ -138,7 +138,7 @@ def counting_down(x: Global[i32], y: Global[i32], out: Global[i32], n: i32) -> N
 
 def test_those_who_stay_in_the_kernel_are_counted_where_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much less often a load of theirs is made, that only the turns of a loop need."""
-    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     values = {"x": np.arange(32, dtype=np.int32) // 4, "y": np.arange(32, dtype=np.int32), "out": st.zeros(256, st.i32)}
     one = launched(counting_down, n=24, **values)
     rows = placed(
@@ -226,8 +226,8 @@ def off(name: str) -> float:
 @pytest.mark.parametrize(
     ("name", "whose", "what", "instead", "least", "most"),
     [
-        ("bond_yields", Correspondence, "_leave_out", lambda anchors, nodes: None, 0.1, 0.01),
-        ("stencil_27_points", Correspondence, "_of_either_arm", lambda anchors: iter(()), 0.01, 1e-9),
+        ("bond_yields", Correspondence, "_allow_missing_operations", lambda correspondence, nodes: None, 0.1, 0.01),
+        ("stencil_27_points", Correspondence, "_shared_accesses", lambda correspondence: iter(()), 0.01, 1e-9),
         ("trinomial_options", executions_module, "_doubled", lambda matcher: frozenset(), 0.1, 0.05),
         ("common_subsequences", executions_module, "_parted", lambda walk, flow, found, sure: flow, 0.05, 0.03),
     ],
@@ -239,7 +239,7 @@ def test_what_the_compiler_does_to_loops_and_arms_is_known(
     lanes part otherwise to walk all warps, those that were walked tell how they part."""
     if not known:
         monkeypatch.setattr(whose, what, instead)
-    monkeypatch.setattr(walk_module, "STATES", 5_000_000)
+    monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 5_000_000)
     assert abs(off(name)) < most if known else abs(off(name)) > least
 
 

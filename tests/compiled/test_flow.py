@@ -283,7 +283,7 @@ def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
     listed = [LocatedInstruction(Instruction(16 * n, text), 7 if n == 5 else 0) for n, text in enumerate(texts)]
     evidence = SourceEvidence([StatementCounts(7, "compute", 1, 32, 0, 0, {"fp32": 1})], False)
     open_ = estimated(listed, evidence, 32, 1, KnownCounts())
-    closed = estimated(listed, evidence, 32, 1, KnownCounts(fast=frozenset({1})))
+    closed = estimated(listed, evidence, 32, 1, KnownCounts(unused_slow_calls=frozenset({1})))
     assert open_.threads[1] == 32 and closed.threads[1] == 0
 
 

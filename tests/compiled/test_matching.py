@@ -80,7 +80,7 @@ def marking(out: Global[i32]) -> None:
     out[63] = seen
 
 
-PREDICATED = [
+PREDICATED_COST_SHARE = [
     ("MOV R1, RZ", LOOP),
     ("IADD3 R1, R1, R2, RZ", "seen +="),
     ("@P0 BRA 0x40", "if ("),
@@ -95,10 +95,10 @@ PREDICATED = [
 def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
     """Unless an arm inside has an effect, which would be there as well."""
     one = launched(marking, out=st.zeros(80, st.i32))
-    shown = matched(one, *PREDICATED)
-    assert not PathEstimator(shown, one).anchors.blind
-    hidden = matched(one, *((text, part) for text, part in PREDICATED if part != FIVE))
-    assert PathEstimator(hidden, one).anchors.blind
+    shown = matched(one, *PREDICATED_COST_SHARE)
+    assert not PathEstimator(shown, one).correspondence.has_silent_iterations
+    hidden = matched(one, *((text, part) for text, part in PREDICATED_COST_SHARE if part != FIVE))
+    assert PathEstimator(hidden, one).correspondence.has_silent_iterations
 
 
 @st.kernel
@@ -168,7 +168,7 @@ def test_what_is_computed_again_before_a_loop_is_no_reason_to_pass_it_by() -> No
 
 
 def test_rounds_cost_more_than_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correspondence, "ROUND", 0.0)
+    monkeypatch.setattr(correspondence, "COST_TRIP", 0.0)
     assert summed() != FEWEST_ROUNDS
 
 
@@ -199,7 +199,7 @@ def stored() -> int:
 
 def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stored() == 16
-    monkeypatch.setattr(correspondence, "CODE_EACH", 0.1)
+    monkeypatch.setattr(correspondence, "COST_MISSING_INSTRUCTION", 0.1)
     assert stored() < 16
 
 
@@ -262,8 +262,8 @@ def test_iterations_are_told_by_accesses_of_several_sizes_together() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     )
-    ((place, sites),) = matcher.of_loop.items()
-    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1, 3: 4}
+    ((place, sites),) = matcher.sites_by_place.items()
+    assert matcher.copies(sites, matcher.natural_loops(place))[0] == {1: 1, 3: 4}
 
 
 @st.kernel
@@ -309,8 +309,8 @@ def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
         ("STG.E [R6], R2", "out["),
         ("EXIT", ""),
     )
-    ((place, sites),) = matcher.of_loop.items()
-    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
+    ((place, sites),) = matcher.sites_by_place.items()
+    assert matcher.copies(sites, matcher.natural_loops(place))[0] == {1: 1}
 
 
 @st.kernel
@@ -365,8 +365,8 @@ def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
         ("EXIT", ""),
     ]
     matcher = matched(one, *rows)
-    ((place, sites),) = matcher.of_loop.items()
-    assert matcher.copies(sites, matcher.natural(place))[0] == {1: 1}
+    ((place, sites),) = matcher.sites_by_place.items()
+    assert matcher.copies(sites, matcher.natural_loops(place))[0] == {1: 1}
     assert executions_of(placed(one, *rows), one).threads.tolist() == [32, 192, 192, 32, 32]
 
 

@@ -129,8 +129,8 @@ def test_a_misfit_is_that_of_all_calls_together() -> None:
     places = [stores[0].place, (0,), stores[1].place, (0,)]
     whole = graph([Instruction(16 * n, text) for n, text in enumerate(rows)])
     walk = PathEstimator(LoopMatcher(whole, places, one.statements), one)
-    assert walk.misfit(np.array([32.0, 8.0, 32.0])) == walk.misfit(np.array([8.0, 32.0, 32.0])) == 0.0
-    assert walk.misfit(np.array([32.0, 32.0, 32.0])) > 0.1
+    assert walk.mean_residual(np.array([32.0, 8.0, 32.0])) == walk.mean_residual(np.array([8.0, 32.0, 32.0])) == 0.0
+    assert walk.mean_residual(np.array([32.0, 32.0, 32.0])) > 0.1
 
 
 @st.kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.expanded_cfg import ExpandedCfg
-from simtbed.compiled.special_operand_paths import of_operations, rare_ways
+from simtbed.compiled.special_operand_paths import special_edges_in, special_operand_edges
 from simtbed.engines.cuda.sass import Instruction
 
 
@@ -16,7 +16,7 @@ def sass(*texts: str) -> Graph:
 def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
     """Of a block that ends in a branch over another."""
     end = 16 * (len(tests) + 2)
-    return set(rare_ways(sass(*tests, f"{predicate} BRA 0x{end:x}", "FADD R1, R2, R3", "EXIT"), {0}))
+    return set(special_edges_in(sass(*tests, f"{predicate} BRA 0x{end:x}", "FADD R1, R2, R3", "EXIT"), {0}))
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_a_test_before_the_block_tells_as_long_as_nothing_writes_its_predicate(b
         "FSETP.EQ.AND P1, PT, R4, RZ, PT", "@P2 BRA 0x30", between, "FSETP.EQ.OR P0, PT, R5, 1, P1", "@P0 BRA 0x60",
         "FADD R1, R2, R3", "EXIT",
     )  # fmt: skip
-    assert set(rare_ways(whole, {2})) == ({(2, 4)} if told else set())
+    assert set(special_edges_in(whole, {2})) == ({(2, 4)} if told else set())
 
 
 def test_a_test_may_lie_any_number_of_blocks_before() -> None:
     tests = [f"@P2 BRA 0x{16 * (n + 2):x}" for n in range(1500)]
     whole = sass("FSETP.EQ.AND P1, PT, R4, RZ, PT", *tests, f"@P1 BRA 0x{16 * 1503:x}", "FADD R1, R2, R3", "EXIT")
     last = len(whole.blocks) - 3
-    assert set(rare_ways(whole, {last})) == {(last, last + 2)}
+    assert set(special_edges_in(whole, {last})) == {(last, last + 2)}
 
 
 def test_what_a_turn_writes_later_is_there_in_the_next_one() -> None:
@@ -76,7 +76,7 @@ def test_what_a_turn_writes_later_is_there_in_the_next_one() -> None:
         "FSETP.EQ.AND P1, PT, R4, RZ, PT", "FSETP.EQ.OR P0, PT, R5, 1, P1", "FSETP.GT.AND P1, PT, R4, R5, PT", "@P0 BRA 0x50",
         "@P2 BRA 0x10", "EXIT",
     )  # fmt: skip
-    assert not rare_ways(whole, {1})
+    assert not special_edges_in(whole, {1})
 
 
 CALLING = sass(
@@ -103,18 +103,18 @@ CALLING = sass(
 def test_a_callee_is_gone_through_as_by_usual_operands() -> None:
     def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
         nodes = ExpandedCfg(CALLING, rare)
-        node = next(n for n, calls in enumerate(nodes.calls) if calls)
+        node = next(n for n, calls in enumerate(nodes.call_stacks) if calls)
         found = []
-        while nodes.calls[node]:
+        while nodes.call_stacks[node]:
             found.append(nodes.blocks[node])
-            (node,) = nodes.onward[node]
+            (node,) = nodes.successors[node]
         return found
 
     assert len(inside(frozenset())) == 2  # the shortest way: a sum with NaN
-    assert inside(of_operations(CALLING, ())) == [2, 3, 4]
+    assert inside(special_operand_edges(CALLING, ())) == [2, 3, 4]
 
 
 def test_callees_alone_are_operations_where_nothing_is_written_out() -> None:
     branching = sass("FSETP.EQ.AND P0, PT, R4, 1, PT", "@P0 BRA 0x30", "FADD R1, R2, R3", "EXIT")
-    assert not of_operations(branching, ())
-    assert of_operations(branching, [0]) == {(0, 2)}
+    assert not special_operand_edges(branching, ())
+    assert special_operand_edges(branching, [0]) == {(0, 2)}

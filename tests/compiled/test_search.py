@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.compiled import paths, search_cache
-from simtbed.compiled.correspondence import APART, Event
+from simtbed.compiled.correspondence import GAP_COST_SHARE, Event
 from simtbed.compiled.replay import ReplayError, WarpTrace
 
 FEW = 3
@@ -22,10 +22,10 @@ class Case:
     """onward: the nodes behind each, of which the last may leave the kernel. sure, maybe: by node and anchor. told: what a lane did."""
 
     onward: list[list[int]]
-    sure: list[list[int]]
-    maybe: list[list[int]]
+    unconditional: list[list[int]]
+    predicated: list[list[int]]
     cost: list[float]
-    tokens: list[list[tuple[int, float]]]
+    events: list[list[tuple[int, float]]]
     told: list[int]
     weights: list[float] = field(default_factory=lambda: [1.0, 0.5, 0.125])
 
@@ -36,16 +36,16 @@ class Case:
     @property
     def steps(self) -> WarpTrace:
         told = np.array(self.told, np.int32)
-        return WarpTrace(told, np.ones(len(told), np.uint32), np.arange(len(self.tokens), dtype=np.int32))
+        return WarpTrace(told, np.ones(len(told), np.uint32), np.arange(len(self.events), dtype=np.int32))
 
 
 class _Nodes:
     def __init__(self, case: Case) -> None:
         self.blocks = list(range(len(case.onward)))
-        self.ends = [n == len(case.onward) - 1 for n in self.blocks]
+        self.may_exit = [n == len(case.onward) - 1 for n in self.blocks]
         self._case = case
 
-    def jumps(self, closed: object) -> tuple[Any, Any]:
+    def adjacency(self, closed: object) -> tuple[Any, Any]:
         onward = self._case.onward
         return (
             np.array([n for each in onward for n in each] or [0], np.int32),
@@ -56,19 +56,22 @@ class _Nodes:
 class _Anchors:
     def __init__(self, case: Case) -> None:
         self.weights = np.array(case.weights, np.float32)
-        self.sure, self.maybe = np.array(case.sure, np.float32), np.array(case.maybe, np.float32)
-        self.price = np.full_like(self.sure, 0.0625)
+        self.unconditional, self.predicated = (
+            np.array(case.unconditional, np.float32),
+            np.array(case.predicated, np.float32),
+        )
+        self.price = np.full_like(self.unconditional, 0.0625)
         self.cost = np.array(case.cost, np.float32)
-        holds = (self.sure + self.maybe).sum(axis=1)
+        holds = (self.unconditional + self.predicated).sum(axis=1)
         self.span = np.where(holds > 0, holds + 2, 0).astype(np.int32)
-        self.tokens = {n: [Event(*one) for one in each] for n, each in enumerate(case.tokens)}
+        self.events = {n: [Event(*one) for one in each] for n, each in enumerate(case.events)}
 
 
 def cheapest(case: Case) -> float:
     """What the cheapest way costs, by going on from all states until none is cheaper."""
     anchors, nodes = _Anchors(case), len(case.onward)
-    tokens = [token for name in case.told for token in anchors.tokens[name]]
-    left = [float(anchors.weights[one.anchor]) * one.amount for one in tokens]
+    tokens = [token for name in case.told for token in anchors.events[name]]
+    left = [float(anchors.weights[one.feature]) * one.amount for one in tokens]
     best = {(0, 0): 0.0}
     waiting = [(0, 0)]
     found = float("inf")
@@ -82,7 +85,7 @@ def cheapest(case: Case) -> float:
         node, at = waiting.pop()
         if at < len(tokens):
             reach(node, at + 1, best[node, at] + left[at])
-        cost = best[node, at] + float(anchors.cost[node] + (anchors.sure[node] * anchors.weights).sum())
+        cost = best[node, at] + float(anchors.cost[node] + (anchors.unconditional[node] * anchors.weights).sum())
         have, useful, stood, between = np.zeros(FEW), False, False, 0.0
         for past in range(at, min(len(tokens), at + int(anchors.span[node])) + 1):
             if past == at or useful:
@@ -93,11 +96,11 @@ def cheapest(case: Case) -> float:
             if past == len(tokens) or (past == at + 1 and not useful):
                 break
             one, held = tokens[past], have.copy()
-            have[one.anchor] += one.amount
+            have[one.feature] += one.amount
             added = price(anchors, node, have) - price(anchors, node, held)
             useful = added < left[past] - 1e-6
             if useful:
-                cost += between * APART
+                cost += between * GAP_COST_SHARE
                 stood, between = True, 0.0
             elif stood:
                 between += left[past]
@@ -107,7 +110,7 @@ def cheapest(case: Case) -> float:
 
 def price(anchors: _Anchors, node: int, have: Any) -> float:
     """What it costs that a node stands for so much of each anchor."""
-    sure, most = anchors.sure[node], anchors.sure[node] + anchors.maybe[node]
+    sure, most = anchors.unconditional[node], anchors.unconditional[node] + anchors.predicated[node]
     wrong = np.maximum(sure - have, 0) + np.maximum(have - most, 0)
     return float((anchors.weights * wrong).sum() + (0.0625 * np.clip(have, sure, most)).sum())
 
@@ -132,14 +135,14 @@ def cases(draw: some.DrawFn) -> Case:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "BEAM", 1000.0)
+    monkeypatch.setattr(paths, "INITIAL_BEAM", 1000.0)
 
 
 @pytest.mark.usefixtures("wide")
 @given(cases())
 def test_the_cheapest_way_is_found(case: Case) -> None:
     searches = case.paths
-    way = searches.way(case.steps, 0)
+    way = searches.find(case.steps, 0)
     assert way.cost == pytest.approx(cheapest(case), abs=1e-5)
     assert way.path[0] == 0
     assert way.path[-1] == len(case.onward) - 1
@@ -149,10 +152,10 @@ def test_the_cheapest_way_is_found(case: Case) -> None:
 
 LOOP = Case(
     onward=[[1], [2, 3], [1], []],
-    sure=[[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]],
-    maybe=[[0, 0, 0]] * 4,
+    unconditional=[[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]],
+    predicated=[[0, 0, 0]] * 4,
     cost=[0.0] * 4,
-    tokens=[[(1, 1.0), (0, 1.0)], [(1, 1.0), (2, 1.0)]],
+    events=[[(1, 1.0), (0, 1.0)], [(1, 1.0), (2, 1.0)]],
     told=[0] * 1000 + [1],
 )
 """A thousand iterations, then what follows the loop."""
@@ -161,10 +164,10 @@ LOOP_PATH = [0, *[1, 2] * 1000, 1, 3]
 
 def test_iterations_are_looked_up() -> None:
     searches = LOOP.paths
-    assert searches.way(LOOP.steps, 0).path.tolist() == LOOP_PATH
+    assert searches.find(LOOP.steps, 0).path.tolist() == LOOP_PATH
     first = searches.visited
     assert first < 1.2 * len(LOOP_PATH)  # a token each, and what is new
-    assert searches.way(LOOP.steps, 0).path.tolist() == LOOP_PATH
+    assert searches.find(LOOP.steps, 0).path.tolist() == LOOP_PATH
     assert searches.visited - first == 2 * 1001 + 1
 
 
@@ -172,16 +175,16 @@ def test_a_way_that_is_known_depends_on_what_follows() -> None:
     """Steps that are kept hold as far as they looked: the same tokens with others behind them lead elsewhere."""
     case = Case(
         onward=[[1, 2], [3], [3], []],
-        sure=[[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 0]],
-        maybe=[[0, 0, 0]] * 4,
+        unconditional=[[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 0]],
+        predicated=[[0, 0, 0]] * 4,
         cost=[0.0] * 4,
-        tokens=[[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]],
+        events=[[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]],
         told=[],
     )
     searches = case.paths
     for told, through in (([0, 1], 1), ([0, 2], 2), ([0, 1], 1)):
         case.told = told
-        way = searches.way(case.steps, 0)
+        way = searches.find(case.steps, 0)
         assert way.path.tolist() == [0, through, 3] and way.cost < 1e-6
 
 
@@ -189,51 +192,51 @@ def test_a_way_that_is_known_depends_on_what_follows() -> None:
 @given(cases())
 def test_room_is_made_as_it_is_needed(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_cache, "_ROOM", 16)
-        patch.setattr(search_cache, "_TOKENS", 4)
-        little = case.paths.way(case.steps, 0)
-    assert little.cost == pytest.approx(case.paths.way(case.steps, 0).cost)
+        patch.setattr(search_cache, "_INITIAL_CAPACITY", 16)
+        patch.setattr(search_cache, "_INITIAL_EVENTS", 4)
+        little = case.paths.find(case.steps, 0)
+    assert little.cost == pytest.approx(case.paths.find(case.steps, 0).cost)
 
 
 def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "STATES_OF_ONE", 3)
+    monkeypatch.setattr(paths, "MAX_STATES_PER_LANE", 3)
     with pytest.raises(ReplayError, match="too long"):
-        LOOP.paths.way(LOOP.steps, 0)
+        LOOP.paths.find(LOOP.steps, 0)
     monkeypatch.undo()
-    monkeypatch.setattr(search_cache, "_ROOM", 16)
-    monkeypatch.setattr(search_cache, "_MOST_ROOM", 16)
+    monkeypatch.setattr(search_cache, "_INITIAL_CAPACITY", 16)
+    monkeypatch.setattr(search_cache, "_MAX_CAPACITY", 16)
     with pytest.raises(ReplayError, match="too long"):
-        LOOP.paths.way(LOOP.steps, 0)
+        LOOP.paths.find(LOOP.steps, 0)
 
 
 def test_no_way_to_the_end() -> None:
     case = Case([[0], []], [[0, 0, 0]] * 2, [[0, 0, 0]] * 2, [0.0] * 2, [[(0, 1.0)]], [0])
     with pytest.raises(ReplayError, match="no way"):
-        case.paths.way(case.steps, 0)
+        case.paths.find(case.steps, 0)
 
 
 def test_what_lies_between_costs_more() -> None:
     """A node stands for tokens on both sides of one that the next node shows."""
     case = Case(
         onward=[[1], [2], [3], []],
-        sure=[[0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]],
-        maybe=[[0, 0, 0]] * 4,
+        unconditional=[[0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]],
+        predicated=[[0, 0, 0]] * 4,
         cost=[0.0] * 4,
-        tokens=[[(1, 1.0), (2, 1.0), (0, 1.0)]],
+        events=[[(1, 1.0), (2, 1.0), (0, 1.0)]],
         told=[0],
     )
     missing = 2 * case.weights[2]
-    assert case.paths.way(case.steps, 0).cost == pytest.approx(missing + APART * case.weights[2], abs=1e-6)
+    assert case.paths.find(case.steps, 0).cost == pytest.approx(missing + GAP_COST_SHARE * case.weights[2], abs=1e-6)
 
 
 def test_of_ways_that_show_the_same_the_first_in_the_code_is_gone() -> None:
     """Copies of an arm: which of them a lane takes nothing else tells."""
     case = Case(
         onward=[[1, 2], [2], [3, 4], [4], []],
-        sure=[[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]],
-        maybe=[[0, 0, 0]] * 5,
+        unconditional=[[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]],
+        predicated=[[0, 0, 0]] * 5,
         cost=[0.0] * 5,
-        tokens=[[(0, 1.0)]],
+        events=[[(0, 1.0)]],
         told=[0],
     )
-    assert case.paths.way(case.steps, 0).path.tolist() == [0, 1, 2, 4]
+    assert case.paths.find(case.steps, 0).path.tolist() == [0, 1, 2, 4]

@@ -51,7 +51,7 @@ def test_parts_of_a_list_are_told_apart() -> None:
     source, (first, then, behind, last) = stores()
     assert first.context is behind.context
     assert len({source.part(one) for one in (first, then, behind, last)}) == 4
-    assert source.by_choice[source.choice(behind) or ((), "then")] == [
+    assert source.by_branch_arm[source.choice(behind) or ((), "then")] == [
         one for one in source.statements.values() if source.choice(one) == source.choice(behind)
     ]
 

@@ -164,5 +164,5 @@ def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
 
 
 def test_the_test_that_ends_a_loop_is_an_iteration_where_it_stands_inside() -> None:
-    assert turns((2, [0, 3])).with_the_last_test.iterations[0, :3].tolist() == [1, 4, 0]
-    assert turns((2, [1, 3])).with_the_last_test.iterations[0, :3].tolist() == [1, 3, 0]
+    assert turns((2, [0, 3])).with_final_test.iterations[0, :3].tolist() == [1, 4, 0]
+    assert turns((2, [1, 3])).with_final_test.iterations[0, :3].tolist() == [1, 3, 0]

@@ -8,7 +8,7 @@ import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.expanded_cfg import ExpandedCfg
-from simtbed.compiled.loop_counters import iterations, remainders, spent, step_of
+from simtbed.compiled.loop_counters import bounded_loops, exhausted_loop_edges, iterations, source_step
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32, u32
 
@@ -46,7 +46,7 @@ def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Grap
 def test_no_lane_goes_on_with_a_count_of_which_nothing_is_left(
     test: str, jump: str, step: str, found: set[tuple[int, int]]
 ) -> None:
-    assert spent(counting(test, jump, step)) == found
+    assert exhausted_loop_edges(counting(test, jump, step)) == found
 
 
 def test_a_count_may_end_below_zero_and_lanes_meet_before_the_loop() -> None:
@@ -62,7 +62,7 @@ def test_a_count_may_end_below_zero_and_lanes_meet_before_the_loop() -> None:
         "EXIT",
     )
     found = [
-        spent(graph(tuple(Instruction(16 * n, text.format(end)) for n, text in enumerate(texts))))
+        exhausted_loop_edges(graph(tuple(Instruction(16 * n, text.format(end)) for n, text in enumerate(texts))))
         for end in ("-0x1", "RZ")
     ]
     assert found == [{(0, 2)}, set()]
@@ -129,7 +129,7 @@ def counting_loops(out: Global[i32], n: i32, by: i32) -> None:
 def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
     one = launched(counting_loops, out=st.zeros(1, st.i32), n=5, by=2)
     loops = one.statements.loops
-    assert [step_of(loops[site]) for site in sorted(loops)] == [3, 2654435769, 1, 1, -4, 1]
+    assert [source_step(loops[site]) for site in sorted(loops)] == [3, 2654435769, 1, 1, -4, 1]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_what_unrolled_turns_leave_over_is_a_few_turns(
     first = 16 * (len(before) + 1)
     texts = (*before, "BRA " + hex(first), turn, f"ISETP.{end}, PT", f"@P0 BRA {hex(first)}", "EXIT")
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    assert [(sorted(loop.body), few) for loop, few in remainders(whole)] == ([([1], most)] if most else [])
+    assert [(sorted(loop.body), few) for loop, few in bounded_loops(whole)] == ([([1], most)] if most else [])
 
 
 def test_a_loop_of_a_few_turns_has_a_node_for_each() -> None:
@@ -174,9 +174,12 @@ def test_a_loop_of_a_few_turns_has_a_node_for_each() -> None:
         "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20", "EXIT",
     )  # fmt: skip
     nodes = ExpandedCfg(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))))
-    named = list(zip(nodes.blocks, nodes.turns, strict=True))
-    turns = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.onward)}
+    named = list(zip(nodes.blocks, nodes.iterations, strict=True))
+    turns = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.successors)}
     assert sorted(turns) == [(0, 0), *((block, turn) for block in (1, 2, 3, 4) for turn in range(3)), (5, 0)]
     assert [turns[4, turn] for turn in range(3)] == [[(5, 0), (1, 1)], [(5, 0), (1, 2)], [(5, 0)]]
-    made = {nodes.turns[maker]: [nodes.turns[n] for n in found] for maker, found in nodes.meetings.items()}
+    made = {
+        nodes.iterations[maker]: [nodes.iterations[n] for n in found]
+        for maker, found in nodes.convergence_nodes.items()
+    }
     assert made == {0: [0], 1: [1], 2: [2]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from simtbed.compiled.coefficient_tables import looked_up, tables_of
+from simtbed.compiled.coefficient_tables import coefficient_loads, table_traffic
 from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import compiled_kernel
 from simtbed.engines.cuda.sass import Instruction
@@ -41,15 +41,15 @@ def listed(*texts: str) -> list[Instruction]:
     ids=["table", "argument", "chased", "written again"],
 )
 def test_which_loads_are_from_tables(texts: list[str], found: set[int]) -> None:
-    assert tables_of(listed(*texts)) == found
+    assert coefficient_loads(listed(*texts)) == found
 
 
 def test_lanes_need_one_of_two_rows() -> None:
     load = InstructionCount(listed(*SINE)[4], (9,), 0, (), 10.0, 320.0, 10.0, 10.0, table=True)
     alone = replace(load, threads=10.0)
     plain = replace(load, table=False)
-    assert looked_up([load, plain])[9,] == pytest.approx((10.0, 20.0), rel=1e-6)
-    assert looked_up([alone])[9,] == (10.0, 10.0)
+    assert table_traffic([load, plain])[9,] == pytest.approx((10.0, 20.0), rel=1e-6)
+    assert table_traffic([alone])[9,] == (10.0, 10.0)
 
 
 @needs_sass

@@ -80,7 +80,7 @@ def test_what_is_told_again_is_what_was_counted() -> None:
     warps, lanes = Counter[int](), Counter[int]()
     for block in range(2):
         for warp, entered in enumerate((32, 13)):
-            steps = replay.steps((0, block, warp), entered)
+            steps = replay.trace((0, block, warp), entered)
             for site, mask in zip(steps.sites.tolist(), steps.lanes.tolist(), strict=True):
                 warps[site] += 1
                 lanes[site] += mask.bit_count()
@@ -95,7 +95,7 @@ def test_what_is_told_again_is_what_was_counted() -> None:
 
 def test_lanes_that_did_the_same_are_one_group() -> None:
     _, replay = wandered(45)
-    groups = replay.steps((0, 0, 1), 13).alike()
+    groups = replay.trace((0, 0, 1), 13).lane_groups_by_hash()
     masks = list(groups.values())
     assert sum(masks) == (1 << 32) - 1 and all(not a & b for n, a in enumerate(masks) for b in masks[:n])
     assert 1 < len(groups) < 32
@@ -106,32 +106,32 @@ def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
     told = np.array([0, 0, 1], np.int32)
     steps = WarpTrace(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
     assert steps.sites.tolist() == [5, 5, 7]
-    assert sorted(steps.alike().values()) == [0b111, (1 << 32) - 8]
-    did = {mask: steps.of(mask.bit_length() - 1).tolist() for mask in steps.together()}
+    assert sorted(steps.lane_groups_by_hash().values()) == [0b111, (1 << 32) - 8]
+    did = {mask: steps.steps_of_lane(mask.bit_length() - 1).tolist() for mask in steps.lane_groups()}
     assert did == {0b011: [0, 2], 0b100: [1, 2], (1 << 32) - 8: []}
 
 
 def test_a_record_that_is_not_whole_tells_nothing() -> None:
     _, replay = wandered(45)
     with pytest.raises(ReplayError, match="was not recorded for these lanes"):
-        replay.steps((0, 0, 0), 31)
+        replay.trace((0, 0, 0), 31)
     with pytest.raises(ReplayError, match="was not recorded"):
-        replay.steps((0, 7, 0), 32)
-    _, past = replay.recorded.of_warp[0, 1, 1]
+        replay.trace((0, 7, 0), 32)
+    _, past = replay.recorded.runs_of_warp[0, 1, 1]
     replay.recorded.runs[past - 1, 2] += 1
     with pytest.raises(ReplayError, match="more is recorded"):
-        replay.steps((0, 1, 1), 13)
+        replay.trace((0, 1, 1), 13)
     replay.recorded.runs[past - 1, 1:] = -1, 1
     with pytest.raises(ReplayError, match="not told apart"):
-        replay.steps((0, 1, 1), 13)
+        replay.trace((0, 1, 1), 13)
 
 
 def test_what_a_warp_did_may_take_any_room(monkeypatch: pytest.MonkeyPatch) -> None:
     _, replay = wandered(45)
-    wanted = replay.steps((0, 1, 0), 32)
-    monkeypatch.setattr(replay_module, "_ROOM", 1)
-    found = wandered(45)[1].steps((0, 1, 0), 32)
-    assert found.told.tolist() == wanted.told.tolist() and found.lanes.tolist() == wanted.lanes.tolist()
+    wanted = replay.trace((0, 1, 0), 32)
+    monkeypatch.setattr(replay_module, "_INITIAL_CAPACITY", 1)
+    found = wandered(45)[1].trace((0, 1, 0), 32)
+    assert found.events.tolist() == wanted.events.tolist() and found.lanes.tolist() == wanted.lanes.tolist()
 
 
 # ------------------------------------------------------------------ the blocks
@@ -148,7 +148,7 @@ def test_a_callee_lies_once_behind_each_call() -> None:
         )
     )
     ways = {
-        (nodes.blocks[n], nodes.calls[n]): {(nodes.blocks[m], nodes.calls[m]) for m in nodes.onward[n]}
+        (nodes.blocks[n], nodes.call_stacks[n]): {(nodes.blocks[m], nodes.call_stacks[m]) for m in nodes.successors[n]}
         for n in range(len(nodes.blocks))
     }
     assert ways == {
@@ -158,7 +158,7 @@ def test_a_callee_lies_once_behind_each_call() -> None:
         (3, (2,)): {(2, ())},
         (2, ()): set(),
     }
-    assert [nodes.blocks[n] for n, end in enumerate(nodes.ends) if end] == [2]
+    assert [nodes.blocks[n] for n, end in enumerate(nodes.may_exit) if end] == [2]
 
 
 def counted(whole: Graph, *ways: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
@@ -239,7 +239,7 @@ def test_lanes_part_as_they_did_on_a_gpu(name: str) -> None:
 
 
 # ------------------------------------------------------------------ who shall be together
-TOGETHER = sass(
+SUMMARIZED = sass(
     "@P0 BRA 0x20", "NOP", "UMOV UR4, 0xffffffff", "BRA.DIV UR4, 0x70", "VOTE.ANY R3, PT, P1", "STG.E [R2], R3", "EXIT",
     "BSSY B0, 0xb0", "WARPSYNC.COLLECTIVE R3, 0xa0", "VOTE.ANY R3, PT, P1", "BSYNC B0", "BRA 0x50",
 )  # fmt: skip
@@ -248,19 +248,19 @@ all, 7 is their meeting point, 8 leads back."""
 
 
 def test_lanes_that_are_not_together_gather() -> None:
-    found = counted(TOGETHER, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    found = counted(SUMMARIZED, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
     assert found == {
         0: (1, 32), 1: (1, 20), 2: (2, 32), 5: (2, 32), 6: (1, 32), 7: (2, 32), 8: (1, 32), 4: (1, 32)
     }  # fmt: skip
 
 
 def test_lanes_that_are_together_do_not() -> None:
-    assert counted(TOGETHER, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
+    assert counted(SUMMARIZED, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
 
 
 def test_a_group_that_asks_for_itself_does_not_wait() -> None:
     """Its mask is no constant."""
-    texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in TOGETHER.instructions]
+    texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in SUMMARIZED.instructions]
     found = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
     assert found[3] == (2, 32) and 6 not in found
 
@@ -284,8 +284,8 @@ def walked(name: str) -> float:
     placed = [ran.placed for ran in profiled.sass]
     whole = graph(tuple(each.instruction for each in placed))
     places = SourceEvidence(one.executed, any(each.calls for each in placed)).places(placed)
-    source = one.statements if any(each.calls for each in placed) else one.statements.without_calls()
-    found = PathEstimator(LoopMatcher(whole, places, source), one).run()
+    source = one.statements if any(each.calls for each in placed) else one.statements.without_inlining()
+    found = PathEstimator(LoopMatcher(whole, places, source), one).estimate()
     assert found is not None
     sizes = [past - first for first, past in whole.blocks]
     return abs(float((found.warps * sizes).sum()) / sum(ran.warps for ran in profiled.sass) - 1)
@@ -319,10 +319,10 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "code counts": ("n_queens", lambda patch: patch.setattr(correspondence, "CODE_EACH", 0.0)),
+    "code counts": ("n_queens", lambda patch: patch.setattr(correspondence, "COST_MISSING_INSTRUCTION", 0.0)),
     "what lies between counts": ("heap_largest", lambda patch: patch.setattr(correspondence, "APART", 0.0)),
-    "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(correspondence, "SHOWN", 0.0)),
-    "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "WIDEST", paths.BEAM)),
+    "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(correspondence, "COST_MISSING_EFFECT", 0.0)),
+    "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "MAX_BEAM", paths.INITIAL_BEAM)),
 }
 """What makes a walk right: a kernel that is counted wrongly without it."""
 
@@ -345,39 +345,39 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
         nodes = ExpandedCfg(whole)
         shown = correspondence.Correspondence(LoopMatcher(whole, [(0,)] * 7, one.statements), nodes)
         nothing = WarpTrace(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
-        way = paths.PathSearch(nodes, shown).way(nothing, 0)
+        way = paths.PathSearch(nodes, shown).find(nothing, 0)
         assert way is not None
-        return any(nodes.calls[node] for node in way.path)
+        return any(nodes.call_stacks[node] for node in way.path)
 
     assert not called()
-    monkeypatch.setattr(correspondence, "INSTRUCTION", -1e-5)
+    monkeypatch.setattr(correspondence, "COST_INSTRUCTION", -1e-5)
     assert called()
 
 
 def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk_module, "STATES", 0)
+    monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 0)
     assert walked("tree_walk") < 0.05  # the fewest that stand for all are walked
-    monkeypatch.setattr(walk_module, "MOST_STATES", 0)
+    monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     with pytest.raises(AssertionError):
         walked("bfs_step")
 
 
 def test_the_warps_that_were_walked_in_time_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of which many are alike are walked first: their number says nothing of the others."""
-    monkeypatch.setattr(walk_module, "STATES", 20_000_000)
+    monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 20_000_000)
     assert 0 < walked("suppress_boxes") < 0.05
 
 
 def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk_module, "WARPS", 64)
+    monkeypatch.setattr(walk_module, "MAX_WARPS", 64)
     assert 0 < walked("mandelbrot") < 0.1
 
 
 def test_warps_that_stand_for_others_did_what_all_did(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few they are."""
-    monkeypatch.setattr(walk_module, "WARPS", 16)
+    monkeypatch.setattr(walk_module, "MAX_WARPS", 16)
     assert walked("mandelbrot") < 0.02
-    monkeypatch.setattr(walk_module, "calibrated", lambda weights, did, totals: weights)
+    monkeypatch.setattr(walk_module, "calibrate", lambda weights, did, totals: weights)
     assert walked("mandelbrot") > 0.05
 
 
@@ -416,12 +416,14 @@ def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     one, texts = recorded()
     lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
     whole = sass(*(text for text, _ in rows))
-    found = PathEstimator(LoopMatcher(whole, [(line,) for line in lines], one.statements.without_calls()), one).run()
+    found = PathEstimator(
+        LoopMatcher(whole, [(line,) for line in lines], one.statements.without_inlining()), one
+    ).estimate()
     assert found is not None
     return {b: (round(found.warps[b]), round(found.threads[b])) for b in range(len(whole.blocks))}
 
 
-TEST, ADD, MORE, LOOP, STORE = "== i", "+= 100", "total += x", "for (", "out["
+TEST, ADD, TRAILING_RECORDS, LOOP, STORE = "== i", "+= 100", "total += x", "for (", "out["
 
 
 def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
@@ -433,7 +435,7 @@ def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
         ("VIADD R1, R1, 0x64", ADD),
         ("VIADD R7, R7, 0x64", ADD),
         ("BSYNC B0", ADD),
-        ("LDG.E R3, [R4]", MORE),
+        ("LDG.E R3, [R4]", TRAILING_RECORDS),
         ("IADD3 R9, R9, 0x1, RZ", LOOP),
         ("ISETP.NE.AND P1, PT, R9, 0x8, PT", LOOP),
         ("@P1 BRA 0x10", LOOP),
@@ -447,7 +449,7 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
     """All loads of a turn come first, before the arms that each iteration takes."""
     once = [
         ("LDG.E R2, [R4]", TEST),
-        ("LDG.E R3, [R4]", MORE),
+        ("LDG.E R3, [R4]", TRAILING_RECORDS),
         ("@P0 BRA 0x50", TEST),
         ("VIADD R1, R1, 0x64", ADD),
         ("VIADD R9, R9, 0x1", LOOP),
@@ -455,7 +457,7 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
     ]
     twice = [
         ("LDG.E.64 R2, [R4]", TEST),
-        ("LDG.E.64 R6, [R4]", MORE),
+        ("LDG.E.64 R6, [R4]", TRAILING_RECORDS),
         ("ISETP.NE.AND P0, PT, R2, R1, PT", TEST),
         ("@P0 BRA 0xd0", TEST),
         ("VIADD R1, R1, 0x64", ADD),
@@ -473,7 +475,7 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
 def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
     """It would be executed once a thread, but nothing of the source is: its line eight times."""
     one, texts = recorded()
-    more = next(n for n, text in enumerate(texts, 1) if MORE in text)
+    more = next(n for n, text in enumerate(texts, 1) if TRAILING_RECORDS in text)
     rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
     placed = [LocatedInstruction(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
     found = executions_of(placed, one)

@@ -61,16 +61,22 @@ def test_blocks_end_where_control_may_move() -> None:
     assert set(found.edges) == {
         Edge(0, 1, "next"), Edge(0, 2, "jump"), Edge(1, 2, "next"), Edge(1, 1, "jump"), Edge(2, 3, "next"), Edge(4, 4, "jump"),
     }  # fmt: skip
-    assert found.ends == (3,)
-    assert [found.meets(block) for block in range(5)] == [False, False, True, False, False]
-    assert [found.loop(block) for block in range(5)] == [None, (1, 1), None, None, None]  # nothing comes to the last
+    assert found.exits == (3,)
+    assert [found.is_convergence_point(block) for block in range(5)] == [False, False, True, False, False]
+    assert [found.innermost_span(block) for block in range(5)] == [
+        None,
+        (1, 1),
+        None,
+        None,
+        None,
+    ]  # nothing comes to the last
 
 
 def test_what_lies_behind_the_kernel_for_lanes_apart_jumps_back_and_is_no_loop() -> None:
     code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
     found = graph(instructions(code))
-    assert [(edge.source, edge.target) for edge in found.back] == [(2, 1)]
-    assert [found.loop(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
+    assert [(edge.source, edge.target) for edge in found.back_edges] == [(2, 1)]
+    assert [found.innermost_span(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
 
 
 def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
@@ -81,8 +87,8 @@ def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
     )
     assert Edge(0, 1, "next") in found.edges
     assert {Edge(1, 2, "next"), Edge(1, 4, "call")} <= set(found.edges)
-    assert {Edge(2, 3, "next"), Edge(2, 3, "apart")} <= set(found.edges)
-    assert found.ends == (0, 3, 4)
+    assert {Edge(2, 3, "next"), Edge(2, 3, "divergent")} <= set(found.edges)
+    assert found.exits == (0, 3, 4)
 
 
 def test_a_call_of_what_never_returns_is_a_jump() -> None:

@@ -162,7 +162,9 @@ def spread(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const) -> No
 
 
 @st.kernel
-def looked_up(table: st.Constant[st.i32], out: st.Global[st.i32], turns: st.i32, mask: st.i32, apart: st.i32) -> None:
+def table_traffic(
+    table: st.Constant[st.i32], out: st.Global[st.i32], turns: st.i32, mask: st.i32, apart: st.i32
+) -> None:
     """Warps look up numbers of a table in constant memory, one after the other."""
     i = st.block.x * st.block_dim.x + st.thread.x
     at = (i >> 5) * apart

@@ -24,11 +24,11 @@ from tests.model.launches import (
     copy,
     exchange,
     float_total,
-    looked_up,
     observed,
     read_again,
     reads,
     swap,
+    table_traffic,
     total,
     uneven,
     voted,
@@ -296,7 +296,7 @@ def test_tables_of_constants_take_what_they_took(grid: int, block: int, time: fl
         "mask": 127,
         "apart": 0,
     }
-    launch = observe(prepare_request(looked_up, grid=grid, block=block, args=args, device=H100))
+    launch = observe(prepare_request(table_traffic, grid=grid, block=block, args=args, device=H100))
     if isinstance(kernel := launch.compiled(H100), str):
         pytest.skip(kernel)
     assert estimate(launch, H100).time_us == pytest.approx(time, rel=0.1)

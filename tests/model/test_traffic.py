@@ -99,7 +99,7 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     memory[:, :_LOADS, SHARE], memory[:, :_LOADS, LSU] = 1.0, 1.0
     memory[:, :_LOADS, WAITED] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
-    names = ("blocks", "rare", "parted", "loops", "lengths", "executions", "warps")
+    names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
     each: dict[str, Any] = {name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names}
     several = replace(found, **each)
     return InstructionStream(code, memory, several, 1.0, {}), len(texts)
@@ -154,6 +154,6 @@ def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: 
     request = prepare_request(first_touches, grid=1, block=32, args=kernel_args, device=H200)
     traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)
     (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))
-    site = traffic.looked_at.sum(0)[load]
+    site = traffic.sampled.sum(0)[load]
     assert site[AWAITED] == 64 and site[LASTING] == 63
     assert (0 < _lasts(site) < 0.05) == lasting

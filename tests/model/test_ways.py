@@ -52,7 +52,7 @@ def test_lanes_that_part_go_on_together_where_they_meet() -> None:
         "BSSY B0, 0x70", "@P0 BRA 0x40", "NOP", "BRA 0x60", "NOP", "NOP", "BSYNC B0", "NOP", "NOP", "EXIT"
     )  # fmt: skip
     found = ways_of(whole, [1, 1, 1, 2, 1])
-    assert found.parted[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
+    assert found.divergent_shares[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
     assert ran(whole, found).issued == 2 + 2 + 2 + 1 + 3
 
 
