@@ -286,7 +286,9 @@ def _accesses(
             for n in at:
                 memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = figures, SHARED, latency, _LSU
                 one = compiled.instructions[n]
-                least = phases_of(kind, access_width(one.instruction), WARP_SIZE) * WARP_SIZE / max(1, device.rates.shared)
+                least = (
+                    phases_of(kind, access_width(one.instruction), WARP_SIZE) * WARP_SIZE / max(1, device.rates.shared)
+                )
                 memory[:, n, LSU] = max(figures[LSU], least if kind.startswith("shared") else _returned(one, device))
             continue
         of_classes = _of_classes(
