@@ -75,7 +75,7 @@ class KernelLaunches:
         """What the emulator counted."""
         assert self.counts is not None, "only an emulator counts"
         sites = ((s.kind, s.span, s.size, s.costs) for s in prepare(self.request.program).sites)
-        return Counters.of(sites, self.counts, self.request.device.sector)
+        return Counters.from_sites(sites, self.counts, self.request.device.sector)
 
     @property
     def executed(self) -> list[StatementCounts]:

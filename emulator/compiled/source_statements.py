@@ -251,7 +251,7 @@ class LoopExecutions:
     def of(decisions: SiteDecisions) -> LoopExecutions:
         patterns = decisions.patterns
         lanes = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32)) & 1
-        return LoopExecutions(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.others)
+        return LoopExecutions(patterns["count"], lanes.astype(np.bool_), patterns["value"], decisions.excess)
 
     @property
     def with_final_test(self) -> LoopExecutions:

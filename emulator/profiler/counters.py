@@ -1,4 +1,4 @@
-"""The counters of a launch, by name, source text and line, and the efficiencies derived from them."""
+"""Counters of a launch, by name, source text and line, and the efficiencies derived from them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Row = dict[str, int]
 
 @dataclass(frozen=True)
 class Counters:
-    """Named counters of source places. Sites that come from the same place and kind are one row."""
+    """Named counters of source places. Sites of one place and kind are one row."""
 
     rows: Mapping[Key, Row]
     sector: int = 32
     warp: int = 32
 
     @staticmethod
-    def of(sites: Iterable[tuple[str, Span, int, dict[str, int]]], counts: Counts, sector: int) -> Counters:
-        """From sites as (kind, span, bytes a lane, costs) and their int64[site, column] counts."""
+    def from_sites(sites: Iterable[tuple[str, Span, int, dict[str, int]]], counts: Counts, sector: int) -> Counters:
+        """Return the counters of sites (kind, span, bytes per lane, costs) with int64[site, column] counts."""
         rows: dict[Key, Row] = {}
         for (kind, span, size, costs), count in zip(sites, counts, strict=True):
             row = rows.setdefault((Span(span.file, span.line, span.column, span.end_line, span.end_column), kind), {})
@@ -34,7 +34,7 @@ class Counters:
         return Counters(rows, sector)
 
     def __add__(self, other: Counters) -> Counters:
-        """Both launches' counts, place by place."""
+        """Return the sum of the counts of both launches, place by place."""
         rows = {key: dict(row) for key, row in self.rows.items()}
         for key, row in other.rows.items():
             into = rows.setdefault(key, {})
@@ -43,26 +43,26 @@ class Counters:
         return Counters(rows, self.sector, self.warp)
 
     def total(self, name: str) -> int:
-        """One counter over the whole selection. Raises SimtbedError for a name that is not counted."""
+        """Return the sum of one counter. Raises SimtbedError if there is no such counter."""
         if not isinstance(name, str) or name not in MEANING:
             raise SimtbedError(f"no counter is called {shown(name)}; the names are in simtbed.profiler.events.MEANING")
         return sum(row.get(name, 0) for row in self.rows.values())
 
     def totals(self) -> Row:
-        """Every counter, in the order of `events.MEANING`."""
+        """Return every counter, in the order of `events.MEANING`."""
         return {name: self.total(name) for name in MEANING}
 
     def at(self, text: str) -> Counters:
-        """Only the places on source lines that hold `text`. Raises SimtbedError when there is none."""
+        """Return the counters of source lines that contain `text`. Raises SimtbedError if there are none."""
         if not isinstance(text, str):
-            raise SimtbedError(f"a place is given by a part of its line, not by {shown(text)}")
+            raise SimtbedError(f"a place is given by a text in its line, not by {shown(text)}")
         rows = {key: row for key, row in self.rows.items() if text in key[0].source}
         if not rows:
             raise SimtbedError(f"no counted line holds {text!r}")
         return Counters(rows, self.sector, self.warp)
 
     def by_line(self) -> dict[tuple[str, int], Row]:
-        """Counters by (file, line), zeros left out."""
+        """Return the counters by (file, line), without zeros."""
         lines: dict[tuple[str, int], Row] = defaultdict(dict)
         for (span, _), row in self.rows.items():
             line = lines[span.file, span.line]
@@ -72,19 +72,19 @@ class Counters:
         return dict(sorted(lines.items()))
 
     def derived(self) -> dict[str, float]:
-        """Ratios, left out where nothing was counted.
+        """Return ratios, without those whose denominator is 0.
 
-        warp_execution_efficiency: active lanes a warp instruction, of 32. branch_efficiency: branches that did
-        not diverge. global_*_efficiency: bytes asked for, of the bytes of the sectors moved. *_sectors_per_request.
-        shared_efficiency: wavefronts a conflict-free kernel would need, of those it took.
-        arithmetic_intensity: floating-point operations (an fma counts once) a byte of global sectors.
+        warp_execution_efficiency: active lanes per warp instruction, of 32. branch_efficiency: fraction of branches without
+        divergence. global_*_efficiency: requested bytes per byte of the sectors moved. *_sectors_per_request.
+        shared_efficiency: wavefronts of conflict-free accesses per wavefront executed.
+        arithmetic_intensity: floating-point operations (an fma counts once) per byte of global sectors.
         """
         t = self.totals()
-        found: dict[str, float] = {}
+        ratios: dict[str, float] = {}
 
         def ratio(name: str, a: float, b: int) -> None:
             if b:
-                found[name] = a / b
+                ratios[name] = a / b
 
         ratio("warp_execution_efficiency", t["thread_instructions"], t["warp_instructions"] * self.warp)
         ratio("branch_efficiency", t["branches"] - t["divergent_branches"], t["branches"])
@@ -97,7 +97,7 @@ class Counters:
         floats = sum(t[f"warp_instructions.{c}"] for c in ("fp32", "fp64", "fdiv")) * self.warp
         ratio(
             "arithmetic_intensity",
-            floats * found.get("warp_execution_efficiency", 0.0),
+            floats * ratios.get("warp_execution_efficiency", 0.0),
             sum(t[f"{kind}_sectors"] for kind in GLOBAL) * self.sector,
         )
-        return found
+        return ratios

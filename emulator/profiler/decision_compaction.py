@@ -119,7 +119,7 @@ def _merge_lanes(
     out: Global[i32],
     progress: Global[i64],
 ) -> None:
-    """Merge the lanes that left an execution early with the others: out gets the complete executions.
+    """Merge the lanes that left an execution early with the excess: out gets the complete executions.
 
     early_sites: by site, whether lanes have left it early. Stops before all notes are read if half of the slots are in use.
     """
@@ -149,7 +149,7 @@ class Notes(NamedTuple):
 
 class PatternArrays(NamedTuple):
     """Hash table of patterns. slots: int32[size], a power of two, the row of a pattern plus 1. patterns: int64[row, 17].
-    counts: executions by row. used: patterns of each site, then of all. others: int64[sites, 3], see `SiteDecisions.others`."""
+    counts: executions by row. used: patterns of each site, then of all. excess: int64[sites, 3], see `SiteDecisions.excess`."""
 
     factors: Global[i64]
     slots: Global[i32]
@@ -158,7 +158,7 @@ class PatternArrays(NamedTuple):
     counts: Global[i64]
     used: Global[i64]
     sites: i64
-    others: Global[i64]
+    excess: Global[i64]
 
 
 class Limits(NamedTuple):
@@ -188,7 +188,7 @@ def _pattern_slot(notes: Notes, n: i64, which: i64, table: PatternArrays) -> i64
 
 
 @st.device
-def _has_room(notes: Notes, n: i64, site: i64, table: PatternArrays, limits: Limits) -> bool:
+def _is_within_limits(notes: Notes, n: i64, site: i64, table: PatternArrays, limits: Limits) -> bool:
     if table.used[site] < limits.patterns:
         return True
     return table.used[site] < limits.sampled and is_sampled(notes.pairs[20 * n + 1], limits.interval)
@@ -212,7 +212,7 @@ def _count_patterns(
         slot = _pattern_slot(notes, n, which, table)
         executions = notes.pairs[20 * n]
         row = i64(table.slots[slot]) - 1
-        if row < 0 and _has_room(notes, n, site, table, limits):
+        if row < 0 and _is_within_limits(notes, n, site, table, limits):
             row = table.used[table.sites]
             table.used[table.sites] += 1
             table.used[site] += 1
@@ -228,9 +228,9 @@ def _count_patterns(
             for lane in range(i64(32)):
                 by_lanes += i64(notes.words[at + 8 + lane])
                 by_warp = max(by_warp, i64(notes.words[at + 8 + lane]))
-            table.others[3 * site] += executions
-            table.others[3 * site + 1] += executions * by_lanes
-            table.others[3 * site + 2] += executions * by_warp
+            table.excess[3 * site] += executions
+            table.excess[3 * site + 1] += executions * by_lanes
+            table.excess[3 * site + 2] += executions * by_warp
         rows[n] = i32(row)
     read[0] = notes.count
 
@@ -255,12 +255,12 @@ class PatternTable:
         """limit: patterns of a site; sampled_limit: with those of sampled blocks, of which one of `interval` is."""
         self.limits, self.sites = Limits(limit, sampled_limit, interval), 0
         self.slots, self.patterns = np.zeros(_SLOTS, np.int32), np.zeros(_SLOTS // 2 * ROW, np.int32)
-        self.counts, self.used, self.others = (np.zeros(n, np.int64) for n in (_SLOTS // 2, 1, 0))
+        self.counts, self.used, self.excess = (np.zeros(n, np.int64) for n in (_SLOTS // 2, 1, 0))
         self.early_sites, self.pending_slots = np.zeros(0, np.int32), np.zeros(_SLOTS, np.int32)
         self.pending, self.used_slots = np.zeros(_SLOTS * WORDS, np.int32), 0
 
     def merge_lanes(self, notes: Words) -> Words:
-        """Return the notes of complete executions, in order; the others are pending."""
+        """Return the notes of complete executions, in order; the excess are pending."""
         rest = notes.reshape(-1, WORDS)
         self._extend_sites(rest[:, 4])
         if not self.early_sites.any() and rest[:, 4].min() >= 0:
@@ -271,7 +271,7 @@ class PatternTable:
             merged.append(out)
             rest = rest[read:]
             if len(rest):
-                self._make_room()
+                self._grow_pending()
         return np.concatenate(merged)
 
     def _merge(self, notes: Words) -> tuple[Words, int]:
@@ -294,17 +294,17 @@ class PatternTable:
 
     def count(self, notes: Words) -> Words:
         """Count notes of complete executions. Return the row of each note's pattern, -1 beyond the limits of its site."""
-        count, done, read = len(notes) // WORDS, 0, np.zeros(1, np.int64)
+        count, start, read = len(notes) // WORDS, 0, np.zeros(1, np.int64)
         rows = np.empty(count, np.int32)
-        given = Notes(notes, notes.view(np.int64), count)  # type: ignore[arg-type]
-        while done < count:
+        batch = Notes(notes, notes.view(np.int64), count)  # type: ignore[arg-type]
+        while start < count:
             table = PatternArrays(
-                _FACTORS, self.slots, len(self.slots), self.patterns.view(np.int64), self.counts, self.used, self.sites, self.others,  # type: ignore[arg-type]
+                _FACTORS, self.slots, len(self.slots), self.patterns.view(np.int64), self.counts, self.used, self.sites, self.excess,  # type: ignore[arg-type]
             )  # fmt: skip
-            _count_patterns(given, done, table, self.limits, rows, read)
-            done = int(read[0])
-            if done < count:
-                self._grow()
+            _count_patterns(batch, start, table, self.limits, rows, read)
+            start = int(read[0])
+            if start < count:
+                self._grow_patterns()
         return rows
 
     def _extend_sites(self, sites: Words) -> None:
@@ -313,11 +313,11 @@ class PatternTable:
         more = total - self.sites
         if more > 0:
             self.used = np.concatenate([self.used[:-1], np.zeros(more, np.int64), self.used[-1:]])
-            self.others = np.concatenate([self.others, np.zeros(3 * more, np.int64)])
+            self.excess = np.concatenate([self.excess, np.zeros(3 * more, np.int64)])
             self.early_sites = np.concatenate([self.early_sites, np.zeros(more, np.int32)])
             self.sites = total
 
-    def _make_room(self) -> None:
+    def _grow_pending(self) -> None:
         """Remove complete executions from the pending table; double it if that is not enough."""
         pending = self.flush()
         size = len(self.pending_slots) * (2 if 4 * len(pending) // WORDS > len(self.pending_slots) else 1)
@@ -327,7 +327,7 @@ class PatternTable:
             notes[:, 4] = -1 - notes[:, 4]
             self._merge(notes)
 
-    def _grow(self) -> None:
+    def _grow_patterns(self) -> None:
         """Double the table of patterns; they keep their rows."""
         count, size = int(self.used[-1]), 2 * len(self.slots)
         self.patterns = np.concatenate([self.patterns, np.zeros(len(self.patterns), np.int32)])

@@ -3,7 +3,7 @@
 A pattern of a site is a set of lanes of a warp that execute the site together, and the decision of each. For a loop the
 decision is the number of iterations that the lane began before all lanes had left it. For an `if` it is a code: bit 0 is
 the condition; if it is composed by `and`, `or`, `not`, or by comparison of truth values, bit k is the k-th operand, from
-the left. For a statement that divides or takes a root, bit k is set if the k-th of these took a slow path
+the left. For a statement that divides or takes a root, bit k is set if the k-th of these uses a slow path
 (`passes.slow_paths`).
 """
 
@@ -35,7 +35,7 @@ NOTE = np.dtype(
 )  # fmt: skip
 """A note of an engine: consecutive executions of one site by one warp with one pattern, and their count.
 phase: barriers that the block has passed. value: 0 in lanes that are not in the mask. site: of the branch or loop;
--1 - site for lanes that leave a loop and its frame before the others, whose note follows."""
+-1 - site for lanes that leave a loop and its frame before the excess, whose note follows."""
 PATTERN = np.dtype([("count", np.int64), ("mask", np.uint32), ("value", np.int32, (32,))])
 RUN = np.dtype(
     [("launch", np.int32), ("block", np.int64), ("warp", np.int32), ("phase", np.int32), ("pattern", np.int32), ("count", np.int64)]
@@ -54,19 +54,19 @@ _FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, 34)],
 class SiteDecisions:
     """Decisions at one `if` or loop. patterns: PATTERN[n]. runs: RUN[m], by block and warp, in the order of execution.
 
-    others: executions beyond MAX_PATTERNS; for a loop, the iterations that their lanes and their warps began.
+    excess: executions beyond MAX_PATTERNS; for a loop, the iterations that their lanes and their warps began.
     """
 
     patterns: Rows = field(default_factory=lambda: np.zeros(0, PATTERN))
     runs: Rows = field(default_factory=lambda: np.zeros(0, RUN))
-    others: tuple[int, int, int] = (0, 0, 0)
+    excess: tuple[int, int, int] = (0, 0, 0)
     _hashes: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64), repr=False)
     _order: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
 
     @property
     def executions(self) -> int:
         """Executions by warps."""
-        return int(self.patterns["count"].sum()) + self.others[0]
+        return int(self.patterns["count"].sum()) + self.excess[0]
 
     def _add(self, notes: Rows) -> None:
         """Count the patterns of notes."""
@@ -81,8 +81,8 @@ class SiteDecisions:
                 (count * values.sum(axis=1, dtype=np.int64)).sum(),
                 (count * values.max(axis=1)).sum(),
             )
-            executions, by_lanes, by_warps = (a + int(b) for a, b in zip(self.others, added, strict=True))
-            self.others = (executions, by_lanes, by_warps)
+            executions, by_lanes, by_warps = (a + int(b) for a, b in zip(self.excess, added, strict=True))
+            self.excess = (executions, by_lanes, by_warps)
 
     def _rows(self, notes: Rows) -> npt.NDArray[np.int32]:
         """Return the row of each note's pattern; add new patterns up to the limit."""
@@ -130,8 +130,8 @@ class SiteDecisions:
         rows = np.append(self._rows(notes), np.int32(-1))
         runs["pattern"] = rows[runs["pattern"]]
         self.runs = np.concatenate([before, runs])
-        executions, by_lanes, by_warps = (a + b for a, b in zip(self.others, other.others, strict=True))
-        self.others = (executions, by_lanes, by_warps)
+        executions, by_lanes, by_warps = (a + b for a, b in zip(self.excess, other.excess, strict=True))
+        self.excess = (executions, by_lanes, by_warps)
 
 
 @dataclass
@@ -156,7 +156,7 @@ class Decisions:
         return [int(n) for n in numbers[sampled_blocks(numbers, interval)]]
 
     @staticmethod
-    def of(warps: int) -> Decisions:
+    def for_warps(warps: int) -> Decisions:
         """Return empty decisions of a launch of `warps` warps."""
         return Decisions(_runs=SampledRuns(sampling_interval(warps)))
 
@@ -193,15 +193,15 @@ class Decisions:
         new_rows = np.empty(len(words) + 1, np.int32)
         new_rows[-1] = -1
         runs = self._runs.by_site()
-        for site in np.flatnonzero((table.used[:-1] > 0) | (table.others[::3] > 0)).tolist():
+        for site in np.flatnonzero((table.used[:-1] > 0) | (table.excess[::3] > 0)).tolist():
             rows = np.flatnonzero(words[:, 0] == site)
             new_rows[rows] = np.arange(len(rows))
             result = SiteDecisions(np.zeros(len(rows), PATTERN), runs.get(site, np.zeros(0, RUN)))
             result.patterns["count"], result.patterns["mask"] = counts[rows], words[rows, 1].view(np.uint32)
             result.patterns["value"] = words[rows, 2:]
             result.runs["pattern"] = new_rows[result.runs["pattern"]]
-            executions, by_lanes, by_warps = table.others[3 * site : 3 * site + 3].tolist()
-            result.others = executions, by_lanes, by_warps
+            executions, by_lanes, by_warps = table.excess[3 * site : 3 * site + 3].tolist()
+            result.excess = executions, by_lanes, by_warps
             result.index_patterns()
             self.sites[site] = result
 
@@ -239,7 +239,7 @@ class SampledRuns:
             self._merge_pending()
 
     def _merge_pending(self) -> None:
-        """Merge the pending runs into the others; sample fewer blocks if there are too many."""
+        """Merge the pending runs into the excess; sample fewer blocks if there are too many."""
         self.runs = merge_runs(np.concatenate([self.runs, *self.pending]))
         self.pending.clear()
         self._pending_rows = 0

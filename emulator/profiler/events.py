@@ -1,4 +1,4 @@
-"""The columns of the counter table, and the named counters computed from them.
+"""Columns of the counter table, and the named counters computed from them.
 
 Counts are int64[site, column], summed over all blocks. A site is one statement of the final program. The
 definitions are the hardware's.
@@ -16,12 +16,11 @@ Counts = npt.NDArray[np.int64]
 WARPS, LANES, REQUESTS, SECTORS, LINES, WAVEFRONTS, CONFLICTS, DIVERGENT = range(8)
 """Columns. WARPS: executions by a warp with an active lane. LANES: active lanes, summed over them.
 REQUESTS, SECTORS, LINES: of global memory, 32-byte sectors and 128-byte lines where the device has them.
-WAVEFRONTS, CONFLICTS: of shared memory. DIVERGENT: executions of a branch whose active lanes disagreed."""
+WAVEFRONTS, CONFLICTS: of shared memory. DIVERGENT: executions of a branch whose active lanes diverge."""
 COLUMNS = 8
 RULES = 4
-"""The version of the rules of counting. It is raised by whoever changes what a kernel counts, be it here, in the passes or
-in the machine's rules; a test holds it to the counts of every feature. A release may leave the counts as they are, and
-two states of one release may count differently, so this is not the version of the package."""
+"""Version of the counting rules. Raise it with every change of counts, whether here, in the passes or in the machine's
+rules; a test compares the counts of every feature. It is not the version of the package, which may change without the counts."""
 
 GLOBAL = ("global_load", "global_store", "global_atomic", "global_reduction")
 SHARED = ("shared_load", "shared_store", "shared_atomic")
@@ -32,19 +31,19 @@ CLASSES = (
 
 MEANING: dict[str, str] = {
     "warp_instructions": "instructions executed by warps, from the IR",
-    "thread_instructions": "the same, counted once an active lane",
-    **{f"warp_instructions.{c}": f"those of issue class {c}" for c in CLASSES},
+    "thread_instructions": "instructions executed by threads: warp instructions times active lanes",
+    **{f"warp_instructions.{c}": f"instructions of issue class {c}, executed by warps" for c in CLASSES},
     "branches": "executions of if, while and for tests by warps",
-    "divergent_branches": "those whose active lanes disagreed",
+    "divergent_branches": "executions whose active lanes diverged",
     **{f"{kind}_requests": "memory instructions of warps" for kind in GLOBAL},
-    **{f"{kind}_sectors": "32-byte sectors they touched" for kind in GLOBAL},
-    **{f"{kind}_lines": "128-byte lines they touched" for kind in GLOBAL},
-    **{f"{kind}_bytes": "bytes the active lanes asked for" for kind in GLOBAL},
+    **{f"{kind}_sectors": "32-byte sectors accessed" for kind in GLOBAL},
+    **{f"{kind}_lines": "128-byte lines accessed" for kind in GLOBAL},
+    **{f"{kind}_bytes": "bytes requested by active lanes" for kind in GLOBAL},
     **{f"{kind}_requests": "memory instructions of warps" for kind in SHARED},
-    **{f"{kind}_wavefronts": "passes through the banks they took" for kind in SHARED},
-    **{f"{kind}_conflicts": "passes beyond those a conflict-free access needs" for kind in SHARED},
+    **{f"{kind}_wavefronts": "wavefronts" for kind in SHARED},
+    **{f"{kind}_conflicts": "wavefronts added by bank conflicts" for kind in SHARED},
     **{f"{kind}s": "executions by warps" for kind in PLAIN},
-    "shuffles": "executions by warps, one for every 4 bytes of the value",
+    "shuffles": "executions by warps, one for each 4 bytes of the value",
 }
 
 _SHORT = {"load": "ld", "store": "st", "atomic": "atom", "reduction": "red"}
@@ -75,28 +74,28 @@ METRIC: dict[str, str] = {
         for kind in GLOBAL
     },
 }
-"""The name that Nsight Compute has for a counter or a derived figure, where it has one."""
+"""The name of a counter or a derived metric in Nsight Compute, if it has one."""
 
 DERIVED: dict[str, str] = {
-    "warp_execution_efficiency": "active lanes of a warp instruction, of 32",
-    "branch_efficiency": "branches that did not diverge, of all",
-    "global_load_efficiency": "bytes asked for, of the bytes of the sectors moved",
-    "global_store_efficiency": "bytes asked for, of the bytes of the sectors moved",
-    **{f"{kind}_sectors_per_request": "sectors of a request" for kind in GLOBAL},
-    "shared_efficiency": "wavefronts that a conflict-free kernel would need, of those it took",
-    "arithmetic_intensity": "floating-point operations for each byte of global sectors; an fma is one",
+    "warp_execution_efficiency": "active lanes per warp instruction, of 32",
+    "branch_efficiency": "fraction of branches without divergence",
+    "global_load_efficiency": "requested bytes per byte of the sectors moved",
+    "global_store_efficiency": "requested bytes per byte of the sectors moved",
+    **{f"{kind}_sectors_per_request": "sectors per request" for kind in GLOBAL},
+    "shared_efficiency": "conflict-free wavefronts per wavefront executed",
+    "arithmetic_intensity": "floating-point operations per byte of global sectors; an fma counts once",
 }
-"""What `Counters.derived` gives."""
+"""Metrics of `Counters.derived`."""
 
 
 def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterator[tuple[str, int]]:
-    """The named counters one site contributes to."""
+    """Yield the named counters of one site."""
     warps, lanes = int(row[WARPS]), int(row[LANES])
     instructions = sum(costs.values())
     yield "warp_instructions", warps * instructions
     yield "thread_instructions", lanes * instructions
-    for name, each in costs.items():
-        yield f"warp_instructions.{name}", warps * each
+    for name, count in costs.items():
+        yield f"warp_instructions.{name}", warps * count
     if kind == "branch":
         yield "branches", warps
         yield "divergent_branches", int(row[DIVERGENT])

@@ -1,8 +1,8 @@
-"""What costs most in a profile and why: a sentence for each, computed from counters, addresses and iterations.
+"""Explanations of the largest avoidable costs in a profile, computed from counters, addresses and iterations.
 
-Costs are compared in cycles of one SM at its throughput, as if nothing else limited it: a quarter for a warp
-instruction (four schedulers), one for a wavefront of shared memory, a half for a sector (64 bytes a cycle), one for each
-sector of an atomic operation. What is explained is the part that another order of data or work would save.
+Costs are compared in cycles of one SM at its throughput, without other limits: 0.25 for a warp instruction (four
+schedulers), 1 for a wavefront of shared memory, 0.5 for a sector (64 bytes per cycle), 1 for each sector of an atomic
+operation. An explanation covers the cycles that another order of data or work would save.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 from .costs import Costs, Place
 from .counters import Row
 from .pattern import Pattern
-from .samples import Table, iteration, lanes_by_iterations, taken
+from .samples import Table, iteration, lanes_by_iterations, nonempty_rows
 
 INSTRUCTION, WAVEFRONT, SECTOR, ATOMIC = 0.25, 1.0, 0.5, 1.0
 """Cycles of an SM."""
-WORTH_A_SENTENCE = 0.01
-"""Of all cycles: what is less is left out."""
-OFTEN = 64
-"""A barrier after so few instructions of a warp is worth a sentence."""
+MIN_FRACTION = 0.01
+"""Minimum fraction of all cycles for an explanation."""
+FREQUENT = 64
+"""Instructions of a warp per barrier below which a barrier is frequent."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What one place costs beyond what it had to.
+    """The avoidable cost of one place.
 
-    what: in a word. sentence: what happens, and why. remedy: what is commonly done about it. cycles: of an SM, that the
-    remedy could save. share: of the cycles of the profile, and of those that warps wait at barriers.
+    what: its kind. sentence: the cause. remedy: the usual change. cycles: of an SM, saved by the remedy. share: fraction
+    of the cycles of the profile, waiting at barriers included.
     """
 
     place: Place
@@ -45,17 +45,17 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Candidate:
     what: str
     cycles: float
     sentence: str
     remedy: str
     waiting: bool = False
-    """Whether no counter holds these cycles: warps wait in them."""
+    """Whether warps wait in these cycles, so that no counter includes them."""
 
 
 def cycles(row: Row) -> float:
-    """What a row of counters costs, in cycles of an SM at its throughput."""
+    """Return the cost of a row of counters, in cycles of an SM at its throughput."""
     sectors = sum(row.get(f"{kind}_sectors", 0) for kind in ("global_load", "global_store"))
     atomics = sum(row.get(f"{kind}_sectors", 0) for kind in ("global_atomic", "global_reduction"))
     wavefronts = sum(row.get(f"{kind}_wavefronts", 0) for kind in ("shared_load", "shared_store", "shared_atomic"))
@@ -63,18 +63,18 @@ def cycles(row: Row) -> float:
 
 
 def explanations(profile: Costs) -> list[Explanation]:
-    """What costs at least a hundredth of all cycles more than it had to, the most first."""
-    each = [(place, one) for place, row in profile.rows.items() for one in _of_place(profile, place, row)]
-    total = sum(cycles(row) for row in profile.rows.values()) + sum(one.cycles for _, one in each if one.waiting)
-    found = [
+    """Return the avoidable costs of at least 1 % of all cycles, the largest first."""
+    candidates = [(place, one) for place, row in profile.rows.items() for one in _of_place(profile, place, row)]
+    total = sum(cycles(row) for row in profile.rows.values()) + sum(one.cycles for _, one in candidates if one.waiting)
+    result = [
         Explanation(place, one.what, one.sentence, one.remedy, one.cycles, one.cycles / total)
-        for place, one in each
-        if one.cycles >= WORTH_A_SENTENCE * total > 0
+        for place, one in candidates
+        if one.cycles >= MIN_FRACTION * total > 0
     ]
-    return sorted(found, key=lambda one: (-one.cycles, one.place.span.file, one.place.span.line))
+    return sorted(result, key=lambda one: (-one.cycles, one.place.span.file, one.place.span.line))
 
 
-def _of_place(profile: Costs, place: Place, row: Row) -> Iterator[_Found]:
+def _of_place(profile: Costs, place: Place, row: Row) -> Iterator[_Candidate]:
     accesses, loops = profile.accesses.get(place), profile.loops.get(place)
     if accesses is not None and accesses["count"].any():
         if place.kind.startswith("global"):
@@ -92,56 +92,56 @@ def _of_place(profile: Costs, place: Place, row: Row) -> Iterator[_Found]:
 
 # ------------------------------------------------------------------ memory
 def worst(table: Table) -> int:
-    """The cost that most of the transactions of an access come from: the row to show."""
+    """Return the row of a sample table with most transactions."""
     return int(np.argmax(table["count"] * np.arange(len(table))))
 
 
-def _uncoalesced(place: Place, table: Table, sector: int) -> _Found:
+def _uncoalesced(place: Place, table: Table, sector: int) -> _Candidate:
     def ideal(row: int) -> int:
         return -(-_pattern(table, row).distinct * place.size // sector)
 
-    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in taken(table))
+    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in nonempty_rows(table))
     row = worst(table)
     pattern, needed = _pattern(table, row), ideal(row)
     verb = "load" if place.kind == "global_load" else "store"
-    happens = f"a warp's {verb} of {place.array} touches {row} sectors where {needed} would hold what it asks for"
-    why, remedy = _spread(pattern, place.size, sector)
-    return _Found("uncoalesced access", SECTOR * spare, f"{happens}: {why}.", remedy)
+    happens = f"a warp's {verb} of {place.array} touches {row} sectors; its bytes fit into {needed}"
+    reason, remedy = _spread(pattern, place.size, sector)
+    return _Candidate("uncoalesced access", SECTOR * spare, f"{happens}: {reason}.", remedy)
 
 
 def _spread(pattern: Pattern, size: int, sector: int) -> tuple[str, str]:
-    """Why the lanes touch more sectors than they need, and what is done about it."""
+    """Return the reason for the excess sectors of an access, and the remedy."""
     stride = abs(pattern.stride)
     if (pattern.kind, stride) in (("stride", 1), ("runs", 0)):
         return (
-            "its lanes take neighbouring elements, of which the first does not begin a sector",
+            "its lanes access neighbouring elements, and the first is not at the start of a sector",
             f"Begin rows at a multiple of {sector // size} elements: pad them, or shift the work of each warp.",
         )
     if pattern.kind == "stride":
-        why = f"neighbouring lanes are {stride:,} elements, {stride * size:,} bytes, apart"
+        reason = f"the stride between lanes is {stride:,} elements, {stride * size:,} bytes"
         if stride * size < sector:
-            return why, "Load the neighbours as one vector, or keep each field in an array of its own."
+            return reason, "Load the neighbours as one vector, or store each field in an array of its own."
         return (
-            why,
-            "Let neighbouring lanes take neighbouring elements: exchange the indices, or go through a shared tile.",
+            reason,
+            "Let neighbouring lanes access neighbouring elements: exchange the indices, or use a shared tile.",
         )
     if pattern.kind == "runs":
-        why = f"the lanes take runs of {pattern.run} neighbours, {pattern.stride:,} elements apart"
-        return why, f"Let runs have a multiple of {sector // size} elements: widen the block along the array."
+        reason = f"the lanes access runs of {pattern.run} neighbours at a stride of {pattern.stride:,} elements"
+        return reason, f"Let runs have a multiple of {sector // size} elements: widen the block along the array."
     return (
-        f"{pattern.lanes} lanes take {pattern.distinct} elements in no order",
-        "Order the work by address, or bring what a block needs into shared memory by neighbouring lanes.",
+        f"{pattern.lanes} lanes access {pattern.distinct} elements in no order",
+        "Order the work by address, or load the elements of a block into shared memory with neighbouring lanes.",
     )
 
 
-def _contended(place: Place, table: Table, sector: int) -> _Found:
+def _contended(place: Place, table: Table, sector: int) -> _Candidate:
     def ideal(row: int) -> int:
         return min(row, -(-_pattern(table, row).distinct * place.size // sector))
 
-    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in taken(table))
+    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in nonempty_rows(table))
     pattern = _pattern(table, worst(table))
     same = "one element" if pattern.distinct == 1 else f"{pattern.distinct} elements"
-    return _Found(
+    return _Candidate(
         "contended atomic",
         ATOMIC * spare,
         f"{pattern.lanes} lanes of a warp change {same} of {place.array}, one after another.",
@@ -149,48 +149,48 @@ def _contended(place: Place, table: Table, sector: int) -> _Found:
     )
 
 
-def _conflicts(place: Place, table: Table, banks: int, width: int) -> _Found:
+def _conflicts(place: Place, table: Table, banks: int, width: int) -> _Candidate:
     phases = max(1, 32 * place.size // (banks * width))
-    spare = sum(int(table["count"][row]) * max(0, row - phases) for row in taken(table))
+    spare = sum(int(table["count"][row]) * max(0, row - phases) for row in nonempty_rows(table))
     row = worst(table)
     pattern = _pattern(table, row)
     words = abs(pattern.stride) * place.size // width
     verb = place.kind.removeprefix("shared_")
-    happens = f"a warp's {verb} of {place.array} takes {row} passes through the banks instead of {phases}"
+    happens = f"a warp's {verb} of {place.array} takes {row} wavefronts instead of {phases}"
     if pattern.kind == "stride" and words and place.kind != "shared_atomic":
         used = banks // int(np.gcd(words, banks))
-        why = f"neighbouring lanes are {words:,} words apart, so that they share {used} of {banks} banks"
-        remedy = f"Pad the row by one element, to a pitch of {abs(pattern.stride) + 1:,}, so that lanes fall into different banks."
+        reason = f"the stride between lanes is {words:,} words, so that they share {used} of {banks} banks"
+        remedy = f"Pad the row by one element, to a pitch of {abs(pattern.stride) + 1:,}, so that lanes access different banks."
     elif place.kind == "shared_atomic":
-        why = f"{pattern.lanes} lanes change {pattern.distinct} elements"
+        reason = f"{pattern.lanes} lanes change {pattern.distinct} elements"
         remedy = "Give each warp, or each few lanes, a copy of the table and add the copies at the end."
     elif pattern.kind == "runs":
-        why = f"the lanes take runs of {pattern.run} elements, {pattern.stride:,} apart, which meet in the same banks"
+        reason = f"the lanes access runs of {pattern.run} elements at a stride of {pattern.stride:,}, which share banks"
         remedy = "Choose a pitch that is not a multiple of the banks: pad the row."
     else:
-        why = f"{pattern.lanes} lanes take {pattern.distinct} elements, of which some lie in the same bank"
-        remedy = "Order the elements so that the lanes of a warp take different banks."
-    return _Found("bank conflicts", WAVEFRONT * spare, f"{happens}: {why}.", remedy)
+        reason = f"{pattern.lanes} lanes access {pattern.distinct} elements, some of them in the same bank"
+        remedy = "Order the elements so that the lanes of a warp access different banks."
+    return _Candidate("bank conflicts", WAVEFRONT * spare, f"{happens}: {reason}.", remedy)
 
 
 def _pattern(table: Table, row: int) -> Pattern:
-    """Of the first execution that cost so much."""
-    return Pattern.of(int(table["mask"][row]), table["index"][row])
+    """Return the pattern of the first execution of a row."""
+    return Pattern.classify(int(table["mask"][row]), table["index"][row])
 
 
 # ------------------------------------------------------------------ control
-def _uneven(profile: Costs, place: Place, table: Table) -> _Found:
-    """A loop that some lanes leave before others of their warp."""
+def _uneven(profile: Costs, place: Place, table: Table) -> _Candidate:
+    """Explain a loop whose lanes have different numbers of iterations."""
     spans = np.diff([iteration(row) for row in range(len(table) + 1)])
     lanes, warps = (int((table[name] * spans).sum()) for name in ("lanes", "warps"))
     idle = 1 - lanes / (32 * warps) if warps else 0.0
     groups = lanes_by_iterations(table)
     few, most = (f"{groups[0][0]:,}", _most(groups[-1])) if groups else ("0", "0")
     inside = INSTRUCTION * profile.under.get(place, {}).get("warp_instructions", 0)
-    return _Found(
+    return _Candidate(
         "uneven loop",
         idle * inside,
-        f"lanes take {few} to {most} iterations, and a warp goes on until its last lane is done: "
+        f"lanes execute {few} to {most} iterations, and a warp continues until its last lane is done: "
         f"{100 * idle:.0f} % of its lanes' iterations are idle.",
         "Give the lanes of a warp equal work: sort the items by length, or let all lanes share one item.",
     )
@@ -201,29 +201,29 @@ def _most(last: tuple[int, int, int]) -> str:
     return f"{low:,}" if low == high else f"more than {low - 1:,}"
 
 
-def _divergent(profile: Costs, place: Place, row: Row) -> _Found:
-    """An `if` on which lanes of a warp disagree: the lanes of the other arm wait."""
+def _divergent(profile: Costs, place: Place, row: Row) -> _Candidate:
+    """Explain an `if` whose lanes diverge: the lanes of the other arm wait."""
     branches, divergent = row.get("branches", 0), row.get("divergent_branches", 0)
     inside = profile.under.get(place, {})
     instructions, threads = inside.get("warp_instructions", 0), inside.get("thread_instructions", 0)
     idle = 1 - threads / (32 * instructions) if instructions else 0.0
-    return _Found(
+    return _Candidate(
         "divergent branch",
         INSTRUCTION * idle * instructions * divergent / max(branches, 1),
         f"in {divergent:,} of {branches:,} executions the lanes of a warp disagree, and under it "
         f"{100 * (1 - idle):.0f} % of the lanes are active.",
-        "Let whole warps take one way: arrange the work so that neighbouring lanes decide alike.",
+        "Arrange the work so that all lanes of a warp take the same branch.",
     )
 
 
-def _frequent(profile: Costs, row: Row) -> _Found:
+def _frequent(profile: Costs, row: Row) -> _Candidate:
     barriers = row.get("barriers", 0)
     instructions = sum(r.get("warp_instructions", 0) for r in profile.rows.values())
-    between = instructions / barriers if barriers else 0.0
-    return _Found(
+    interval = instructions / barriers if barriers else 0.0
+    return _Candidate(
         "frequent barrier",
-        INSTRUCTION * barriers * max(0.0, OFTEN - between) if barriers else 0.0,
-        f"a warp meets this barrier every {between:.0f} instructions.",
+        INSTRUCTION * barriers * max(0.0, FREQUENT - interval) if barriers else 0.0,
+        f"a warp reaches this barrier every {interval:.0f} instructions.",
         "Let a thread do more between barriers, or let one warp do the last steps alone (st.syncwarp).",
         waiting=True,
     )

@@ -1,4 +1,4 @@
-"""One launch as data: what it was given, what it counted, what was found in it."""
+"""Record of one launch: arguments, counters, findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Argument:
-    """What a launch was given for one parameter.
+    """An argument of a launch.
 
     type: "Global[f32]", "i32", or "Const". shape: of an array; None for a number. value: of a number or a constant.
     """
@@ -32,12 +32,12 @@ class Argument:
 class Launch:
     """One launch.
 
-    shared_bytes: of a block, static and dynamic. engine: the one whose result the program got. seconds: that it took
-    here, of which `milliseconds` are the kernel alone on a GPU. registers: a thread's, where a compiler told.
-    counts: int64[site, column] for the sites of the kernel; None where nothing was counted. packed: samples, where
-    detail was asked for. decisions: of branches and loops, where they were.
-    faults, remarks: as in `Result`. disagreements: what other engines answered otherwise, where they were asked.
-    request: the launch itself, where it was kept; with its arguments' values, where `keep_arguments` was asked for.
+    shared_bytes: per block, static and dynamic. engine: the engine that gave the result. seconds: wall time on the host;
+    milliseconds: of the kernel alone, on a GPU. registers: per thread, if a compiler reported them.
+    counts: int64[site, column] for the sites of the kernel; None if not counted. packed: samples of a launch with detail.
+    decisions: of branches and loops, if requested.
+    faults, remarks: as in `Result`. disagreements: differences from the results of other engines, if compared.
+    request: the launch itself, if recorded; with the values of its arguments for `keep_arguments`.
     """
 
     kernel: CountedKernel
@@ -65,12 +65,12 @@ class Launch:
 
     @property
     def samples(self) -> Samples | None:
-        """Of its accesses and loops, where detail was asked for."""
+        """Samples of accesses and loops, of a launch with detail."""
         return self.packed.unpacked() if self.packed else None
 
     @property
     def profile(self) -> Profile:
-        """What it cost. Raises SimtbedError where nothing was counted."""
+        """The profile of the launch. Raises SimtbedError if nothing was counted."""
         if self.counts is None:
             raise SimtbedError(f"nothing was counted in a launch of {self.kernel.name}: an emulator counts")
         return self.kernel.profile(self.counts, self.device, samples=self.samples)

@@ -1,4 +1,4 @@
-"""How the lanes of one access lie to each other: one element, a stride, runs of neighbours, or scattered."""
+"""Classification of the elements of one access: one element, a stride, runs of neighbours, or scattered."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ Elements = npt.NDArray[np.int64]
 class Pattern:
     """The elements of an access's active lanes.
 
-    kind: "one" element for all; a "stride" from lane to lane, which begins anew where the lanes repeat
-    their elements; "runs" of neighbours, of one length and at one distance; "scattered" otherwise. stride: elements
-    from one lane to the next, or from one run to the next, 0 where there is one run. run: elements of a run.
-    lanes: active. distinct: elements that they access.
+    kind: "one" element for all lanes; a "stride" from lane to lane, which may repeat; "runs" of neighbours, of one length
+    and at one distance; "scattered" otherwise. stride: elements from one lane to the next, or from one run to the next, 0 if
+    there is one run. run: elements of a run. lanes: active lanes. distinct: elements accessed.
     """
 
     kind: Literal["one", "stride", "runs", "scattered"]
@@ -28,8 +27,8 @@ class Pattern:
     run: int = 1
 
     @staticmethod
-    def of(mask: int, index: Elements) -> Pattern:
-        """Of the active lanes of a mask, at least one, the elements int64[32] that they access."""
+    def classify(mask: int, index: Elements) -> Pattern:
+        """Classify the elements of the active lanes, at least one. index: int64[32]."""
         lanes = np.flatnonzero([mask >> lane & 1 for lane in range(32)])
         at = index[lanes]
         distinct = np.unique(at)
@@ -49,6 +48,6 @@ class Pattern:
 
 
 def _step(lanes: npt.NDArray[np.intp], at: Elements) -> int | None:
-    """The elements from each lane to the next, where they are the same for all."""
+    """Return the distance from each lane to the next, in elements; None if it differs."""
     slopes = np.diff(at) / np.diff(lanes)
     return int(slopes[0]) if (slopes == slopes[0]).all() and slopes[0] == int(slopes[0]) else None

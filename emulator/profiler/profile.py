@@ -1,4 +1,4 @@
-"""The profile of launches: what they cost, what of it is worth a sentence, and a page of it."""
+"""Profile of launches: counters by place, explanations, and an HTML page."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CountedKernel:
-    """A kernel as its counts see it, specialised for its constants.
+    """A kernel with the sites of its counts, specialised for its constants.
 
-    span: of its definition. sites: one a row of the counts of its launches. sources: the text of each file that a
-    site lies in, by the file's name in spans.
+    span: of its definition. sites: one for each row of the counts. sources: the text of each file with sites, by the
+    file's name in spans.
     """
 
     name: str
@@ -38,7 +38,7 @@ class CountedKernel:
     sources: Mapping[str, str]
 
     def profile(self, counts: Counts, device: Device, launches: int = 1, samples: Samples | None = None) -> Profile:
-        """The named counters of int64[site, column] counts, which may be those of several launches, as may samples."""
+        """Return the profile of int64[site, column] counts and samples, which may be sums over several launches."""
         rows: dict[Place, Row] = {}
         under: dict[Place, Row] = {}
         for site, count in zip(self.sites, counts, strict=True):
@@ -55,12 +55,12 @@ class CountedKernel:
         return Profile((self.name,), launches, device, rows, self.sources, under, accesses, loops)
 
     def _around(self, site: Site) -> set[Place]:
-        """The places of the ifs, whiles and fors around a site."""
-        found = set()
+        """Return the places of the ifs, whiles and fors around a site."""
+        places = set()
         while site.parent is not None:
             site = self.sites[site.parent]
-            found.add(site.place)
-        return found
+            places.add(site.place)
+        return places
 
     def _by_place(self, tables: Mapping[int, Table]) -> dict[Place, Table]:
         groups: dict[Place, list[Table]] = {}
@@ -71,26 +71,26 @@ class CountedKernel:
 
 @dataclass(frozen=True)
 class Profile(Costs):
-    """What launches of one kernel, or of several, cost on a device."""
+    """The profile of the launches of one kernel, or of several, on a device."""
 
     def explanations(self) -> list[Explanation]:
-        """What costs at least a hundredth of all cycles more than it had to, the most first; of launches with detail."""
+        """Return the avoidable costs of at least 1 % of all cycles, the largest first; empty without detail."""
         return explanations(self)
 
     def html(self) -> str:
-        """One page with everything but launches, which needs no network."""
+        """Return a self-contained HTML page of the profile, without launches."""
         from .html.page import page  # late: it needs a template engine
 
         name = ", ".join(self.kernels)
         return page(name, {name: self})
 
     def _repr_html_(self) -> str:
-        from .html.page import framed
+        from .html.page import frame
 
-        return framed(self.html())
+        return frame(self.html())
 
 
 def sum_profiles(profiles: Iterable[Profile]) -> Profile:
-    """Profiles of one device, at least one, as one."""
-    first, *others = profiles
-    return sum(others, first)
+    """Return the sum of profiles of one device, at least one."""
+    first, *rest = profiles
+    return sum(rest, first)

@@ -1,4 +1,4 @@
-"""The launches of a program that ran: what each one was given, counted, found and took; kept as a file."""
+"""The launches of a program, saved as JSON or HTML."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from .samples import merge_samples
 
 @dataclass
 class Run:
-    """The launches of a program, in the order in which they ended. target: what ran, as it was named."""
+    """The launches of a program, in the order of completion. target: the name of the program."""
 
     launches: list[Launch] = field(default_factory=list)
     target: str = ""
 
     def select(self, kernel: str = "*", launch: int | None = None) -> Run:
-        """Launches of kernels whose name a pattern (`fnmatch`) fits; or the one of them with a number, from 0.
+        """Return the launches of kernels whose name matches a pattern (`fnmatch`), or number `launch` of them, from 0.
 
-        Raises SimtbedError where there are none, with what there is.
+        Raises SimtbedError if there are none; the message lists the kernels.
         """
-        found = [one for one in self.launches if fnmatchcase(one.kernel.name, kernel)]
-        if not found:
+        selected = [one for one in self.launches if fnmatchcase(one.kernel.name, kernel)]
+        if not selected:
             names = ", ".join(dict.fromkeys(one.kernel.name for one in self.launches))
-            raise SimtbedError(f"no kernel was launched that {kernel!r} fits; there were {names or 'no launches'}")
+            raise SimtbedError(f"no launched kernel matches {kernel!r}; there were {names or 'no launches'}")
         if launch is None:
-            return Run(found, self.target)
-        if not 0 <= launch < len(found):
-            raise SimtbedError(f"there is no launch {launch}; there are 0 to {len(found) - 1}")
-        return Run([found[launch]], self.target)
+            return Run(selected, self.target)
+        if not 0 <= launch < len(selected):
+            raise SimtbedError(f"there is no launch {launch}; there are 0 to {len(selected) - 1}")
+        return Run([selected[launch]], self.target)
 
     def by_kernel(self) -> dict[str, list[Launch]]:
-        """The launches of each kernel, specialised or not, by its name; `file:line name` where two have one name."""
+        """Return the launches of each kernel by its name; by `file:line name` if two kernels have one name."""
         groups: dict[tuple[str, str], list[Launch]] = {}
-        for one in self.launches:
-            groups.setdefault((one.kernel.name, one.kernel.span.place), []).append(one)
+        for launch in self.launches:
+            groups.setdefault((launch.kernel.name, launch.kernel.span.place), []).append(launch)
         names = [name for name, _ in groups]
         return {
             name if names.count(name) == 1 else f"{place} {name}": launches
@@ -54,43 +54,42 @@ class Run:
         }
 
     def profiles(self) -> dict[str, Profile]:
-        """What each kernel cost in all its launches, by the names of `by_kernel`; kernels that were not counted are left out."""
-        found = {}
+        """Return the profile of each kernel over all its launches, by the names of `by_kernel`, without uncounted kernels."""
+        profiles = {}
         for name, launches in self.by_kernel().items():
             if counted := _counted(launches):
-                found[name] = sum_profiles(counted)
-        return found
+                profiles[name] = sum_profiles(counted)
+        return profiles
 
     @property
     def profile(self) -> Profile:
-        """What all launches cost together. Raises SimtbedError where nothing was counted."""
-        found = _counted(self.launches)
-        if not found:
+        """The profile of all launches. Raises SimtbedError if nothing was counted."""
+        profiles = _counted(self.launches)
+        if not profiles:
             raise SimtbedError("nothing was counted" if self.launches else "nothing was launched")
-        return sum_profiles(found)
+        return sum_profiles(profiles)
 
     @property
     def faults(self) -> list[Diagnostic]:
-        """What was found wrong in all launches, one a place, with how often."""
+        """The faults of all launches, one per place, with their counts."""
         return merge_findings(fault for one in self.launches for fault in one.faults)
 
     def save(self, path: str | Path) -> None:
-        """Keep the run as a JSON file, which `load` reads; arguments' values are not kept. A path that ends in .html
-        becomes a page for people instead."""
+        """Save the run as JSON, which `load` reads, without the values of arguments. A path that ends in .html gets an HTML page."""
         html = Path(path).suffix.lower() in (".html", ".htm")
         Path(path).write_text(self.html() if html else self.json(), encoding="utf-8")
 
     def json(self) -> str:
-        """The run as `load` reads it."""
+        """Return the run as JSON, which `load` reads."""
         return json.dumps(run_file.encode(self.launches, self.target))
 
     @staticmethod
     def of_json(text: str) -> Run:
-        """The run that a text of `json` holds. Raises ValueError or LaunchError for what is none."""
+        """Return the run in a JSON text. Raises ValueError or LaunchError if it is invalid."""
         return Run(*run_file.decode(json.loads(text)))
 
     def html(self) -> str:
-        """One page with everything, which needs no network. Raises SimtbedError where nothing was counted."""
+        """Return a self-contained HTML page of the run. Raises SimtbedError if nothing was counted."""
         from .html import launches, page  # late: they need a template engine
 
         profile = self.profile
@@ -98,17 +97,19 @@ class Run:
         rows = [launches.row(number, one) for number, one in enumerate(self.launches)]
         groups = self.by_kernel()
         occupancies = {name: launches.occupancies(group) for name, group in groups.items()}
-        found = {name: merge_findings(fault for one in group for fault in one.faults) for name, group in groups.items()}
-        return page.page(target, self.profiles(), rows, occupancies, found)
+        findings = {
+            name: merge_findings(fault for one in group for fault in one.faults) for name, group in groups.items()
+        }
+        return page.page(target, self.profiles(), rows, occupancies, findings)
 
     def _repr_html_(self) -> str:
-        from .html.page import framed
+        from .html.page import frame
 
-        return framed(self.html())
+        return frame(self.html())
 
     @staticmethod
     def load(path: str | Path) -> Run:
-        """The run that a file holds. Raises SimtbedError, one line, where it holds none."""
+        """Read a run from a file. Raises SimtbedError, one line, if it is invalid."""
         try:
             return Run.of_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -120,24 +121,24 @@ class Run:
 
 
 def _counted(launches: Iterable[Launch]) -> list[Profile]:
-    """A profile for each kernel and device, of all its launches: counts are added before they are named."""
+    """Return a profile for each kernel and device. Counts are added before they are named."""
     groups: dict[tuple[CountedKernel, Device], list[Launch]] = {}
-    for one in launches:
-        if one.counts is not None:
-            groups.setdefault((one.kernel, one.device), []).append(one)
-    found = []
+    for launch in launches:
+        if launch.counts is not None:
+            groups.setdefault((launch.kernel, launch.device), []).append(launch)
+    profiles = []
     for (kernel, device), group in groups.items():
         counts: Counts = np.sum([one.counts for one in group if one.counts is not None], axis=0)
         samples = merge_samples(samples for one in group if (samples := one.samples))
-        found.append(kernel.profile(counts, device, len(group), samples))
-    return found
+        profiles.append(kernel.profile(counts, device, len(group), samples))
+    return profiles
 
 
-def merge_findings(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Findings of several launches: those of one kind at one place are one, counted together."""
-    known: dict[Any, Diagnostic] = {}
-    for one in found:
-        place = (one.kind, one.span, one.related)
-        before = known.get(place)
-        known[place] = replace(before, count=before.count + one.count) if before else one
-    return list(known.values())
+def merge_findings(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Merge findings of one kind at one place, and add their counts."""
+    merged: dict[Any, Diagnostic] = {}
+    for finding in findings:
+        place = (finding.kind, finding.span, finding.related)
+        before = merged.get(place)
+        merged[place] = replace(before, count=before.count + finding.count) if before else finding
+    return list(merged.values())

@@ -1,4 +1,4 @@
-"""A run as JSON: its form, which has a version, written and read."""
+"""The versioned JSON format of a run: encoder and decoder."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..machine.timing import Timing
 from ..span import Span
 from .costs import Place
 from .events import COLUMNS, GLOBAL, SHARED
-from .forms import Form, anything, maybe, number, record, sequence, several, table, text, whole
+from .forms import Form, any_value, maybe, number, record, sequence, several, table, text, whole
 from .launch import Argument, Launch
 from .profile import CountedKernel, Site
-from .samples import ACCESS, COSTS, ITERATIONS, LOOP, Packed, Samples, taken
+from .samples import ACCESS, COSTS, ITERATIONS, LOOP, Packed, Samples, nonempty_rows
 
 FORMAT, VERSION = "simtbed run", 1
 
 
-def encode(made: Sequence[Launch], target: str) -> dict[str, Any]:
-    """The run as what JSON can hold. Kernels, devices and sources stand once; launches name them by number."""
-    kernels = list({id(one.kernel): one.kernel for one in made}.values())
-    devices = list(dict.fromkeys(one.device for one in made))
+def encode(launches: Sequence[Launch], target: str) -> dict[str, Any]:
+    """Return the run as a JSON document. Kernels, devices and sources occur once; launches refer to them by number."""
+    kernels = list({id(one.kernel): one.kernel for one in launches}.values())
+    devices = list(dict.fromkeys(one.device for one in launches))
     numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
     launches = [
         {
@@ -38,7 +38,7 @@ def encode(made: Sequence[Launch], target: str) -> dict[str, Any]:
             "samples": None if one.samples is None else _encode_samples(one.samples),
             **{name: [asdict(finding) for finding in getattr(one, name)] for name in _FINDINGS},
         }
-        for one in made
+        for one in launches
     ]
     return {
         "format": FORMAT,
@@ -52,12 +52,12 @@ def encode(made: Sequence[Launch], target: str) -> dict[str, Any]:
 
 
 def decode(content: Any) -> tuple[list[Launch], str]:
-    """The launches and the target. Raises ValueError or LaunchError for what is none."""
+    """Return the launches and the target. Raises ValueError or LaunchError if the document is invalid."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"there is no format {FORMAT!r}")
     if content.get("version") != VERSION:
         raise ValueError(f"its version is {shown(content.get('version'))}, this simtbed reads version {VERSION}")
-    _look(content)
+    _check_references(content)
     devices = [_decode_device(device) for device in content["devices"]]
     kernels = [_decode_kernel(kernel, content["sources"]) for kernel in content["kernels"]]
     launches = [_decode_launch(one, kernels, devices) for one in content["launches"]]
@@ -70,7 +70,7 @@ def _whole_of(dtype: np.dtype[Any]) -> Form:
 
 
 def _row(dtype: np.dtype[Any], rows: int) -> Form:
-    """A row of a sample table: its number, and its fields."""
+    """Return a validator of a row of a sample table: its number, and its fields."""
     fields = [
         _whole_of(one.base) if one.subdtype is None else several(_whole_of(one.base), one.shape[0])
         for one, *_ in (dtype.fields or {}).values()
@@ -83,7 +83,7 @@ def _span(content: Any, at: str) -> None:
 
 
 def _value(content: Any, at: str) -> None:
-    """Of a number or a constant; constants may be tuples of them."""
+    """Check a number, or a constant, which may be a nested tuple."""
     if isinstance(content, list):
         several(_value)(content, at)
     elif isinstance(content, dict):
@@ -100,9 +100,9 @@ _FINDING = record({
 _ARGUMENT = record({"name": text, "type": text, "shape": maybe(several(whole())), "value": _value})
 _DEVICE = record(
     {
-        **{one.name: anything for one in fields(Device)},
-        "rates": record({one.name: anything for one in fields(Rates)}),
-        "timing": record({one.name: anything for one in fields(Timing)}),
+        **{one.name: any_value for one in fields(Device)},
+        "rates": record({one.name: any_value for one in fields(Rates)}),
+        "timing": record({one.name: any_value for one in fields(Timing)}),
     }
 )
 _DIM3 = several(whole((1 << 31) - 1, 1), 3)
@@ -127,8 +127,8 @@ _FILE = record({
 })  # fmt: skip
 
 
-def _look(content: Any) -> None:
-    """Raises ValueError where the run has another form, or a part names one that is not there."""
+def _check_references(content: Any) -> None:
+    """Raise ValueError if the run has another form, or refers to something absent."""
     _FILE(content, "run")
     for at, kernel in enumerate(content["kernels"]):
         for file in kernel["files"]:
@@ -150,7 +150,7 @@ def _look(content: Any) -> None:
         accesses = (launch["samples"] or {"accesses": ()})["accesses"]
         moving = all(kinds[site] in (*GLOBAL, *SHARED) for site, _ in accesses)
         _within(moving, f"{place}.samples.accesses", "numbers of accesses")
-        lanes = list(ACCESS.names or ()).index("mask") + 1  # behind the number of the row
+        lanes = list(ACCESS.names or ()).index("mask") + 1  # after the number of the row
         some = all(row[1] > 0 and row[lanes] > 0 for _, rows in accesses for row in rows)
         _within(some, f"{place}.samples.accesses", "executions by some lanes")
 
@@ -172,7 +172,7 @@ def _decode_launch(content: Any, kernels: Sequence[CountedKernel], devices: Sequ
         "block": _dim3(content["block"]),
         "arguments": tuple(_decode_argument(argument) for argument in content["arguments"]),
         "counts": None if content["counts"] is None else np.array(content["counts"], np.int64),
-        "packed": None if content["samples"] is None else Packed.of(_decode_samples(content["samples"])),
+        "packed": None if content["samples"] is None else Packed.pack(_decode_samples(content["samples"])),
     }
     findings = {name: tuple(_decode_finding(finding) for finding in content[name]) for name in _FINDINGS}
     own = {name: value for name, value in content.items() if name != "samples"}
@@ -180,10 +180,16 @@ def _decode_launch(content: Any, kernels: Sequence[CountedKernel], devices: Sequ
 
 
 def _encode_samples(samples: Samples) -> dict[str, Any]:
-    """Rows that are not empty, by site and row."""
+    """Return the rows with counts, by site and row."""
     return {
         name: [
-            [site, [[row, *(table[row][field].tolist() for field in table.dtype.fields or ())] for row in taken(table)]]
+            [
+                site,
+                [
+                    [row, *(table[row][field].tolist() for field in table.dtype.fields or ())]
+                    for row in nonempty_rows(table)
+                ],
+            ]
             for site, table in tables.items()
         ]
         for name, tables in (("accesses", samples.accesses), ("loops", samples.loops))

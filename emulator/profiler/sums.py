@@ -1,4 +1,4 @@
-"""What a row of counters has in all of one kind, whatever the memory operation."""
+"""Sums of counters over all kinds of memory operation."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ CONFLICTS = _sum(*(f"{kind}_conflicts" for kind in SHARED))
 INSTRUCTIONS = _sum("warp_instructions")
 DIVERGENT = _sum("divergent_branches")
 THREADS = _sum("thread_instructions")
-"""Of warps: global sectors and requests, shared wavefronts and those that bank conflicts added, instructions, branches
-that diverged; of threads: instructions."""
+"""Of warps: global sectors and requests, shared wavefronts, wavefronts added by bank conflicts, instructions, divergent
+branches; of threads: instructions."""

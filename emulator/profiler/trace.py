@@ -1,4 +1,4 @@
-"""A trace of a launch: the accesses to memory that warps make, element by element, as an engine hands them on."""
+"""Trace of a launch: the memory accesses of warps, element by element."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ ENTRY = np.dtype(
      ("index", np.int64, (32,))]
 )  # fmt: skip
 """One access of one warp: its block and the barriers that the block has passed, its site, the active lanes, and the
-element of the array that each of them accesses; 0 of the others. The array is that of the site."""
+element accessed by each active lane; 0 for other lanes. The site determines the array."""
 
 TRACED = ("global", "local", "constant", "shared")
-"""The memories whose accesses can be handed on. Of local memory the index is that in the lane's own array."""
+"""Memories whose accesses can be traced. An index into local memory is relative to the lane's own array."""
 CACHED = ("global", "local", "constant")
-"""Those of them behind a cache."""
+"""The cached ones."""
 
 Entries = npt.NDArray[Any]
 
 
 class Tracer(Protocol):
-    """What a traced launch hands its accesses to.
+    """Receiver of the accesses of a traced launch.
 
-    spaces: only accesses to these memories are handed on. blocks: only those of blocks below this number. interval: only those of one
-    of so many blocks, drawn by its number (`profiler.drawing`). Accesses of which a lane is out of bounds are not handed on.
+    spaces: memories traced. blocks: only blocks below this number are traced. interval: one of so many blocks is traced
+    (`block_sampling`). Accesses with a lane out of bounds are not traced.
     """
 
     @property
@@ -39,10 +39,12 @@ class Tracer(Protocol):
     def interval(self) -> int: ...
 
     def take(self, entries: Entries) -> None:
-        """ENTRY[n]. Those of one warp come in the order in which it makes them, those of different warps in any order.
-        Called from several threads; the array is used again afterwards."""
+        """Receive ENTRY[n]: the accesses of one warp in the order of execution, those of different warps in any order.
+
+        Called from several threads. The engine reuses the array afterwards.
+        """
         ...
 
     def begin_again(self) -> None:
-        """What was taken is of no use: the launch is made again from its beginning."""
+        """Discard all accesses received: the launch restarts."""
         ...

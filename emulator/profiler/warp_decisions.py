@@ -117,7 +117,7 @@ class WarpDecisions:
         while read[0] < count:
             _add(words, int(read[0]), count, self._table, self.interval, read)
             if read[0] < count:
-                self._make_room()
+                self._grow()
 
     def blocks(self, count: int) -> npt.NDArray[np.int64]:
         """Return the sampled blocks of a launch of `count` blocks."""
@@ -130,7 +130,7 @@ class WarpDecisions:
         self._rows = rows[np.lexsort([rows[:, 2], rows[:, 1], rows[:, 0]])].reshape(-1)
         self._slots = np.zeros(0, np.int32)
 
-    def _make_room(self) -> None:
+    def _grow(self) -> None:
         """Double the table, or halve the sampled blocks."""
         rows = self.rows
         while len(rows) >= MAX_ROWS:

@@ -154,7 +154,7 @@ class Recorder:
             milliseconds=result.milliseconds,
             registers=result.resources.registers if result.resources else None,
             counts=result.counts,
-            packed=Packed.of(result.samples) if result.samples else None,
+            packed=Packed.pack(result.samples) if result.samples else None,
             decisions=result.decisions,
             faults=tuple(faults),
             remarks=tuple(remarks),

@@ -102,7 +102,7 @@ class Result:
         from ..profiler.counters import Counters
 
         sites = ((s.kind, s.span, s.size, s.costs) for s in self.request.prepared.sites)
-        return Counters.of(sites, self.counts, self.request.device.sector)
+        return Counters.from_sites(sites, self.counts, self.request.device.sector)
 
     def profile(self) -> Profile:
         """Return the costs of the launch by source position and by array. Raises SimtbedError without counters."""

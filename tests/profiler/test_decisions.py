@@ -117,7 +117,7 @@ def test_many_notes_are_taken_in_as_few_are() -> None:
     result = st.launch(turning, grid=blocks, block=32, args=args, decisions=True)
     found = decisions_of(result, "range")
     assert found.executions == blocks
-    began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.others[1]
+    began = int((found.patterns["count"] * found.patterns["value"].sum(axis=1)).sum()) + found.excess[1]
     assert began == int(x.sum())
     assert result.decisions is not None
     assert found.runs["block"].tolist() == result.decisions.blocks(0, blocks)
@@ -139,7 +139,7 @@ def test_where_there_are_many_runs_whole_blocks_are_drawn(monkeypatch: pytest.Mo
     for site, found in one.sites.items():
         assert sorted({*found.runs["block"].tolist()}) == drawn
         assert np.array_equal(found.runs, two.sites[site].runs)
-        assert int(found.patterns["count"].sum()) + found.others[0] == blocks
+        assert int(found.patterns["count"].sum()) + found.excess[0] == blocks
 
 
 def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:
@@ -153,7 +153,7 @@ def noted(values: list[int], block: int = 0, count: int = 1) -> np.ndarray:
 def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever they stand in the launch: who asks after warps gets whole ones, though most patterns are only counted."""
     monkeypatch.setattr(keeping, "MAX_PATTERNS", 10)
-    kept = Decisions.of(64 * keeping.SAMPLED_WARPS)
+    kept = Decisions.for_warps(64 * keeping.SAMPLED_WARPS)
     blocks = 64 * keeping.SAMPLED_WARPS // 100
     for some in np.array_split(np.arange(blocks), 9):
         kept.add(np.concatenate([noted([int(n), 1], block=int(n)) for n in some]))
@@ -162,7 +162,7 @@ def test_of_many_warps_those_of_drawn_blocks_have_all_their_patterns_told(monkey
     assert 2 < len(told) < 40 and told[-1] > blocks // 2
     of = dict(zip(found.runs["block"].tolist(), found.runs["pattern"].tolist(), strict=True))
     assert [int(found.patterns["value"][of[block], 0]) for block in told] == told
-    assert found.others[0] == blocks - len({*range(10), *told})
+    assert found.excess[0] == blocks - len({*range(10), *told})
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept.add(np.concatenate([noted([n, 1], block=n, count=2) for n in range(5)]))
     (found,) = kept.finish().sites.values()
     assert found.patterns["count"].tolist() == [2, 2]
-    assert found.others == (6, 2 * (2 + 3 + 4 + 3), 2 * (2 + 3 + 4))
+    assert found.excess == (6, 2 * (2 + 3 + 4 + 3), 2 * (2 + 3 + 4))
     assert found.executions == 10
 
 

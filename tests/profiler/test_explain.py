@@ -112,31 +112,31 @@ Try = Callable[[], list[Explanation]]
 MISTAKES: dict[str, tuple[Try, Try, str, str]] = {
     "stride": (
         lambda: of_stride(2), lambda: of_stride(1),
-        "uncoalesced access", "touches 8 sectors where 4 .* 2 elements, 8 bytes, apart.* vector",
+        "uncoalesced access", "touches 8 sectors; its bytes fit into 4: .* 2 elements, 8 bytes.* vector",
     ),
     "column": (
         lambda: of_stride(64), lambda: of_stride(1),
-        "uncoalesced access", "touches 32 sectors where 4 .* 64 elements, 256 bytes, apart.* tile",
+        "uncoalesced access", "touches 32 sectors; its bytes fit into 4: .* 64 elements, 256 bytes.* tile",
     ),
     "misaligned": (
         lambda: of_stride(1, 1), lambda: of_stride(1, 8),
-        "uncoalesced access", "touches 5 sectors where 4 .* does not begin a sector.* multiple of 8",
+        "uncoalesced access", "touches 5 sectors; its bytes fit into 4: .* not at the start of a sector.* multiple of 8",
     ),
     "column of half a warp": (
         lambda: of_gather(NEIGHBOURS % 16 * 64), lambda: of_gather(NEIGHBOURS % 16),
-        "uncoalesced access", "touches 16 sectors where 2 .* 64 elements, 256 bytes, apart.* tile",
+        "uncoalesced access", "touches 16 sectors; its bytes fit into 2: .* 64 elements, 256 bytes.* tile",
     ),
     "scattered": (
         lambda: of_gather(SHUFFLED), lambda: of_gather(NEIGHBOURS),
-        "uncoalesced access", "32 lanes take 32 elements in no order",
+        "uncoalesced access", "32 lanes access 32 elements in no order",
     ),
     "pitch": (
         lambda: of_tile(32), lambda: of_tile(33),
-        "bank conflicts", "takes 32 passes .* instead of 1: .* 32 words apart, .* share 1 of 32 banks.* pitch of 33",
+        "bank conflicts", "takes 32 wavefronts .* instead of 1: .* 32 words, .* share 1 of 32 banks.* pitch of 33",
     ),
     "even pitch": (
         lambda: of_tile(34), lambda: of_tile(35),
-        "bank conflicts", "takes 2 passes .* share 16 of 32 banks",
+        "bank conflicts", "takes 2 wavefronts .* share 16 of 32 banks",
     ),
     "uneven": (
         lambda: found(looped, out=ints(32), MOST=31, EACH=1), lambda: found(looped, out=ints(32), MOST=0, EACH=32),
@@ -193,14 +193,14 @@ def test_no_remedy_saves_more_than_all(name: str) -> None:
     ],
 )
 def test_patterns(elements: Any, kind: str, stride: int, run: int) -> None:
-    found = Pattern.of(0xFFFFFFFF, np.array(elements))
+    found = Pattern.classify(0xFFFFFFFF, np.array(elements))
     assert (found.kind, found.stride, found.run) == (kind, stride, run)
 
 
 def test_a_pattern_is_of_the_active_lanes() -> None:
     index = np.arange(32)
     index[1::2] = 1000
-    assert Pattern.of(0x55555555, index) == Pattern("stride", 16, 16, 1)
+    assert Pattern.classify(0x55555555, index) == Pattern("stride", 16, 16, 1)
 
 
 def test_a_saved_run_explains_the_same(tmp_path: Path) -> None:

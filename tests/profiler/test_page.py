@@ -95,8 +95,8 @@ def test_the_page_is_one_file_with_nothing_from_elsewhere(run: st.Run) -> None:
 def test_the_page_shows_counts_explanations_and_pictures(run: st.Run) -> None:
     text = parsed(run.html()).text
     assert f"{run.profiles()['transpose'].totals()['global_store_sectors']:,}" in text
-    assert "touches 32 sectors where 4 would hold what it asks for" in text
-    assert "lanes take 1 to 31 iterations" in text
+    assert "touches 32 sectors; its bytes fit into 4" in text
+    assert "lanes execute 1 to 31 iterations" in text
     assert "<&> in a comment must be escaped" in text
     assert text.count("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum") == len(run.profiles())
     assert run.html().count('aria-label="32 lanes touch 32 sectors"') == 1
@@ -115,13 +115,13 @@ def test_a_page_has_a_limit_and_says_what_is_left_out(run: st.Run, monkeypatch: 
     monkeypatch.setattr(page, "MOST_BYTES", 1)
     dearest = parsed(run.html()).text
     assert "Not on this page, which would be too large for a browser: 1 kernel." in dearest
-    assert "lanes take 1 to 31 iterations" not in dearest and "touches 32 sectors" in dearest
+    assert "lanes execute 1 to 31 iterations" not in dearest and "touches 32 sectors" in dearest
     monkeypatch.setattr(page, "MOST_LAUNCHES", 1)
     fault = st.Diagnostic("race", "race on <x>", run.launches[2].kernel.span)
     failed = st.Run([*run.launches[:2], replace(run.launches[2], faults=(fault,))])
     text = parsed(failed.html()).text
     assert "1 kernel, 2 launches." in text and "3 launches, counted" in text
-    assert "lanes take 1 to 31 iterations" in text and "race on <x>" in text
+    assert "lanes execute 1 to 31 iterations" in text and "race on <x>" in text
 
 
 def test_a_profile_and_a_run_show_themselves_in_a_notebook(run: st.Run, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_the_objective_is_what_the_best_has_least_of(simtbed: Simtbed) -> None:
         (("--replace", "cores=3"), "--replace cores=3: no number of a device is called cores"),
         (("--replace", "l2=much"), "expected a number, such as 16 or 50MB"),
         (("--replace", "banks=20"), "banks: expected a power of two"),
-        (("--kernel", "nobody"), "no kernel was launched that 'nobody' fits"),
+        (("--kernel", "nobody"), "no launched kernel matches 'nobody'"),
         (("--block", "4096"), "a block"),
         (("--dask", "nowhere"), "a cluster is the address of its scheduler"),
     ],

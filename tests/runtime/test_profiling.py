@@ -133,7 +133,7 @@ def test_launches_add_up_kernel_by_kernel() -> None:
     assert run.profile.kernels == ("turn", "hasty")
     assert run.select("ha*").profile.totals() == results[2].counters.totals()
     assert run.select("turn", 1).profile.launches == 1
-    with pytest.raises(st.SimtbedError, match=r"no kernel was launched that 'x\*' fits; there were turn, hasty"):
+    with pytest.raises(st.SimtbedError, match=r"no launched kernel matches 'x\*'; there were turn, hasty"):
         run.select("x*")
     with pytest.raises(st.SimtbedError, match="there is no launch 3; there are 0 to 2"):
         run.select(launch=3)

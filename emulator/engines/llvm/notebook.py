@@ -34,7 +34,7 @@ class Notebook:
     def __init__(self, buffers: Sequence[npt.NDArray[Any]], warps: int) -> None:
         """warps: of the launch."""
         self.buffers = {buffer.ctypes.data: buffer for buffer in buffers}
-        self.decisions = Decisions.of(warps)
+        self.decisions = Decisions.for_warps(warps)
         self.turn = threading.Lock()
 
     def take_in(self, address: int) -> None:

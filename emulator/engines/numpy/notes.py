@@ -20,7 +20,7 @@ class Notebook:
 
     def __init__(self, warps: int) -> None:
         """warps: of the launch."""
-        self.decisions = Decisions.of(warps)
+        self.decisions = Decisions.for_warps(warps)
         self.waiting: list[Rows] = []
         self.length = 0
 

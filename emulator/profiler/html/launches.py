@@ -1,4 +1,4 @@
-"""Launches as the page shows them: a row each, and how much of an SM their blocks fill."""
+"""Launches on the HTML page: a row each, and the occupancy of their blocks."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ def row(number: int, launch: Launch) -> dict[str, Any]:
 
 
 def occupancies(launches: Sequence[Launch]) -> list[dict[str, Any]]:
-    """For each block size of a kernel: how much of an SM it fills, what limits it, and what the next step up needs."""
-    known: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for one in launches:
-        threads = one.block[0] * one.block[1] * one.block[2]
-        key = (threads, one.registers, one.shared_bytes)
-        if key not in known:
-            found = occupancy(one.device, threads, one.registers or 0, one.shared_bytes)
-            known[key] = {
+    """Return the occupancy of each block size of a kernel, its limiter, and the requirement of one more block."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for launch in launches:
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        key = (threads, launch.registers, launch.shared_bytes)
+        if key not in rows:
+            now = occupancy(launch.device, threads, launch.registers or 0, launch.shared_bytes)
+            rows[key] = {
                 "threads": threads,
-                "registers": "unknown" if one.registers is None else one.registers,
-                "shared": one.shared_bytes,
-                "found": found,
-                "next": next_step(one, threads, found),
+                "registers": "unknown" if launch.registers is None else launch.registers,
+                "shared": launch.shared_bytes,
+                "found": now,
+                "next": next_step(launch, threads, now),
             }
-    return list(known.values())
+    return list(rows.values())
 
 
 def next_step(launch: Launch, threads: int, now: Occupancy) -> str:
-    """What allows one block more on an SM, where one thing alone limits."""
+    """Return the change that allows one more block per SM, if there is a single limiter."""
     registers, shared = launch.registers or 0, launch.shared_bytes
     if now.limiter == "registers":
         for fewer in range(registers - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs no network: source with heat, explanations, pictures, tables."""
+"""Self-contained HTML page of a run: source with counters, explanations, pictures, tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...errors import Diagnostic
 from ..costs import Costs, Place
 from ..events import DERIVED, MEANING, METRIC
 from ..explain import Explanation, cycles, explanations, worst
-from ..samples import taken
+from ..samples import nonempty_rows
 from ..sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, SECTORS, WAVEFRONTS, Sum
 from . import pictures
 from .roofline import roofline
@@ -27,12 +27,12 @@ HEAT: Mapping[str, Sum] = {
     "wavefronts": WAVEFRONTS,
     "conflicts": CONFLICTS,
 }
-"""The columns beside the source."""
+"""Columns of counters next to the source."""
 MOST_BYTES, MOST_LAUNCHES, MOST_FINDINGS = 2_000_000, 500, 50
-"""What one page shows: bytes of the sections of kernels, rows of launches, findings."""
+"""Limits of one page: bytes of the sections of kernels, rows of launches, findings."""
 _SHADES = 6
 Context = Any
-"""What the template is given."""
+"""Values of the template."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class SourceLine:
     notes: list[Explanation]
 
 
-def framed(text: str) -> str:
-    """A page within another one, as notebooks show it."""
+def frame(text: str) -> str:
+    """Return a page as a frame within another one, for notebooks."""
     return f'<iframe srcdoc="{escape(text)}" style="border: 0; height: 40rem; width: 100%"></iframe>'
 
 
@@ -57,20 +57,21 @@ def page(
     profiles: Mapping[str, Costs],
     launches: Sequence[Context] = (),
     occupancies: Mapping[str, Context] = {},
-    found: Mapping[str, Sequence[Diagnostic]] = {},
+    findings: Mapping[str, Sequence[Diagnostic]] = {},
 ) -> str:
-    """The file's text. profiles: at least one, by name. launches, occupancies: as `launches` has them, the latter by the
-    names of profiles. found: what is wrong with the kernels of these names.
+    """Return the text of the page.
 
-    A page that browsers open at once is limited: to MOST_BYTES of kernels, MOST_LAUNCHES and MOST_FINDINGS. What failed
-    comes first then, and what costs most; the page says what is left out.
+    profiles: at least one, by name. launches: rows of `launches.row`. occupancies, findings: by the names of profiles.
+
+    The page is limited to MOST_BYTES of kernels, MOST_LAUNCHES and MOST_FINDINGS. Beyond that, kernels and launches with
+    faults, then the most expensive ones, are shown, and a sentence counts the others.
     """
     whole = sum(list(profiles.values())[1:], next(iter(profiles.values())))
     loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["figure"] = _figure
-    shown = _sections(environment.get_template("kernel.html"), profiles, occupancies, found)
-    rows, faults = _worst_launches(launches), [str(one) for several in found.values() for one in several]
+    shown = _sections(environment.get_template("kernel.html"), profiles, occupancies, findings)
+    rows, faults = _worst_launches(launches), [str(fault) for faults in findings.values() for fault in faults]
     classes = [n.split(".")[1] for n, count in whole.totals().items() if n.startswith("warp_instructions.") and count]
     return environment.get_template("page.html").render(
         target=target,
@@ -80,7 +81,7 @@ def page(
         faults=faults[:MOST_FINDINGS],
         kernels=[kernel for kernel, _ in shown],
         sections=[section for _, section in shown],
-        left_out=_left_out(len(profiles) - len(shown), len(launches) - len(rows), len(faults[MOST_FINDINGS:])),
+        left_out=_omitted(len(profiles) - len(shown), len(launches) - len(rows), len(faults[MOST_FINDINGS:])),
         heat=list(HEAT),
         roofline=roofline([(k["name"], _intensity(profiles[k["name"]])) for k, _ in shown], classes, whole.device),
         style=files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
@@ -88,45 +89,45 @@ def page(
     )
 
 
-# ------------------------------------------------------------------ what a page has room for
+# ------------------------------------------------------------------ size limits
 def _sections(
     template: jinja2.Template,
     profiles: Mapping[str, Costs],
     occupancies: Mapping[str, Context],
-    found: Mapping[str, Sequence[Diagnostic]],
+    findings: Mapping[str, Sequence[Diagnostic]],
 ) -> list[tuple[Context, str]]:
-    """Kernels and their sections, in the order of `profiles` where there is room for all; else in the order of what is
-    wrong with them and what they cost, as far as there is room, and one at least."""
+    """Return kernels and their sections, in the order of `profiles` if all fit; else those with findings, then the most
+    expensive ones, at least one."""
     names = list(profiles)
     dearest = {name: sum(map(cycles, profile.rows.values())) for name, profile in profiles.items()}
     shown: list[tuple[Context, str]] = []
-    room = MOST_BYTES
-    for name in sorted(names, key=lambda name: (not found.get(name), -dearest[name])):
+    budget = MOST_BYTES
+    for name in sorted(names, key=lambda name: (not findings.get(name), -dearest[name])):
         kernel = _kernel(names.index(name), name, profiles[name], occupancies.get(name, []))
         section = template.render(kernel=kernel, heat=list(HEAT))
-        room -= len(section.encode(errors="backslashreplace"))
-        if room < 0 and shown:
+        budget -= len(section.encode(errors="backslashreplace"))
+        if budget < 0 and shown:
             return shown
         shown.append((kernel, section))
-    return sorted(shown, key=lambda one: names.index(one[0]["name"]))
+    return sorted(shown, key=lambda section: names.index(section[0]["name"]))
 
 
 def _worst_launches(rows: Sequence[Context]) -> Sequence[Context]:
-    """All of them, or those that failed and those that executed most."""
+    """Return all launches, or those with faults and then those with most instructions."""
     if len(rows) <= MOST_LAUNCHES:
         return rows
     return sorted(rows, key=lambda row: (not row["faults"], -row["instructions"]))[:MOST_LAUNCHES]
 
 
-def _left_out(kernels: int, launches: int, findings: int) -> str:
-    """A sentence about what there is no room for; empty where there is room."""
+def _omitted(kernels: int, launches: int, findings: int) -> str:
+    """Return a sentence that counts the omitted items; empty if there are none."""
     counted = ((kernels, "kernel", "s"), (launches, "launch", "es"), (findings, "finding", "s"))
-    parts = [f"{count:,} {word}{'' if count == 1 else ending}" for count, word, ending in counted if count]
-    if not parts:
+    items = [f"{count:,} {word}{'' if count == 1 else ending}" for count, word, ending in counted if count]
+    if not items:
         return ""
     return (
-        f"Not on this page, which would be too large for a browser: {', '.join(parts)}. "
-        "What failed comes first, then what costs most. The same run saved as JSON holds everything."
+        f"Not on this page, which would be too large for a browser: {', '.join(items)}. "
+        "Kernels and launches with faults are listed first, then the most expensive ones. The run saved as JSON is complete."
     )
 
 
@@ -150,12 +151,12 @@ def _kernel(number: int, name: str, profile: Costs, occupancies: Context) -> dic
         ],
         "accesses": list(_accesses(anchor, profile, notes[0].place if notes else None)),
         "loops": [
-            (_where(place), _line_anchor(anchor, place), pictures.iterations(table))
+            (_place_text(place), _line_anchor(anchor, place), pictures.iterations(table))
             for place, table in profile.loops.items()
-            if taken(table)
+            if nonempty_rows(table)
         ],
         "branches": [
-            (_where(place), _line_anchor(anchor, place), place.span.text, row)
+            (_place_text(place), _line_anchor(anchor, place), place.span.text, row)
             for place, row in profile.rows.items()
             if place.kind == "branch" and row.get("branches")
         ],
@@ -168,7 +169,7 @@ def _lines_of(profile: Costs, file: str) -> list[int]:
 
 
 def _source(anchor: str, profile: Costs, file: str, notes: list[Explanation]) -> dict[str, Any]:
-    """The lines of a file from the first that costs something to the last, with their heat."""
+    """Return the lines of a file from the first with counters to the last."""
     by_line = profile.by_line()
     rows = {line: row for (name, line), row in by_line.items() if name == file}
     most = {name: max((value(row) for row in by_line.values()), default=0) for name, value in HEAT.items()}
@@ -190,16 +191,16 @@ def _shade(count: int, most: int) -> int:
 
 
 def _accesses(anchor: str, profile: Costs, shown_first: Place | None) -> Iterator[dict[str, Any]]:
-    """Pictures of each access: of the cost that most of its transactions have, and of the most frequent one."""
+    """Yield pictures of each access: of the cost with most transactions, and of the most frequent cost."""
     for place, table in profile.accesses.items():
-        rows = taken(table)
+        rows = nonempty_rows(table)
         if not rows:
             continue
         dearest, usual = worst(table), max(rows, key=lambda row: int(table["count"][row]))
         shown = [("most transactions", dearest)] + ([("most frequent", usual)] if usual != dearest else [])
         unit = "sector" if place.kind.startswith("global") else "wavefront"
         yield {
-            "where": _where(place),
+            "where": _place_text(place),
             "line": _line_anchor(anchor, place),
             "what": f"{place.kind.replace('_', ' ')} of {place.array}",
             "open": place == shown_first,
@@ -222,24 +223,24 @@ def _line_anchor(anchor: str, place: Place) -> str:
     return f"{anchor}-{_tag(place.span.file)}-{place.span.line}"
 
 
-def _where(place: Place) -> str:
+def _place_text(place: Place) -> str:
     return f"{PurePath(place.span.file).name}:{place.span.line}"
 
 
 def _tag(file: str) -> str:
-    """The file's name as part of an anchor."""
+    """Return the file's name as a component of an anchor."""
     return "".join(c if c.isalnum() else "-" for c in PurePath(file).name)
 
 
 def _intensity(profile: Costs) -> float:
-    """Warp instructions for each sector of global memory."""
+    """Return the warp instructions per sector of global memory."""
     totals = profile.totals()
     sectors = SECTORS(totals)
     return totals["warp_instructions"] / sectors if sectors else 0.0
 
 
 def _figure(value: Any) -> str:
-    """A number as it is read; nothing for 0 and for what is not there."""
+    """Format a number; empty for 0 and None."""
     if not value:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"

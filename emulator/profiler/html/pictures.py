@@ -1,6 +1,6 @@
-"""Pictures of a profile as SVG: the lanes of an access over sectors or banks, and iterations of lanes.
+"""SVG pictures of a profile: the lanes of an access over sectors or banks, and iterations of lanes.
 
-Colours are classes that the page's style sheet defines; every cell has its number, so that none is read by colour alone.
+Colours are classes of the page's style sheet. Every cell has its number, so that colour is not the only cue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_ROWS = 32
 
 
 def access(place: Place, table: Table, row: int, device: Device) -> str:
-    """The first execution that cost `row`: which sectors or banks its lanes touch, and which bytes of them."""
+    """Draw the first execution with cost `row`: the sectors or banks that its lanes access."""
     sample = table[row]
     lanes = [lane for lane in range(WARP_SIZE) if int(sample["mask"]) >> lane & 1]
     elements = {lane: int(sample["index"][lane]) for lane in lanes}
@@ -31,7 +31,7 @@ def access(place: Place, table: Table, row: int, device: Device) -> str:
 
 
 def _sectors(elements: dict[int, int], size: int, sector: int) -> str:
-    """A column for each sector, in order of address; in it a cell for each element, with the lanes that access it."""
+    """Draw a column for size sector, in order of address, with a cell for size element and its lanes."""
     a_sector = max(1, sector // size)
     by_element: dict[int, list[int]] = {}
     for lane, element in elements.items():
@@ -41,14 +41,14 @@ def _sectors(elements: dict[int, int], size: int, sector: int) -> str:
     for x, number in enumerate(columns):
         for y in range(a_sector):
             lanes = by_element.get(number * a_sector + y, [])
-            title = f"element {number * a_sector + y}: " + (f"lanes {_ranges(lanes)}" if lanes else "nobody's")
+            title = f"element {number * a_sector + y}: " + (f"lanes {_ranges(lanes)}" if lanes else "not accessed")
             cells.append(_cell(x, y, _few(lanes), "used" if lanes else "idle", title))
     labels = [_label(x, a_sector, str(x + 1)) for x in range(len(columns))]
     return _svg(len(columns), a_sector + 1, [*cells, *labels], f"{len(elements)} lanes touch {len(columns)} sectors")
 
 
 def _banks(elements: dict[int, int], size: int, device: Device) -> str:
-    """A column for each bank; in it a cell for each word that lanes access there, with their numbers."""
+    """Draw a column for size bank, with a cell for size word and its lanes."""
     words: dict[int, list[int]] = {}
     width = device.bank_width
     for lane, element in elements.items():
@@ -65,35 +65,35 @@ def _banks(elements: dict[int, int], size: int, device: Device) -> str:
             kind = "used" if len(column) == 1 else "conflict"
             cells.append(_cell(bank, height - 1 - y, _few(words[word]), kind, title))
         if not column:
-            cells.append(_cell(bank, height - 1, "", "idle", f"bank {bank}: nobody's"))
+            cells.append(_cell(bank, height - 1, "", "idle", f"bank {bank}: not accessed"))
     labels = [_label(bank, height, str(bank)) for bank in range(device.banks)]
     most = max(len(column) for column in columns)
     return _svg(device.banks, height + 1, [*cells, *labels], f"up to {most} words in one bank")
 
 
 def iterations(table: Table) -> str:
-    """How many lanes took how many iterations of a loop: bars with their numbers."""
+    """Draw a bar chart of lanes by their iterations of a loop."""
     groups = lanes_by_iterations(table)
-    bars = _joined(groups, 24)
+    bars = _merge_groups(groups, 24)
     most = max((lanes for _, _, lanes in bars), default=1)
-    height, parts = 120, []
+    height, shapes = 120, []
     for x, (low, high, lanes) in enumerate(bars):
         tall = max(1, round(100 * lanes / most))
         name = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        parts.append(
+        shapes.append(
             f'<g><title>{name} iterations: {lanes:,} lanes</title><rect class="used" x="{x * 30 + 2}" '
             f'y="{height - tall}" width="26" height="{tall}"/>'
             f'<text x="{x * 30 + 15}" y="{height + 14}">{short(low)}</text>'
             f'<text x="{x * 30 + 15}" y="{height - tall - 3}">{short(lanes)}</text></g>'
         )
-    return svg(30 * max(1, len(bars)), height + 20, parts, "lanes by the iterations they took", top=16)
+    return svg(30 * max(1, len(bars)), height + 20, shapes, "lanes by iterations", top=16)
 
 
-def _joined(groups: Sequence[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
-    """Neighbouring groups put together until there are at most so many."""
-    each = -(-len(groups) // most)
-    parts = [groups[at : at + each] for at in range(0, len(groups), max(each, 1))]
-    return [(part[0][0], part[-1][1], sum(lanes for _, _, lanes in part)) for part in parts]
+def _merge_groups(groups: Sequence[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+    """Merge neighbouring groups until there are at most `most`."""
+    size = -(-len(groups) // most)
+    shapes = [groups[at : at + size] for at in range(0, len(groups), max(size, 1))]
+    return [(part[0][0], part[-1][1], sum(lanes for _, _, lanes in part)) for part in shapes]
 
 
 # ------------------------------------------------------------------ pieces
@@ -109,25 +109,25 @@ def _label(x: int, y: int, text: str) -> str:
     return f'<text class="axis" x="{x * CELL + CELL / 2}" y="{y * CELL + CELL / 2 + 3}">{text}</text>'
 
 
-def _svg(columns: int, rows: int, parts: Sequence[str], title: str) -> str:
-    return svg(columns * CELL, rows * CELL, parts, title)
+def _svg(columns: int, rows: int, shapes: Sequence[str], title: str) -> str:
+    return svg(columns * CELL, rows * CELL, shapes, title)
 
 
-def svg(width: float, height: float, parts: Sequence[str], title: str, top: int = 0) -> str:
-    """A picture of so many pixels; `top` of them lie above 0."""
+def svg(width: float, height: float, shapes: Sequence[str], title: str, top: int = 0) -> str:
+    """Return a picture. width, height: pixels. top: pixels above 0."""
     return (
         f'<svg role="img" aria-label="{escape(title)}" viewBox="0 {-top} {width} {height + top}" width="{width}" '
-        f'height="{height + top}">{"".join(parts)}</svg>'
+        f'height="{height + top}">{"".join(shapes)}</svg>'
     )
 
 
 def _few(lanes: Sequence[int]) -> str:
-    """A lane's number, or how many lanes there are."""
+    """Return a lane's number, or the number of lanes."""
     return str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}x" if lanes else ""
 
 
 def _ranges(lanes: Sequence[int]) -> str:
-    """0-3, 8."""
+    """Return lanes as ranges: 0-3, 8."""
     starts = np.flatnonzero(np.diff(lanes, prepend=-2) != 1)
     ends = [*(starts[1:] - 1), len(lanes) - 1]
     return ", ".join(
@@ -136,7 +136,7 @@ def _ranges(lanes: Sequence[int]) -> str:
 
 
 def short(number: int) -> str:
-    """1,234 as 1.2k."""
+    """Format 1,234 as 1.2k."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""The roofline of a device as SVG: warp instructions a second over warp instructions for each sector of global memory."""
+"""Roofline of a device as SVG: warp instructions per second over warp instructions per sector of global memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ...machine.device import Device
 from .pictures import svg
 
 WIDTH, HEIGHT, LEFT, TOP = 560, 300, 60, 10
-"""Pixels: of the plot, and of what lies before it."""
+"""Pixels of the plot, and of its left and top margins."""
 
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a device allows a second. issue: warp instructions. memory: sectors. pipes: warp instructions, by issue class."""
+    """Limits of a device per second. issue: warp instructions. memory: sectors. pipes: warp instructions, by issue class."""
 
     issue: float
     memory: float
     pipes: dict[str, float]
 
     @staticmethod
-    def of(device: Device, classes: Iterable[str]) -> _Limits:
-        """With the pipes of some issue classes that are slower than issue."""
+    def of_device(device: Device, classes: Iterable[str]) -> _Limits:
+        """Return the limits, with the pipes of `classes` that are slower than issue."""
         clock = device.clock * 1e6
         rates = {name: getattr(device.rates, name, 0) for name in classes}
         slower = {name: rate for name, rate in rates.items() if 0 < rate < device.warp_unit * WARP_SIZE}
@@ -33,7 +33,7 @@ class _Limits:
         return _Limits(device.sms * device.warp_unit * clock, device.bandwidth * 1e9 / device.sector, pipes)
 
     def named(self) -> dict[float, str]:
-        """The names of limits on instructions, those of one height together."""
+        """Return the names of instruction limits; equal limits share one entry."""
         names = {self.issue: "issue"}
         for name, limit in self.pipes.items():
             names[limit] = f"{names[limit]}, {name}" if limit in names else name
@@ -58,13 +58,13 @@ class _Axes:
         return _Axes(left, right, min(math.floor(math.log10(limits.memory)) + left, top - 2), top)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """The pixel of a point; what lies below the plot is put on its edge."""
+        """Return the pixel of a point; points below the plot are on its edge."""
         across = (math.log10(x) - self.left) / (self.right - self.left)
         down = (self.top - max(math.log10(y), self.bottom)) / (self.top - self.bottom)
         return round(LEFT + across * WIDTH, 1), round(TOP + down * HEIGHT, 1)
 
     def grid(self) -> Iterator[str]:
-        """Lines at powers of ten, with their numbers."""
+        """Yield lines at powers of ten, with their numbers."""
         for power in range(self.left, self.right + 1):
             x, y = self.at(10.0**power, 10.0**self.bottom)
             yield f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{y}"/>'
@@ -76,25 +76,28 @@ class _Axes:
 
 
 def roofline(points: Iterable[tuple[str, float]], classes: Iterable[str], device: Device) -> str:
-    """points: kernels and their warp instructions a sector; those that move no sector are left out. classes: the issue
-    classes they use, each of which has a limit."""
-    limits = _Limits.of(device, classes)
-    known = [(name, x) for name, x in points if x > 0]
-    axes = _Axes.around(limits, [x for _, x in known])
+    """Draw the roofline of a device.
+
+    points: kernels and their warp instructions per sector; kernels that move no sector are omitted. classes: the issue
+    classes they use, each of which has a limit.
+    """
+    limits = _Limits.of_device(device, classes)
+    shown = [(name, x) for name, x in points if x > 0]
+    axes = _Axes.around(limits, [x for _, x in shown])
     start = 10.0**axes.left
-    parts = [*axes.grid(), _line(axes, (start, limits.memory * start), (limits.issue / limits.memory, limits.issue))]
+    shapes = [*axes.grid(), _line(axes, (start, limits.memory * start), (limits.issue / limits.memory, limits.issue))]
     for limit, name in limits.named().items():
-        parts.append(_line(axes, (limit / limits.memory, limit), (10.0**axes.right, limit)))
+        shapes.append(_line(axes, (limit / limits.memory, limit), (10.0**axes.right, limit)))
         x, y = axes.at(10.0**axes.right, limit)
-        parts.append(f'<text class="end" x="{x - 4}" y="{y - 4}">{escape(name)} {round(limit / 1e9):,}</text>')
-    for name, intensity in known:
+        shapes.append(f'<text class="end" x="{x - 4}" y="{y - 4}">{escape(name)} {round(limit / 1e9):,}</text>')
+    for name, intensity in shown:
         x, y = axes.at(intensity, min(limits.issue, limits.memory * intensity))
         title = escape(f"{name}: {intensity:.3g} instructions a sector")
-        parts.append(f'<circle class="point" cx="{x}" cy="{y}" r="5"><title>{title}</title></circle>')
-        parts.append(f'<text class="start" x="{x + 8}" y="{y + 14}">{escape(name)}</text>')
-    parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 44}">warp instructions a sector</text>')
-    parts.append('<text class="start" x="0" y="-4">10^9 warp instructions a second</text>')
-    return svg(LEFT + WIDTH + 20, HEIGHT + 50, parts, f"roofline of an {device.name}", top=14)
+        shapes.append(f'<circle class="point" cx="{x}" cy="{y}" r="5"><title>{title}</title></circle>')
+        shapes.append(f'<text class="start" x="{x + 8}" y="{y + 14}">{escape(name)}</text>')
+    shapes.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 44}">warp instructions a sector</text>')
+    shapes.append('<text class="start" x="0" y="-4">10^9 warp instructions a second</text>')
+    return svg(LEFT + WIDTH + 20, HEIGHT + 50, shapes, f"roofline of an {device.name}", top=14)
 
 
 def _line(axes: _Axes, start: tuple[float, float], end: tuple[float, float]) -> str:

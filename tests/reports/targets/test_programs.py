@@ -261,7 +261,7 @@ def test_the_report_is_apart_from_the_output(folder: Path, simtbed: Simtbed) -> 
     report = (folder / "report.txt").read_text()
     assert "race on global memory: out[0]" in report and "racy.py" in report
     assert simtbed("check", "--kernel", "double", "-o", "report.txt", "racy.py").code == 0
-    assert "no kernel was launched that 'x*' fits" in simtbed("check", "--kernel", "x*", "racy.py").err
+    assert "no launched kernel matches 'x*'" in simtbed("check", "--kernel", "x*", "racy.py").err
     write(folder, "still.py", "print(1)")
     assert simtbed("profile", "still.py").err.endswith("simtbed: still.py launches no kernel\n")
 
