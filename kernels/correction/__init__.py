@@ -1,16 +1,16 @@
 """Spectrum-based error correction of short reads: rare k-mers are errors, and one change often makes them frequent.
 
-A k-mer is solid if the reads and their reverse complements hold it min_multiplicity times or more. For a read with
+A k-mer is solid if it occurs at least min_multiplicity times in the reads and their reverse complements. For a read with
 k-mers (windows) that are not solid, from `start` = 0:
 
-    for each weak window p >= start, each place v of it and each other base b: votes[p + v][b] += 1 if that change
+    for each weak window p >= start, each position v in it and each other base b: votes[p + v][b] += 1 if that change
         makes the window solid
-    the change with the most votes is made if it has more than min_votes, and if no other base of the first such
-        position has as many; `start` becomes its position, and as long as that is above 0 and a window weak, again
+    make the change with the most votes if it has more than min_votes, and if no other base of the first such position
+        has as many; `start` = its position; repeat while that is above 0 and a window is weak
 
-A read whose windows are all solid then is kept (F). Of another one the first stretch of solid windows is kept if at
-most max_trim bases are lost at either end; else it is discarded (D), and so is a read with any letter but A, C, G, T.
-A read shorter than k is kept as it is (S).
+If all windows of a read are solid then, it is retained (F). Otherwise its first run of solid windows is retained if at most
+max_trim bases are removed at either end; else it is discarded (D). A read with letters other than A, C, G, T is discarded.
+A read shorter than k is retained unchanged (S).
 
 Reference: CUDA-EC 1.0.2, kernel fix_errors1 (Shi, Schmidt, Liu, Mueller-Wittig 2010).
 """
@@ -70,10 +70,10 @@ FAMILY: Family[Problem] = Family(
             _variant(
                 "thread-per-read",
                 _ORIGINAL,
-                "CUDA-EC's kernel: a thread a read, a copy of it in global memory, four buffers in local memory",
+                "CUDA-EC's kernel: one thread per read, a copy of it in global memory, four buffers in local memory",
                 SHI,
             ),
-            _variant("one-lane-per-warp", _ORIGINAL, "the same, by the first lane of each warp alone", MANGAL),
+            _variant("one-lane-per-warp", _ORIGINAL, "the same, only by the first lane of each warp", MANGAL),
             _variant(
                 "thread-per-read-direct",
                 _ORIGINAL,
@@ -90,26 +90,26 @@ FAMILY: Family[Problem] = Family(
             _variant(
                 "thread-per-read-lean",
                 _BY_THREAD,
-                "a thread a read, votes in local memory, no other buffer (was thread-per-read)",
+                "one thread per read, votes in local memory, no other buffer (formerly thread-per-read)",
                 OURS,
             ),
             _variant(
                 "one-lane-per-warp-lean",
                 _BY_THREAD,
-                "the same, by the first lane of each warp alone (was one-lane-per-warp)",
+                "the same, only by the first lane of each warp (formerly one-lane-per-warp)",
                 OURS,
             ),
             _variant(
                 "warp-per-read",
                 _BY_WARP,
-                "one warp a read, a lane a place of the k-mer, read and votes in shared memory",
+                "one warp per read, one lane per position of the k-mer, read and votes in shared memory",
                 MANGAL,
             ),
             _variant("warp-per-read-shuffle", _BY_WARP, "the same, the largest vote by shuffles", MANGAL),
             _variant(
                 "packed",
                 "packed:mend",
-                "threads mend single errors, full warps the rest; packed k-mers, a blocked filter",
+                "threads correct single errors, full warps the others; packed k-mers, a blocked filter",
                 OURS,
             ),
         )

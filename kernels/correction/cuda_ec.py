@@ -1,12 +1,12 @@
-"""CUDA-EC's kernel as Mangal and Jain found it, and what their "other optimization" made of it; one thread a read.
+"""CUDA-EC's kernel as studied by Mangal and Jain, and the result of their "other optimization"; one thread per read.
 
-ORIGINAL has all that their section 6.3 removes: the read is copied into a second buffer in global memory and corrected
-there, every base is checked and put into upper case by the kernel, every window is checked again, and the next base is
-looked up in a table in global memory. Both write a mutant into the read before they ask for it, and both keep three
-buffers in local memory: `whole` (their solid, a flag a window), `most_at` and `most_base` (their maxPos and maxMod, every
-cell that has the most votes, of which two are looked at). Section 6.2 removes those (`thread_per_read`).
-UNROLL is for the three mutants of a place. With SPREAD = 32 only the first lane of each warp has a read: the second row
-of Table 4.
+ORIGINAL includes all costs that their section 6.3 removes: the kernel copies the read into a second buffer in global memory and
+corrects it there, checks every base and converts it to upper case, checks every window again, and reads the next base from a
+table in global memory. Both versions write a mutant into the read before they query it, and both have three buffers in local
+memory: `whole` (their solid, a flag per window), `most_at` and `most_base` (their maxPos and maxMod, every cell with the most
+votes, of which two are used). Section 6.2 removes these buffers (`thread_per_read`).
+UNROLL unrolls the loop over the three mutants of a position. With SPREAD = 32 only the first lane of each warp has a read: the
+second row of Table 4.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .hashes import code, letter_of
 from .rules import span_of
 
 BLOCK = 256
-"""Threads of a block, as in the paper: with its 85 registers 25 % occupancy on a K20m, with its 56 registers 50 %."""
+"""Threads of a block, as in the paper: its 85 registers give 25 % occupancy on a K20m, its 56 registers 50 %."""
 
 
 @st.device
@@ -34,7 +34,7 @@ def is_base(letter: u8) -> bool:
 
 @st.device
 def prepare(letters: Array[u8], first: i32, length: i32) -> bool:
-    """Every letter in upper case; whether all are bases."""
+    """Convert the letters to upper case; return whether all are bases."""
     for i in range(length):
         letters[first + i] = upper(letters[first + i])
         if not is_base(letters[first + i]):
@@ -44,7 +44,7 @@ def prepare(letters: Array[u8], first: i32, length: i32) -> bool:
 
 @st.device
 def all_bases(letters: Array[u8], first: i32, K: Const) -> bool:
-    """Whether a window has bases alone, which `prepare` has found of the whole read."""
+    """Return whether a window consists of bases; `prepare` has already checked the whole read."""
     for i in range(K):  # noqa: SIM110
         if not is_base(letters[first + i]):
             return False
@@ -53,7 +53,7 @@ def all_bases(letters: Array[u8], first: i32, K: Const) -> bool:
 
 @st.device
 def following(base: u8, successor: Global[u8], ORIGINAL: Const) -> u8:
-    """The next one of A, C, T, G and A again, from the table or by its code."""
+    """Return the successor in the cycle A, C, T, G, from the table or by its code."""
     if ORIGINAL:
         return successor[i32(base)]
     else:
@@ -65,7 +65,7 @@ def vote(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Local[u8], p: i32, v: i32,
     successor: Global[u8], K: Const, FILTER: Const, ORIGINAL: Const,
 ) -> None:  # fmt: skip
-    """Put the next base into place v of window p, and a vote for it if the window is solid then."""
+    """Write the next base into position v of window p, and vote for it if the window is solid then."""
     letters[first + p + v] = following(letters[first + p + v], successor, ORIGINAL)
     if solid(keys, bits, size, letters, first + p, -1, u8(0), K, FILTER):
         votes[4 * (p + v) + i32(code(letters[first + p + v]))] += 1
@@ -76,7 +76,7 @@ def vote_for_mutants(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Local[u8], p: i32,
     successor: Global[u8], K: Const, FILTER: Const, ORIGINAL: Const, UNROLL: Const,
 ) -> None:  # fmt: skip
-    """The votes of a weak window; its letters are what they were afterwards."""
+    """Add the votes of a weak window; its letters are unchanged afterwards."""
     for v in range(K):
         if UNROLL:
             for _ in st.unroll(range(3)):
@@ -91,7 +91,7 @@ def vote_for_mutants(
 def change_of(
     votes: Local[u8], most_at: Local[i32], most_base: Local[i32], length: i32, min_votes: i32
 ) -> i32:  # fmt: skip
-    """4 position + code of the change to make, -1 for none; by all cells with the most votes, which go into the buffers."""
+    """4 position + code of the change to make, -1 for none; the buffers receive all cells with the most votes."""
     most, enough = 0, 0
     for p in range(length):
         for m in range(4):
@@ -116,7 +116,7 @@ def all_solid(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, begin: i32, end: i32, K: Const,
     FILTER: Const,
 ) -> bool:  # fmt: skip
-    """Of the windows `begin` to `end` - 1."""
+    """Return whether the windows `begin` to `end` - 1 are solid."""
     for p in range(begin, end):  # noqa: SIM110
         if not solid(keys, bits, size, letters, first + p, -1, u8(0), K, FILTER):
             return False
@@ -128,7 +128,7 @@ def trimmed(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, max_trim: i32, K: Const,
     FILTER: Const,
 ) -> int2:  # fmt: skip
-    """The first stretch of solid windows, as far as trimming may go, asked for once more; (0, 0) for none."""
+    """The first run of solid windows within the limits of trimming, queried once more; (0, 0) for none."""
     windows = length - K + 1
     begin = 0
     while begin < windows and not solid(keys, bits, size, letters, first + begin, -1, u8(0), K, FILTER):
@@ -149,7 +149,7 @@ def corrected(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, min_votes: i32,
     max_trim: i32, successor: Global[u8], K: Const, FILTER: Const, LONGEST: Const, ORIGINAL: Const, UNROLL: Const,
 ) -> int2:  # fmt: skip
-    """Change the letters; the [start, end) to keep, (0, 0) for none. max_trim: -1 for no trimming."""
+    """Change the letters; return the [start, end) to retain, (0, 0) for none. max_trim: -1 for no trimming."""
     votes = st.local(u8, 4 * LONGEST)
     whole = st.local(i32, LONGEST)
     most_at = st.local(i32, 4 * LONGEST)
@@ -206,7 +206,7 @@ def cuda_ec(
     ORIGINAL: Const,
     UNROLL: Const,
 ) -> None:
-    """As `thread_per_read`. copies: as long as `text`, where ORIGINAL corrects; successor: of each base by its ASCII code."""
+    """As `thread_per_read`. copies: as long as `text`, corrected by ORIGINAL; successor: of each base by its ASCII code."""
     thread = st.block.x * st.block_dim.x + st.thread.x
     r = thread // SPREAD
     if thread % SPREAD != 0 or r >= len(places):

@@ -1,4 +1,4 @@
-"""How each correction variant works: where the paper says it, what a thread does, and where values stand in memory."""
+"""Explanations of the correction variants: section of the paper, mapping to threads, memory layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..family import Explained
 _FILTER = """\
 global memory, all:          keys[]   an exact set of packed k-mers, or    bits[]   a Bloom filter, 64 bits a k-mer"""
 _ORIGINAL = f"""\
-global memory, a read:       text     read | read | ...      copies   the same once more, where it is corrected
+global memory, a read:       text     read | read | ...      copies   a second copy, which is corrected
                              successor[256]                  the next base of each
 local memory, a thread:      votes[4 L]  whole[L]  most_at[4 L]  most_base[4 L]     (whole, most_at, most_base: solid, maxPos, maxMod)
 {_FILTER}"""
@@ -16,7 +16,7 @@ global memory, a read:       text     read | read | ...      corrected in place
 local memory, a thread:      votes[4 L]  whole[L]  most_at[4 L]  most_base[4 L]
 {_FILTER}"""
 _SHARED = f"""\
-shared memory, a block:      row[threads][L]  cells[threads][4 L]      a read and its votes a thread
+shared memory, a block:      row[threads][L]  cells[threads][4 L]      one read and its votes per thread
 {_FILTER}"""
 _LEAN = f"""\
 global memory, a read:       text     read | read | ...      corrected in place
@@ -24,10 +24,10 @@ local memory, a thread:      votes[4 L]
 {_FILTER}"""
 _WARP = """\
 window p of the read         base  0   1   2  ...  k - 1
-                             lane  0   1   2  ...  k - 1    32 - k lanes have no place
+                             lane  0   1   2  ...  k - 1    32 - k lanes have no position
 shared memory, a warp:       row[L]  cells[L][4]"""
-_THREAD = "One thread corrects one read; its lanes wait for each other wherever their reads differ."
-_ALONE = "One thread of each warp corrects one read; the other 31 have none."
+_THREAD = "One thread corrects one read; its lanes diverge where their reads differ."
+_ALONE = "One thread of each warp corrects one read; the other 31 are idle."
 
 EXPLAINED: dict[str, Explained] = {
     "thread-per-read": Explained("Section 4, Algorithm 1, Table 4 row 1", _THREAD, _ORIGINAL),
@@ -39,33 +39,33 @@ EXPLAINED: dict[str, Explained] = {
     ),
     "thread-per-read-unrolled": Explained(
         "Section 6.3, Table 4 row 4 (loop unrolling)",
-        f"{_THREAD} The three mutants of a place stand one after another.",
+        f"{_THREAD} The loop over the three mutants of a position is unrolled.",
         _DIRECT,
     ),
     "thread-per-read-shared": Explained(
         "Sections 5.2 and 6.2, Table 4 row 5 (shared memory in place of global memory)",
-        f"{_THREAD} As many threads a block as shared memory has room for.",
+        f"{_THREAD} Shared memory limits the threads of a block.",
         _SHARED,
     ),
     "thread-per-read-lean": Explained("ours: Algorithm 1 with one buffer", _THREAD, _LEAN),
     "one-lane-per-warp-lean": Explained("ours: the same", _ALONE, _LEAN),
     "warp-per-read": Explained(
         "Sections 6.1 and 6.2, Algorithm 2, Table 4 row 6 (warp divergence)",
-        "One warp corrects one read. All lanes ask for a window; if it is weak, lane v asks for the mutants of its place v.",
-        f"{_WARP}  box[32]     box: to find the most votes\n{_FILTER}",
+        "One warp corrects one read. All lanes query a window; if it is weak, lane v queries the mutants of its position v.",
+        f"{_WARP}  box[32]     box: for the maximum of the votes\n{_FILTER}",
     ),
     "warp-per-read-shuffle": Explained(
         "Section 9 (future work)",
-        "As warp-per-read; the most votes are found by shuffles.",
+        "As warp-per-read; the maximum of the votes is found by shuffles.",
         f"{_WARP}                no box\n{_FILTER}",
     ),
     "packed": Explained(
         "ours",
-        "A thread looks at the windows of a read and queues it if one is weak; a thread mends a single error of a queued read; "
-        "a warp mends what is left, its lanes taking the 3 k mutants of a weak window.",
+        "A thread queries the windows of a read and queues it if one is weak; a thread corrects a single error of a queued read; "
+        "a warp corrects the remaining reads, its lanes testing the 3 k mutants of a weak window.",
         """\
-global memory, all:          keys[]  packed k-mers      words[3][]  which mutants may be solid, a word for each third of a k-mer
-                             queue[]  (read, ...) of weak reads      left[]  of those that a thread could not mend
+global memory, all:          keys[]  packed k-mers      words[3][]  mutants that may be solid, a word for each third of a k-mer
+                             queue[]  (read, ...) of weak reads      left[]  those with several errors
 shared memory, a warp:       row[L]  cells[L][4]      hashes[96] of the changes, a block""",
     ),
 }

@@ -1,13 +1,12 @@
-"""Whether a k-mer is solid, asked of an exact set, of CUDA-EC's Bloom filter, or of a cache-blocked one.
+"""Filters of solid k-mers: an exact set, CUDA-EC's Bloom filter, and a cache-blocked Bloom filter.
 
-exact: `keys` is a hash table of packed k-mers, open addressing, a power of two of slots, EMPTY in those without one.
-Bloom: 64 bits a k-mer, eight probes in order, the first 0 bit ends the query. `split-first` (the paper's Fig. 1) has
-its first probe in a region of its own, a part of the bits, which caches hold better and which is denser: a LAYOUT above
-BLOCKED is the number of such parts.
-blocked: `keys` is an array of blocks of 32 bytes, a sector of global memory; a k-mer has two bits in each of the four
-words of one block, found by its packed form, so a query is one sector. With 64 to 128 bits a k-mer fewer than one in
-a million others is taken for solid. Reference: Putze, Sanders, Singler 2010, Cache-, hash- and space-efficient Bloom
-filters.
+exact: `keys` is a hash table of packed k-mers with open addressing and a power of two of slots; free slots are EMPTY.
+Bloom: 64 bits per k-mer, eight probes in order; the first 0 bit ends the query. In `split-first` (the paper's Fig. 1) the first
+probe has a separate region, a fraction of the bits, with more cache hits and a higher density: a LAYOUT above BLOCKED is the number
+of such fractions.
+blocked: `keys` is an array of blocks of 32 bytes, a sector of global memory. A k-mer has two bits in each of the four words of one
+block, selected by its packed form, so that a query is one sector. With 64 to 128 bits per k-mer the false positive rate is below
+one in a million. Reference: Putze, Sanders, Singler 2010, Cache-, hash- and space-efficient Bloom filters.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from .hashes import bkdr, dek, djb, js, mixed, packed_key, pjw, remixed, rs, sdb
 
 EXACT, BLOOM, BLOCKED = 0, 1, 2
 BY_KEY = (EXACT, BLOCKED)
-"""What is asked for a packed k-mer."""
+"""Filters queried by a packed k-mer."""
 WORDS_OF_BLOCK, K_MERS_OF_BLOCK = 4, 4
-"""Of a blocked filter; so many k-mers at most, on average."""
+"""Words of a block of the blocked filter, and the maximum average number of its k-mers."""
 EMPTY = (1 << 64) - 1
 
 
@@ -45,7 +44,7 @@ def in_bloom(
         return False
     if not bit_set(bits, begin + pjw(letters, first, at, other, K) % rest):
         return False
-    # The fourth function, ELF, is PJW in other words: its bit is the same, and CUDA-EC asks for it again.
+    # The fourth function, ELF, equals PJW: its bit is the same, and CUDA-EC queries it again.
     if not bit_set(bits, begin + pjw(letters, first, at, other, K) % rest):
         return False
     if not bit_set(bits, begin + bkdr(letters, first, at, other, K) % rest):
@@ -59,20 +58,20 @@ def in_bloom(
 
 @st.device
 def block_of(keys: Global[u64], hash: u64) -> u64:
-    """The first word of the block of k-mers with that hash."""
+    """Return the first word of the block of k-mers with that hash."""
     return ((hash >> 32) & (u64(len(keys)) // WORDS_OF_BLOCK - 1)) * WORDS_OF_BLOCK
 
 
 @st.device
 def bits_of_word(hash: u64, word: i32) -> u64:
-    """The two bits of a k-mer in a word of its block; hash: `remixed`."""
+    """Return the two bits of a k-mer in a word of its block; hash: `remixed`."""
     one = u64(1)
     return (one << (hash >> u64(16 + 12 * word) & 63)) | (one << (hash >> u64(22 + 12 * word) & 63))
 
 
 @st.device
 def in_block(keys: Global[u64], block: u64, first_seen: u64, hash: u64) -> bool:
-    """Whether all bits of a k-mer are in the block, whose first word is `first_seen`. hash: mixed(key)."""
+    """Return whether all bits of a k-mer are in the block, whose first word is `first_seen`. hash: mixed(key)."""
     bits = remixed(hash)
     wanted = bits_of_word(bits, 0)
     if first_seen & wanted != wanted:
@@ -86,7 +85,7 @@ def in_block(keys: Global[u64], block: u64, first_seen: u64, hash: u64) -> bool:
 
 @st.device
 def in_set(keys: Global[u64], hash: u64, key: u64, FILTER: Const) -> bool:
-    """Whether a packed k-mer is in the set, or the blocked filter takes it for solid. `hash` is mixed(key)."""
+    """Return whether a packed k-mer is in the set or in the blocked filter. `hash` is mixed(key)."""
     if FILTER == EXACT:
         last = u64(len(keys) - 1)
         slot = (hash >> 32) & last
@@ -102,7 +101,7 @@ def in_set(keys: Global[u64], hash: u64, key: u64, FILTER: Const) -> bool:
 
 @st.device
 def slot_of(keys: Global[u64], hash: u64, FILTER: Const) -> u64:
-    """Where a key of that hash is asked for first: a slot of the set, or the first word of its block."""
+    """Return the first probe of a key with that hash: a slot of the set, or the first word of its block."""
     if FILTER == EXACT:
         return (hash >> 32) & u64(len(keys) - 1)
     else:
@@ -111,7 +110,7 @@ def slot_of(keys: Global[u64], hash: u64, FILTER: Const) -> u64:
 
 @st.device
 def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64, FILTER: Const) -> bool:
-    """What `in_set` says of the key, where `first_seen` stands at `begin`, its `slot_of`."""
+    """Return the result of `in_set` for the key; `first_seen` is the element at `begin`, its `slot_of`."""
     if FILTER == EXACT:
         slot, seen = begin, first_seen
         while seen != key and seen != EMPTY:
@@ -126,7 +125,7 @@ def found_from(keys: Global[u64], begin: u64, first_seen: u64, key: u64, FILTER:
 def solid(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, at: i32, other: u8, K: Const, FILTER: Const
 ) -> bool:  # fmt: skip
-    """Whether the window of letters, with `other` in place `at`, is solid."""
+    """Return whether the window of letters, with `other` in position `at`, is solid."""
     if FILTER == EXACT or FILTER == BLOCKED:  # noqa: SIM109, `in` is not in the language
         key = packed_key(letters, first, at, other, K)
         return in_set(keys, mixed(key), key, FILTER)

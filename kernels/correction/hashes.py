@@ -1,7 +1,7 @@
-"""The hash functions of the filters: CUDA-EC's eight over letters, and one over a k-mer packed into 64 bits.
+"""Hash functions of the filters: CUDA-EC's eight over letters, and one over a k-mer packed into 64 bits.
 
-The eight are Arash Partow's, over ASCII in 32-bit arithmetic. Each is given a window of letters, `at` which of them
-another one stands (`other`; at = -1: nowhere): a mutant is hashed without being written. PJW and ELF always agree.
+The eight are Arash Partow's, over ASCII in 32-bit arithmetic. Each takes a window of letters and a letter `other` that replaces
+letter `at` (at = -1: none), so that a mutant is hashed without being written. PJW and ELF are equal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from simtbed import Array, Const, i32, u8, u32, u64
 
 @st.device
 def letter_at(letters: Array[u8], first: i32, i: i32, at: i32, other: u8) -> u32:
-    """Letter i of the window, changed or not."""
+    """Return letter i of the window, after the replacement."""
     letter = letters[first + i]
     return u32(other if i == at else letter)
 
@@ -78,19 +78,19 @@ def dek(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u32:
 # ------------------------------------------------------------------ packed k-mers
 @st.device
 def code(letter: u8) -> u64:
-    """A 0, C 1, T 2, G 3: two bits of the letter itself. The complement's code differs in the upper one."""
+    """A 0, C 1, T 2, G 3: two bits of the letter itself. The complement's code differs in the upper bit."""
     return u64((letter >> 1) & 3)
 
 
 @st.device
 def letter_of(coded: i32) -> u8:
-    """The letter of a code, from the four in one word."""
+    """Return the letter of a code, from the four in one word."""
     return u8(u32(0x47544341) >> u32(coded * 8))
 
 
 @st.device
 def packed_key(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> u64:
-    """The window as 2 K bits, its first letter lowest."""
+    """Return the window as 2 K bits, its first letter lowest."""
     key = u64(0)
     for i in range(K):
         letter = letters[first + i]
@@ -100,20 +100,20 @@ def packed_key(letters: Array[u8], first: i32, at: i32, other: u8, K: Const) -> 
 
 @st.device
 def mixed(key: u64) -> u64:
-    """64 bits of which the upper ones depend on all of the key's."""
+    """Return a 64-bit hash; its upper bits depend on all bits of the key."""
     return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15
 
 
 @st.device
 def remixed(hash: u64) -> u64:
-    """Another 64 bits of a k-mer, of which the upper 48 are as good: `hash` is mixed(key)."""
+    """Return a second 64-bit hash of a k-mer with 48 good upper bits: `hash` is mixed(key)."""
     return (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93
 
 
 @st.device
 def scattered(key: u64) -> u64:
-    """64 bits that depend on all of the key's, and no carries: of a ^ b they are those of a ^ those of b. So a mutant's
-    are its window's and its change's."""
+    """Return a 64-bit hash without carries: the hash of a ^ b is the hash of a ^ the hash of b. A mutant's hash follows from its
+    window's and its change's."""
     h = key ^ (key << 21)
     h ^= h >> 35
     h ^= h << 4

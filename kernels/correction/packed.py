@@ -1,12 +1,12 @@
-"""Our own way: most reads are without error, most others have one, and full warps mend the rest.
+"""Correction in three kernels: most reads have no error, most others have one, and full warps correct the rest.
 
-`screen` has one thread a read; it rolls the packed k-mer along, asks for several windows at once, and puts weak reads
-into a queue. `mend_one` has one thread for each of those: a single error lies where the weak windows overlap, and a
-change there that makes all of them solid has more votes than any other can have. `mend` has a warp for each read that
-is left. Its lanes ask for 32 windows at once; the 3 K mutants of a weak one are dealt out to all lanes. Nearly all are not
-solid, which a filter tells without an access of their own (`mutants`); the rest ask the exact set.
+`screen` has one thread per read; it rolls the packed k-mer along, queries several windows at once, and appends weak reads to a
+queue. `mend_one` has one thread for each of those: a single error is in the intersection of the weak windows, and a change there
+that makes all of them solid has more votes than any other. `mend` has a warp for each remaining read. Its lanes query 32 windows at
+once and share the 3 K mutants of a weak window. Nearly all mutants are not solid: a filter rejects them without a separate access
+(`mutants`); the others query the exact set.
 
-With a Bloom filter in place of the exact set, the warps do with weak reads what `warp_per_read` does.
+With a Bloom filter in place of the exact set, the warps correct weak reads as `warp_per_read` does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .rules import span_of
 from .warp_per_read import FARTHEST, correct_and_trim, first_bit, largest_by_shuffle, only_base, rank_of
 
 TOGETHER = 4
-"""Windows that a thread asks for at once: so many answers are on their way."""
+"""Windows that a thread queries at once: number of outstanding loads."""
 
 
 # ------------------------------------------------------------------ a thread's windows
@@ -39,7 +39,7 @@ def weak_of(
 ) -> int4:
     """(the first, the last, the number, 0) of the windows `begin` to `end` - 1 that are not solid, `key` that of `begin`.
 
-    No window waits for the answer to the one before: TOGETHER of them are asked for at once.
+    TOGETHER windows are queried at once: no query waits for the result of the preceding one.
     """
     asked = st.registers(u64, TOGETHER)
     slots = st.registers(u64, TOGETHER)
@@ -48,7 +48,7 @@ def weak_of(
     for p in range(begin, end, TOGETHER):
         for j in st.unroll(range(TOGETHER)):
             asked[j] = key
-            # Beyond the end all ask for one and the same slot.
+            # Beyond the end all query the same slot.
             slots[j] = slot_of(keys, mixed(key), FILTER) if p + j < end else u64(0)
             seen[j] = keys[slots[j]]
             key = (key >> 2) | (code(text[first + min(p + j + K, length - 1)]) << (2 * K - 2))
@@ -62,7 +62,7 @@ def weak_of(
 
 @st.device
 def first_key(text: Global[u8], first: i32, K: Const) -> u64:
-    """The packed window that begins at `first`."""
+    """Return the packed window at `first`."""
     key = u64(0)
     for i in range(K):
         key = (key >> 2) | (code(text[first + i]) << (2 * K - 2))
@@ -81,10 +81,10 @@ def screen(
     K: Const,
     FILTER: Const,
 ) -> None:
-    """Reads with a window that is not solid go into the queue. queued[0]: how many there are.
+    """Append reads with a window that is not solid to the queue. queued[0]: their number.
 
-    places[r]: (first letter in text, length) of a read of A, C, G, T. queue: (read, its first weak window, the last, how
-    many there are); with a Bloom filter only the read is known.
+    places[r]: (first letter in text, length) of a read of A, C, G, T. queue: (read, its first weak window, the last, the
+    number of weak windows); with a Bloom filter only the read is known.
     """
     r = st.block.x * st.block_dim.x + st.thread.x
     if r >= len(places):
@@ -119,12 +119,12 @@ def mend_one(
     K: Const,
     FILTER: Const,
 ) -> None:
-    """Mend the reads, of the first `count` of the queue, of which one change makes all windows solid, where that is quickly
-    seen; others go to `left` as they are, queued[0] of them.
+    """Correct the reads, of the first `count` of the queue, in which one change makes all windows solid, if a quick test finds
+    it; append the others to `left` unchanged, queued[0] of them.
 
-    The weak windows follow each other, and are all those that hold the changed letter: after the change the read is
-    solid. Each of them votes for it, so no change has more votes. One that has as many and comes before it, or is of
-    the same letter, would also make the first weak window solid; if the filter knows of any, the read is left.
+    The weak windows are consecutive, and are all windows with the changed letter: after the change the read is solid. Each of
+    them votes for it, so no change has more votes. A change with as many votes that precedes it, or of the same letter, would
+    also make the first weak window solid; if the filter contains any such change, the read is not corrected here.
     """
     hashes = st.shared(u32, TASKS)
     tabulate(hashes, K)
@@ -136,7 +136,7 @@ def mend_one(
     place = places[r]
     first, length = place.x, place.y
     windows = length - K + 1
-    # Where the letter may be that exactly these windows hold: from `low` to `high`.
+    # The letters that belong to exactly these windows: from `low` to `high`.
     low = last if begin == 0 else begin + K - 1
     high = K - 1 if begin == 0 and last == windows - 1 else low
     done = False
@@ -161,10 +161,10 @@ def mend_one(
         left[st.atomic_add(queued, 0, 1)] = int4(r, begin, last, weak)
 
 
-# ------------------------------------------------------------------ what the lanes of a warp know
+# ------------------------------------------------------------------ windows of the lanes of a warp
 @st.device
 def spread(plane: u32) -> u64:
-    """Bit i moved to bit 2 i."""
+    """Move bit i to bit 2 i."""
     x = u64(plane)
     x = (x | (x << 16)) & 0x0000FFFF0000FFFF
     x = (x | (x << 8)) & 0x00FF00FF00FF00FF
@@ -175,7 +175,7 @@ def spread(plane: u32) -> u64:
 
 @st.device
 def key_of_window(text: Global[u8], first: i32, length: i32, begin: i32, K: Const) -> u64:
-    """The packed window `begin` + lane of the read, cut out of the two bits of 64 letters that ballots collect."""
+    """Return the packed window `begin` + lane of the read, from the two bits of 64 letters collected by ballots."""
     a = code(text[first + min(begin + st.lane, length - 1)])
     b = code(text[first + min(begin + 32 + st.lane, length - 1)])
     low = u64(st.ballot(a & 1 != 0)) | (u64(st.ballot(b & 1 != 0)) << 32)
@@ -187,17 +187,17 @@ def key_of_window(text: Global[u8], first: i32, length: i32, begin: i32, K: Cons
 
 @st.device
 def is_weak(keys: Global[u64], windows: i32, p: i32, key: u64, FILTER: Const) -> bool:
-    """Whether window p, which has that key, is there and not solid."""
+    """Return whether window p with that key exists and is not solid."""
     return p < windows and not in_set(keys, mixed(key), key, FILTER)
 
 
 @st.device
 def changed(window: u64, v: i32, change: i32) -> i32:
-    """The code in place v, changed."""
+    """Return the code in position v, changed."""
     return i32(window >> u64(2 * v)) & 3 ^ change
 
 
-# ------------------------------------------------------------------ one change that mends all
+# ------------------------------------------------------------------ one change for all weak windows
 @st.device
 def mends_all(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, begin: i32,
@@ -206,8 +206,8 @@ def mends_all(
     """4 position + code of the change that makes all weak windows solid, `begin` the first and all less than K further;
     -1 if none does, -2 if several do at the first such position.
 
-    Such a change has a vote from each weak window, so no other can have more, and only one that has the vote of the
-    first window can have as many: those are all that need be asked for in the other windows. A lane asks for one.
+    Such a change has a vote from each weak window, so no other can have more, and only a change with the vote of the first
+    window can have as many: only those are queried in the other windows, one by each lane.
     """
     windows = length - K + 1
     p = begin + st.lane
@@ -244,8 +244,8 @@ def votes_on(
     keys: Global[u64], hashes: Shared[u32], key: u64, owner: i32, hash: u32, a: u64, b: u64, c: u64, votes: Array[u8],
     cells: i32, K: Const, FILTER: Const,
 ) -> None:  # fmt: skip
-    """The 3 K mutants of a weak window, the `key` of lane `owner`, dealt out to the lanes. a, b, c: its words. cells:
-    where the votes of its first position begin."""
+    """Distribute the 3 K mutants of a weak window, the `key` of lane `owner`, over the lanes. a, b, c: its words. cells:
+    index of the votes of its first position."""
     asking = st.registers(bool, TASKS // 32)
     some = False
     for turn in st.unroll(range((3 * K + 31) // 32)):
@@ -255,7 +255,7 @@ def votes_on(
     if st.any(some):
         window = st.shuffle(key, owner)
         for turn in st.unroll(range((3 * K + 31) // 32)):
-            # The last turn's surplus lanes ask for the window itself, which is weak.
+            # The last iteration's surplus lanes query the window itself, which is weak.
             task = turn * 32 + st.lane
             mutant = window ^ flip_of(task, K)
             if asking[turn] and in_set(keys, mixed(mutant), mutant, FILTER):
@@ -300,7 +300,7 @@ def voted(
 
 @st.device
 def look(keys: Global[u64], text: Global[u8], first: i32, length: i32, start: i32, K: Const, FILTER: Const) -> int4:
-    """(the first weak window from `start` on, the last, how many there are, how many before `start`, or 1 for several)."""
+    """(the first weak window from `start` on, the last, their number, the number before `start`, or 1 for several)."""
     weak, begin, last, before = 0, 0, 0, 0
     for chunk in range(0, length - K + 1, 32):
         p = chunk + st.lane
@@ -319,14 +319,14 @@ def mended(
     keys: Global[u64], words: Global[u64], hashes: Shared[u32], text: Global[u8], first: i32, length: i32, seen: int4,
     votes: Array[u8], ballots: i32, min_votes: i32, K: Const, FILTER: Const,
 ) -> bool:  # fmt: skip
-    """Change the letters; whether all windows are solid then. seen: the first weak window, the last, and how many there
-    are; votes: 4 `length` from `ballots` on."""
+    """Change the letters; return whether all windows are solid then. seen: first weak window, last one, number of weak
+    windows; votes: 4 `length` from `ballots` on."""
     begin, last, weak = seen.x, seen.y, seen.z
     at_first = True
     mending = weak > min_votes
     while mending:
         change = -1
-        if not at_first and last - begin < K:  # hardly a read is left here that one change mends
+        if not at_first and last - begin < K:  # one change hardly ever suffices for a read that is still here
             change = mends_all(keys, words, hashes, text, first, length, begin, weak, K, FILTER)
         if change == -1:
             change = voted(keys, words, hashes, text, first, length, votes, ballots, begin, min_votes, K, FILTER)
@@ -337,7 +337,7 @@ def mended(
             if st.lane == 0:
                 text[first + change // 4] = letter_of(change % 4)
             st.syncwarp()
-            # After a change of the first letter nothing is voted on any more, only looked at.
+            # After a change of the first letter there is no further vote, only a check.
             now = look(keys, text, first, length, change // 4 if change >= 4 else length, K, FILTER)
             begin, last, weak = now.x, now.y, now.z
             if weak == 0 and now.w == 0:
@@ -350,7 +350,7 @@ def mended(
 def trimmed(
     keys: Global[u64], text: Global[u8], first: i32, length: i32, max_trim: i32, K: Const, FILTER: Const
 ) -> int2:
-    """The stretch of solid windows that comes first, as far as trimming may go; (0, 0) for none."""
+    """The first run of solid windows within the limits of trimming; (0, 0) for none."""
     windows = length - K + 1
     begin, end = windows, windows
     for chunk in range(0, windows, 32):
@@ -388,7 +388,7 @@ def mend(
     WARPS: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """As `warp_per_read`, for the first `count` reads of the queue; other spans are left as they are."""
+    """As `warp_per_read`, for the first `count` reads of the queue; other spans are unchanged."""
     hashes = st.shared(u32, TASKS)
     tabulate(hashes, K)
     at = st.block.x * WARPS + st.warp

@@ -1,4 +1,4 @@
-"""What all variants share of correcting one read: voting for a change, and trimming what could not be mended."""
+"""Rules common to all variants: votes for a change, and trimming of uncorrectable reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def vote(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Array[u8], ballots: i32,
     p: i32, v: i32, change: i32, K: Const, FILTER: Const,
 ) -> None:  # fmt: skip
-    """A vote for another base in place v of window p, if that makes the window solid. The bases other than one with
+    """Vote for another base in position v of window p if it makes the window solid. The bases other than one with
     code c have the codes c ^ 1, c ^ 2 and c ^ 3. votes[ballots + 4 position + code] are the read's votes."""
     other = i32(code(letters[first + p + v])) ^ change
     if solid(keys, bits, size, letters, first + p, v, letter_of(other), K, FILTER):
@@ -26,7 +26,7 @@ def votes_for(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, votes: Array[u8], ballots: i32,
     p: i32, v: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> None:  # fmt: skip
-    """The votes of one place of a window."""
+    """Add the votes of one position of a window."""
     if UNROLL:
         for change in st.unroll(range(1, 4)):
             vote(keys, bits, size, letters, first, votes, ballots, p, v, change, K, FILTER)
@@ -37,7 +37,7 @@ def votes_for(
 
 @st.device
 def span_of(first_solid: i32, end: i32, length: i32, max_trim: i32) -> int2:
-    """The [start, end) that trimming leaves; (0, 0) if that takes too much."""
+    """Return the [start, end) after trimming; (0, 0) if that removes too much."""
     if first_solid > max_trim or length - end > max_trim:
         return int2(0, 0)
     return int2(first_solid, end)

@@ -1,7 +1,7 @@
-"""The kernels that make a spectrum: k-mers counted in a hash table with atomics, and filters built of the solid ones.
+"""Kernels for the spectrum: k-mers counted in a hash table with atomics, and filters built from the solid ones.
 
-A k-mer and its reverse complement are counted together, under the smaller of their keys; as both strands of a read
-count, a k-mer that is its own reverse complement counts twice. Filters hold both strands.
+A k-mer and its reverse complement are counted together, under the smaller of their keys; both strands of a read count, so a k-mer
+equal to its reverse complement counts twice. Filters contain both strands.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from .hashes import bkdr, code, dek, djb, js, letter_of, mixed, pjw, remixed, rs
 from .mutants import bits_of, hash_of, place_of
 
 THREADS = 128
-"""Of a block of every kernel here."""
+"""Threads per block of every kernel here."""
 SPAN = 32
-"""Windows that a thread counts, one after the other."""
+"""Consecutive windows counted by a thread."""
 BINS = 256
-"""Of the histogram of counts; the last holds all larger ones too."""
+"""Bins of the histogram of counts; the last one includes all higher counts."""
 UNKNOWN_LETTER = 255
 
 
 @st.device
 def claimed(keys: Global[u64], key: u64) -> i64:
-    """The key's slot, or -1 less the slot if the key was not there and now is."""
+    """The key's slot, or -1 minus the slot if the key was inserted."""
     last = u64(len(keys) - 1)
     slot = (mixed(key) >> 32) & last
     while True:
-        seen = keys[slot]  # simtbed: allow race - a key that is set stays, and only compare_swap sets one
+        seen = keys[slot]  # simtbed: allow race - a set key does not change, and only compare_swap sets one
         if seen == EMPTY:
             seen = st.compare_swap(keys, slot, EMPTY, key)
             if seen == EMPTY:
@@ -54,12 +54,12 @@ def base(letter: u8) -> bool:
 
 @st.kernel
 def count(text: Global[u8], keys: Global[u64], counts: Global[u32], used: Global[u32], K: Const) -> None:
-    """Count the windows of the text that hold bases only. used[0]: slots taken in the table."""
+    """Count the windows of the text that consist of bases. used[0]: number of used slots of the table."""
     begin = (st.block.x * THREADS + st.thread.x) * SPAN
     end = min(begin + SPAN + K - 1, len(text))
     mask = (u64(1) << (2 * K)) - 1
     forward, reverse = u64(0), u64(0)
-    run = 0  # bases since the last letter that is none
+    run = 0  # bases since the last other letter
     for i in range(begin, end):
         letter = text[i]
         forward = (forward >> 2) | (code(letter) << (2 * K - 2))
@@ -73,7 +73,7 @@ def count(text: Global[u8], keys: Global[u64], counts: Global[u32], used: Global
 def rehash(
     old_keys: Global[u64], old_counts: Global[u32], keys: Global[u64], counts: Global[u32], used: Global[u32]
 ) -> None:
-    """Put the counts of one table into a larger one."""
+    """Copy the counts of one table into a larger one."""
     slot = st.block.x * THREADS + st.thread.x
     if slot < len(old_keys):
         key = old_keys[slot]
@@ -83,7 +83,7 @@ def rehash(
 
 @st.kernel
 def histogram(keys: Global[u64], counts: Global[u32], bins: Global[u32]) -> None:
-    """bins[n]: the keys counted n times."""
+    """bins[n]: number of keys with count n."""
     mine = st.shared(u32, BINS)
     for i in range(st.thread.x, BINS, THREADS):
         mine[i] = 0
@@ -103,7 +103,7 @@ def histogram(keys: Global[u64], counts: Global[u32], bins: Global[u32]) -> None
 def gather(
     keys: Global[u64], counts: Global[u32], found: Global[u64], total: Global[u32], minimum: u32, K: Const
 ) -> None:
-    """The solid k-mers of both strands, in no order; total[0] of them."""
+    """The solid k-mers of both strands, unordered; total[0] of them."""
     slot = st.block.x * THREADS + st.thread.x
     if slot >= len(keys) or counts[slot] < minimum:
         return
@@ -122,7 +122,7 @@ def gather(
 # ------------------------------------------------------------------ filters
 @st.kernel
 def build_set(found: Global[u64], keys: Global[u64]) -> None:
-    """keys: at least one slot more than there are k-mers, EMPTY at first."""
+    """keys: more slots than k-mers, EMPTY at first."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(found):
         claimed(keys, found[i])
@@ -130,7 +130,7 @@ def build_set(found: Global[u64], keys: Global[u64]) -> None:
 
 @st.kernel
 def build_blocked(found: Global[u64], keys: Global[u64]) -> None:
-    """The cache-blocked filter: the bits of every k-mer in the words of its block."""
+    """Build the cache-blocked filter: the bits of every k-mer in the words of its block."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(found):
         hash = mixed(found[i])
@@ -141,7 +141,7 @@ def build_blocked(found: Global[u64], keys: Global[u64]) -> None:
 
 @st.kernel
 def build_words(found: Global[u64], words: Global[u64], K: Const) -> None:
-    """The filter of mutants: the bits of every k-mer in its three words."""
+    """Build the filter of mutants: the bits of every k-mer in its three words."""
     i = st.block.x * THREADS + st.thread.x
     if i < len(found):
         key = found[i]

@@ -1,8 +1,8 @@
-"""A read a thread, as CUDA-EC, and the votes as the only buffer: solid, maxPos and maxMod of `cuda_ec` are variables here.
+"""One thread per read, as in CUDA-EC, with the votes as the only buffer: solid, maxPos and maxMod of `cuda_ec` are variables here.
 
-What a thread does hangs on its read, so the lanes of a warp wait for each other nearly all the time. With reads and
-votes in shared memory it is the step before the last of Mangal and Jain's Table 4. With SPREAD = 32 only the first lane
-of each warp has a read; then no lane waits, and none works.
+The control flow of a thread depends on its read, so the lanes of a warp diverge nearly always. With reads and votes in shared memory
+this is the last step but one of Mangal and Jain's Table 4. With SPREAD = 32 only the first lane of each warp has a read: no
+divergence, and 31 idle lanes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def first_weak(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, windows: i32, begin: i32, K: Const,
     FILTER: Const,
 ) -> i32:  # fmt: skip
-    """The first window from `begin` on that is not solid; `windows` if all are."""
+    """Return the first window from `begin` on that is not solid; `windows` if all are."""
     p = begin
     while p < windows and solid(keys, bits, size, letters, first + p, -1, u8(0), K, FILTER):
         p += 1
@@ -29,8 +29,8 @@ def first_weak(
 
 @st.device
 def winner(votes: Array[u8], ballots: i32, length: i32, min_votes: i32) -> i32:
-    """4 position + code of the change to make, -1 for none: the first cell with the most votes, more than `min_votes`,
-    and the second such cell, if any, elsewhere."""
+    """4 position + code of the change to make, -1 for none: the first cell with the most votes, more than `min_votes`, if the
+    second such cell, if any, is at another position."""
     most, best, second = min_votes, -1, -1
     for cell in range(4 * length):
         given = i32(votes[ballots + cell])
@@ -50,7 +50,7 @@ def corrected(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, min_votes: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> bool:  # fmt: skip
-    """Change the letters; whether all windows are solid then."""
+    """Change the letters; return whether all windows are solid then."""
     windows = length - K + 1
     start = 0
     whole = False
@@ -80,7 +80,7 @@ def mended(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, min_votes: i32, max_trim: i32, K: Const, FILTER: Const, UNROLL: Const,
 ) -> int2:  # fmt: skip
-    """Change the letters; the [start, end) to keep, (0, 0) for none. max_trim: -1 for no trimming."""
+    """Change the letters; return the [start, end) to retain, (0, 0) for none. max_trim: -1 for no trimming."""
     windows = length - K + 1
     if corrected(keys, bits, size, letters, first, length, votes, ballots, min_votes, K, FILTER, UNROLL):
         return int2(0, length)
@@ -98,7 +98,7 @@ def correct_and_trim(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, min_votes: i32,
     max_trim: i32, K: Const, FILTER: Const, LONGEST: Const, PLACES: Const, UNROLL: Const, VOTES_IN_SHARED: Const,
 ) -> int2:  # fmt: skip
-    """With the votes where they are to be. PLACES: reads of a block."""
+    """Correct and trim with the votes in shared or local memory. PLACES: reads of a block."""
     if VOTES_IN_SHARED:
         cells = st.shared(u8, PLACES * LONGEST * 4)
         at = st.thread.x * PLACES // st.block_dim.x * LONGEST * 4
@@ -127,10 +127,10 @@ def thread_per_read(
     READS_IN_SHARED: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """spans[r]: the [start, end) of read r to keep, (0, 0) where it is discarded; `text` is changed in place.
+    """spans[r]: the [start, end) of read r to retain, (0, 0) if it is discarded; `text` is changed in place.
 
     places[r]: (first letter in text, length up to LONGEST) of a read of A, C, G, T. keys, bits, size: the filter.
-    min_votes: a change needs more. max_trim: -1 for no trimming. SPREAD: threads that share one read's place.
+    min_votes: a change needs more. max_trim: -1 for no trimming. SPREAD: threads per read, of which one works.
     """
     thread = st.block.x * THREADS + st.thread.x
     r = thread // SPREAD

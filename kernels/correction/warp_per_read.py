@@ -1,9 +1,8 @@
-"""The paper's Algorithm 2: one warp corrects one read, lane v the place v of the k-mer at hand.
+"""The paper's Algorithm 2: one warp per read, lane v for position v of the current k-mer.
 
-All lanes ask for the same window at once; where it is weak, K of the 32 lanes vote, which is the paper's warp
-execution efficiency of 65.7 % at K = 21. The most votes are found through a buffer in shared memory or, with
-SHUFFLE (the paper's future work), by shuffles. Lanes that read what others wrote call syncwarp: warps have not been in step by
-themselves since compute capability 7.0.
+All lanes query the same window at once; if it is weak, K of the 32 lanes vote, which gives the paper's warp execution efficiency of
+65.7 % at K = 21. The maximum of the votes is found through a buffer in shared memory or, with SHUFFLE (the paper's future work), by
+shuffles. Lanes call syncwarp before they read other lanes' writes: warps do not execute in lockstep since compute capability 7.0.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .hashes import letter_of
 from .rules import span_of, votes_for
 
 FARTHEST = (1 << 26) - 1
-"""Positions are counted down from here in the lower bits of a rank, so that the first of several is the largest."""
+"""The lower bits of a rank are FARTHEST - position, so that the first of several equal positions has the largest rank."""
 
 
 @st.device
@@ -31,7 +30,7 @@ def rank_of(votes: Array[u8], ballots: i32, length: i32) -> i32:
 
 @st.device
 def only_base(votes: Array[u8], cells: i32, most: i32) -> i32:
-    """The code of the only one of a position's four cells that has so many votes; -1 if several have."""
+    """Return the code of the only cell of a position's four with `most` votes; -1 if there are several."""
     base, equal = -1, 0
     for column in st.unroll(range(4)):
         if i32(votes[cells + column]) == most:
@@ -72,7 +71,7 @@ def weak_windows(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, windows: i32, chunk: i32, K: Const,
     FILTER: Const,
 ) -> u32:  # fmt: skip
-    """Bit i: window chunk + i is there and not solid. Each lane asks for one."""
+    """Bit i: window chunk + i exists and is not solid. Each lane queries one."""
     p = chunk + st.lane
     weak = False
     if p < windows:
@@ -92,7 +91,7 @@ def all_solid(
 
 @st.device
 def first_bit(bits: u32) -> i32:
-    """The number of the lowest bit set."""
+    """Return the index of the lowest bit set."""
     return 31 - st.clz(bits & (~bits + 1))
 
 
@@ -101,7 +100,7 @@ def trimmed(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, max_trim: i32, K: Const,
     FILTER: Const,
 ) -> int2:  # fmt: skip
-    """The stretch of solid windows that comes first, as far as trimming may go; (0, 0) for none."""
+    """The first run of solid windows within the limits of trimming; (0, 0) for none."""
     windows = length - K + 1
     begin, end = -1, windows
     for chunk in range(0, windows, 32):
@@ -125,7 +124,7 @@ def corrected(
     keys: Global[u64], bits: Global[u32], size: u32, letters: Array[u8], first: i32, length: i32, votes: Array[u8],
     ballots: i32, box: Shared[i32], min_votes: i32, max_trim: i32, K: Const, FILTER: Const, UNROLL: Const, SHUFFLE: Const,
 ) -> int2:  # fmt: skip
-    """Change the letters; the [start, end) to keep, (0, 0) for none. max_trim: -1 for no trimming."""
+    """Change the letters; return the [start, end) to retain, (0, 0) for none. max_trim: -1 for no trimming."""
     windows = length - K + 1
     start = 0
     whole = False
@@ -168,7 +167,7 @@ def correct_and_trim(
     min_votes: i32, max_trim: i32, K: Const, FILTER: Const, LONGEST: Const, WARPS: Const, UNROLL: Const, SHUFFLE: Const,
     VOTES_IN_SHARED: Const,
 ) -> int2:  # fmt: skip
-    """With the votes where they are to be."""
+    """Correct and trim with the votes in shared or global memory."""
     box = st.shared(i32, 1 if SHUFFLE else 32 * WARPS)
     if VOTES_IN_SHARED:
         cells = st.shared(u8, WARPS * LONGEST * 4)
@@ -231,7 +230,7 @@ def warp_per_read(
     READS_IN_SHARED: Const,
     VOTES_IN_SHARED: Const,
 ) -> None:
-    """As `thread_per_read`. WARPS: of a block. scratch: 4 LONGEST votes a warp of the grid, if they are not in shared."""
+    """As `thread_per_read`. WARPS: of a block. scratch: 4 LONGEST votes a warp of the grid, if they are not in shared memory."""
     row = st.shared(u8, WARPS * LONGEST if READS_IN_SHARED else 1)
     at = st.warp * LONGEST
     r = st.block.x * WARPS + st.warp

@@ -1,14 +1,14 @@
-"""Site frequency spectra: how likely a site has 0, 1, ... 2N minor alleles, from the genotype likelihoods of N individuals.
+"""Site frequency spectra: the probability that a site has 0, 1, ... 2N minor alleles, from the genotype likelihoods of N individuals.
 
-    h = v_1 (x) v_2 (x) ... (x) v_N     the product of polynomials, 2N + 1 coefficients, j the number of minor alleles
-    product   v = g = (major/major, het, minor/minor) as given         log h
-    saf       v = (g0, 2 g1, g2)                                       log h - log C(2N, j), less its maximum
-    gama      v = g normalised to sum 1, times Hardy-Weinberg          p h / b, with (1 - p) g / b more at j = 0
+    h = v_1 (x) v_2 (x) ... (x) v_N     product of polynomials, 2N + 1 coefficients, j the number of minor alleles
+    product   v = g = (major/major, het, minor/minor), unchanged       log h
+    saf       v = (g0, 2 g1, g2)                                       log h - log C(2N, j), minus its maximum
+    gama      v = g normalised to sum 1, times Hardy-Weinberg          p h / b, plus (1 - p) g / b at j = 0
 
-gama: p is the prior that a site varies, g the likelihood that it does not, b = p sum(h) + (1 - p) g.
+gama: p is the prior probability that a site varies, g the likelihood that it does not, b = p sum(h) + (1 - p) g.
 
-References: ANGSD's -doSaf for saf, realSFS 2010 and GAMA for gama. Coefficients are kept as `wide` says, so that no
-number of individuals leaves the range of doubles: those above e^-80 of a site's largest are right to 1e-5.
+References: ANGSD's -doSaf for saf, realSFS 2010 and GAMA for gama. The representation of `wide` keeps the coefficients of any
+number of individuals in the range of doubles: those above e^-80 of a site's maximum have a relative error below 1e-5.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ FAMILY: Family[Problem] = Family(
     papers=(LU,),
     variants=by_name(
         (
-            _variant("iterative", "algorithm1", "Algorithm 1: one thread a site, three loads a step, plain doubles"),
+            _variant(
+                "iterative", "algorithm1", "Algorithm 1: one thread per site, three loads per step, plain doubles"
+            ),
             Variant(
                 "reduction-plain",
                 f"{__name__}.plain:merge",
-                "Algorithm 2 and Fig. 4: pairwise merges in global memory, a warp each, plain doubles",
+                "Algorithm 2 and Fig. 4: pairwise merges in global memory, one warp each, plain doubles",
                 LU,
             ),
             Variant(
@@ -61,14 +63,17 @@ FAMILY: Family[Problem] = Family(
             ),
             Variant("reduction-shared-skip-plain", _PLAIN, "the same; zeros of the sparser vector skipped", LU),
             _variant(
-                "iterative-carried", "iterative", "one thread a site, one load a step, exponents (was iterative)", OWN
+                "iterative-carried",
+                "iterative",
+                "one thread per site, one load per step, exponents (formerly iterative)",
+                OWN,
             ),
-            _variant("reduction", "reduction", "pairwise merges in global memory, a warp each"),
-            _variant("reduction-block", "reduction", "the same, a block and its barrier each"),
-            _variant("reduction-shared", "reduction_shared", f"{_SHARED}, a warp a merge"),
-            _variant("reduction-shared-block", "reduction_shared", f"{_SHARED}, a block a merge"),
-            _variant("reduction-shared-skip", "reduction_shared", f"{_SKIP}, a warp a merge"),
-            _variant("reduction-shared-skip-block", "reduction_shared", f"{_SKIP}, a block a merge"),
+            _variant("reduction", "reduction", "pairwise merges in global memory, one warp each"),
+            _variant("reduction-block", "reduction", "the same, one block and its barrier each"),
+            _variant("reduction-shared", "reduction_shared", f"{_SHARED}, one warp per merge"),
+            _variant("reduction-shared-block", "reduction_shared", f"{_SHARED}, one block per merge"),
+            _variant("reduction-shared-skip", "reduction_shared", f"{_SKIP}, one warp per merge"),
+            _variant("reduction-shared-skip-block", "reduction_shared", f"{_SKIP}, one block per merge"),
             _variant("tiled", "tiled", "tiles of 17 x 17 in registers, whole sites in a block", OWN),
         )
     ),

@@ -1,8 +1,7 @@
-"""Lu 2012, Algorithm 1 as printed: one thread computes one site, from the last coefficient down, in plain doubles.
+"""Lu 2012, Algorithm 1 as printed: one thread per site, from the last coefficient down, in plain doubles.
 
-A step loads three coefficients and stores one. The first individual's likelihoods stand in the order that lines 7 to 12
-need, which the printed line 5 has reversed. The arrays of all sites are interleaved, so that the threads of a warp touch
-neighbours.
+A step has three loads and one store. The likelihoods of the first individual are in the order of lines 7 to 12; the printed
+line 5 reverses it. The arrays of all sites are interleaved, so that the threads of a warp access adjacent elements.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from simtbed import Global, f64, i32
 def algorithm1(vectors: Global[f64], h: Global[f64], individuals: i32, sites: i32) -> None:
     """h = the product of the individuals' polynomials, coefficient j of a site at j sites + site.
 
-    vectors: p of individual i and power g at (3 i + g) sites + site; the sum of an individual's at most 1, or h may
+    vectors: p of individual i and power g at (3 i + g) sites + site; the sum of an individual's is at most 1, otherwise h may
     leave the range of doubles.
     """
     site = st.block.x * st.block_dim.x + st.thread.x

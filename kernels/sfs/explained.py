@@ -1,27 +1,27 @@
-"""How each variant of site frequency spectra works: where the paper says it, what a thread does, where values stand."""
+"""Explanations of the variants of site frequency spectra: section of the paper, mapping to threads, memory layout."""
 
 from __future__ import annotations
 
 from ..family import Explained
 
 _INTERLEAVED = """\
-global memory:               h[0] of site 0, 1, 2, ... | h[1] of site 0, 1, 2, ... | ...     lanes stand side by side
-                             vectors, in the same way, individual by individual"""
+global memory:               h[0] of site 0, 1, 2, ... | h[1] of site 0, 1, 2, ... | ...     adjacent lanes
+                             vectors likewise, individual by individual"""
 _VECTORS = """\
 global memory, a site:       v1 | v2 | v3 | v4 ...      a level's vectors, one after another
                              v1 (x) v2 | v3 (x) v4 ...  the next level's, in the other of two arrays"""
 _STEP = """\
-c = a (x) b                  lane i holds a[i]; in step j all lanes add to c[i + j], and meet"""
+c = a (x) b                  lane i has a[i]; in step j all lanes add to c[i + j], then a barrier"""
 _EXPONENTS = """\
                              exponents, one for 32 coefficients: coefficient j is mantissa[j] 2^exponent[j // 32]"""
 _SHARED = """\
-shared memory, a team:       inner[128]  a block of b      window[128 + team - 1]  what a stage reaches of c; it moves with a"""
+shared memory, a team:       inner[128]  a block of b      window[128 + team - 1]  the section of c that a stage adds to; it moves with a"""
 
 
 def _merges(section: str, team: str, shared: bool, plain: bool, skip: bool = False) -> Explained:
-    mapping = f"A {team} merges two vectors, a thread a coefficient of a; a launch is a level."
+    mapping = f"A {team} merges two vectors, with one coefficient of a per thread; a launch computes one level."
     if skip:
-        mapping += " The vector with more zeros is a, and a thread whose coefficient is zero leaves its scan out."
+        mapping += " The vector with more zeros is a, and a thread with a zero coefficient skips its scan."
     diagrams = [_VECTORS, *([] if plain else [_EXPONENTS]), *([_SHARED] if shared else []), _STEP]
     return Explained(section, mapping, "\n".join(diagrams))
 
@@ -31,12 +31,12 @@ _WARP_ORDER, _BLOCK_ORDER = "Section 3.4, Figures 4 and 6", "Section 3.4, Figure
 EXPLAINED: dict[str, Explained] = {
     "iterative": Explained(
         "Section 3.1, Algorithm 1",
-        "One thread computes one site, individual after individual, from the last coefficient down: three loads and one store a step.",
+        "One thread computes one site, individual after individual, from the last coefficient down: three loads and one store per step.",
         _INTERLEAVED,
     ),
     "iterative-carried": Explained(
         "ours: Algorithm 1 from the first coefficient up",
-        "One thread computes one site; what the next two coefficients are owed is carried in registers: one load, one store a step.",
+        "One thread computes one site; registers carry contributions to the next two coefficients: one load, one store per step.",
         f"{_INTERLEAVED}\n{_EXPONENTS}",
     ),
     "reduction-plain": _merges(_WARP_ORDER, "warp", shared=False, plain=True),
@@ -55,6 +55,6 @@ EXPLAINED: dict[str, Explained] = {
         "A thread multiplies tiles of 17 coefficients in registers; a block computes whole sites, level by level.",
         """\
 shared memory, a block:      tiles of 17 coefficients with an exponent each, side by side
-registers, a thread:         low[17]  high[17]  the two tiles that a product of two reaches""",
+registers, a thread:         low[17]  high[17]  the two tiles that a product of tiles adds to""",
     ),
 }

@@ -1,8 +1,8 @@
-"""Lu 2012's Algorithm 1 improved: one thread computes one site, individual after individual, the spectrum in global memory.
+"""Lu 2012's Algorithm 1 with fewer loads: one thread per site, individual after individual, the spectrum in global memory.
 
-The arrays of all sites are interleaved, so that the threads of a warp touch neighbours. The paper walks from the last
-coefficient down (`algorithm1`); this walks up and carries what the next two coefficients are owed, which needs one load
-and one store a coefficient for the same three multiplications: 3 N^2 - 3 in all.
+The arrays of all sites are interleaved, so that the threads of a warp access adjacent elements. The paper iterates from the last
+coefficient down (`algorithm1`). This kernel iterates upwards and carries the contributions to the next two coefficients in
+registers: one load and one store per coefficient for the same three multiplications, 3 N^2 - 3 in all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def iterative(
     """h = the product of the individuals' polynomials, coefficient j of a site at j sites + site.
 
     vectors: p of individual i and power g at (3 i + g) sites + site. exponents, peaks: of segment s at s sites + site:
-    a coefficient is h 2^exponent, and 2^peak the power of two below the segment's largest h.
+    a coefficient is h 2^exponent, and 2^peak the largest power of two not above the segment's maximum of h.
     """
     site = st.block.x * st.block_dim.x + st.thread.x
     if site >= sites:
@@ -34,7 +34,7 @@ def iterative(
         p0 = vectors[3 * i * sites + site]
         p1 = vectors[(3 * i + 1) * sites + site]
         p2 = vectors[(3 * i + 2) * sites + site]
-        owed, owed_after = f64(0), f64(0)  # to the next coefficient and to the one after it
+        owed, owed_after = f64(0), f64(0)  # contributions to the next coefficient and to the one after it
         reach_below, scale_below = i32(EMPTY), i32(EMPTY)
         for segment in range((2 * i + 2) // SEGMENT + 1):
             place = segment * sites + site

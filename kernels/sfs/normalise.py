@@ -1,4 +1,4 @@
-"""Lu 2012, Algorithms 4 and 5: from a site's product to what is reported, in logarithms; a block a site."""
+"""Lu 2012, Algorithms 4 and 5: normalisation of a site's product, in logarithms, one block per site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simtbed import Const, Global, Shared, f64, i32
 
 LN2 = math.log(2.0)
 LOWEST = -1.7e308
-"""Below every logarithm there is, save that of 0."""
+"""Below the logarithm of every positive double."""
 BLOCK = 128
 PRODUCT, SAF, GAMA = 0, 1, 2
 MODES = {"product": PRODUCT, "saf": SAF, "gama": GAMA}
@@ -17,7 +17,7 @@ MODES = {"product": PRODUCT, "saf": SAF, "gama": GAMA}
 
 @st.device
 def greatest(value: f64, buffer: Shared[f64], BLOCK: Const) -> f64:
-    """The largest of all threads' values; the buffer is free again afterwards."""
+    """Return the maximum of all threads' values. The buffer may be reused afterwards."""
     buffer[st.thread.x] = value
     st.sync()
     width = BLOCK // 2
@@ -33,7 +33,7 @@ def greatest(value: f64, buffer: Shared[f64], BLOCK: Const) -> f64:
 
 @st.device
 def total(value: f64, buffer: Shared[f64], BLOCK: Const) -> f64:
-    """The sum of all threads' values; the buffer is free again afterwards."""
+    """Return the sum of all threads' values. The buffer may be reused afterwards."""
     buffer[st.thread.x] = value
     st.sync()
     width = BLOCK // 2
@@ -49,7 +49,7 @@ def total(value: f64, buffer: Shared[f64], BLOCK: Const) -> f64:
 
 @st.device
 def log_sum(a: f64, b: f64) -> f64:
-    """Algorithm 5, addProtect: log(e^a + e^b), also where both are log 0."""
+    """Algorithm 5, addProtect: log(e^a + e^b), also if both are log 0."""
     larger = max(a, b)
     if larger < LOWEST:
         return larger
@@ -75,10 +75,10 @@ def normalise(
     SEGMENT: Const,
     BLOCK: Const,
 ) -> None:
-    """out[site (alleles + 1) + j], j = 0..alleles: the site's coefficients as its mode wants them.
+    """out[site (alleles + 1) + j], j = 0..alleles: the site's coefficients, normalised for the mode.
 
     Coefficient j is h[h_site site + h_step j] 2^exponents[exponent_site site + exponent_step (j // SEGMENT)] e^scale.
-    PRODUCT: its logarithm. SAF: less choices[j] = log C(alleles, j), less the site's maximum. GAMA: the posterior;
+    PRODUCT: its logarithm. SAF: minus choices[j] = log C(alleles, j), minus the site's maximum. GAMA: the posterior;
     fixed: log likelihood of a site without the minor allele, varies and stays: log p and log (1 - p).
     """
     buffer = st.shared(f64, BLOCK)

@@ -1,7 +1,7 @@
-"""Lu 2012, Algorithm 3, in doubles as printed, and in extended precision, which Fig. 13 compares with logarithms.
+"""Lu 2012, Algorithm 3, in doubles as printed, and in extended precision, for the comparison with logarithms in Fig. 13.
 
-Extended: double-doubles (two doubles whose unevaluated sum is the number), with an exponent of their own for what e^t and
-the likelihood of a site without variation need: double-doubles alone underflow where doubles do.
+Extended precision: double-doubles (two doubles whose unevaluated sum is the number) with a separate exponent for e^t and the
+likelihood of a site without variation: double-doubles underflow like doubles.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from .normalise import total
 from .wide import power_of_two
 
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-"""Together ln 2 to 86 bits; the first has 32 zeros at its end, so that small multiples are exact."""
+"""ln 2 to 86 bits as a sum; the first term has 32 trailing zeros, so that small multiples are exact."""
 LOG2_E = 1.44269504088896340736
 TERMS = 20
-"""Of the series of e^x for |x| < ln 2 / 2: the rest is below 2^-90."""
+"""Terms of the series of e^x for |x| < ln 2 / 2; the remainder is below 2^-90."""
 BLOCK = 128
 
 
@@ -54,13 +54,13 @@ def over(x: double2, y: double2) -> double2:
 
 @st.device
 def exponent_of_power(t: f64) -> i32:
-    """k, so that e^t = 2^k e^x with |x| < ln 2 / 2."""
+    """Return k with e^t = 2^k e^x and |x| < ln 2 / 2."""
     return i32(st.floor(st.fma(t, LOG2_E, 0.5)))
 
 
 @st.device
 def rest_of_power(t: f64, k: i32) -> double2:
-    """e^x of `exponent_of_power`, by its series."""
+    """Return e^x of `exponent_of_power`, by its series."""
     multiple = f64(k)
     low = multiple * LN2_LOW
     x = plus(two_sum(st.fma(-multiple, LN2_HIGH, t), -low), double2(-st.fma(multiple, LN2_LOW, -low), f64(0)))
@@ -73,7 +73,7 @@ def rest_of_power(t: f64, k: i32) -> double2:
 
 @st.device
 def total_of_pairs(value: double2, high: Shared[f64], low: Shared[f64], BLOCK: Const) -> double2:
-    """The sum of all threads' values."""
+    """Return the sum of all threads' values."""
     high[st.thread.x] = value.x
     low[st.thread.x] = value.y
     st.sync()
@@ -106,11 +106,11 @@ def normalise_printed(
     EXTENDED: Const,
     BLOCK: Const,
 ) -> None:
-    """out[site (alleles + 1) + j]: the posterior of j minor alleles; a block a site. Reference: `normalise`, mode GAMA.
+    """out[site (alleles + 1) + j]: the posterior of j minor alleles; one block per site. Reference: `normalise`, mode GAMA.
 
     A site's products are h[h_site site + h_step j] e^t; fixed: log likelihood of a site without the minor allele, above
-    -1e300. variable: the prior that a site varies. undefined[site]: 1 where the printed algorithm divides by zero, and
-    its answers are no numbers.
+    -1e300. variable: the prior that a site varies. undefined[site]: 1 if the printed algorithm divides by zero and its
+    results are not numbers.
     """
     high = st.shared(f64, BLOCK)
     low = st.shared(f64, BLOCK if EXTENDED else 1)

@@ -1,8 +1,8 @@
-"""Lu 2012, Algorithm 2 and Figs. 4 and 5 as the paper has them: vectors merged in pairs, in plain doubles, a warp a merge.
+"""Lu 2012, Algorithm 2 and Figs. 4 and 5 as in the paper: vectors merged in pairs, in plain doubles, one warp per merge.
 
-The reductions of `reduction` and `reduction_shared` without their exponents, to compare with Algorithm 1, which has none.
-A launch is one level. Each lane holds a coefficient of a and scans b; in one step all lanes write to different places,
-and before the next they must meet: Fermi's were in lockstep, today's must be told (`syncwarp`).
+The reductions of `reduction` and `reduction_shared` without their exponents, for comparison with Algorithm 1, which has none.
+A launch is one level. Each lane loads a coefficient of a and scans b. In one step the lanes write to distinct elements; a warp
+barrier (`syncwarp`) follows each step. Fermi's warps executed in lockstep and needed none.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .wide import WARP
 
 @st.device
 def pass_on(source: Global[f64], target: Global[f64], a: i32, length: i32, c: i32) -> None:
-    """The vector that has no partner goes up as it is."""
+    """Copy a vector without a partner to the next level."""
     for j in range(st.lane, length, WARP):
         target[c + j] = source[a + j]
 
 
 @st.kernel
 def merge(source: Global[f64], target: Global[f64], individuals: i32, group: i32, sites: i32, TEAMS: Const) -> None:
-    """target = neighbouring vectors of source multiplied; places as in `reduction`. TEAMS: warps of a block."""
+    """target = adjacent vectors of source multiplied; places as in `reduction`. TEAMS: warps of a block."""
     merges = ((individuals + group - 1) // group + 1) // 2
     number = st.block.x * TEAMS + st.warp
     site, pair = number // merges, number % merges
@@ -56,7 +56,7 @@ def merge(source: Global[f64], target: Global[f64], individuals: i32, group: i32
 def add_products(
     window: Shared[f64], at: i32, inner: Shared[f64], inner_at: i32, count: i32, mine: f64, mask: u32
 ) -> None:
-    """window[at + t] += mine times coefficient t of b, for the lanes of the mask, which meet after each step."""
+    """window[at + t] += mine times coefficient t of b, for the lanes of the mask, with a barrier after each step."""
     for t in range(count):
         window[at + t] = st.fma(mine, inner[inner_at + t], window[at + t])
         st.syncwarp(mask)
@@ -73,9 +73,9 @@ def merge_shared(
     B: Const,
     SKIP: Const,
 ) -> None:
-    """As `merge`, with B coefficients of b and the window of c that they reach in shared memory (Fig. 5).
+    """As `merge`, with B coefficients of b and the affected window of c in shared memory (Fig. 5).
 
-    SKIP: the vector with more zeros is a, and a lane whose coefficient is zero skips its scan.
+    SKIP: a is the vector with more zeros, and a lane with a zero coefficient skips its scan.
     """
     inners = st.shared(f64, TEAMS * B)
     windows = st.shared(f64, TEAMS * (B + WARP - 1))

@@ -1,8 +1,8 @@
-"""Lu 2012, Algorithm 2 and Fig. 4: pairs of vectors merged level by level, everything in global memory.
+"""Lu 2012, Algorithm 2 and Fig. 4: pairs of vectors merged level by level, in global memory.
 
-A launch is one level. A team of threads, a warp or a block, computes one merge: each thread holds a coefficient of a
-and scans b; in one step all threads write to different places, and before the next they must meet. The paper's warps
-met because Fermi's were in lockstep; today's must be told (`syncwarp`), and a block has its barrier (Fig. 11).
+A launch is one level. A team of threads, a warp or a block, computes one merge: each thread loads a coefficient of a and scans b.
+In one step the threads write to distinct elements; a barrier follows each step. The paper's warps executed in lockstep on Fermi;
+current warps need `syncwarp`, and a block its barrier (Fig. 11).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def carry(
     rank: i32,
     TEAM: Const,
 ) -> None:
-    """The vector that has no partner goes up as it is."""
+    """Copy a vector without a partner to the next level."""
     for j in range(rank, length, TEAM):
         target[c + j] = source[a + j]
     for segment in range(rank, (length + SEGMENT - 1) // SEGMENT, TEAM):
@@ -46,9 +46,9 @@ def reduction(
     TEAM: Const,
     TEAMS: Const,
 ) -> None:
-    """target = neighbouring vectors of source multiplied, the polynomials of `group` individuals each.
+    """target = adjacent vectors of source multiplied, the polynomials of `group` individuals each.
 
-    A vector has 2 group + 1 coefficients (the last of a site 2 individuals + 1 for what is left of them), vector after
+    A vector has 2 group + 1 coefficients (the last of a site 2 individuals + 1 for its remaining individuals), vector after
     vector; a site's begin at 3 individuals site, their exponents at (individuals + 1) site. TEAM threads a merge,
     TEAMS merges a block.
     """

@@ -1,8 +1,8 @@
 """Lu 2012, Fig. 5 and section 3.3: the merges of `reduction` with blocks of b and a window of c in shared memory.
 
-Threads hold coefficients of a, as many as the team has; together they scan a block of b and add to the window of c
-that these products reach. The window then moves on with a: only what is new or finished goes through global memory.
-With SKIP the vector with more zeros is taken for a, and a thread whose coefficient is zero skips its scan.
+Each thread of a team loads a coefficient of a. The team scans a block of b and adds to the affected window of c. The window then
+moves with a: only its new and its finished coefficients are accessed in global memory. With SKIP, a is the vector with more zeros,
+and a thread with a zero coefficient skips its scan.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from .wide import SEGMENT, WARP, bound, meet, power_of_two, settle
 
 
 def shared_bytes(team: int, block: int) -> int:
-    """Shared memory a team takes: `block` coefficients of b and the window of c. Fig. 10 has 504 bytes and more."""
+    """Return the shared memory of a team in bytes: `block` coefficients of b and the window of c. Fig. 10 starts at 504 bytes."""
     return 8 * (block + block + team - 1)
 
 
 @st.device
 def zeros(source: Global[f64], first: i32, length: i32, rank: i32, TEAM: Const) -> i32:
-    """How many of a vector's coefficients are zero; every thread of the team learns it."""
+    """Return the number of zero coefficients of a vector to every thread of the team."""
     found = i32(0)
     for start in range(0, length, TEAM):
         zero = source[first + start + rank] == 0 if start + rank < length else False
@@ -48,7 +48,7 @@ def scan(
 ) -> None:
     """window[at + t] += coefficient inner[inner_at + t] for t < count; from t = crossing on, c has another exponent.
 
-    In warp order only the busy lanes come here, `mask`; a block's barrier wants every thread.
+    With a warp per merge only the lanes of `mask` call it; the barrier of a block needs every thread.
     """
     for t in range(count):
         if TEAM == WARP or busy:

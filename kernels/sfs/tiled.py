@@ -1,13 +1,13 @@
-"""Our own: products of polynomials as outer products of tiles in registers, a whole site, or several, in a block.
+"""Polynomial products as outer products of tiles in registers; a block computes one or several whole sites.
 
-A thread owns R = 17 neighbouring coefficients of c and the 17 that lie one period above. It takes a in tiles of 17,
-too; a tile of a times the tiles of b that belong to it are 289 multiply-adds for 51 values from shared memory, and
-17 is odd, so that threads a tile apart meet in no bank. Vectors of 8 individuals have 17 coefficients; all others are
-as many tiles as a power of two.
+A thread owns R = 17 adjacent coefficients of c and the 17 coefficients one period above. It reads a in tiles of 17, too. A tile of a
+times the matching tiles of b are 289 multiply-adds for 51 values from shared memory; 17 is odd, so that the accesses of threads
+with a stride of one tile have no bank conflicts. Vectors of 8 individuals have 17 coefficients; all others have a power of two
+of tiles.
 
-Whole tiles leave no corners: b is read as if it repeated itself, and as a thread passes the place where it wraps
-around, it puts aside what it has (coefficients below the period) and starts anew (those above). Every thread does the
-same work, none waits. Each tile has its own exponent (see `wide`), settled by the thread that owns it.
+b is read periodically, so that whole tiles suffice. At the wrap-around a thread saves its sums (coefficients below the period) and
+restarts at zero (those above). Every thread does the same work without waiting. Each tile has its own exponent (see `wide`),
+normalised by its owner.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ R = 17
 GROUP = 8
 """Individuals whose product is one tile."""
 FUSED = 256
-"""Tiles of the longest vector that is computed inside a block."""
+"""Tiles of the longest vector computed inside a block."""
 SLOTS = 128
-"""Tiles a block holds at least: more sites where a site has fewer."""
+"""Minimum number of tiles of a block: it computes several sites if a site has fewer tiles."""
 
 
 @st.device
@@ -42,14 +42,14 @@ def multiply(
     window: Registers[f64],
     R: Const,
 ) -> None:
-    """high += tile of a times its two tiles of b, `here` and `after` their scales; on the turn, high moves to low."""
+    """high += tile of a times its two tiles of b, `here` and `after` their scales; at the wrap-around (`turn`), high moves to low."""
     for r in st.unroll(range(R)):
         window[r] = b[b_at + r] * here
     for t in st.unroll(range(R)):
         x = a[a_at + t]
         for r in st.unroll(range(R)):
             high[r] = st.fma(x, window[(r - t + R) % R], high[r])
-        # Coefficient t now has all that lies below the wrap.
+        # Coefficient t now includes all products below the wrap-around.
         if turn:
             low[t] = high[t]
             high[t] = 0
@@ -58,7 +58,7 @@ def multiply(
 
 @st.device
 def tile_exponent(tile: Registers[f64], R: Const) -> i32:
-    """The exponent of a tile's largest coefficient."""
+    """Return the exponent of a tile's largest coefficient."""
     largest = tile[0]
     for r in st.unroll(range(1, R)):
         largest = max(largest, tile[r])
@@ -78,11 +78,11 @@ def tiled(
     R: Const,
     GROUP: Const,
 ) -> None:
-    """h = the product of the polynomials of a part of a site: GROUP LEAVES individuals; `parts` of them are a site.
+    """h = the product of the polynomials of a section of a site: GROUP LEAVES individuals; a site has `parts` of them.
 
-    vectors: p of individual GROUP leaf + q of a part and power g at ((part GROUP + q) 3 + g) LEAVES + leaf; where there
-    is no such individual, 1 0 0. h: R LEAVES coefficients a part, exponents: LEAVES. HELD parts a block, as many
-    threads as there are pairs of tiles.
+    vectors: p of individual GROUP leaf + q of a section and power g at ((section GROUP + q) 3 + g) LEAVES + leaf; 1 0 0 for
+    missing individuals. h: R LEAVES coefficients a section, exponents: LEAVES. A block has HELD sections and as many
+    threads as pairs of tiles.
     """
     tiles = st.shared(f64, HELD * LEAVES * R)
     powers = st.shared(i32, HELD * LEAVES)
@@ -117,7 +117,7 @@ def tiled(
         individual = (part * LEAVES + a % LEAVES) * GROUP
         a_tiles = 2 * min(max(individuals - individual, 0), width * GROUP) // R + 1
         st.sync()
-        below, above = i32(EMPTY), i32(EMPTY)  # exponents of the thread's two tiles of c, no product exceeds them
+        below, above = i32(EMPTY), i32(EMPTY)  # exponents of the thread's two tiles of c, not exceeded by any product
         for i in range(a_tiles):
             power = powers[a + i]
             here = power + powers[b + ((own - i) & (width - 1))]

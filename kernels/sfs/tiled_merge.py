@@ -1,4 +1,4 @@
-"""`tiled` for vectors that no block can hold: a block owns a stretch of one product, a and b pass by in shared memory."""
+"""`tiled` for vectors larger than a block: a block owns a section of one product, and a and b are streamed through shared memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .tiled import multiply, tile_exponent
 from .wide import EMPTY, power_of_two
 
 BLOCK = 128
-"""Threads of a block, each with its tile; it divides the tiles of every vector that comes here."""
+"""Threads of a block, each with its tile; a divisor of the tiles of every vector."""
 STAGE = 32
-"""Tiles of a that are in shared memory at a time."""
+"""Tiles of a in shared memory at a time."""
 
 
 @st.kernel
@@ -28,8 +28,8 @@ def tiled_merge(
     BLOCK: Const,
     STAGE: Const,
 ) -> None:
-    """target = neighbouring vectors of source multiplied. A site has so many vectors of `width` tiles, one after another;
-    those of a pair are replaced by their product's 2 width tiles. `multiply` is what a thread does, as in `tiled`."""
+    """target = adjacent vectors of source multiplied. A site has `vectors` vectors of `width` tiles; a pair is replaced by the
+    2 width tiles of its product. `multiply` is the work of a thread, as in `tiled`."""
     a_tiles = st.shared(f64, STAGE * R)
     b_tiles = st.shared(f64, (BLOCK + STAGE) * R)
     a_powers = st.shared(i32, STAGE)
@@ -59,7 +59,7 @@ def tiled_merge(
         low[r] = 0
         high[r] = 0
     for start in range(0, count, STAGE):
-        first = first_own - start - STAGE  # of the tiles of b that these of a meet
+        first = first_own - start - STAGE  # of the tiles of b that these tiles of a are multiplied by
         st.sync()
         for k in range(t, STAGE * R, BLOCK):
             a_tiles[k] = source[(a + start) * R + k]

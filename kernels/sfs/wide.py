@@ -1,10 +1,9 @@
-"""Coefficients of any size: 32 neighbours, or a tile of them, share a power of two, so that doubles never run out of range.
+"""Coefficients of any size: 32 adjacent ones, or a tile, share an exponent of two, so that mantissas remain in the range of doubles.
 
-Over a whole spectrum C(2N, j) alone spans e^138000 at N = 100,000. From one coefficient to the next it changes by at
-most 2N, so within a segment of 32 it stays well inside what doubles hold. A vector is kept as mantissas and one
-exponent a segment: coefficient j is mantissa[j] 2^exponent[j // 32], the largest mantissa of a segment in [1, 2).
-Scaling by powers of two is exact. A merge first bounds the exponents of what it will make, then adds products that
-are scaled to them, then settles the mantissas.
+Over a whole spectrum, C(2N, j) alone spans e^138000 at N = 100,000. Adjacent coefficients differ by a factor of at most 2N, so a
+segment of 32 remains well inside the range of doubles. A vector is stored as mantissas and one exponent per segment: coefficient j
+is mantissa[j] 2^exponent[j // 32], and the largest mantissa of a segment is in [1, 2). Scaling by powers of two is exact. A merge
+first bounds the exponents of its result, then adds products scaled to them, then normalises the mantissas.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ SEGMENT = 32
 """Coefficients that share an exponent in `iterative` and the reductions."""
 WARP = 32
 EMPTY = -(1 << 28)
-"""The exponent of a segment of zeros; far below every other, and sums of two stay inside i32."""
+"""Exponent of a segment of zeros; far below every other, and sums of two fit into i32."""
 
 
 @st.device
 def power_of_two(exponent: i32) -> f64:
-    """2^exponent; 0 below the normal doubles and 2^1023 above them."""
+    """Return 2^exponent; 0 below the normal doubles and 2^1023 above them."""
     return st.bitcast(f64, i64(min(max(exponent + 1023, 0), 2046)) << i64(52))
 
 
 @st.device
 def exponent_of(x: f64) -> i32:
-    """The largest e with 2^e <= x, EMPTY for 0; -1023 for what is no normal double."""
+    """Return the largest e with 2^e <= x, EMPTY for 0; -1023 for other numbers that are not normal doubles."""
     return i32(st.bitcast(i64, x) >> i64(52)) - 1023 if x > 0 else i32(EMPTY)
 
 
 @st.device
 def meet(TEAM: Const) -> None:
-    """Wait for the team, a warp or a whole block: after this its threads see what the others wrote."""
+    """Wait for the team, a warp or a block: its threads see each other's earlier writes."""
     if TEAM == WARP:
         st.syncwarp()
     else:
@@ -53,7 +52,7 @@ def bound(
     rank: i32,
     TEAM: Const,
 ) -> None:
-    """Exponents for c = a (x) b that no product exceeds: segments I of a and J of b reach I + J and I + J + 1 of c."""
+    """Exponents for c = a (x) b, not exceeded by any product: segments I of a and J of b affect I + J and I + J + 1 of c."""
     for segment in range(rank, c_segments, TEAM):
         most = i32(EMPTY)
         for i in range(max(segment - b_segments, 0), min(segment + 1, a_segments)):
@@ -71,7 +70,7 @@ def bound(
 def settle(
     target: Global[f64], target_exponents: Global[i32], c: i32, length: i32, exponents: i32, rank: i32, TEAM: Const
 ) -> None:
-    """Scale each segment of a new vector so that its largest mantissa is in [1, 2). A warp takes a segment."""
+    """Scale each segment of a new vector so that its largest mantissa is in [1, 2). A warp scales a segment."""
     for segment in range(rank // WARP, (length + SEGMENT - 1) // SEGMENT, TEAM // WARP):
         at = segment * SEGMENT + st.lane
         value = target[c + at] if at < length else f64(0)

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from simtbed import SimtbedError
-from simtbed.kernels.correction.host.generate import ReadDraws, draw_reads, records_of
+from simtbed.kernels.correction.host.generate import ReadSamples, records_of, sample_reads
 from simtbed.kernels.correction.host.generate import genome as random_genome
 from simtbed.kernels.correction.host.problem import Bytes, in_upper_case
 from simtbed.kernels.files import Outputs, open_input
@@ -106,19 +106,19 @@ class Reading:
     error_rate: float
     truth: bool
 
-    def draw(self, first: int, draw: np.random.Generator) -> ReadDraws:
+    def draw(self, first: int, draw: np.random.Generator) -> ReadSamples:
         """Draw the batch that begins with read `first`, from 0."""
         count = min(self.at_once, self.number - first)
-        return draw_reads(draw, len(self.reference), count, self.span, self.error_rate)
+        return sample_reads(draw, len(self.reference), count, self.span, self.error_rate)
 
-    def word(self, first: int, some: ReadDraws) -> Written:
+    def word(self, first: int, some: ReadSamples) -> Written:
         """Letters and text of a batch that was drawn."""
         made = some.make(self.reference)
         fasta = records_of(made.truth, made.quality, first + 1, fastq=False) if self.truth else made.quality[:0]
         fastq = records_of(made.reads, made.quality, first + 1, fastq=True)
         return Written(first + len(made.reads), len(some.shifts), fastq, fasta)
 
-    def batches(self) -> Iterator[tuple[int, ReadDraws, np.random.Generator]]:
+    def batches(self) -> Iterator[tuple[int, ReadSamples, np.random.Generator]]:
         """Each batch: its first read, what is drawn of it, and the generator as it was before."""
         draw, first = np.random.default_rng(self.seed), 0
         while first < self.number:

@@ -1,4 +1,4 @@
-"""How right a correction is: beside another answer, and where the truth is known."""
+"""Comparison of corrections with other answers, and accuracy if the truth is known."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .problem import Corrected, Reads
 
 
 def compare(answer: Answer, expected: Answer) -> Agreement:
-    """Compare read by read; two reads are as far apart as the letters in which they differ, missing ones included.
+    """Compare by read. The distance of two reads is the number of different letters, including missing ones.
 
-    Raises ValueError where the numbers of reads differ.
+    Raise ValueError if the numbers of reads differ.
     """
     if answer.shape != expected.shape:
         raise ValueError(f"{len(answer)} reads cannot be compared with {len(expected)}")
@@ -29,9 +29,9 @@ def _letters(a: str, b: str) -> int:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Bases: wrong ones made right, right ones made wrong, wrong ones left or made wrong in another way (before
-    trimming, discarded reads too). Reads: without error before, kept, without error among those kept, and
-    discarded though without error. A letter that is no base counts as wrong."""
+    """Bases: corrected errors, introduced errors, and remaining or wrongly corrected errors (before trimming, including discarded
+    reads). Reads: correct before, retained, correct among the retained, and discarded although correct. A letter other than
+    A, C, G, T counts as an error."""
 
     corrected: int = 0
     introduced: int = 0
@@ -44,7 +44,7 @@ class Accuracy:
 
     @property
     def gain(self) -> float:
-        """(corrected - introduced) / errors there were; 0 where there were none."""
+        """(corrected - introduced) / errors in the input; 0 if there are none."""
         errors = self.corrected + self.left
         return (self.corrected - self.introduced) / errors if errors else 0.0
 
@@ -53,9 +53,9 @@ class Accuracy:
 
     @staticmethod
     def measure(corrected: Corrected, truth: Reads) -> Accuracy:
-        """`truth` has the same reads without errors: as many, each as long."""
+        """Return the accuracy. truth: the same reads without errors, with equal number and lengths."""
         before, after = corrected.reads.text != truth.text, corrected.text != truth.text
-        kept = corrected.flags != ord("D")
+        retained = corrected.flags != ord("D")
         starts = corrected.reads.offsets[:-1]
         errors_before = _counts(before)
         wrong_before = errors_before[corrected.reads.offsets[1:]] > errors_before[starts]
@@ -65,14 +65,14 @@ class Accuracy:
             corrected=int((before & ~after).sum()),
             introduced=int((~before & after).sum()),
             left=int((before & after).sum()),
-            reads=len(kept),
+            reads=len(retained),
             right_before=int((~wrong_before).sum()),
-            kept=int(kept.sum()),
-            kept_right=int((kept & ~wrong_after).sum()),
-            discarded_right=int((~kept & ~wrong_before).sum()),
+            kept=int(retained.sum()),
+            kept_right=int((retained & ~wrong_after).sum()),
+            discarded_right=int((~retained & ~wrong_before).sum()),
         )
 
 
 def _counts(holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """How often it holds before each place, and in all."""
+    """Return the number of true elements before each position, and in total."""
     return np.concatenate([[0], np.cumsum(holds, dtype=np.int64)])

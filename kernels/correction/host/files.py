@@ -1,4 +1,4 @@
-"""The files of correction: FASTQ and FASTA in blocks of reads."""
+"""Files of correction: FASTQ and FASTA in blocks of reads."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from .generate import example
 from .problem import Bytes, Offsets, Parameters, Problem, Reads
 
 PIECE = 1 << 26
-"""Bytes of a file that are one block, where the memory allows it. Each block costs a GPU some launches and the interpreter
-some turns, whatever its size."""
+"""Bytes of a block if the memory permits. Launches and interpreter calls have a fixed cost per block."""
 MEMORY_SHARE = 512
-"""A block has at most this part of the memory: some twenty of them are held at a time, in several forms each."""
+"""A block occupies at most 1 / MEMORY_SHARE of the memory: about twenty exist at a time, in several copies."""
 PARSERS = 3
-"""Threads that parse at most: each reads several hundred megabytes a second."""
+"""Maximum number of parsing threads; each parses several hundred megabytes per second."""
 PRINTABLE = bytes(range(33, 127))
 
 
 @dataclass(frozen=True)
 class ReadBlock:
-    """Reads of a file that follow each other. data: bytes of the file, or, of FASTA, names and sequences without line
-    ends. names: [begin, end) of read r in data is names[2 r : 2 r + 2], without the mark before it. sequences,
-    qualities: where they begin there; of FASTA there are no qualities. part: as of `Piece`."""
+    """Consecutive reads of a file. data: bytes of the file; for FASTA, names and sequences without line ends. names:
+    [begin, end) of read
+    r in data is names[2 r : 2 r + 2], without its mark. sequences, qualities: start offsets in data; FASTA has no
+    qualities. fraction:
+    see `Piece`."""
 
     fastq: bool
     data: Bytes
@@ -55,9 +56,9 @@ class ReadBlock:
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file of reads that can be read more than once. start: opens it from its beginning.
+    """A file of reads for several passes. start: opens it at its beginning.
 
-    form: "fastq" or "fasta"; an empty file is FASTQ without reads. name: for messages. size: bytes of a block, about.
+    form: "fastq" or "fasta"; an empty file is FASTQ without reads. name: for messages. size: approximate bytes of a block.
     """
 
     name: str
@@ -66,7 +67,7 @@ class ReadFile:
     size: int = PIECE
 
     def blocks(self) -> Flow[ReadBlock]:
-        """The reads: one thread reads, others parse. Raises InputError, with the line, where a record is broken."""
+        """Return a flow of the reads: one thread reads, others parse. Raise InputError with the line of a malformed record."""
         parse = self._parse_fasta if self.form == "fasta" else self._parse_fastq
         return Flow(self._pieces()).map(parse, workers_for(PARSERS))
 
@@ -95,7 +96,7 @@ class ReadFile:
         return ReadBlock(True, data, names, sequences, qualities, reads, piece.fraction)
 
     def _mistake(self, status: int, piece: Piece, good: int, at: int) -> InputError:
-        """What is wrong with the record that begins at `at`, after `good` records of the piece: dnaio's words."""
+        """Return the error of the record at `at`, after `good` records of the piece, in the words of dnaio."""
         import dnaio
 
         read, line = piece.lines // LINES + good, piece.lines + LINES * good
@@ -135,7 +136,7 @@ class ReadFile:
 
 @contextmanager
 def read_file(path: Path, memory: int = MEMORY) -> Iterator[ReadFile]:
-    """Raises InputError where it is no FASTQ or FASTA file."""
+    """Open a file of reads. Raise InputError if it is neither FASTQ nor FASTA."""
     with open_repeatedly(path, memory) as start:
         with start() as source:
             first, name = source.peek(1)[:1], str(source.path)
@@ -145,13 +146,13 @@ def read_file(path: Path, memory: int = MEMORY) -> Iterator[ReadFile]:
 
 
 def example_file() -> ReadFile:
-    """The shipped example as a FASTA file."""
+    """Return the shipped example as a FASTA file."""
     sequences = example().reads.strings()
     text = "".join(f">read{r}\n{sequence}\n" for r, sequence in enumerate(sequences, 1)).encode("ascii")
     return ReadFile("the example", "fasta", lambda: Input(BytesIO(text), Path("the example")))
 
 
 def read(path: Path) -> Problem:
-    """All reads of a file, with the default parameters. Raises InputError."""
+    """Return all reads of a file, with the default parameters. Raise InputError if it is malformed."""
     with read_file(path) as reads:
         return Problem(Reads.concatenate([block.reads for block in reads.blocks()]), Parameters())

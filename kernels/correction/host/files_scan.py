@@ -1,4 +1,4 @@
-"""The loops over every byte of reads in files, compiled: records into columns, corrected reads into text."""
+"""Native loops over the bytes of reads in files: records into columns, corrected reads into text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from simtbed.native import native
 from ...files.text_loops import VECTOR, copied, decimal, line_end, long_line_end, newline_in_vector, without_return
 
 GOOD, MALFORMED, NOT_ASCII, NO_LETTERS = 0, 1, 2, 3
-"""How a scan ended: after the last record; at one that is no FASTQ; at one with bytes of no text; at one whose sequence
-holds what is neither a letter nor printable."""
+"""Status of a scan: all records read; a record that is no FASTQ; non-ASCII bytes; a sequence with unprintable bytes."""
 LINES = 4
-"""Of a record."""
+"""Lines of a record."""
 STRANGE, UNKNOWN = 1, 2
-"""What a sequence may hold: bytes that are not printable; others than A, C, G and T."""
+"""Flags of a sequence: unprintable bytes; letters other than A, C, G and T."""
 UNCHANGED, CHANGED, TRIMMED, DISCARDED, SHORT, EDITS = range(6)
-"""Places in what `counts` holds of a block."""
+"""Indices of the counts of a block."""
 COUNTS = 6
 
 
@@ -120,7 +119,7 @@ def scan_fastq(
 
 @st.device
 def line_end_after(data: Global[u8], at: i64, size: i64, length: i64) -> i64:
-    """As `line_end` of a line that most likely has `size` bytes."""
+    """Return the same as `line_end`, for a line with a probable length of `size` bytes."""
     end = at + size
     if size < VECTOR or end >= length or data[end] != 10:
         return long_line_end(data, at, length)
@@ -140,7 +139,7 @@ def is_ascii(data: Global[u8], first: i64, end: i64) -> bool:
         for i in range(i64(VECTOR)):
             high = high | data[at + i]
         at += VECTOR
-    if end - first >= VECTOR:  # the last bytes, some of them again
+    if end - first >= VECTOR:  # the last bytes, with an overlap
         for i in range(i64(VECTOR)):
             high = high | data[end - VECTOR + i]
     else:
@@ -151,14 +150,14 @@ def is_ascii(data: Global[u8], first: i64, end: i64) -> bool:
 
 @st.device
 def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64) -> u8:
-    """Copy letters; what is among them."""
+    """Copy letters in upper case; return their flags."""
     state = u8(0)
     copied_letters = i64(0)
     while copied_letters + VECTOR <= size:
         for i in range(i64(VECTOR)):
             state = state | in_upper_case(data, first + copied_letters + i, to, at + copied_letters + i)
         copied_letters += VECTOR
-    if size >= VECTOR:  # the last letters, some of them again
+    if size >= VECTOR:  # the last letters, with an overlap
         for i in range(i64(VECTOR)):
             state = state | in_upper_case(data, first + size - VECTOR + i, to, at + size - VECTOR + i)
     else:
@@ -169,7 +168,7 @@ def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64)
 
 @st.device
 def in_upper_case(data: Global[u8], place: i64, to: Global[u8], at: i64) -> u8:
-    """Copy a letter; what it is."""
+    """Copy a letter in upper case; return its flags."""
     letter = data[place]
     strange = (letter < 33) | (letter > 126)
     lower = (letter >= 97) & (letter <= 122)
@@ -183,7 +182,7 @@ def in_upper_case(data: Global[u8], place: i64, to: Global[u8], at: i64) -> u8:
 def split_reads(
     data: Global[u8], bounds: Global[i64], count: i64, text: Global[u8], offsets: Global[i64], valid: Global[bool]
 ) -> i64:
-    """Make `Reads` of the records of a FASTA file (`files.fasta.Records`); the first that has no letters, or -1."""
+    """Fill `Reads` from the records of a FASTA file (`files.fasta.Records`); return the first record with unprintable bytes, or -1."""
     to = i64(0)
     offsets[0] = 0
     for record in range(count):
@@ -201,7 +200,7 @@ def split_reads(
 
 @native
 def find_valid_reads(text: Global[u8], offsets: Global[i64], reads: i64, valid: Global[bool]) -> None:
-    """Of each read, whether all its letters are A, C, G or T."""
+    """Compute for each read whether all its letters are A, C, G or T."""
     for read in range(reads):
         wrong = False
         for i in range(offsets[read], offsets[read + 1] - 1):
@@ -273,7 +272,7 @@ def read_name(data: Global[u8], columns: RecordColumns, read: i64, fastq: bool, 
 
 @st.device
 def qualities_of(data: Global[u8], quality: i64, begin: i64, end: i64, to: Global[u8], at: i64) -> i64:
-    """Write the last two lines of a record; where they end."""
+    """Write the last two lines of a record; return their end."""
     to[at] = 43
     to[at + 1] = 10
     at = copied(data, quality + begin, quality + end, to, at + 2)
@@ -283,7 +282,7 @@ def qualities_of(data: Global[u8], quality: i64, begin: i64, end: i64, to: Globa
 
 @native
 def printable_names(data: Global[u8], names: Global[i64], reads: i64) -> bool:
-    """Whether no name has control characters."""
+    """Return whether all names are free of control characters."""
     wrong = False
     for read in range(reads):
         for i in range(names[2 * read], names[2 * read + 1]):

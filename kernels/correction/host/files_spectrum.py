@@ -1,8 +1,8 @@
-"""Spectra as text, as KMC and Jellyfish dump them: k-mers and how often they were seen.
+"""Spectra as text dumps of KMC and Jellyfish: k-mers and their counts.
 
-A line is `KMER COUNT`, with a tab (kmc_dump) or a space (jellyfish dump -c) between the two, or two lines are `>COUNT` and
-`KMER` (jellyfish dump). A k-mer and its reverse complement may stand together, under either, or each alone: they are
-counted together. As each strand of a read counts, one that is its own reverse complement counts twice; a dump has it once.
+A line is `KMER COUNT`, separated by a tab (kmc_dump) or a space (jellyfish dump -c), or two lines are `>COUNT` and `KMER`
+(jellyfish dump). A k-mer and its reverse complement may be listed together, under either one, or separately: their counts are added.
+Each strand of a read counts, so a k-mer equal to its reverse complement counts twice; a dump lists it once.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from .pipeline import Counter, KmerCounts
 from .problem import Bytes
 
 PIECE = 1 << 22
-"""Bytes of a dump that are parsed at a time."""
+"""Bytes of a dump parsed at a time."""
 MEMORY_SHARE = 512
-"""A piece has at most this part of the memory."""
+"""A piece occupies at most 1 / MEMORY_SHARE of the memory."""
 PARSERS = 4
-"""Threads that parse at most."""
+"""Maximum number of parsing threads."""
 MOST_DIGITS = 10
 AT_ONCE = 1 << 18
-"""K-mers that are written at a time."""
+"""K-mers written at a time."""
 
 
 class CountBlock(NamedTuple):
-    """Some lines of a dump. part: as of `Piece`."""
+    """The counts of some lines of a dump. fraction: see `Piece`."""
 
     counted: KmerCounts
     fraction: float | None
 
 
 def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda step, k_mers, fraction: None) -> None:
-    """Count what a dump says. Raises InputError, also for k-mers of another length than the counter's."""
+    """Add the counts of a dump. Raise InputError if it is malformed or has k-mers of another length."""
     loaded = 0
 
     def take(block: CountBlock) -> None:
@@ -54,7 +54,7 @@ def load(path: Path, counter: Counter, memory: int = MEMORY, show: Show = lambda
 
 
 def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[CountBlock]:
-    """The counts of a dump, some at a time. Raises InputError."""
+    """Return a flow of the counts of a dump. Raise InputError if it is malformed."""
 
     def read() -> Iterator[tuple[Piece, str, bool]]:
         with open_input(path, memory) as file:
@@ -77,7 +77,7 @@ def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[CountBlock]:
 
 
 def _measure(lines: int) -> Callable[[Bytes], tuple[int, int]]:
-    """What tells how many bytes are whole records of so many lines, and their newlines."""
+    """Return a function that returns the length and the number of newlines of the complete records of `lines` lines."""
 
     def whole(data: Bytes) -> tuple[int, int]:
         count = int(newlines(data, len(data)))
@@ -88,7 +88,7 @@ def _measure(lines: int) -> Callable[[Bytes], tuple[int, int]]:
 
 
 def _mistake(piece: Piece, name: str, two_lines: bool, k: int, at: int) -> InputError:
-    """What is wrong with the line that begins at `at`."""
+    """Return the error of the line at `at`."""
     line = piece.lines + int(newlines(piece.data[:at], at)) + 1
     content = piece.data[at:].tobytes().split(b"\n")[0].strip()
     form = "'>' and a count, then a k-mer" if two_lines else "a k-mer and a count"
@@ -101,7 +101,7 @@ def _mistake(piece: Piece, name: str, two_lines: bool, k: int, at: int) -> Input
 
 
 def dump_lines(counter: Counter) -> Iterator[Bytes]:
-    """A counter's k-mers as a dump, in the order of their packed forms, some whole lines at a time."""
+    """Yield the counter's k-mers as a dump, in the order of their packed forms, some complete lines at a time."""
     keys, counts = counter.counted()
     order = np.argsort(keys)
     for first in range(0, len(order), AT_ONCE):

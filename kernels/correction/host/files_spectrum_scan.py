@@ -1,4 +1,4 @@
-"""The loops over every k-mer of a spectrum as text, compiled."""
+"""Native loops over the k-mers of a text dump."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from simtbed.native import native
 from ...files.text_loops import decimal, line_end, without_return
 
 MAX_COUNT = (1 << 31) - 1
-"""That is counted of one line: two of them, of both strands, fit into a count."""
+"""Maximum count of a line: the sum of two lines, for both strands, fits into u32."""
 LETTERS = 0x47544341
-"""The letters of the codes 0 to 3: A, C, T, G."""
+"""Letters of the codes 0 to 3: A, C, T, G."""
 
 
 @st.device
@@ -21,7 +21,7 @@ def blank(letter: u8) -> bool:
 
 @st.device
 def number_in(data: Global[u8], first: i64, end: i64) -> i64:
-    """A count; 0 where there is none, or one that is too large."""
+    """Return a count; 0 if it is missing or too large."""
     state = i64(0)
     if end - first > 10:
         return i64(0)
@@ -34,7 +34,7 @@ def number_in(data: Global[u8], first: i64, end: i64) -> i64:
 
 @st.device
 def is_kmer(data: Global[u8], first: i64, end: i64, k: i64) -> bool:
-    """Whether there are k letters A, C, G, T in either case."""
+    """Return whether the bytes are k letters A, C, G, T in either case."""
     if end - first != k:
         return False
     wrong = False
@@ -48,8 +48,8 @@ def is_kmer(data: Global[u8], first: i64, end: i64, k: i64) -> bool:
 def scan_spectrum(
     data: Global[u8], length: i64, k: i64, two_lines: bool, keys: Global[u64], counts: Global[u32], state: Global[i64]
 ) -> bool:
-    """Whether all is well. keys: the smaller of a k-mer's two strands, packed. counts: doubled where both are one.
-    found: (k-mers, where the first wrong line begins). two: whether a record is two lines."""
+    """Parse records; return whether all are valid. keys: the smaller packed strand of each k-mer. counts: doubled if both strands are
+    equal. state: number of k-mers, start of the first invalid line. two_lines: whether a record has two lines."""
     at = i64(0)
     records = i64(0)
     shift = u64(2 * (k - 1))
@@ -98,7 +98,7 @@ def scan_spectrum(
 
 @native
 def format_spectrum(keys: Global[u64], counts: Global[u32], number: i64, k: i64, to: Global[u8]) -> i64:
-    """Write `KMER<tab>COUNT` lines; the length."""
+    """Write `KMER<tab>COUNT` lines; return the length."""
     at = i64(0)
     for n in range(number):
         rest = keys[n]

@@ -1,4 +1,4 @@
-"""Reads from a seed, as a sequencer makes them, with the truth beside them: where errors are is known, not guessed."""
+"""Read simulator with a seed: sequencing errors with known truth."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .generate_loops import BEST_QUALITY, DrawColumns, count_errors, make_reads, write_records
+from .generate_loops import BEST_QUALITY, SampleColumns, count_errors, make_reads, write_records
 from .problem import Bytes, Offsets, Problem, Reads
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 PIECE = 1 << 20
-"""Bases that are drawn at a time."""
+"""Bases generated at a time."""
 QUALITIES = 10 ** (-(np.arange(BEST_QUALITY + 1) - 0.5) / 10)
-"""The largest rate of errors that a quality of so much states."""
+"""Maximum error rate of each quality."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """reads: with errors. truth: the same without. quality: Phred + 33 of every base, placed as in the reads' text."""
+    """reads: with errors. truth: without errors. quality: Phred + 33 of every base, aligned with the reads' text."""
 
     reads: Reads
     truth: Reads
@@ -27,22 +27,24 @@ class Simulated:
 
 
 def example() -> Problem:
-    """700 bases, 15 times over, one base in a hundred wrong."""
+    """Return reads of 700 bases with coverage 15 and an error rate of 1 %."""
     return Problem(simulate(1, genome(1, 700), 250, (30, 50), 0.01, unknown=0.001).reads)
 
 
 def genome(seed: int, length: int) -> Bytes:
-    """Random bases."""
+    """Return random bases."""
     draw = np.random.default_rng(seed)
     return np.concatenate([draw.choice(LETTERS, min(PIECE, length - at)) for at in range(0, length, PIECE)])
 
 
 @dataclass(frozen=True)
-class ReadDraws:
-    """All that is drawn of some reads. lengths, starts, backward: of each its length, its place in the reference, its
-    strand. luck: of each, by how much more it errs than others. chances: of each base, in [0, 1); it is wrong where its
-    rate is larger. factor: rates are that times luck times the shape of a read. shifts: of each wrong base how much
-    further in the alphabet the letter is. unknown: the bases that are N."""
+class ReadSamples:
+    """Random numbers of some reads. lengths, starts, backward: length, position in the reference, strand of each read.
+    luck: factor of the
+    error rate of each read. chances: of each base, in [0, 1); a base is wrong if its rate is larger. factor: a rate
+    is factor times luck
+    times the shape of a read. shifts: of each wrong base, the offset of its letter in the alphabet. unknown: indices of the bases N.
+    """
 
     lengths: Offsets
     starts: Offsets
@@ -54,10 +56,10 @@ class ReadDraws:
     unknown: Offsets
 
     def make(self, reference: Bytes) -> Simulated:
-        """The reads."""
+        """Return the reads."""
         offsets: Offsets = np.concatenate([[0], np.cumsum(self.lengths + 1)])
         text, truth, quality = (np.empty(offsets[-1], np.uint8) for _ in range(3))
-        draws = DrawColumns._make(
+        samples = SampleColumns._make(
             (
                 self.lengths,
                 self.starts,
@@ -69,7 +71,7 @@ class ReadDraws:
                 self.shifts,
             )
         )
-        make_reads(reference, draws, QUALITIES, text, truth, quality)
+        make_reads(reference, samples, QUALITIES, text, truth, quality)
         text[self.unknown + np.searchsorted(np.cumsum(self.lengths), self.unknown, "right")] = ord("N")
         return Simulated(Reads(text, offsets), Reads(truth, offsets), quality)
 
@@ -82,39 +84,40 @@ def simulate(
     error_rate: float,
     unknown: float = 0.0,
 ) -> Simulated:
-    """Reads of a reference of A, C, G, T, from both strands, their lengths drawn between two (both possible).
+    """Simulate reads of both strands of a reference of A, C, G, T. length: range of lengths, inclusive.
 
-    error_rate: substitutions a base. Errors cluster, as Illumina's do: towards the end of a read (a last base is wrong
-    five times as often as a first one), and in some reads (their rates are spread log-normally, sigma 1). Qualities
-    state each base's rate. unknown: rate of N. Equal arguments give equal reads; a generator goes on where it stands.
+    error_rate: substitutions per base. Errors cluster as in Illumina reads: towards the end of a read (a last base
+    is wrong five times as
+    often as a first one), and in some reads (log-normal rates, sigma 1). Qualities state each base's rate. unknown: rate of N. Equal
+    arguments give equal reads; a generator continues from its state.
     """
-    return draw_reads(seed, len(reference), reads, length, error_rate, unknown).make(reference)
+    return sample_reads(seed, len(reference), reads, length, error_rate, unknown).make(reference)
 
 
-def draw_reads(
+def sample_reads(
     seed: int | np.random.Generator,
     reference: int,
     reads: int,
     length: tuple[int, int],
     error_rate: float,
     unknown: float = 0.0,
-) -> ReadDraws:
-    """What `simulate` draws for a reference of so many bases."""
+) -> ReadSamples:
+    """Return the random numbers of `simulate` for a reference of `reference` bases."""
     draw = np.random.default_rng(seed)
     lengths = draw.integers(length[0], np.minimum(length[1], reference) + 1, reads)
     starts = (draw.random(reads) * (reference - lengths + 1)).astype(np.int64)
     backward = draw.random(reads) < 0.5
-    luck = draw.lognormal(-0.5, 1.0, reads)  # of mean 1
+    luck = draw.lognormal(-0.5, 1.0, reads)  # mean 1
     bases = int(lengths.sum())
     factor = error_rate / max(float((luck * _shapes(lengths)).sum()) / max(bases, 1), 1e-12)
     chances = draw.random(bases)
     shifts = draw.integers(1, 4, int(count_errors(lengths, luck, reads, factor, chances)))
     letters = np.flatnonzero(draw.random(bases) < unknown) if unknown else np.empty(0, np.int64)
-    return ReadDraws(lengths, starts, backward, luck, factor, chances, shifts, letters)
+    return ReadSamples(lengths, starts, backward, luck, factor, chances, shifts, letters)
 
 
 def _shapes(lengths: Offsets) -> npt.NDArray[np.float64]:
-    """The sum over the bases of each read of 1 + 4 (place / last place)^2, which is how errors rise towards its end."""
+    """Return the sum over the bases of each read of 1 + 4 (position / last position)^2, the increase of errors towards its end."""
     last = np.maximum(lengths - 1, 1)
     squares = (lengths - 1) * lengths * (2 * lengths - 1) / 6
     shapes: npt.NDArray[np.float64] = lengths + 4 * squares / last**2
@@ -122,7 +125,7 @@ def _shapes(lengths: Offsets) -> npt.NDArray[np.float64]:
 
 
 def records_of(reads: Reads, quality: Bytes, first: int, fastq: bool) -> Bytes:
-    """The text of reads, as FASTQ with their qualities or as FASTA, called `read` and a number from `first` on."""
+    """Return reads as FASTQ with their qualities or as FASTA, named `read` and a number from `first` on."""
     digits = len(str(first + len(reads)))
     to = np.empty((2 if fastq else 1) * len(reads.text) + len(reads) * (8 + digits), np.uint8)
     length = write_records(reads.text, quality, reads.offsets, len(reads), first, fastq, to)

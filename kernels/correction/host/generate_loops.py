@@ -1,4 +1,4 @@
-"""The loops over every base of simulated reads, compiled: where errors are, letters and qualities, records as text."""
+"""Native loops over the bases of simulated reads: errors, letters and qualities, records as text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from simtbed.native import native
 from ...files.text_loops import copied, decimal
 
 WORST = 0.5
-"""Errors a base in the worst reads, at their ends."""
+"""Maximum error rate of a base."""
 WORST_QUALITY, BEST_QUALITY = 2, 41
 LETTERS = 0x54474341
 """A, C, G, T as the bytes of a word."""
 
 
-class DrawColumns(NamedTuple):
-    """Columns of `ReadDraws`. reads: number of reads."""
+class SampleColumns(NamedTuple):
+    """Columns of `ReadSamples`. reads: number of reads."""
 
     lengths: Global[i64]
     starts: Global[i64]
@@ -32,14 +32,14 @@ class DrawColumns(NamedTuple):
 
 @st.device
 def rate_of(cycle: i64, length: i64, luck: f64, factor: f64) -> f64:
-    """Of errors in the base `cycle` of a read."""
+    """Return the error rate of base `cycle` of a read."""
     along = f64(cycle) / f64(max(length - 1, 1))
     return min((1.0 + 4.0 * (along * along)) * luck * factor, WORST)
 
 
 @native
 def count_errors(lengths: Global[i64], luck: Global[f64], reads: i64, factor: f64, chances: Global[f64]) -> i64:
-    """How many bases are wrong."""
+    """Return the number of wrong bases."""
     at = i64(0)
     wrong = i64(0)
     for read in range(reads):
@@ -60,31 +60,31 @@ def number_of(letter: u8) -> i64:
 @native
 def make_reads(
     reference: Global[u8],
-    draws: DrawColumns,
+    samples: SampleColumns,
     qualities: Global[f64],
     text: Global[u8],
     truth: Global[u8],
     quality: Global[u8],
 ) -> None:
-    """The reads' letters, with errors and without, and their qualities, a newline after each read."""
+    """Write the reads' letters, with errors and without, and their qualities, with a newline after each read."""
     base = i64(0)
     to = i64(0)
     errors = i64(0)
-    for read in range(draws.reads):
-        length = draws.lengths[read]
+    for read in range(samples.reads):
+        length = samples.lengths[read]
         quality_value = i64(BEST_QUALITY)
         for cycle in range(length):
             true_base = i64(0)
-            if draws.backward[read]:
-                true_base = 3 - number_of(reference[draws.starts[read] + length - 1 - cycle])
+            if samples.backward[read]:
+                true_base = 3 - number_of(reference[samples.starts[read] + length - 1 - cycle])
             else:
-                true_base = number_of(reference[draws.starts[read] + cycle])
-            rate = rate_of(cycle, length, draws.luck[read], draws.factor)
+                true_base = number_of(reference[samples.starts[read] + cycle])
+            rate = rate_of(cycle, length, samples.luck[read], samples.factor)
             called = true_base
-            if draws.chances[base] < rate:
-                called = (true_base + draws.shifts[errors]) & 3
+            if samples.chances[base] < rate:
+                called = (true_base + samples.shifts[errors]) & 3
                 errors += 1
-            while quality_value > WORST_QUALITY and rate > qualities[quality_value]:  # rates rise along a read
+            while quality_value > WORST_QUALITY and rate > qualities[quality_value]:  # rates increase along a read
                 quality_value -= 1
             truth[to] = u8((LETTERS >> (8 * true_base)) & 255)
             text[to] = u8((LETTERS >> (8 * called)) & 255)
@@ -101,7 +101,7 @@ def make_reads(
 def write_records(
     text: Global[u8], quality: Global[u8], offsets: Global[i64], reads: i64, first: i64, fastq: bool, to: Global[u8]
 ) -> i64:
-    """Reads as FASTQ or FASTA, called `read` and a number from `first` on; the length."""
+    """Write reads as FASTQ or FASTA, named `read` and a number from `first` on; return the length."""
     at = i64(0)
     for read in range(reads):
         begin = offsets[read]

@@ -1,4 +1,4 @@
-"""How reads are laid out for the kernels, and how many threads a launch has."""
+"""Layout of reads for the kernels, and the number of threads of a launch."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .problem import Bytes, Offsets, Reads
 Places = npt.NDArray[np.int32]
 
 SHARED = 48 * 1024
-"""Bytes of shared memory that a block may have without asking for more."""
+"""Shared memory of a block without opt-in, in bytes."""
 
 
 @dataclass(frozen=True)
 class ReadLayout:
-    """Reads, those that can be corrected by k-mers of k bases, and (first letter, length) of each of these."""
+    """Reads, the indices of those that can be corrected by k-mers of k bases, and (first letter, length) of each of these."""
 
     k: int
     reads: Reads
@@ -29,7 +29,7 @@ class ReadLayout:
 
 
 def arrange_reads(reads: Reads, k: int) -> ReadLayout:
-    """What a launch needs of reads: those of A, C, G, T, and not shorter than k."""
+    """Return the layout of reads: those of A, C, G, T that are not shorter than k are chosen."""
     chosen, places = np.empty(len(reads), np.int64), np.empty((len(reads), 2), np.int32)
     count = int(choose_reads(reads.offsets, reads.valid, len(reads), k, chosen, places.reshape(-1)))
     return ReadLayout(k, reads, chosen[:count], places[:count])
@@ -39,7 +39,7 @@ def arrange_reads(reads: Reads, k: int) -> ReadLayout:
 def choose_reads(
     offsets: Global[i64], valid: Global[bool], reads: i64, k: i64, chosen: Global[i64], places: Global[i32]
 ) -> i64:
-    """Find the reads that can be corrected, and their places; how many."""
+    """Find the reads that can be corrected, and their places; return their number."""
     count = i64(0)
     for read in range(reads):
         size = offsets[read + 1] - 1 - offsets[read]
@@ -56,7 +56,7 @@ def set_outcomes(
     offsets: Global[i64], reads: i64, k: i64, chosen: Global[i64], chosen_spans: Global[i32], count: i64, flags: Global[u8],
     spans: Global[i32],
 ) -> None:  # fmt: skip
-    """Flags and spans of all reads, from the spans that were found of those chosen."""
+    """Set the flags and spans of all reads from the spans of the chosen ones."""
     for read in range(reads):
         size = offsets[read + 1] - 1 - offsets[read]
         short = size < k
@@ -72,12 +72,13 @@ def set_outcomes(
 
 
 def longest_read(places: Places) -> int:
-    """The length of the longest read, rounded up so that few kernels are compiled: at most an eighth, to a multiple of 4."""
+    """Return the length of the longest read, rounded up to limit the number of compiled kernels: by at most an eighth,
+    to a multiple of 4."""
     length = int(places[:, 1].max())
     step = max(4, 1 << max(length.bit_length() - 4, 0))
     return -(-length // step) * step
 
 
 def read_arguments(text: Bytes, places: Places) -> dict[str, Any]:
-    """The arguments that every kernel takes for reads. `text` and `spans` are what it makes."""
+    """Return the kernel arguments for reads. `text` and `spans` are outputs."""
     return {"text": text, "places": places, "spans": empty(len(places), "int2")}

@@ -1,4 +1,4 @@
-"""Two files of reads whose records are mates: read side by side, checked, and written side by side."""
+"""Paired reads in two files: reading in step, validation, and separate output of the mates."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ DISCARDED = ord("D")
 
 @dataclass(frozen=True)
 class PairedFile(ReadFile):
-    """Blocks of so many first mates, and behind them their second mates. mates: the file that those are in."""
+    """Blocks of first mates followed by their second mates. mates: the file of the second mates."""
 
     mates: ReadFile | None = None
 
     def blocks(self) -> Flow[ReadBlock]:
-        """Raises InputError where the files are not in step."""
+        """Return a flow of the blocks. Raise InputError if the files are not in step."""
         assert self.mates is not None
         mates = self.mates
         return super().blocks().through(lambda blocks: _pair_blocks(blocks, self.name, mates))
 
 
 def pair_files(first: ReadFile, second: ReadFile) -> PairedFile:
-    """Both as one. Raises SimtbedError where their formats differ."""
+    """Return both files as one. Raise SimtbedError if their formats differ."""
     if first.form != second.form:
         raise SimtbedError(
-            f"{first.name} is {first.form.upper()} and {second.name} {second.form.upper()}: mates are alike"
+            f"{first.name} is {first.form.upper()} and {second.name} {second.form.upper()}: mates have the same format"
         )
     return PairedFile(first.name, first.form, first.start, first.size, second)
 
@@ -66,7 +66,7 @@ def _pair_blocks(blocks: Iterator[ReadBlock], name: str, second: ReadFile) -> It
 
 
 def slice_block(block: ReadBlock, first: int, last: int) -> ReadBlock:
-    """The reads [first, last)."""
+    """Return the reads [first, last)."""
     return replace(
         block,
         names=block.names[2 * first : 2 * last],
@@ -77,7 +77,7 @@ def slice_block(block: ReadBlock, first: int, last: int) -> ReadBlock:
 
 
 def _rest(block: ReadBlock, first: int) -> list[ReadBlock]:
-    """The reads from `first` on, without the bytes before them; nothing where there are none."""
+    """Return the reads from `first` on, without the bytes before them; an empty list if there are none."""
     if first == len(block):
         return []
     own = slice_block(block, first, len(block))
@@ -94,7 +94,7 @@ def _rest(block: ReadBlock, first: int) -> list[ReadBlock]:
 
 
 def concatenate_blocks(blocks: list[ReadBlock]) -> ReadBlock:
-    """Blocks of one format as one."""
+    """Return blocks of one format as one block."""
     if len(blocks) == 1:
         return blocks[0]
     begins = np.cumsum([0, *(len(block.data) for block in blocks)]).tolist()
@@ -110,7 +110,7 @@ def concatenate_blocks(blocks: list[ReadBlock]) -> ReadBlock:
 
 @st.device
 def _name_end(data: Global[u8], first: i64, end: i64) -> i64:
-    """Where a name ends: at a blank, or before the /1 or /2 at its end."""
+    """Return the end of a name: a blank, or the start of its suffix /1 or /2."""
     at = first
     while at < end and data[at] != 32 and data[at] != 9:
         at += 1
@@ -136,7 +136,7 @@ def first_mismatch(
 
 
 def discard_pairs(corrected: Corrected) -> tuple[Corrected, int]:
-    """A mate of a discarded read is discarded too; how many of these there are."""
+    """Discard the mates of discarded reads; return their number too."""
     mates = corrected.flags.reshape(2, -1)
     discarded = np.asarray((mates == DISCARDED).any(axis=0))
     flags = np.where(discarded, np.uint8(DISCARDED), mates).ravel()
@@ -146,7 +146,7 @@ def discard_pairs(corrected: Corrected) -> tuple[Corrected, int]:
 def split_mates(
     block: ReadBlock, corrected: Corrected
 ) -> tuple[tuple[ReadBlock, Corrected], tuple[ReadBlock, Corrected]]:
-    """The first mates and the second ones, as views."""
+    """Return the first and the second mates, as views."""
     middle = len(block) // 2
     return _half(block, corrected, 0, middle), _half(block, corrected, middle, len(block))
 
@@ -159,7 +159,7 @@ def _half(block: ReadBlock, corrected: Corrected, first: int, last: int) -> tupl
 
 
 def interleave(first: bytes, second: bytes, lines: int) -> bytes:
-    """Records of so many lines, one of each in turn; as many of both."""
+    """Return the records of both texts alternately. lines: lines per record. Both have the same number of records."""
     first_records, second_records = first.splitlines(keepends=True), second.splitlines(keepends=True)
     return b"".join(
         b"".join(text)

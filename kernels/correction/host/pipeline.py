@@ -1,4 +1,4 @@
-"""From reads to corrected reads: the spectrum counted in batches, a filter built of it, then every read corrected."""
+"""Solver: the spectrum is counted in batches, a filter is built from it, then every read is corrected."""
 
 from __future__ import annotations
 
@@ -24,47 +24,48 @@ from .problem import Bytes, Corrected, Parameters, Problem, Reads
 
 WARPS = 4
 MOST_BLOCKS = 1 << 16
-"""Of a launch with a warp a read; warps take one after the other where there are more."""
+"""Maximum blocks of a launch with one warp per read; a warp corrects several reads if there are more."""
 SCRATCH = 1 << 28
-"""Votes that are kept in global memory at most, where shared memory has no room for them."""
+"""Maximum bytes of votes in global memory, for reads with too many votes for shared memory."""
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 16, 1 << 30
 MAX_LOAD = 0.7
-"""The table grows before more of its slots could be taken."""
+"""Maximum load factor of the table; it grows before more slots could be used."""
 STEPS_AHEAD = 2
-"""How often the table is doubled once more, at a time, for what is to come."""
+"""Maximum number of additional doublings of the table for the expected k-mers."""
 LETTERS_AT_ONCE = 1 << 24
 
 
 def layout_of(parameters: Parameters) -> int:
-    """The filter's number for the kernels."""
+    """Return the number of the filter in the kernels."""
     return {"exact": EXACT, "bloom": BLOOM, "split-first": parameters.split, "blocked": BLOCKED}[parameters.filter]
 
 
 # ------------------------------------------------------------------ spectrum
 class KmerCounts(NamedTuple):
-    """K-mers, each packed, the smaller of its two strands, and how often each was counted."""
+    """K-mers, each as its smaller packed strand, and their counts."""
 
     keys: npt.NDArray[np.uint64]
     counts: npt.NDArray[np.uint32]
 
 
 class Counter:
-    """Counts k-mers, batch after batch, in a table that stays with the engine and grows as it fills."""
+    """Counts k-mers in batches. The hash table remains in device memory and grows with its load."""
 
     def __init__(self, k: int, launcher: Launcher, most: int = LARGEST_TABLE) -> None:
-        """most: slots of the table."""
+        """most: maximum number of slots of the table."""
         self.k, self.launcher, self.most = k, launcher, min(most, LARGEST_TABLE)
-        self.windows = 0  # letters at which a k-mer may start, since slots were counted: no fewer k-mers are there
-        self.letters_seen = 0  # such letters in all
-        self.grown = (0, 0)  # such letters, and slots taken, when the table grew last
+        self.windows = 0  # possible starts of k-mers since the slots were counted: an upper bound of new k-mers
+        self.letters_seen = 0  # possible starts of k-mers in total
+        self.grown = (0, 0)  # possible starts, and used slots, when the table last grew
         self.table = _Table.empty(SMALLEST_TABLE)
 
     def add(self, letters: Bytes, fraction: float | None = None) -> None:
-        """Count the k-mers of reads, as `Reads.text` has them, and those of their reverse complements. part: of all reads,
-        these included, where that is known: a table that grows is made larger if much is to come.
+        """Count the k-mers of reads, given as `Reads.text`, and those of their reverse complements. fraction: of all
+        reads, including these, if known: a growing table is enlarged for the expected rest.
 
-        Raises SimtbedError at LARGEST_TABLE."""
+        Raise SimtbedError at LARGEST_TABLE.
+        """
         for begin in range(0, len(letters), LETTERS_AT_ONCE):
             text = letters[begin : begin + LETTERS_AT_ONCE + self.k - 1]
             new = len(text) - self.k + 1
@@ -73,7 +74,7 @@ class Counter:
                 self._launch(spectrum.count, -(-new // spectrum.SPAN), text=text, **self.table.arguments, K=self.k)
 
     def take(self, counted: KmerCounts, fraction: float | None = None) -> None:
-        """Count k-mers that were counted elsewhere. part: as of `add`."""
+        """Add counts from another counter. fraction: as in `add`."""
         keys, counts = counted
         if len(keys):
             self._reserve(len(keys), fraction)
@@ -82,7 +83,7 @@ class Counter:
     def _reserve(self, new: int, fraction: float | None = None) -> None:
         size = self.table.size
         self.letters_seen += new
-        if self.windows + new <= MAX_LOAD * size:  # even if each was another k-mer
+        if self.windows + new <= MAX_LOAD * size:  # even if all k-mers are new
             self.windows += new
             return
         used = int(self.table.used.numpy()[0])
@@ -95,7 +96,7 @@ class Counter:
             )
         if size > self.table.size:
             expected_new = self._expected_new(used, new, fraction)
-            for _ in range(STEPS_AHEAD if used else 1):  # of the first letters nothing is known
+            for _ in range(STEPS_AHEAD if used else 1):  # no estimate exists for the first letters
                 if used + new + expected_new > MAX_LOAD * size and 2 * size <= self.most:  # it would grow again
                     size *= 2
             self.grown = (self.letters_seen - new, used)
@@ -106,32 +107,32 @@ class Counter:
         self.windows = used + new
 
     def _expected_new(self, used: int, new: int, fraction: float | None) -> float:
-        """K-mers that will be new, if they come as often as since the table grew last: there are more of them at first."""
+        """Estimate the number of new k-mers from the rate since the table last grew: early letters have a higher rate."""
         if not fraction:
             return 0
         letters, slots = self.letters_seen - new - self.grown[0], used - self.grown[1]
         return self.letters_seen * (1 / fraction - 1) * (slots / letters if letters else 1)
 
     def counted(self) -> KmerCounts:
-        """The k-mers and their counts, in no order."""
+        """Return the k-mers and their counts, unordered."""
         keys, counts = self.table.keys.numpy(), self.table.counts.numpy()
         occupied = keys != np.uint64(EMPTY)
         return KmerCounts(keys[occupied], counts[occupied])
 
     def histogram(self) -> npt.NDArray[np.int64]:
-        """How many k-mers, one of both strands, were counted n times; the last entry: so many times or more."""
+        """Return the number of k-mers, one of both strands, by count; the last entry includes all higher counts."""
         args = {"keys": self.table.keys, "counts": self.table.counts, "bins": zeros(spectrum.BINS, "u32")}
         return self._launch(spectrum.histogram, self.table.size, **args)["bins"].astype(np.int64)  # type: ignore[no-any-return]
 
     def solid(self, min_multiplicity: int) -> Solid:
-        """The k-mers counted at least so often."""
+        """Return the k-mers with at least this count."""
         histogram = self.histogram()
         most = 2 * int(histogram[min_multiplicity:].sum())
         keys, total = DeviceArray(empty(most, "u64")), DeviceArray(zeros(1, "u32"))
         args = {"keys": self.table.keys, "counts": self.table.counts, "found": keys, "total": total}
         self._launch(spectrum.gather, self.table.size, **args, minimum=np.uint32(min_multiplicity), K=self.k)
         count = int(total.numpy()[0])
-        keys.keep(count)  # a k-mer that is its own reverse complement stands there once
+        keys.keep(count)  # a k-mer equal to its reverse complement is listed once
         return Solid(keys, count, histogram)
 
     def _launch(self, kernel: Any, threads: int, **args: Any) -> Any:
@@ -157,14 +158,14 @@ class _Table:
 
 @dataclass(frozen=True)
 class Solid:
-    """Solid k-mers of both strands: `found` has `total` elements, in no order. histogram: as `Counter.histogram`."""
+    """Solid k-mers of both strands: `keys` has `total` elements, unordered. histogram: as in `Counter.histogram`."""
 
     keys: DeviceArray
     total: int
     histogram: npt.NDArray[np.int64]
 
     def occurrences(self, min_multiplicity: int) -> float:
-        """The part of all k-mers counted, each as often as it was (at most BINS - 1 times), that belongs to solid ones."""
+        """Return the share of solid k-mers in all occurrences (at most BINS - 1 per k-mer)."""
         times = self.histogram * np.arange(len(self.histogram))
         return float(times[min_multiplicity:].sum() / max(times.sum(), 1))
 
@@ -172,7 +173,7 @@ class Solid:
 # ------------------------------------------------------------------ filters
 @dataclass(frozen=True)
 class Filter:
-    """What a kernel asks whether a k-mer is solid: arrays that stay with the engine; those not used have one element."""
+    """Arrays of a filter in device memory; unused ones have one element."""
 
     keys: DeviceArray
     words: DeviceArray
@@ -183,11 +184,10 @@ class Filter:
     def build(
         solid: Solid, parameters: Parameters, launcher: Launcher, words: bool, memory: int | None = None
     ) -> Filter:
-        """The filter of the parameters; `words`: with the filter of mutants in front of an exact set. memory: bytes that it
-        may take together with the solid k-mers.
+        """Build the filter of the parameters. words: add the filter of mutants to an exact set. memory: limit in bytes
+        for the filter and the solid k-mers.
 
-        Raises SimtbedError where that is too little, and where a Bloom filter would need more bits than 32-bit hashes
-        reach.
+        Raise SimtbedError if the memory is too small, or if a Bloom filter would need more bits than 32-bit hashes address.
         """
         n, kind = solid.total, layout_of(parameters)
         by_key = kind in BY_KEY
@@ -227,7 +227,7 @@ class Filter:
 
 
 def _empty_keys(n: int, kind: int) -> NewArray:
-    """What is asked for packed k-mers, with room for n of them: a set of at least 2 n slots; blocks, each for 4 at most."""
+    """Return the empty `keys` for n packed k-mers: a set of at least 2 n slots; blocks, each for at most 4."""
     if kind == EXACT:
         return full(1 << (2 * n).bit_length(), EMPTY, "u64")
     blocks = 1 << (max(-(-n // K_MERS_OF_BLOCK), 1) - 1).bit_length()
@@ -237,7 +237,7 @@ def _empty_keys(n: int, kind: int) -> NewArray:
 # ------------------------------------------------------------------ reads
 @dataclass(frozen=True)
 class Optimisations:
-    """The optimisations of the paper's Table 4 that can be left out; None: as fits the variant and the reads."""
+    """Optional optimisations of the paper's Table 4; None: selected by the variant and the reads."""
 
     unroll: bool = True
     reads_in_shared: bool | None = None
@@ -248,14 +248,14 @@ Run = Callable[[Any, Places, Filter, Parameters, Optimisations, Launcher], Any]
 
 
 class LaunchResult(NamedTuple):
-    """What launches made of reads that were laid out. text: of all; spans: of those that were chosen, as of `Corrected`."""
+    """Results of the launches for a layout. text: of all reads; spans: of the chosen ones, as in `Corrected`."""
 
     layout: ReadLayout
     text: Bytes
     spans: npt.NDArray[np.int32]
 
     def corrected(self) -> Corrected:
-        """What became of all reads."""
+        """Return the outcome of all reads."""
         layout, reads = self.layout, self.layout.reads
         flags, spans = np.empty(len(reads), np.uint8), np.empty((len(reads), 2), np.int32)
         chosen_spans = np.ascontiguousarray(self.spans).reshape(-1)
@@ -275,7 +275,7 @@ class LaunchResult(NamedTuple):
 def launch(
     layout: ReadLayout, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Optimisations | None = None
 ) -> LaunchResult:  # fmt: skip
-    """Correct reads, fewer than 2^31 letters of them, with a filter that may come from more."""
+    """Correct reads, fewer than 2^31 letters of them, with a filter that may include other reads."""
     if not len(layout.chosen):
         return LaunchResult(layout, layout.reads.text, np.empty((0, 2), np.int32))
     result = VARIANTS[variant](
@@ -287,7 +287,7 @@ def launch(
 def correct(
     reads: Reads, filter: Filter, parameters: Parameters, variant: str, launcher: Launcher, switches: Optimisations | None = None
 ) -> Corrected:  # fmt: skip
-    """As `launch`, from reads to corrected reads."""
+    """Correct reads as `launch` does, from reads to corrected reads."""
     return launch(arrange_reads(reads, parameters.k), filter, parameters, variant, launcher, switches).corrected()
 
 
@@ -371,7 +371,7 @@ def _packed(
 
 
 def _fit_shared_memory(switches: Optimisations, longest: int) -> Optimisations:
-    """The switches with nothing left open: what fits is in shared memory."""
+    """Return the optimisations without None: reads and votes are in shared memory if they fit."""
     votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
     left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
     reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
@@ -405,18 +405,18 @@ VARIANTS: dict[str, Run] = {
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Answer:
-    """Flag and sequence of every read."""
+    """Return flag and sequence of every read."""
     return corrected(problem, variant, launcher).answer()
 
 
 def corrected(problem: Problem, variant: str, launcher: Launcher, switches: Optimisations | None = None) -> Corrected:
-    """Every read, corrected by the spectrum of all."""
+    """Correct every read by the spectrum of all."""
     filter = filter_of(problem, launcher, words=variant == "packed")
     return correct(problem.reads, filter, problem.parameters, variant, launcher, switches)
 
 
 def filter_of(problem: Problem, launcher: Launcher, words: bool = True) -> Filter:
-    """The filter that the problem's own reads give."""
+    """Build the filter of the problem's own reads."""
     counter = Counter(problem.parameters.k, launcher)
     counter.add(problem.reads.text)
     return Filter.build(counter.solid(problem.parameters.min_multiplicity), problem.parameters, launcher, words)

@@ -1,4 +1,4 @@
-"""The steps of Mangal and Jain's Table 4 that a thread a read takes: which kernel, with which of its optimisations."""
+"""Steps of Mangal and Jain's Table 4 with one thread per read: kernels and optimisations."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .layout import SHARED, Places, longest_read, read_arguments
 from .problem import Bytes
 
 SUCCESSOR = np.zeros(256, np.uint8)
-"""The next one of A, C, T, G and A again, by ASCII code."""
+"""Successor of each base in the cycle A, C, T, G, by ASCII code."""
 SUCCESSOR[list(b"ACTG")] = list(b"CTGA")
 
 
 @dataclass(frozen=True)
 class Step:
-    """original: with what section 6.3 removes. spread: threads that share a read's place."""
+    """original: with the costs that section 6.3 removes. spread: threads per read."""
 
     original: bool = False
     unroll: bool = False
     spread: int = 1
 
     def launch(self, text: Bytes, places: Places, arguments: dict[str, Any], launcher: Launcher) -> Any:
-        """What `text` and `spans` become. arguments: of the filter, and the thresholds."""
+        """Launch the step; return `text` and `spans`. arguments: filter and thresholds."""
         args = {
             **read_arguments(text, places), **arguments, "LONGEST": longest_read(places),
             "copies": DeviceArray(empty(len(text) if self.original else 1, "u8")), "successor": SUCCESSOR,
@@ -38,11 +38,11 @@ class Step:
 
 
 class SharedStep:
-    """Votes and reads in shared memory, and without the three buffers; where a block's would not fit, in fewer threads, and
-    those of a read too long for any in local and global memory."""
+    """Votes and reads in shared memory, without the three buffers. A block has fewer threads for long reads; reads too
+    long for one warp have local and global memory instead."""
 
     def launch(self, text: Bytes, places: Places, arguments: dict[str, Any], launcher: Launcher) -> Any:
-        """As `Step.launch`."""
+        """Launch the step as `Step.launch` does."""
         longest = longest_read(places)
         fitting = (SHARED - 1024) // (5 * longest) // 32 * 32
         threads, fits = min(fitting, BLOCK) or BLOCK, fitting > 0

@@ -1,4 +1,5 @@
-"""From file to file: a first pass counts the k-mers, a second one corrects, so memory holds a chunk and the spectrum."""
+"""Pipeline from file to file: a first pass counts the k-mers, a second one corrects, so that memory contains only some
+blocks and the spectrum."""
 
 from __future__ import annotations
 
@@ -43,25 +44,25 @@ if TYPE_CHECKING:
     from distributed import Client
 
 ARRANGERS, SOLVERS, FORMATTERS = 2, 2, 2
-"""Threads that lay reads out, that launch, and that write text, at most. Launches take turns; while one runs, what another
-one needs is copied."""
+"""Maximum numbers of threads that arrange reads, launch, and format text. Launches are sequential; copies of another
+launch overlap with them."""
 LETTERS_OF_WORKERS, LETTERS_MEMORY_SHARE = 1 << 23, 512
-"""Letters that a worker of a cluster counts at a time, and a part of the memory that they are at most: each may be the
-first of another k-mer, which takes 12 bytes to send, and twice that in the worker's table."""
+"""Letters that a worker of a cluster counts at a time, and the divisor of the memory that limits them: each may start a
+new k-mer of 12 bytes in the message and 24 bytes in the worker's table."""
 LOG_COLUMNS = ("name", "flag", "length", "sequence", "edits")
 BYTES_OF_A_SLOT = 24
-"""Of the table: key and count in it, in the one it grew from, and in the filter made of it."""
+"""Bytes per slot: key and count in the table, in its predecessor, and in the filter."""
 BYTES_TO_SAVE = 36
-"""More of a slot, where the spectrum is put into order and saved."""
+"""Additional bytes per slot for sorting and saving the spectrum."""
 SPARSE = 0.5
-"""If fewer of the k-mers counted, each as often as it was, belong to solid ones, coverage is too low to correct by."""
+"""Minimum share of solid k-mers in all occurrences. Below it the coverage is too low for correction."""
 
 
 @dataclass
 class Summary:
-    """What was done. Reads: in all, kept whole and unchanged or changed, kept in part, discarded, too short for k.
-    with_mate: of the discarded, those whose mates alone were to be. solid: solid k-mers of both strands. solid_share: their
-    part of all that was counted. accuracy: if truth was given."""
+    """Counts of a run. Reads: total, retained unchanged, retained changed, trimmed, discarded, shorter than k.
+    with_mate: discarded reads whose mates alone failed. solid: solid k-mers of both strands. solid_share: their
+    share of all occurrences. accuracy: if the truth is known."""
 
     reads: int = 0
     unchanged: int = 0
@@ -77,7 +78,7 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, block: FormattedBlock) -> None:
-        """Count a block."""
+        """Add the counts of a block."""
         counts = block.counts.tolist()
         self.reads += sum(counts) - counts[EDITS]
         self.unchanged += counts[UNCHANGED]
@@ -93,8 +94,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Writers:
-    """Where results go: corrected reads, discarded reads as they came, a line a read. mates: for second mates, where reads
-    are paired. show: is told how far it is. spectrum: for the k-mers counted, as a dump (`files_spectrum`)."""
+    """Output files: corrected reads, discarded reads in their original form, one log line per read. mates: second mates
+    of pairs. show: progress callback. spectrum: dump of the counted k-mers (`files_spectrum`)."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
@@ -105,7 +106,7 @@ class Writers:
 
 
 class Solved(NamedTuple):
-    """A block, what became of its reads, and, where the truth is known, how right that is."""
+    """A block, its corrected reads, and their accuracy if the truth is known."""
 
     block: ReadBlock
     corrected: Corrected

@@ -1,4 +1,4 @@
-"""A correction problem in memory: reads as one text, the parameters, and what correction makes of them."""
+"""Correction problem in memory: reads as one text, parameters, corrected reads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FilterName = Literal["exact", "bloom", "split-first", "blocked"]
 
 SHORTEST_K, LONGEST_K = 12, 31
 MOST_MULTIPLICITY = 255
-"""The counts that decide are kept in a histogram of so many bins."""
+"""Maximum multiplicity: the histogram of counts has this number of bins."""
 LEAST_SPLIT = 3
-"""Parts of a filter; the kernels have smaller numbers for other filters."""
+"""Minimum number of fractions of a split filter; smaller numbers denote other filters in the kernels."""
 
 SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
@@ -29,17 +29,18 @@ _UPPER[ord("a") : ord("z") + 1] -= ord("a") - ord("A")
 
 
 def in_upper_case(text: Bytes) -> Bytes:
-    """Letters of ASCII as upper case."""
+    """Return ASCII letters in upper case."""
     return _UPPER[text]
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """k: bases of a k-mer. min_multiplicity: the count, over reads and reverse complements, that makes one solid.
-    min_votes: a change needs more than this. max_trim: bases that trimming may take from either end. split: of the filter
-    split-first, into how many parts its bits are split, one of which the first hash function has.
+    """k: bases of a k-mer. min_multiplicity: minimum count of a solid k-mer, over reads and reverse complements.
+    min_votes: a change needs more
+    votes. max_trim: maximum bases removed by trimming at either end. split: number of equal fractions of the bits of the filter
+    split-first; the first hash function has one of them.
 
-    Raises SimtbedError where one is out of range.
+    Raise SimtbedError if one is out of range.
     """
 
     k: int = 20
@@ -64,8 +65,8 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Reads:
-    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1].
-    of_bases: of each read, whether all its letters are A, C, G or T; None where nobody looked yet."""
+    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]. validity: whether all
+    letters of each read are A, C, G or T; None if not yet computed."""
 
     text: Bytes
     offsets: Offsets
@@ -80,7 +81,7 @@ class Reads:
 
     @cached_property
     def valid(self) -> npt.NDArray[np.bool_]:
-        """Of each read, whether all its bases are A, C, G or T."""
+        """Whether all letters of each read are A, C, G or T."""
         if self.validity is not None:
             return self.validity
         edits_of_reads = np.empty(len(self), np.bool_)
@@ -91,21 +92,21 @@ class Reads:
         return self.text.tobytes().decode("ascii").split("\n")[:-1]
 
     def subset(self, first: int, last: int) -> Reads:
-        """Reads [first, last), as a view."""
+        """Return the reads [first, last), as a view."""
         begin = self.offsets[first]
         validity = None if self.validity is None else self.validity[first:last]
         return Reads(self.text[begin : self.offsets[last]], self.offsets[first : last + 1] - begin, validity)
 
     @staticmethod
     def from_strings(sequences: Sequence[str]) -> Reads:
-        """Bytes that are no letters may not be among them."""
+        """Return reads of these sequences of letters."""
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
         text = "".join([s for sequence in sequences for s in (sequence, "\n")]).encode("ascii")
         return Reads(in_upper_case(np.frombuffer(text, np.uint8)), np.concatenate([[0], np.cumsum(lengths + 1)]))
 
     @staticmethod
     def concatenate(batches: Sequence[Reads]) -> Reads:
-        """The reads of several, in their order."""
+        """Concatenate reads in order."""
         lengths = np.concatenate([np.empty(0, np.int64), *(batch.lengths for batch in batches)])
         text = np.concatenate([np.empty(0, np.uint8), *(batch.text for batch in batches)])
         return Reads(text, np.concatenate([[0], np.cumsum(lengths + 1)]))
@@ -121,10 +122,11 @@ class Problem:
 
 @dataclass(frozen=True)
 class Corrected:
-    """What became of reads, in their order.
+    """Corrected reads, in input order.
 
-    text: the reads' text with its changes, before trimming. flags: of each read F (kept), D (discarded) or S (shorter
-    than k: kept as it is). spans: int32[reads, 2], the [start, end) that is kept, (0, 0) of a discarded read.
+    text: the reads' text with its changes, before trimming. flags: F (retained), D (discarded) or S (shorter than k:
+    retained unchanged)
+    for each read. spans: int32[reads, 2], the retained [start, end), (0, 0) for a discarded read.
     """
 
     reads: Reads
@@ -133,14 +135,14 @@ class Corrected:
     spans: npt.NDArray[np.int32]
 
     def sequence(self, read: int) -> str:
-        """The read as it stands after correction and, where it is kept, trimming."""
+        """Return a read after correction and, if it is retained, trimming."""
         begin, end = self.reads.offsets[read], self.reads.offsets[read + 1] - 1
         if self.flags[read] != ord("D"):
             begin, end = begin + self.spans[read, 0], begin + self.spans[read, 1]
         return self.text[begin:end].tobytes().decode("ascii")
 
     def edits(self) -> dict[int, list[tuple[int, str, str]]]:
-        """Of each read that was changed: (position from 0, base before, base after)."""
+        """Return the changes of each changed read: (position from 0, base before, base after)."""
         places = np.flatnonzero(self.text != self.reads.text)
         owners = np.searchsorted(self.reads.offsets, places, "right") - 1
         edits_of_reads: dict[int, list[tuple[int, str, str]]] = {}
@@ -150,13 +152,13 @@ class Corrected:
         return edits_of_reads
 
     def answer(self) -> npt.NDArray[Any]:
-        """One string a read: its flag and its sequence."""
+        """Return one string per read: its flag and its sequence."""
         whole = [f"{chr(flag)} {self.sequence(r)}" for r, flag in enumerate(self.flags.tolist())]
         return strings(whole)
 
 
 def strings(values: Iterable[str]) -> npt.NDArray[Any]:
-    """An array of texts of any length."""
+    """Return an array of strings of any length."""
     listed = list(values)
     array = np.empty(len(listed), object)
     array[:] = listed

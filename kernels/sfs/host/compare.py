@@ -1,4 +1,4 @@
-"""When two answers of site frequency spectra agree: coefficient by coefficient, in logarithms, unless negligible."""
+"""Comparison of site frequency spectra: by coefficient, in logarithms, without negligible ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from ...family import Agreement, Answer
 
 TOLERANCE = 1e-5
 NEGLIGIBLE = -80.0
-"""Natural logarithms this far below a site's largest are not compared: e^-80, where ANGSD's floats end, too."""
+"""Natural logarithms this far below a site's maximum are not compared; ANGSD's floats underflow there as well."""
 
 
 def compare(answer: Answer, expected: Answer) -> Agreement:
-    """Compare sites x coefficients. Logarithms as they are, distributions (rows that sum to 1, as gama's) by theirs.
+    """Compare arrays of sites x coefficients: logarithms directly, distributions (rows with sum 1, as in gama mode) by
+    their logarithms.
 
-    An entry is looked at where the expected one is above e^-80 of its site's largest, or the answer is and should not
-    be. Raises ValueError where the shapes differ.
+    An entry is compared if the expected value is above e^-80 of its site's maximum, or if the answer is and the expected value is
+    not. Raise ValueError if the shapes differ.
     """
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
@@ -33,7 +34,7 @@ def compare(answer: Answer, expected: Answer) -> Agreement:
 
 
 def _distributions(rows: Answer) -> bool:
-    """Whether the rows are probabilities; an impossible site's are all 0."""
+    """Return whether the rows are probabilities. The row of an impossible site is 0."""
     if (rows < 0).any():
         return False
     total = rows.sum(axis=1)

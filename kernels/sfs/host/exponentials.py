@@ -1,4 +1,4 @@
-"""e to the power of numbers, with the same bits on every processor: NumPy's depend on which instructions it has."""
+"""Exponential function with the same bits on every processor. NumPy's result depends on the available instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .problem import Floats
 
 
 def exponentials(values: Floats) -> Floats:
-    """Of each, in the same shape; 0 of -inf."""
+    """Return e to the power of each value, in the same shape; 0 for -inf."""
     result = np.empty(values.shape, np.float64)
     raise_e(np.ascontiguousarray(values, np.float64).reshape(-1), result.reshape(-1), values.size)
     return result
@@ -19,6 +19,6 @@ def exponentials(values: Floats) -> Floats:
 
 @native
 def raise_e(values: Global[f64], result: Global[f64], count: i64) -> None:
-    """e to the power of each."""
+    """Compute e to the power of each value."""
     for n in range(count):
         result[n] = st.exp(values[n])

@@ -1,6 +1,6 @@
-"""The files of site frequency spectra: genotype likelihoods in, as VCF, BCF, Beagle or npz; a row a site out.
+"""Files of site frequency spectra. Input: genotype likelihoods as VCF, BCF, Beagle or npz. Output: one row per site.
 
-Memory is bounded whatever the file: a batch of sites is read, used and forgotten.
+Sites are processed in batches, so that memory is bounded for any file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .problem_loops import informed, swap_alleles
 from .sites import SectionReader, SiteCounts, Sites
 
 MAX_READERS = 8
-"""Threads that read parts of a file and make problems of their sites, at most."""
+"""Maximum number of threads that read sections of a file and prepare their sites."""
 Polarise = Literal["minor", "alt"]
 Format = Literal["tsv", "npz", "vcf"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to make of a file's sites. polarise: None for "minor" where the file only tells REF from ALT, and for its
-    own order where that says which allele is the minor one."""
+    """How the sites of a file are interpreted. polarise: None selects "minor" for formats that define only REF and ALT,
+    and the file's order for formats that define the minor allele."""
 
     mode: Mode = "saf"
     polarise: Polarise | None = None
@@ -40,9 +40,10 @@ class Options:
 
 
 def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEMORY) -> Iterator[Problem]:
-    """A file's sites as problems, some at a time; at least one, perhaps without sites. Raises InputError.
+    """Yield the sites of a file as problems of some sites each, at least one problem, possibly without sites. Raise
+    InputError if the file is malformed.
 
-    In saf and gama mode a site of which no individual knows anything is left out.
+    In saf and gama mode, sites without information on any individual are omitted.
     """
 
     def read() -> Iterator[tuple[SectionReader, Options]]:
@@ -62,12 +63,12 @@ def problems(path: Path, options: Options, counts: SiteCounts, memory: int = MEM
 
 
 def read(path: Path) -> Problem:
-    """The whole of a file in saf mode. Raises InputError."""
+    """Return a whole file in saf mode. Raise InputError if it is malformed."""
     return concatenate_problems(list(problems(path, Options(), Counter())))
 
 
 def check_answer(problem: Problem, answer: Floats) -> None:
-    """Raises InputError where a site's answer would hold NaN or infinity; log 0 is -inf and may stand there."""
+    """Raise InputError if the answer of a site contains NaN or infinity. log 0 is -inf and is allowed."""
     wrong = np.flatnonzero(np.isnan(answer).any(axis=1) | (answer == np.inf).any(axis=1))
     if len(wrong):
         site = int(wrong[0])
@@ -76,7 +77,7 @@ def check_answer(problem: Problem, answer: Floats) -> None:
 
 
 def concatenate_problems(batches: list[Problem]) -> Problem:
-    """Several problems of one file as one."""
+    """Concatenate problems of one file."""
     return replace(
         batches[0],
         likelihoods=np.concatenate([batch.likelihoods for batch in batches]),
@@ -107,7 +108,7 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
     if options.polarise == "minor" or options.mode == "gama":
         frequency = by_em(likelihoods)
     if options.polarise == "minor":
-        swapped = frequency > 0.5 + 1e-9  # a tie is ALT's
+        swapped = frequency > 0.5 + 1e-9  # in a tie ALT is the minor allele
         counts["of these: the first allele is the minor one"] += int(swapped.sum())
         swap_alleles(likelihoods.reshape(-1), individuals, len(selected), swapped)
         frequency = np.where(swapped, 1 - frequency, frequency)
@@ -132,7 +133,7 @@ def _problem(sites: Sites, options: Options, counts: SiteCounts) -> Problem:
 
 
 def _sections(format: str, source: Input, mode: Mode) -> Iterator[SectionReader]:
-    """The parts of a file."""
+    """Return the sections of a file."""
     if format in ("VCF", "BCF"):
         reader = files_vcf.sections if format == "VCF" else files_bcf.sections
         return reader(source, posteriors=mode == "gama")
@@ -140,7 +141,7 @@ def _sections(format: str, source: Input, mode: Mode) -> Iterator[SectionReader]
 
 
 def _format(source: Input) -> str:
-    """The format that a file's first bytes say."""
+    """Return the format indicated by the first bytes of a file."""
     start = source.peek(16)[:16]
     for begin, format in ((b"PK\x03\x04", "npz"), (b"##fileformat=VCF", "VCF"), (b"BCF", "BCF"), (b"marker", "Beagle")):
         if start.startswith(begin):
@@ -154,4 +155,4 @@ READERS: dict[str, Callable[[Input], Iterator[SectionReader]]] = {
     "Beagle": files_beagle.sections,
     "npz": files_npz.sections,
 }
-"""By format other than VCF and BCF: the parts of a file."""
+"""Functions that return the sections of a file, by format, except for VCF and BCF."""

@@ -1,4 +1,4 @@
-"""Reads genotype likelihoods from BCF: every length, type and number of a record is checked before it is used."""
+"""BCF reader for genotype likelihoods. Every length, type and number of a record is checked before use."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from .sites import SECTION_BYTES, SectionReader, SiteCounts, Sites, batch_size, 
 
 MAGIC = (b"BCF\x02\x01", b"BCF\x02\x02")
 FIXED = struct.Struct("<iiifII")
-"""CHROM, POS from 0, the length on the reference, QUAL, alleles and INFO, FORMAT and samples."""
+"""CHROM, POS from 0, length on the reference, QUAL, numbers of alleles and INFO fields, numbers of FORMAT fields and samples."""
 INTEGERS: dict[int, np.dtype[np.signedinteger[Any]]] = {1: np.dtype("<i1"), 2: np.dtype("<i2"), 3: np.dtype("<i4")}
 SIZES = {0: 0, 1: 1, 2: 2, 3: 4, 5: 4, 7: 1}
 """Bytes of a value by its type; 5 is a float, 7 a character."""
 
 
 class _Damage(Exception):
-    """What is wrong with a record."""
+    """An error in a record."""
 
 
 class Site(NamedTuple):
-    """identifier: its ID. reference, alternatives: the first allele, the others. fields: of FORMAT, by name: type, values
-    a sample, bytes."""
+    """identifier: ID. reference, alternatives: first allele, other alleles. fields: FORMAT fields by name: type, values
+    per sample, bytes."""
 
     chromosome: str
     position: int
@@ -63,8 +63,8 @@ class Site(NamedTuple):
 
 
 def sections(source: Input, posteriors: bool = False) -> Iterator[SectionReader]:
-    """The parts of a file; one at least. posteriors: whether reads by allele are wanted, and the names of sites. Raises
-    InputError."""
+    """Yield the sections of a file, at least one. posteriors: whether to read allele depths and the names of sites.
+    Raise InputError if the file is malformed."""
     header, whole = _header(source), _RecordCounter()
     last = whole.last
     for piece in read_pieces(source, SECTION_BYTES, whole, "a record"):
@@ -81,7 +81,7 @@ def _read(
     longest: int,
     counts: SiteCounts,
 ) -> Iterator[Sites]:
-    """The sites of a piece, a batch at a time. last: contig and position of the record before it."""
+    """Yield the sites of a piece in batches. last: contig and position of the preceding record."""
     scan = _SiteScan(piece, last, path, header, posteriors, counts, longest)
     while (stopped := scan.scan()) != FINISHED:
         if stopped == UNUSUAL:
@@ -94,14 +94,13 @@ def _read(
 
 
 class _RecordCounter:
-    """Counts the whole records of one piece after the other. last: contig and position of the last one; -1 and 0 where
-    there is none."""
+    """Counts the complete records of consecutive pieces. last: contig and position of the last record; -1 and 0 if there is none."""
 
     def __init__(self) -> None:
         self.last = -1, 0
 
     def __call__(self, data: Bytes) -> tuple[int, int]:
-        """Their length, and how many they are."""
+        """Return the length and the number of the complete records."""
         state = np.array([0, 0, *self.last])
         whole_records(data, len(data), state)
         length, count, contig, position = state.tolist()
@@ -110,7 +109,7 @@ class _RecordCounter:
 
 
 class _SiteScan:
-    """Sites of a piece: those of the usual form by a scan, others record by record."""
+    """Sites of a piece. A scan reads records of the usual form, `take_record` reads the others."""
 
     def __init__(
         self,
@@ -156,7 +155,7 @@ class _SiteScan:
         return self.count == self.most
 
     def scan(self) -> int:
-        """Why it stopped."""
+        """Scan records; return the reason of the stop."""
         if not self.enabled:
             return UNUSUAL if self.state[AT] < len(self.data) else FINISHED
         header = HeaderNumbers._make(
@@ -214,17 +213,17 @@ class _SiteScan:
         self.state[RECORDS] += 1
 
     def end(self) -> None:
-        """The last piece of a file may have less than a record left. Raises InputError."""
+        """Raise InputError if the last piece of a file ends with an incomplete record."""
         if self.state[AT] < len(self.data):
             self.take_record()
 
     def _last(self) -> str:
-        """The place of the last record that was read."""
+        """Return the position of the last record."""
         contig, position = self.state[[CONTIG, POSITION]].tolist()
         return "the header" if contig < 0 else f"{self.header.contigs.get(contig, '?')}:{position}"
 
     def sites(self) -> Sites:
-        """Those that were read."""
+        """Return the sites of this batch and start a new one."""
         count, unusual = self.count, self.unusual
         likelihoods = exponentials(self.logarithms[:count])
         scale = self.largest[:count].sum(axis=1)
@@ -244,14 +243,14 @@ class _SiteScan:
         return state
 
     def _alleles(self, site: int) -> Alleles:
-        """ID, REF and ALT of a site of the usual form."""
+        """Return ID, REF and ALT of a site of the usual form."""
         a, b, c, d, e, f = self.places[site].tolist()
         identifier, reference, other = (self.data[i:j].tobytes().decode("ascii") for i, j in ((a, b), (c, d), (e, f)))
         return identifier or ".", reference, other
 
 
 def _defined(names: Mapping[int, str]) -> npt.NDArray[np.bool_]:
-    """Which numbers have a name."""
+    """Return whether each number has a name."""
     state = np.zeros(max(names, default=-1) + 1, np.bool_)
     state[list(names)] = True
     return state
@@ -271,12 +270,12 @@ def _header(source: Input) -> Header:
     lines = enumerate(content.split(b"\n"), 1)
     header = parse(lines, source.path)
     if any(line.strip() for _, line in lines):
-        raise InputError(f"{source.path}: the header goes on after the line #CHROM: its length is wrong")
+        raise InputError(f"{source.path}: the header continues after the line #CHROM: its length is wrong")
     return header
 
 
 def _record(data: Bytes, longest: int) -> tuple[bytes, bytes]:
-    """Of the record with which the data begin: what all samples share, and what they do not."""
+    """Return the shared and the per-sample block of the first record of the data."""
     if len(data) < LENGTHS:
         raise _Damage("the file ends within it")
     shared, single = struct.unpack("<II", data[:LENGTHS].tobytes())
@@ -289,7 +288,7 @@ def _record(data: Bytes, longest: int) -> tuple[bytes, bytes]:
 
 
 def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
-    """A record, and the number of its contig."""
+    """Return the number of the contig and the site of a record."""
     shared, single = data
     if len(shared) < FIXED.size:
         raise _Damage(f"{len(shared)} bytes, expected at least {FIXED.size}")
@@ -315,7 +314,7 @@ def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
     for _ in range(samples >> 24):
         name = _name(header, values.integer("the number of a FORMAT field"))
         if name in fields:
-            raise _Damage(f"FORMAT {name} stands there twice")
+            raise _Damage(f"FORMAT {name} occurs twice")
         kind, count = values.type()
         fields[name] = kind, count, values.take(SIZES[kind] * count * len(header.samples))
     values.end()
@@ -329,19 +328,19 @@ def _name(header: Header, number: int) -> str:
 
 
 class _ByteReader:
-    """Goes through bytes; raises _Damage where they end too early or have a type that is not known."""
+    """Sequential reader of typed values. Raises _Damage for truncated values and unknown types."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data, self.at = data, at
 
     def take(self, size: int) -> bytes:
         if self.at + size > len(self.data):
-            raise _Damage("a value goes on after its end")
+            raise _Damage("a value continues after its end")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def type(self) -> tuple[int, int]:
-        """(type, count) of what follows."""
+        """Read a type and a count."""
         (byte,) = self.take(1)
         kind, count = byte & 15, byte >> 4
         if kind not in SIZES:
@@ -378,7 +377,7 @@ class _ByteReader:
 
 
 def _values(name: str, kind: int, count: int, data: bytes, individuals: int) -> Values:
-    """A field as int32 or float32, with htslib's marks for what is missing."""
+    """Return a field as int32 or float32, with htslib's marks for missing values."""
     integer = TYPES[name] == "Integer"
     if kind == 0 or not count:
         missing = np.full((individuals, 1), MISSING if integer else MISSING_REAL[0])

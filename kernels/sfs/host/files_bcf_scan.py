@@ -1,6 +1,5 @@
-"""The loop over the records of BCF, compiled: sites of two alleles with three PL or GL a sample become likelihoods; other
-records are left to a full reader. Every length, type and number is checked before it is used.
-"""
+"""Native BCF scanner for the usual form: two alleles with three PL or GL per sample. Other records are left to the full
+reader. Every length, type and number is checked before use."""
 
 from __future__ import annotations
 
@@ -13,32 +12,31 @@ from simtbed.native import native
 from .files_vcf_scan import TEN, TEN_TO_PHRED
 
 AT, RECORDS, SITES, STOPPED, CONTIG, POSITION = range(6)
-"""Places in what a scan finds: bytes and records that it passed, sites it has, why it stopped, and the contig and position
-of the last record that was read."""
+"""Indices of the scan state: bytes and records read, number of sites, reason of the stop, contig and position of the last record.
+"""
 STATE_SIZE = 6
 FINISHED, FULL, UNUSUAL = range(3)
-"""Why a scan stopped: all was read; there is no room for another site; a record that is not of the usual form."""
+"""Reasons of a stop: end of the data; no capacity for another site; a record of another form."""
 PLACES = 6
-"""Of a site's texts: where ID, REF and ALT begin and end."""
+"""Elements per site: start and end of ID, REF and ALT."""
 LENGTHS, FIXED = 8, 24
-"""Bytes before a record that say how long its parts are, and bytes of the first part that every record has."""
+"""Bytes of the two lengths before a record, and of the fixed fields of its shared block."""
 FLOAT, TEXT = 5, 7
 MOST_FIELDS = 32
-"""Of FORMAT."""
+"""Maximum number of FORMAT fields."""
 MISSING_BITS, END_BITS = 0x7F800001, 0x7F800002
-"""htslib's marks for a float that is missing, and for one beyond what a sample has."""
+"""htslib's marks for a missing float and for the end of a vector."""
 
 
 @st.device
 def word(data: Global[u8], at: i64) -> i64:
-    """Four bytes, the lowest first."""
+    """Return a little-endian 32-bit word."""
     return i64(u32(data[at]) | u32(data[at + 1]) << 8 | u32(data[at + 2]) << 16 | u32(data[at + 3]) << 24)
 
 
 @native
 def whole_records(data: Global[u8], length: i64, state: Global[i64]) -> None:
-    """found: the length of the records that are whole, how many they are, and the contig and position of the last one;
-    those stay where there is none."""
+    """Find complete records. state: their length and number; contig and position of the last one, unchanged if there is none."""
     at = i64(0)
     count = i64(0)
     while at + LENGTHS <= length:
@@ -56,7 +54,7 @@ def whole_records(data: Global[u8], length: i64, state: Global[i64]) -> None:
 
 @st.device
 def _size(kind: i64) -> i64:
-    """Bytes of a value, -1 of a type that is not known."""
+    """Return the bytes of a value, -1 for an unknown type."""
     if kind == 1 or kind == TEXT:
         return i64(1)
     if kind == 2:
@@ -68,7 +66,7 @@ def _size(kind: i64) -> i64:
 
 @st.device
 def _integer(data: Global[u8], at: i64, kind: i64) -> i64:
-    """A value of a type of integers."""
+    """Return a value of an integer type."""
     state = i64(data[at])
     above = i64(1) << 8
     if kind == 2:
@@ -82,7 +80,7 @@ def _integer(data: Global[u8], at: i64, kind: i64) -> i64:
 
 @st.device
 def _typed(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
-    """Read the type and the count of what follows into to[0] and to[1]: where that begins, or -1."""
+    """Read a type and a count into to[0] and to[1]; return the start of the values, or -1."""
     if at >= end:
         return i64(-1)
     kind = i64(data[at] & 15)
@@ -106,7 +104,7 @@ def _typed(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
 
 @st.device
 def _number(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
-    """Read one integer into to[2]: where it ends, or -1."""
+    """Read one integer into to[2]; return its end, or -1."""
     first = _typed(data, at, end, to)
     if first < 0 or to[1] != 1 or to[0] < 1 or to[0] > 3 or data[at] >> 4 != 1:
         return i64(-1)
@@ -116,7 +114,7 @@ def _number(data: Global[u8], at: i64, end: i64, to: Local[i64]) -> i64:
 
 @st.device
 def _text(data: Global[u8], at: i64, end: i64, to: Local[i64], places: Global[i64], place: i64) -> i64:
-    """Read a text of ASCII, without zeros at its end: where it ends, or -1."""
+    """Read an ASCII text without trailing zeros; return its end, or -1."""
     first = _typed(data, at, end, to)
     if first < 0 or (to[0] != TEXT and to[1] != 0):
         return i64(-1)
@@ -134,7 +132,7 @@ def _text(data: Global[u8], at: i64, end: i64, to: Local[i64], places: Global[i6
 
 @st.device
 def _is_letters(data: Global[u8], first: i64, last: i64) -> bool:
-    """Whether an allele has nothing but letters, so that it is none of those that stand for nothing."""
+    """Return whether an allele consists of letters. Symbolic alleles contain other characters."""
     good = last > first
     for i in range(first, last):
         c = data[i] | 32
@@ -293,7 +291,7 @@ def _keep(logarithms: Global[f64], largest: Global[f64], place: i64, a: f64, b: 
 
 @st.device
 def _integers(data: Global[u8], at: i64, kind: i64, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
-    """Keep the Phred scores of a sample; whether they are three from 0 up, or one or all are missing."""
+    """Store the Phred scores of a sample; return whether they are three non-negative numbers, or one or all are missing."""
     size = _size(kind)
     a = _integer(data, at, kind)
     b = _integer(data, at + size, kind)
@@ -311,7 +309,7 @@ def _integers(data: Global[u8], at: i64, kind: i64, logarithms: Global[f64], lar
 
 @st.device
 def _reals(data: Global[u8], at: i64, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
-    """Keep the logarithms of a sample; whether they are three, or one or all are missing."""
+    """Store the logarithms of a sample; return whether there are three, or one or all are missing."""
     a = u32(word(data, at))
     b = u32(word(data, at + 4))
     c = u32(word(data, at + 8))

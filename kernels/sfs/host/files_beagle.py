@@ -1,4 +1,4 @@
-"""Reads genotype likelihoods in Beagle's format: marker, two alleles, then three likelihoods an individual."""
+"""Reader of Beagle genotype likelihoods: marker, two alleles, three likelihoods per individual."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .sites import SECTION_BYTES, SectionReader, SiteCounts, Sites, batch_size, 
 
 
 def sections(source: Input) -> Iterator[SectionReader]:
-    """The parts of a file, one at least; the second allele is the minor one. Raises InputError."""
+    """Yield the sections of a file, at least one. The second allele is the minor one. Raise InputError if the file is malformed."""
     path = source.path
     columns = len(next(source.lines(), (1, b""))[1].split())
     individuals = (columns - NAMES) // 3
@@ -29,7 +29,7 @@ def sections(source: Input) -> Iterator[SectionReader]:
 
 
 def _read(piece: Piece, individuals: int, path: Path, counts: SiteCounts) -> Iterator[Sites]:
-    """The sites of whole lines, a batch at a time; none is skipped."""
+    """Yield the sites of complete lines in batches, without gaps."""
     scan = _SiteScan(piece.data, piece.lines + 2, individuals, path)
     while (stopped := scan.scan()) != END:
         if stopped == FULL:
@@ -42,7 +42,7 @@ def _read(piece: Piece, individuals: int, path: Path, counts: SiteCounts) -> Ite
 
 
 class _SiteScan:
-    """Sites of a piece. first: the number of its first line."""
+    """Sites of a piece. first: number of its first line."""
 
     def __init__(self, data: Bytes, first: int, individuals: int, path: Path, at: int = 0, lines: int = 0) -> None:
         self.data, self.first, self.individuals, self.path = data, first, individuals, path
@@ -52,7 +52,7 @@ class _SiteScan:
         self.state = np.array([at, lines, 0, 0])
 
     def following(self) -> _SiteScan:
-        """More of them."""
+        """Return the scan of the next batch."""
         return _SiteScan(self.data, self.first, self.individuals, self.path, *self.state[[AT, LINES]].tolist())
 
     @property
@@ -60,7 +60,7 @@ class _SiteScan:
         return int(self.state[SITES])
 
     def scan(self) -> int:
-        """Why it stopped."""
+        """Scan lines; return the reason of the stop."""
         scan_markers(
             self.data, len(self.data), self.individuals, self.most, self.likelihoods.reshape(-1), self.markers.reshape(-1),
             self.lines, self.state,
@@ -78,13 +78,13 @@ class _SiteScan:
                 raise InputError(f"{place}: {len(fields)} columns, expected {columns} like the first line")
             self.likelihoods[site] = _numbers(fields[NAMES:], place).reshape(-1, 3)
         except InputError:
-            self.sites()  # raises what is wrong before it
+            self.sites()  # raises errors of earlier lines first
             raise
         self.lines[site] = line
         self.state[:STOPPED] = end + 1, line + 1, site + 1
 
     def sites(self) -> Sites:
-        """Those that were read."""
+        """Return the sites of this batch."""
         likelihoods, lines = self.likelihoods[: self.count], self.lines + self.first
         markers = [self.data[a:b].tobytes() for a, b in self.markers[: self.count].tolist()]
         state = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
@@ -107,7 +107,7 @@ def _numbers(fields: list[bytes], place: str) -> Floats:
 
 
 def _position(marker: bytes, place: str) -> tuple[str, int]:
-    """Chromosome and position of a marker CHROM_POS or CHROM:POS; (the marker, 0) where it says neither."""
+    """Return chromosome and position of a marker CHROM_POS or CHROM:POS; (marker, 0) for other markers."""
     try:
         name = marker.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
-"""The loop over the bytes of Beagle's format, compiled: lines whose numbers are exact in a few operations become
-likelihoods; others are left to a full reader.
+"""Native Beagle scanner for lines with exactly convertible numbers. Other lines are left to the full reader.
 
-A number of at most 2^53 times or over a power of ten up to 10^22 is the nearest double after one rounding, which is what
-Python's float makes of it.
+A number of at most 2^53, times or divided by a power of ten up to 10^22, is the nearest double after one rounding:
+the result of Python's float.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ from simtbed.native import native
 from ...files.text_loops import line_end
 
 AT, LINES, SITES, STOPPED = range(4)
-"""Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
+"""Indices of the scan state: bytes and lines read, number of sites, reason of the stop."""
 STATE_SIZE = 4
 END, FULL, UNUSUAL = range(3)
-"""Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
+"""Reasons of a stop: end of the data; no capacity for another site; a line of another form."""
 NAMES = 3
 """Columns before the likelihoods."""
 MOST_EXACT = 1 << 53
-"""Whole numbers up to here are doubles."""
+"""Integers up to this value are doubles."""
 MOST_POWER = 22
-"""10 to this is a double."""
+"""Largest exact power of ten."""
 
 
 @st.device
 def blank(letter: u8) -> bool:
-    """Whether it stands between fields."""
+    """Return whether the character separates fields."""
     return letter == 32 or 9 <= letter <= 13
 
 
 @st.device
 def number_end(data: Global[u8], p: i64, last: i64, to: Global[f64], index: i64) -> i64:
-    """Read a decimal number: where it ends, or -1 where it has another form, or is not exact in one operation."""
+    """Read a decimal number; return its end, or -1 if it has another form or is not exact."""
     minus = p < last and data[p] == 45
     p += i64(p < last and (data[p] == 45 or data[p] == 43))
     value = u64(0)
@@ -87,9 +86,9 @@ def scan_markers(
     lines: Global[i64],
     state: Global[i64],
 ) -> None:
-    """Read lines from data[found[AT]] on as sites from found[SITES] on; blank ones are passed.
+    """Read lines from data[state[AT]] on as sites from state[SITES] on. Blank lines are skipped.
 
-    likelihoods: three of each individual. markers: where that of a site begins and ends. lines: how many are before it.
+    likelihoods: three per individual. markers: start and end of the marker of each site. lines: number of preceding lines.
     """
     at = state[AT]
     line = state[LINES]

@@ -1,4 +1,4 @@
-"""Genotype likelihoods from what VCF and BCF say of a site: FORMAT PL or GL, and reads by allele."""
+"""Genotype likelihoods of a site of VCF or BCF, from FORMAT PL or GL, and allele depths."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .problem import Counts, Floats
 from .sites import SiteCounts
 
 NOTHING_ELSE = ("<*>", "<NON_REF>", "*", ".")
-"""ALT of sites at which nothing but REF was seen."""
+"""ALT values of sites with only REF."""
 MISSING = np.iinfo(np.int32).min
 END = MISSING + 1
-"""htslib's marks for an integer that is missing, and for one beyond what a sample has."""
+"""htslib's marks for a missing integer and for the end of a vector."""
 MISSING_REAL = (0x7F800001, 0x7F800002)
-"""The same for floats, as their bits."""
+"""The bits of the same marks for floats."""
 
 Values = npt.NDArray[Any]
 Get = Callable[[str], Values]
-"""A FORMAT field of a site: (individuals, values each), int32 or float32."""
+"""Returns a FORMAT field of a site: (individuals, values), int32 or float32."""
 
 
 def field_of(
     alternatives: list[str], fields: list[str], likelihood_fields: list[str], counts: SiteCounts
 ) -> str | None:
-    """The field that has the likelihoods of a site of two alleles, or None and why in `counts`."""
+    """Return the field with the likelihoods of a site of two alleles; None and a count of the reason for other sites."""
     if not any(allele not in NOTHING_ELSE for allele in alternatives):
         counts["skipped: no alternative allele"] += 1
     elif len(alternatives) > 1:
@@ -48,7 +48,7 @@ def field_of(
 
 
 def likelihoods(path: Path, place: str, name: str, values: Values, counts: SiteCounts) -> tuple[Floats, float] | None:
-    """((N, 3) likelihoods, the largest 1, and the logarithm of what that took), or None and why in `counts`."""
+    """Return ((N, 3) likelihoods with maximum 1, logarithm of the removed factor), or None and a count of the reason."""
     missing, ended = _missing(values)
     unknown = np.asarray(missing.any(axis=1) | ended.all(axis=1))
     if unknown.all():
@@ -72,7 +72,7 @@ def likelihoods(path: Path, place: str, name: str, values: Values, counts: SiteC
 
 
 def _missing(values: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which numbers are missing, and which lie beyond what a sample has."""
+    """Return which numbers are missing, and which are after the end of a sample's vector."""
     if values.dtype.kind == "f":
         bits = values.view(np.uint32)
         return bits == MISSING_REAL[0], bits == MISSING_REAL[1]
@@ -80,7 +80,7 @@ def _missing(values: Values) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
 
 
 def reads(fields: list[str], get: Get, individuals: int) -> tuple[Counts, Counts]:
-    """Reads of ALT and of both alleles; from AD of both, or from AD of ALT alone and DP. 0 where they are missing."""
+    """Return the reads of ALT and of both alleles, from AD of both, or from AD of ALT and DP. Missing depths are 0."""
     nothing = np.zeros(individuals, np.int64)
     if "AD" not in fields:
         return nothing, nothing

@@ -1,4 +1,4 @@
-"""Likelihoods from an npz file: `P`, sites x individuals x 3, perhaps `chrom` and `pos`; spectra to an npz file."""
+"""Likelihoods from an npz file: `P`, sites x individuals x 3, optional `chrom` and `pos`. Spectra to an npz file."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, str
 
 
 def sections(source: Input) -> Iterator[SectionReader]:
-    """The sites of `P`, a batch at a time; chromosomes are '.' and positions count from 1 without `chrom` and `pos`.
-    Raises InputError."""
+    """Yield the sites of `P` in batches. Without `chrom` and `pos`, chromosomes are '.' and positions count from 1.
+    Raise InputError if the file is malformed."""
     path = source.path
     with source.seekable_file() as file, ExitStack() as stack:
         with _damage(path):
@@ -69,7 +69,7 @@ def sections(source: Input) -> Iterator[SectionReader]:
 
 
 def _place(start: int, site: int) -> str:
-    """What a site of a batch that begins at `start` is called."""
+    """Return the name of a site in a batch that starts at `start`."""
     return f"P[{start + site}]"
 
 
@@ -79,12 +79,12 @@ def _damage(path: Path) -> Iterator[None]:
         yield
     except DAMAGE as error:
         raise InputError(f"{path}: damaged or truncated: {printable(error)}") from None
-    except (NotImplementedError, RuntimeError) as error:  # encrypted, or packed in a way that is not known
+    except (NotImplementedError, RuntimeError) as error:  # encrypted, or an unknown compression
         raise InputError(f"{path}: cannot be unpacked: {printable(error)}") from None
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
-    """The arrays of the archive. Raises InputError where two have one name."""
+    """Return the arrays of the archive. Raise InputError if two have the same name."""
     names = archive.namelist()
     if len(names) > MOST_MEMBERS:
         raise InputError(f"{path}: {len(names):,} members, expected at most {MOST_MEMBERS:,}")
@@ -95,7 +95,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
 
 
 class _Member:
-    """An array of the archive, some elements at a time, in C order."""
+    """An array of the archive, read sequentially in C order."""
 
     def __init__(self, path: Path, name: str, file: IO[bytes]) -> None:
         self.path, self.name, self.file = path, name, file
@@ -108,7 +108,7 @@ class _Member:
             shape, self.fortran, self.dtype = HEADERS[version](file)
         except InputError:
             raise
-        except Exception as error:  # the header is Python text, and NumPy raises whatever that leads to
+        except Exception as error:  # the header is Python text; NumPy raises any error of its evaluation
             raise InputError(f"{path}: {name} is no NumPy array: {printable(error)[:200]}") from None
         if not all(type(size) is int and 0 <= size < 2**48 for size in shape) or math.prod(shape) >= 2**60:
             raise InputError(f"{path}: {name} has an impossible shape {printable(shape)[:80]}")
@@ -125,7 +125,7 @@ class _Member:
             yield member
 
     def take(self, rows: int) -> npt.NDArray[Any]:
-        """The next rows, flat."""
+        """Read the next rows, flat."""
         size = rows * self.items * self.dtype.itemsize
         with _damage(self.path):
             data = self.file.read(size)
@@ -134,11 +134,11 @@ class _Member:
         return np.frombuffer(data, self.dtype)
 
     def end(self) -> None:
-        """Raises InputError where more follows, or what was read is not what was packed."""
+        """Raise InputError if more data follow, or the checksum is wrong."""
         with _damage(self.path):
             more = self.file.read(1)
         if more:
-            raise InputError(f"{self.path}: {self.name} goes on after its {self.shape[0]} sites")
+            raise InputError(f"{self.path}: {self.name} continues after its {self.shape[0]} sites")
 
 
 def _check(P: _Member, longest: int) -> None:
@@ -154,7 +154,7 @@ def _check(P: _Member, longest: int) -> None:
 
 
 def _names(path: Path, member: _Member, start: int, count: int) -> list[str]:
-    """Chromosomes as text: numbers are written out, bytes are ASCII."""
+    """Return chromosomes as text: numbers in decimal, bytes as ASCII."""
     kind = member.dtype.kind
     if kind not in "USiu" or member.dtype.itemsize > 4 * LONGEST_CHROMOSOME or not member.dtype.itemsize:
         raise InputError(f"{path}: chrom is {member.dtype}, expected names of chromosomes, or whole numbers")
@@ -183,9 +183,9 @@ def _positions(path: Path, values: npt.NDArray[Any], start: int) -> Counts:
 
 # ------------------------------------------------------------------ writing
 def write(rows: Rows, target: IO[bytes]) -> None:
-    """`values` (sites, 2N + 1) as they come; `pos`; `chrom` as numbers into `chromosomes`.
+    """Write `values` (sites, 2N + 1), `pos`, and `chrom` as indices into `chromosomes`.
 
-    The shapes are known last, so the arrays wait in files of their own.
+    The shapes are known at the end, so temporary files collect the arrays.
     """
     names: dict[str, int] = {}
     sites, width = 0, 0

@@ -1,4 +1,4 @@
-"""Writes the spectrum over sites: a TSV table, and a bar chart as SVG."""
+"""Writers of the spectrum over all sites: a TSV table and a bar chart as SVG."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from .problem import Floats
 
 
 def lines(spectrum: Floats) -> Iterator[str]:
-    """The spectrum as TSV: minor alleles, how many sites have so many, and their share."""
+    """Yield the spectrum as TSV: number of minor alleles, number of sites, share."""
     yield "minor_alleles\tsites\tshare\n"
     whole = spectrum.sum() or 1.0
     yield from (f"{j}\t{sites:.10g}\t{sites / whole:.10g}\n" for j, sites in enumerate(spectrum.tolist()))
 
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 420, 80, 50, 40
-"""Of the picture, in pixels: whole, and what is left free for labels."""
+"""Size of the chart and its margins, in pixels."""
 
 
 def picture(spectrum: Floats, title: str) -> str:
-    """The sites with 1 to 2N - 1 minor alleles as bars, SVG. Sites without variation would dwarf them: the
-    title has their counts."""
+    """Return a bar chart of the sites with 1 to 2N - 1 minor alleles, as SVG. The title states the counts of sites
+    without variation: their bars would be much larger."""
     shown = spectrum[1:-1]
     top = float(shown.max()) if len(shown) and shown.max() > 0 else 1.0
     step, height = (WIDTH - LEFT - 20) / max(len(shown), 1), HEIGHT - BOTTOM - TOP

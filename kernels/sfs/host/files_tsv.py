@@ -1,4 +1,4 @@
-"""Spectra as a table: a header, then chromosome, position and 2N + 1 values a site."""
+"""Table of spectra: a header, then chromosome, position and 2N + 1 values per site."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Table(NamedTuple):
 
 
 def header(problem: Problem) -> bytes:
-    """The first line."""
+    """Return the first line."""
     return "\t".join(["chrom", "pos", *map(str, range(2 * problem.individuals + 1))]).encode() + b"\n"
 
 
 def rows(problem: Problem, answer: Floats) -> memoryview:
-    """A line a site, values as '%.10g' writes them."""
+    """Return one line per site, with values as by '%.10g'."""
     sites, width = answer.shape
     names = [name.encode() for name in problem.chromosomes]
     lengths = np.fromiter(map(len, names), np.int64, len(names))
@@ -48,7 +48,7 @@ def rows(problem: Problem, answer: Floats) -> memoryview:
         length, site = progress.tolist()
         if site == sites:
             return to[:length].data
-        numbers = "\t".join(["%.10g"] * width) % tuple(answer[site].tolist())  # no nearest one of its values was found
+        numbers = "\t".join(["%.10g"] * width) % tuple(answer[site].tolist())  # an undecided number: Python rounds it
         line = names[site] + f"\t{positions[site]}\t{numbers}\n".encode()
         to[length : length + len(line)] = np.frombuffer(line, np.uint8)
         progress[:] = length + len(line), site + 1

@@ -1,5 +1,5 @@
-"""Reads genotype likelihoods from VCF: lines of the usual form by compiled code; others are checked here, and cyvcf2 reads
-their samples."""
+"""VCF reader for genotype likelihoods. Native code reads lines of the usual form; the others are checked here, and
+cyvcf2 reads their samples."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ from .problem import Alleles, Counts
 from .sites import SECTION_BYTES, SectionReader, SiteBatch, SiteCounts, Sites, batch_size
 
 HIGHEST = 2**31 - 1
-"""Position of VCF."""
+"""Maximum POS of VCF."""
 LIKELIHOODS = {"PL": PHRED, "GL": LOGARITHMS}
 KINDS = {"GT": GENOTYPE, "PL": INTEGERS, "AD": INTEGERS, "DP": INTEGERS, "GL": REALS}
-"""Kinds of FORMAT fields that are wanted, and that are not."""
+"""Kinds of FORMAT fields, as likelihoods and otherwise."""
 _KEY = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*", re.ASCII)
 _LONG = re.compile(rb"\d{10}")
 
 
 @dataclass
 class _LineBatch:
-    """Sites whose samples are to be read. text: lines for cyvcf2. fields: the FORMAT of each; name: where it has PL or GL."""
+    """Lines with unread samples. text: lines for cyvcf2. fields: FORMAT of each line. names: its PL or GL."""
 
     text: list[bytes] = field(default_factory=list)
     places: list[tuple[str, int, Alleles]] = field(default_factory=list)
@@ -66,10 +66,10 @@ class _LineBatch:
 
 
 def sections(source: Input, posteriors: bool = True) -> Iterator[SectionReader]:
-    """The parts of a file; one at least. Raises InputError.
+    """Yield the sections of a file, at least one. Raise InputError if the file is malformed.
 
-    posteriors: whether reads by allele and the alleles' names are wanted too. Lines of the usual form are read by
-    compiled code; a batch that begins with another one is read by cyvcf2.
+    posteriors: whether to read allele depths and the names of alleles. Native code reads lines of the usual form;
+    cyvcf2 reads a batch that starts with another line.
     """
     lines = 0
 
@@ -87,11 +87,11 @@ def sections(source: Input, posteriors: bool = True) -> Iterator[SectionReader]:
 def _read(
     piece: Piece, lines: int, header: Header, path: Path, posteriors: bool, counts: SiteCounts
 ) -> Iterator[Sites]:
-    """The sites of whole lines, a batch at a time. lines: of the header."""
+    """Yield the sites of complete lines in batches. lines: lines of the header."""
     usual, scan = _UsualSites(piece.data, header, posteriors), _LineBatch()
     most, before = batch_size(len(header.samples)), lines + piece.lines
     while usual.at < len(piece.data):
-        if not scan.text:  # the lines of a batch of cyvcf2 follow each other
+        if not scan.text:  # a batch of cyvcf2 has consecutive lines
             stopped = usual.scan()
             if stopped == FULL:
                 yield usual.sites()
@@ -110,14 +110,14 @@ def _read(
         if len(scan.text) >= most:
             yield _sites(scan, header, path, counts)
             scan = _LineBatch()
-    if usual.count:  # no lines of cyvcf2 wait then
+    if usual.count:  # no lines of cyvcf2 are pending then
         yield usual.sites()
     elif scan.text or piece.last:
         yield _sites(scan, header, path, counts)
 
 
 class _UsualSites:
-    """Collects the sites of a piece that have the usual form. at, lines: bytes and lines of it that are done."""
+    """Sites of the usual form in a piece. at, lines: bytes and lines already read."""
 
     def __init__(self, data: Bytes, header: Header, posteriors: bool) -> None:
         self.data, self.header, self.posteriors = data, header, posteriors
@@ -144,11 +144,11 @@ class _UsualSites:
 
     @property
     def count(self) -> int:
-        """Sites that wait."""
+        """Number of pending sites."""
         return int(self.state[SITES])
 
     def scan(self) -> int:
-        """Why it stopped."""
+        """Scan lines; return the reason of the stop."""
         if not len(self.kinds):
             return UNUSUAL
         expected = ExpectedFormat._make(
@@ -161,7 +161,7 @@ class _UsualSites:
         return int(self.state[STOPPED])
 
     def line(self) -> bytes:
-        """The line at which it is, without its end."""
+        """Return the current line without its end."""
         end = self._end()
         line = self.data[self.at : end].tobytes()
         return line.removesuffix(b"\r") if end < len(self.data) else line
@@ -170,26 +170,26 @@ class _UsualSites:
         return self.at + int(first_newline(self.data[self.at :], len(self.data) - self.at))
 
     def skip(self) -> None:
-        """Pass a line."""
+        """Skip a line."""
         self.state[AT] = self._end() + 1
         self.state[LINES] += 1
 
     def expects(self, line: bytes) -> bool:
-        """Whether the line has another FORMAT of the usual form, which is then expected."""
+        """Return whether the line has another usual FORMAT; it is expected from now on."""
         columns = line.split(b"\t", COLUMNS)
         expected = np.frombuffer(columns[COLUMNS - 1], np.uint8) if len(columns) > COLUMNS else np.zeros(0, np.uint8)
         if not self.enabled or not len(expected) or np.array_equal(expected, self.expected):
             return False
         keys = columns[COLUMNS - 1].decode("ascii", "replace").split(":")
-        wanted = next((name for name in self.header.likelihood_fields if name in keys), None)
-        if wanted is None or len(set(keys)) < len(keys) or not all(map(_KEY.fullmatch, keys)):
+        likelihoods = next((name for name in self.header.likelihood_fields if name in keys), None)
+        if likelihoods is None or len(set(keys)) < len(keys) or not all(map(_KEY.fullmatch, keys)):
             return False
-        kinds = [LIKELIHOODS[key] if key == wanted else KINDS.get(key, TEXT) for key in keys]
+        kinds = [LIKELIHOODS[key] if key == likelihoods else KINDS.get(key, TEXT) for key in keys]
         self.expected, self.kinds = expected, np.array(kinds, np.uint8)
         return True
 
     def sites(self) -> Sites:
-        """The sites that wait."""
+        """Return the pending sites."""
         count = self.count
         likelihoods = exponentials(self.logarithms[:count])
         scale = self.largest[:count].sum(axis=1)
@@ -206,11 +206,11 @@ class _UsualSites:
         return state
 
     def _texts(self, places: Counts, at: int) -> list[str]:
-        """A column of the sites."""
+        """Return a column of the sites."""
         return [self.data[first:last].tobytes().decode("ascii") for first, last in places[:, at : at + 2].tolist()]
 
     def _chromosomes(self, places: Counts) -> list[str]:
-        """CHROM of the sites: it is looked at once where neighbours have the same."""
+        """Return CHROM of the sites; equal neighbours are decoded once."""
         same = np.empty(len(places), np.bool_)
         same_texts(self.data, places.reshape(-1), len(places), PLACES, same)
         firsts = np.flatnonzero(~same)
@@ -220,17 +220,17 @@ class _UsualSites:
 
 
 def require_cyvcf2() -> Any:
-    """The module. Raises UnavailableError where it is not installed."""
+    """Return the module. Raise UnavailableError if it is not installed."""
     try:
         import cyvcf2
     except ImportError:
         raise UnavailableError('reading VCF needs cyvcf2: pip install "simtbed[vcf]"') from None
-    ctypes.CDLL(cyvcf2.cyvcf2.__file__).hts_set_log_level(0)  # what htslib would print is found out here
+    ctypes.CDLL(cyvcf2.cyvcf2.__file__).hts_set_log_level(0)  # this module reports the errors itself
     return cyvcf2
 
 
 def _add(scan: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
-    """Check a line, and keep it where it has what is wanted."""
+    """Check a line, and add it to the batch if it has likelihoods."""
     place, columns = f"{path}:{number}", 9 + len(header.samples)
     sections = line.split(b"\t", 9)
     if len(sections) < 10 or sections[9].count(b"\t") + 10 != columns:
@@ -265,13 +265,13 @@ def _add(scan: _LineBatch, line: bytes, number: int, header: Header, path: Path,
 
 
 def _check_long(samples: bytes, keys: list[str], place: str) -> None:
-    """Raises InputError where a number is beyond 32 bits: htslib would take it for a missing one."""
+    """Raise InputError if a number exceeds 32 bits: htslib would read it as missing."""
     if not _LONG.search(samples):
         return
-    wanted = [(at, key) for at, key in enumerate(keys) if TYPES.get(key) == "Integer"]
+    integers = [(at, key) for at, key in enumerate(keys) if TYPES.get(key) == "Integer"]
     for number, sample in enumerate(samples.split(b"\t"), 1):
         values = sample.split(b":")
-        for at, key in wanted:
+        for at, key in integers:
             for value in values[at].split(b",") if at < len(values) else ():
                 if value.isdigit() and int(value[:20]) > HIGHEST:
                     raise InputError(
@@ -280,7 +280,7 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
 
 
 def _sites(scan: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> Sites:
-    """The sites of a batch of lines."""
+    """Return the sites of a batch of lines."""
     individuals = len(header.samples)
     batch = SiteBatch(individuals, samples=tuple(header.samples))
     records = _records(scan, individuals)
@@ -291,7 +291,7 @@ def _sites(scan: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> 
             got = {name: record.format(name) for name in (scan.names[at], "AD", "DP") if name in scan.fields[at]}
         except (SimtbedError, MemoryError):
             raise
-        except Exception as error:  # cyvcf2 raises nothing more special, and StopIteration at what it cannot read
+        except Exception as error:  # cyvcf2 raises no more specific error, and StopIteration for unreadable lines
             what = f" ({error})" if str(error) else ""
             raise InputError(f"{path}:{scan.numbers[at]}: the samples of {place} cannot be read{what}") from None
         if any(values is None or len(values) != individuals for values in got.values()):
@@ -307,7 +307,7 @@ def _sites(scan: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> 
 
 
 def _records(scan: _LineBatch, individuals: int) -> Iterator[Any]:
-    """The lines as cyvcf2 reads them, with a header that declares just what they have."""
+    """Yield the records of cyvcf2 for the lines, with a header that declares exactly their fields."""
     if not scan.text:
         return
     names = sorted({key for keys in scan.fields for key in keys if key != "."})

@@ -1,4 +1,4 @@
-"""The header of VCF and BCF, checked before anything relies on it: samples, FORMAT types, and BCF's dictionaries."""
+"""Header of VCF and BCF, checked before use: samples, FORMAT types, BCF dictionaries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...files import excerpt, printable
 
 COLUMNS = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO")
 TYPES = {"PL": "Integer", "GL": "Float", "AD": "Integer", "DP": "Integer"}
-"""Of the FORMAT fields that are read."""
+"""Types of the supported FORMAT fields."""
 LONGEST = 1 << 26
-"""Bytes of a header."""
+"""Maximum bytes of a header."""
 MOST_LINES = 1 << 20
 MOST_NUMBERED = 1 << 20
-"""Entries of a dictionary of BCF."""
+"""Maximum entries of a BCF dictionary."""
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURED = re.compile(r"##(FILTER|INFO|FORMAT|contig)=<(.*)>\s*")
@@ -26,8 +26,8 @@ _KEYED = re.compile(r"(?:^|,)(ID|Type|IDX)=([^,]*)")
 
 @dataclass
 class Header:
-    """formats: the Type of each FORMAT field. strings, contigs: what BCF's records name by number.
-    numbers: their names. following: the numbers of the next ones."""
+    """formats: Type of each FORMAT field. strings, contigs: BCF dictionaries, by number. numbers: names with a number.
+    next_numbers: next number of each dictionary."""
 
     samples: list[str] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class Header:
 
     @property
     def likelihood_fields(self) -> list[str]:
-        """The fields with genotype likelihoods, the better one first."""
+        """Fields with genotype likelihoods, in order of preference."""
         return [name for name in ("PL", "GL") if name in self.formats]
 
 
 def parse(lines: Iterable[tuple[int, bytes]], path: Path) -> Header:
-    """The header whose last line is #CHROM, the last line that is taken. Raises InputError."""
+    """Parse a header up to its last line, #CHROM. Raise InputError if it is malformed."""
     header, size = Header(), 0
     for number, line in lines:
         size += len(line)

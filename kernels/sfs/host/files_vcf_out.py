@@ -1,7 +1,7 @@
-"""Posteriors as VCF: of a site that it varies and of its alleles, of each sample's genotype; the site's REF and ALT stay.
+"""VCF writer for posteriors of sites, alleles and genotypes. REF and ALT remain those of the input.
 
-A site's are GAMA's: of the number of its alleles, under the prior that it varies. A genotype's is that of its
-likelihoods under Hardy-Weinberg at the site's frequency. Everything counts ALT, also where REF is the minor allele.
+Posteriors of a site are GAMA's: of the number of alleles, with the prior probability that the site varies. Posteriors of a genotype
+combine its likelihoods with Hardy-Weinberg at the site's frequency. All counts refer to ALT, even if REF is the minor allele.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ...files import printable, temporary_file
 from .problem import Floats, Mode, Problem, Rows
 
 HIGHEST_QUALITY = 3_000.0
-"""QUAL at most: doubles end at about 10^-308."""
+"""Maximum of QUAL: the smallest double is about 10^-308."""
 HIGHEST_GENOTYPE_QUALITY = 99
 SAMPLE = 32
-"""Characters of a sample at most."""
+"""Maximum characters of a sample."""
 
 FIELDS = """##INFO=<ID=AF,Number=A,Type=Float,Description="Frequency of ALT: posterior mean">
 ##INFO=<ID=MAPAC,Number=A,Type=Integer,Description="Most probable number of ALT alleles, of two a sample">
@@ -36,15 +36,15 @@ FIELDS = """##INFO=<ID=AF,Number=A,Type=Float,Description="Frequency of ALT: pos
 
 
 def check_mode(mode: Mode) -> None:
-    """Raises SimtbedError where a mode has no posteriors."""
+    """Raise SimtbedError if a mode has no posteriors."""
     if mode != "gama":
         raise SimtbedError(f"--format vcf writes posteriors, which --mode {mode} does not have: use --mode gama")
 
 
 def write(rows: Rows, to: IO[bytes]) -> None:
-    """Sites in gama mode with their answers. The header names the contigs of all sites, so that those wait in a file.
+    """Write sites in gama mode with their answers. The header names the contigs of all sites, so a temporary file collects the sites.
 
-    Raises SimtbedError where the input does not name REF, ALT and samples.
+    Raise SimtbedError if the input has no REF, ALT and samples.
     """
     contigs: dict[str, None] = {}
     samples: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ def _lines(problem: Problem, answer: Floats) -> Iterator[bytes]:
 
 
 def site_posteriors(shares: Floats) -> tuple[Floats, Floats, npt.NDArray[np.int64], Floats]:
-    """(QUAL, mean frequency, most probable number, probability that the site varies), of (sites, 2N + 1) probabilities
-    of 0 to 2N alleles; all four are 0 where a site has none."""
+    """Return (QUAL, mean frequency, most probable number, probability that the site varies). shares: (sites, 2N + 1)
+    probabilities of 0 to 2N alleles. All four are 0 for a site without probabilities."""
     alleles = shares.shape[1] - 1
     whole = shares.sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -92,18 +92,18 @@ def site_posteriors(shares: Floats) -> tuple[Floats, Floats, npt.NDArray[np.int6
 
 
 def genotype_posteriors(problem: Problem) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """((sites, N, 3) probabilities in the problem's order, whether anything is known of a sample)."""
+    """Return ((sites, N, 3) probabilities in the problem's order, whether the sample has information)."""
     f = problem.frequency[:, None]
     prior = np.stack([(1 - f) ** 2, 2 * f * (1 - f), f**2], axis=2)
     posterior = problem.likelihoods * prior
     whole = posterior.sum(axis=2, keepdims=True)
-    posterior = np.where(whole > 0, posterior, problem.likelihoods)  # a genotype that the frequency rules out
+    posterior = np.where(whole > 0, posterior, problem.likelihoods)  # the frequency excludes the genotype
     informative = (problem.likelihoods != problem.likelihoods[:, :, :1]).any(axis=2)
     return posterior / posterior.sum(axis=2, keepdims=True), informative
 
 
 def sample_text(posteriors: Floats, informative: npt.NDArray[np.bool_]) -> bytes:
-    """The columns of (N, 3) samples, each with a tab before it: GT, GQ and five decimals of GP."""
+    """Return the columns of (N, 3) samples, each after a tab: GT, GQ and GP with five decimals."""
     best = posteriors.argmax(axis=1)
     rest = np.delete(posteriors.ravel(), np.arange(len(best)) * 3 + best).reshape(-1, 2).sum(axis=1)
     phred = np.full(len(best), float(HIGHEST_GENOTYPE_QUALITY))
@@ -144,7 +144,7 @@ def _samples(
 
 @st.device
 def _five_decimals(share: f64, to: Global[u8], at: i64) -> None:
-    """Write a number from 0 to 1 as '%.5f' does, but for ties."""
+    """Write a number from 0 to 1 as by '%.5f', except for ties."""
     units = i64(share * 100_000 + 0.5)
     to[at] = u8(48 + units // 100_000)
     to[at + 1] = 46

@@ -1,7 +1,7 @@
-"""The loop over the bytes of VCF, compiled: lines of the usual form become likelihoods; others are left to a full reader.
+"""Native VCF scanner for lines of the usual form. Other lines are left to the full reader.
 
-A usual line has two alleles, ASCII, the FORMAT that is expected, and in each sample three numbers PL or GL, or missing
-ones. What cyvcf2 makes of such a line is what is made of it here, to the bit.
+A usual line has two alleles, ASCII characters, the expected FORMAT, and three PL or GL numbers, or missing ones, per
+sample. The results equal those of cyvcf2 to the bit.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from simtbed.native import native
 from ...files.text_loops import line_end, without_return
 
 TEXT, GENOTYPE, INTEGERS, REALS, PHRED, LOGARITHMS = range(6)
-"""Kinds of FORMAT fields: read by nobody; GT; numbers that are not wanted here; the likelihoods, PL or GL."""
+"""Kinds of FORMAT fields: ignored; GT; other numbers; the likelihoods, PL or GL."""
 AT, LINES, SITES, STOPPED = range(4)
-"""Places in what a scan finds: bytes and lines that it passed, sites it has, and why it stopped."""
+"""Indices of the scan state: bytes and lines read, number of sites, reason of the stop."""
 STATE_SIZE = 4
 END, FULL, UNUSUAL = range(3)
-"""Why a scan stopped: all was read; there is no room for another site; a line that is not of the usual form."""
+"""Reasons of a stop: end of the data; no capacity for another site; a line of another form."""
 PLACES = 8
-"""Of a site's columns: where CHROM begins and ends, ID, REF and ALT likewise."""
+"""Elements per site: start and end of CHROM, ID, REF and ALT."""
 COLUMNS = 9
-"""Before the samples."""
+"""Columns before the samples."""
 MOST_DIGITS, MOST_SIGNIFICANT = 9, 15
-"""Of a whole number, which fits 32 bits, and of a real one, which is a double exactly but for its power of ten."""
+"""Maximum digits of an integer (32 bits) and of a real number (exact in a double except for its power of ten)."""
 TEN_TO_PHRED, TEN = -0.23025850929940458, 2.302585092994046
 """log(10) / -10 and log(10)."""
 
@@ -120,7 +120,7 @@ def _samples(data: Global[u8], p: i64, last: i64, expected: ExpectedFormat, site
 
 @st.device
 def _head(data: Global[u8], first: i64, last: i64, expected: ExpectedFormat, columns: Local[i64]) -> i64:
-    """POS, or -1 where the line is unusual. columns: where each one begins, and the samples."""
+    """Return POS, or -1 if the line is unusual. columns: start of each column and of the samples."""
     p = first
     good = last > first
     column = i64(0)
@@ -142,7 +142,7 @@ def _head(data: Global[u8], first: i64, last: i64, expected: ExpectedFormat, col
         good = good & (c >= 48) & (c <= 57)
         position = position * 10 + i64(c) - 48
     good = good & (columns[2] - 1 - columns[1] <= MOST_DIGITS)
-    for place in range(columns[4], columns[5] - 1):  # one other allele, with its letters
+    for place in range(columns[4], columns[5] - 1):  # one other allele, in letters
         c = data[place]
         good = good & (c != 44) & (c != 60) & (c != 42) & (c != 46)
     good = good & (p - 1 - columns[8] == expected.length)
@@ -153,8 +153,8 @@ def _head(data: Global[u8], first: i64, last: i64, expected: ExpectedFormat, col
 
 @st.device
 def _field(data: Global[u8], p: i64, last: i64, kind: u8, numbers: Local[f64]) -> i64:
-    """Where a sample's field ends, or -1 where it is unusual. numbers: the first three, then how many, negative where one
-    is missing."""
+    """Return the end of a sample's field, or -1 if it is unusual. numbers: the first three numbers and their count,
+    negative if one is missing."""
     first = p
     if kind == TEXT:
         while p < last and data[p] != 9 and data[p] != 58:
@@ -186,7 +186,7 @@ def _field(data: Global[u8], p: i64, last: i64, kind: u8, numbers: Local[f64]) -
 
 @st.device
 def _genotype(data: Global[u8], p: i64, last: i64) -> i64:
-    """Where a GT of numbers or dots with / or | between them ends, or -1."""
+    """Return the end of a GT of numbers or dots, separated by / or |, or -1."""
     while True:
         digits = i64(0)
         if p < last and data[p] == 46:
@@ -205,7 +205,7 @@ def _genotype(data: Global[u8], p: i64, last: i64) -> i64:
 
 @st.device
 def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64], index: i64) -> i64:
-    """Read a plain number: digits, of a real one perhaps a minus before them and a point between them; where it ends."""
+    """Read a plain number: digits, for real numbers with an optional minus and decimal point; return its end."""
     minus = real and p < last and data[p] == 45
     p += i64(minus)
     value = i64(0)
@@ -228,14 +228,14 @@ def _number(data: Global[u8], p: i64, last: i64, real: bool, numbers: Local[f64]
         power *= 10  # exact up to 10^22
     number = f64(value) / power
     if real:
-        number = f64(f32(number))  # as htslib keeps it
+        number = f64(f32(number))  # htslib stores floats
     numbers[index] = -number if minus else number
     return p
 
 
 @st.device
 def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], largest: Global[f64], place: i64) -> bool:
-    """Keep the likelihoods of a sample; whether they are three, or some of at most three are missing."""
+    """Store the likelihoods of a sample; return whether there are three, or some of at most three are missing."""
     if numbers[3] < 0:
         return numbers[3] >= -3
     if numbers[3] != 3:
@@ -254,7 +254,7 @@ def _put(numbers: Local[f64], kind: u8, logarithms: Global[f64], largest: Global
 
 @native
 def same_texts(data: Global[u8], places: Global[i64], count: i64, step: i64, to: Global[bool]) -> None:
-    """Whether a text is the one before it. places: where each one begins and ends, `step` apart."""
+    """Return whether each text equals the preceding one. places: start and end of each text, with a stride of `step`."""
     for number in range(count):
         first = places[number * step]
         size = places[number * step + 1] - first

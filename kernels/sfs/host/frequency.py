@@ -1,4 +1,4 @@
-"""The frequency of an allele at a site, from genotype likelihoods or from counted reads."""
+"""Frequency of an allele at a site, from genotype likelihoods or from read counts."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _by_em(likelihoods: Global[f64], individuals: i64, sites: i64, to: Global[f6
 
 
 def by_em(likelihoods: Floats) -> Floats:
-    """The most likely frequency of the second allele under Hardy-Weinberg; (sites, N, 3) to (sites,).
+    """Return the maximum likelihood frequency of the second allele under Hardy-Weinberg; (sites, N, 3) to (sites,).
 
-    Individuals without information are left out; 0.5 where nobody has any.
+    Individuals without information are ignored; the result is 0.5 if no individual has any.
     """
     sites, individuals = likelihoods.shape[:2]
     result = np.empty(sites, np.float64)
@@ -53,9 +53,9 @@ def by_em(likelihoods: Floats) -> Floats:
 
 
 def by_reads(minor: Counts, reads: Counts, epsilon: float = EPSILON) -> Floats:
-    """realSFS 2010: individuals' shares of minor reads, less the error rate, averaged with weights 2n / (n + 1).
+    """Return the mean share of minor reads of the individuals, corrected for the error rate, with weights 2n / (n + 1) (realSFS 2010).
 
-    minor, reads: (sites, N). Between 0 and 1; NaN where a site has no reads.
+    minor, reads: (sites, N). The result is between 0 and 1; NaN for a site without reads.
     """
     n = np.maximum(reads, 1)
     share = (minor - epsilon * n) / (n * (1 - 2 * epsilon))

@@ -1,4 +1,4 @@
-"""Realistic genotype likelihoods from a seed: allele frequencies as in a population, reads as a sequencer makes them."""
+"""Generator of genotype likelihoods: population allele frequencies and sequencing reads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from .problem import Floats, Mode, Problem
 
 
 def example() -> Problem:
-    """A hundred sites, neither a multiple of a block nor a power of two individuals."""
+    """Return a hundred sites, neither a multiple of a block nor a power of two individuals."""
     return generate(20, sites=100, individuals=45)
 
 
 def likelihoods(seed: int, sites: int, individuals: int, depth: float = 3.0, error: float = 0.01) -> Floats:
-    """(sites, individuals, 3): P(reads | genotype) as a caller reports it, the largest 1, in whole Phred scores.
+    """Return (sites, individuals, 3): P(reads | genotype) with maximum 1, in integer Phred scores as reported by a caller.
 
-    Minor allele frequencies are as likely as the reciprocal of their count; genotypes are in Hardy-Weinberg
-    proportions; reads are Poisson, so that some individuals have none and know nothing. Equal arguments, equal values.
+    The probability of a minor allele count is proportional to its reciprocal. Genotypes are in Hardy-Weinberg
+    proportions. Read numbers
+    are Poisson distributed, so that some individuals have no reads and no information. Equal arguments give equal values.
     """
     draw = np.random.default_rng(seed)
     counts = np.arange(1, individuals + 1)
@@ -31,7 +32,7 @@ def likelihoods(seed: int, sites: int, individuals: int, depth: float = 3.0, err
 
 
 def generate(seed: int, sites: int, individuals: int, mode: Mode = "saf", depth: float = 3.0) -> Problem:
-    """A problem of such likelihoods; sites 100 bases apart."""
+    """Return a problem with such likelihoods, with a site every 100 bases."""
     values = likelihoods(seed, sites, individuals, depth)
     frequency = values[:, :, 2].mean(axis=1) / values.sum(axis=2).mean(axis=1) if mode == "gama" else np.empty(0)
     return Problem(values, ["1"] * sites, np.arange(1, sites + 1) * 100, mode, frequency)

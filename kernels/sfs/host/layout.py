@@ -1,4 +1,4 @@
-"""How the vectors of many sites are laid out in a GPU's memory, for each way of computing their products."""
+"""Layout of the vectors of many sites in GPU memory, for each algorithm."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .problem_loops import tiled_vectors
 
 
 def interleaved(vectors: Floats) -> Floats:
-    """For `iterative`: individual by individual, power by power, the sites side by side."""
+    """Return the layout of `iterative`: by individual, then by power, with adjacent sites."""
     return np.ascontiguousarray(vectors.transpose(1, 2, 0)).ravel()
 
 
 def tiles(individuals: int) -> int:
-    """Tiles of the whole product in `tiled`: a power of two, so that GROUP times as many are at least the individuals."""
+    """Return the number of tiles of the whole product in `tiled`: the smallest power of two that is at least individuals / GROUP."""
     return 1 << max(-(-individuals // GROUP) - 1, 0).bit_length()
 
 
 def by_tiles(vectors: Floats, leaves: int) -> Floats:
-    """For `tiled`: in each part of so many tiles, the first individuals of all tiles side by side, then the second
-    ones, and so on; filled up with 1 0 0."""
+    """Return the layout of `tiled`: in each section of `leaves` tiles, the first individuals of all tiles, then the
+    second ones, and so on; padded with 1 0 0."""
     sites, individuals = vectors.shape[:2]
     whole = tiles(individuals)
     to = np.empty(sites * whole * GROUP * 3)

@@ -1,4 +1,4 @@
-"""From a problem to its spectra: sites in batches, their vectors multiplied one way or another, then normalised."""
+"""Solver: batches of sites, product of their vectors by one of the algorithms, normalisation."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .pipeline_plain import Merges, plain, require_range
 from .problem import Floats, Problem
 
 BYTES_AT_ONCE = 1 << 28
-"""Of a batch's largest array."""
+"""Maximum size of a batch's largest array, in bytes."""
 
 
 @dataclass(frozen=True)
 class Merging:
-    """How the reductions merge.
+    """Parameters of a reduction.
 
-    team: threads of a merge, a warp or a block. block: coefficients of b in shared memory, None without shared memory;
-    128 make 2,296 bytes a warp, the most that costs no occupancy on a C2070 (Fig. 10: warps in pairs, as THREADS are).
+    team: threads of a merge, a warp or a block. block: coefficients of b in shared memory, None without shared memory; 128 use
+    2,296 bytes per warp, the maximum without loss of occupancy on a C2070 (Fig. 10, with THREADS per block).
     """
 
     team: int
@@ -40,13 +40,12 @@ class Merging:
 
 
 THREADS = 64
-"""Of a block of the reductions: two warps with a merge each, or one team."""
+"""Threads of a block of the reductions: two warps with one merge each, or one team."""
 
 
 @dataclass(frozen=True)
 class Spectra:
-    """Products that stay where they were computed; strides as `normalise` describes them. scale: a logarithm a site that
-    is still to be added, None for 0."""
+    """Products in device memory; strides as in `normalise`. scale: logarithm per site to add to the result, None for 0."""
 
     h: DeviceArray
     exponents: DeviceArray
@@ -59,8 +58,8 @@ class Spectra:
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    """(sites, 2 individuals + 1) values, as the problem's mode wants them. Raises SimtbedError where a variant in plain
-    doubles may not hold them."""
+    """Return (sites, 2 individuals + 1) values in the problem's mode. Raise SimtbedError if they may exceed the range
+    of a variant in plain doubles."""
     if variant in PLAIN:
         require_range(problem, variant)
     answer = np.empty((problem.sites, 2 * problem.individuals + 1))
@@ -74,18 +73,18 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
 
 
 def choices(alleles: int) -> Floats:
-    """log C(alleles, j) for j = 0..alleles."""
+    """Return log C(alleles, j) for j = 0..alleles."""
     factorial = np.array([math.lgamma(j + 1) for j in range(alleles + 1)])
     return np.asarray(factorial[-1] - factorial - factorial[::-1])
 
 
 def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Launcher) -> Floats:
-    """What `solve` answers, from the products of `problem.vectors`."""
+    """Return the result of `solve` from the products of `problem.vectors`."""
     alleles = 2 * problem.individuals
     none = np.zeros(0)
     scale = scale if spectra.scale is None else scale + spectra.scale
     with np.errstate(divide="ignore"):
-        varies, stays = np.log([problem.variable, 1 - problem.variable])
+        log_variable, log_fixed = np.log([problem.variable, 1 - problem.variable])
     result = launcher.launch(
         last.normalise,
         grid=problem.sites,
@@ -102,8 +101,8 @@ def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Laun
             "h_step": spectra.h_step,
             "exponent_site": spectra.exponent_site,
             "exponent_step": spectra.exponent_step,
-            "varies": varies,
-            "stays": stays,
+            "varies": log_variable,
+            "stays": log_fixed,
             "MODE": last.MODES[problem.mode],
             "SEGMENT": spectra.segment,
             "BLOCK": last.BLOCK,
@@ -112,7 +111,7 @@ def normalised(problem: Problem, spectra: Spectra, scale: Floats, launcher: Laun
     return np.asarray(result["out"]).reshape(problem.sites, alleles + 1)
 
 
-# ------------------------------------------------------------------ the ways to multiply
+# ------------------------------------------------------------------ products
 def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
     sites, individuals = vectors.shape[:2]
     segments = 2 * individuals // SEGMENT + 1
@@ -134,7 +133,7 @@ def _iterative(vectors: Floats, launcher: Launcher) -> Spectra:
 
 
 def reduced(vectors: Floats, launcher: Launcher, how: Merging) -> Spectra:
-    """Pairs of vectors merged, level by level, until one is left; vectors as `Problem.vectors` gives them."""
+    """Merge pairs of vectors, level by level, until one is left. vectors: as returned by `Problem.vectors`."""
     sites, individuals = vectors.shape[:2]
     source, source_exponents = DeviceArray(vectors.ravel()), DeviceArray(zeros(sites * (individuals + 1), "i32"))
     target, target_exponents = (
@@ -171,22 +170,22 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
     sites, individuals = vectors.shape[:2]
     whole = tiles(individuals)
     leaves = min(whole, tiling.FUSED)
-    parts, held = whole // leaves, max(1, tiling.SLOTS // leaves)
+    sections, sections_per_block = whole // leaves, max(1, tiling.SLOTS // leaves)
     R, GROUP = tiling.R, tiling.GROUP
     h, exponents = (DeviceArray(empty(sites * whole * R, "f64")), DeviceArray(empty(sites * whole, "i32")))
     launcher.launch(
         tiling.tiled,
-        grid=-(-sites * parts // held),
-        block=held * leaves // 2,
+        grid=-(-sites * sections // sections_per_block),
+        block=sections_per_block * leaves // 2,
         args={
             "vectors": by_tiles(vectors, leaves),
             "h": h,
             "exponents": exponents,
             "individuals": individuals,
-            "parts": parts,
+            "parts": sections,
             "sites": sites,
             "LEAVES": leaves,
-            "HELD": held,
+            "HELD": sections_per_block,
             "R": R,
             "GROUP": GROUP,
         },
@@ -221,7 +220,7 @@ def _tiled(vectors: Floats, launcher: Launcher) -> Spectra:
 
 def _plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Spectra:
     products = plain(vectors, launcher, how)
-    zero_exponent = DeviceArray(zeros(1, "i32"))  # every exponent
+    zero_exponent = DeviceArray(zeros(1, "i32"))  # shared by all coefficients
     return Spectra(products.h, zero_exponent, products.h_site, products.h_step, 0, 0, SEGMENT, products.scale)
 
 
@@ -231,7 +230,7 @@ PLAIN: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     "reduction-shared-plain": partial(_plain, how=Merges(128)),
     "reduction-shared-skip-plain": partial(_plain, how=Merges(128, skip=True)),
 }
-"""What keeps plain doubles."""
+"""Variants in plain doubles."""
 
 VARIANTS: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     **PLAIN,
@@ -244,4 +243,4 @@ VARIANTS: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     "reduction-shared-skip-block": partial(reduced, how=Merging(THREADS, 128, skip=True)),
     "tiled": _tiled,
 }
-"""What each variant does with vectors of shape (sites, individuals, 3)."""
+"""Function of each variant for vectors of shape (sites, individuals, 3)."""

@@ -1,4 +1,4 @@
-"""From file to file: sites are read, prepared, multiplied and written, a batch at a time, each stage in its threads."""
+"""Pipeline from file to file: batches of sites are read, prepared, multiplied and written in threaded stages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .pipeline import solve
 from .problem import Floats, Problem
 
 SOLVERS, FORMATTERS = 3, 6
-"""Threads that solve, and that write text, at most. Launches of one GPU follow each other; beside them, what is multiplied is laid
-out, and answers are checked."""
+"""Maximum numbers of solving and formatting threads. Launches of one GPU are sequential; layout and checks of other
+batches overlap with them."""
 
 
 @dataclass(frozen=True)
 class Solve:
-    """What is done with a batch of sites, here or by a worker of a cluster."""
+    """Stage that solves a batch of sites, locally or on a worker of a cluster."""
 
     variant: str
     launcher: Launcher
@@ -34,7 +34,7 @@ class Solve:
 
 
 class Solved(NamedTuple):
-    """A batch of sites, its answer, and that as rows of text where the answer is a table."""
+    """A batch of sites, its answer, and its rows of text if the output is a table."""
 
     problem: Problem
     answer: Floats
@@ -51,8 +51,8 @@ def solve_file(
     show: Show = lambda step, records, fraction: None,
     cluster: str = "",
 ) -> None:
-    """Answer all problems, in their order. take: is given each answer. cluster: the address of a Dask cluster whose workers
-    share the batches, with a launcher that can be pickled. Raises InputError for a site that has no answer."""
+    """Solve all problems and write their answers in order. take: called with each answer. cluster: address of a Dask
+    cluster that shares the batches; the launcher must be picklable. Raise InputError for a site without an answer."""
 
     def format_rows(batch: tuple[Problem, Floats]) -> Solved:
         return Solved(*batch, text=rows(*batch) if form == "tsv" else None)
@@ -73,7 +73,7 @@ def solve_file(
 
 
 def _report_progress(flow: Flow[Solved], take: Callable[[Floats], None], show: Show) -> Iterator[Solved]:
-    """What comes out, each answer given to `take`."""
+    """Yield the results; pass each answer to `take` and report the progress."""
     sites = 0
     with closing(iter(flow)) as items:
         for batch in items:

@@ -1,4 +1,4 @@
-"""Products in plain doubles, as the paper has them: Algorithm 1, and the reductions without exponents."""
+"""Products in plain doubles as in the paper: Algorithm 1, and the reductions without exponents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .layout import interleaved
 from .problem import Floats, Problem
 
 TEAMS = 2
-"""Warps of a block of the reductions, a merge each."""
+"""Warps of a block of the reductions, with one merge each."""
 MOST_IN_SAF = 450
-"""Individuals: beyond them a coefficient that `saf` wants may be below the least double, for it divides by C(2N, j)."""
+"""Maximum number of individuals: `saf` divides by C(2N, j), and for more individuals a coefficient may underflow."""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Products of doubles without exponents. strides: as of `Spectra`. scale: a logarithm a site, divided out before."""
+    """Products of doubles without exponents; strides as in `Spectra`. scale: logarithm per site of the removed factor."""
 
     h: DeviceArray
     h_site: int
@@ -34,14 +34,14 @@ class Plain:
 
 @dataclass(frozen=True)
 class Merges:
-    """How the reductions merge. block: coefficients of b in shared memory, None without shared memory; `skip` needs it."""
+    """Parameters of a reduction. block: coefficients of b in shared memory, None without shared memory; `skip` needs it."""
 
     block: int | None = None
     skip: bool = False
 
 
 def require_range(problem: Problem, variant: str) -> None:
-    """Raises SimtbedError where plain doubles may not hold what a problem asks for."""
+    """Raise SimtbedError if the result of a problem may exceed the range of plain doubles."""
     if problem.mode == "saf" and problem.individuals > MOST_IN_SAF:
         raise SimtbedError(
             f"{variant} keeps plain doubles, as the paper does: expected at most {MOST_IN_SAF} individuals in saf mode, "
@@ -50,14 +50,14 @@ def require_range(problem: Problem, variant: str) -> None:
 
 
 def summing_to_one(vectors: Floats) -> tuple[Floats, Floats]:
-    """The vectors divided by their sums, and the sums' logarithms added up by site: products then sum to 1, too."""
+    """Return the vectors divided by their sums, and the sum of the logarithms of these sums by site. Products then sum to 1 as well."""
     sums = vectors.sum(axis=2, keepdims=True)
     sums[sums == 0] = 1.0
     return vectors / sums, np.log(sums).sum(axis=(1, 2))
 
 
 def iterated(vectors: Floats, launcher: Launcher) -> DeviceArray:
-    """Algorithm 1: (sites, individuals, 3) to coefficient j of a site at j sites + site."""
+    """Run Algorithm 1: (sites, individuals, 3) to coefficient j of a site at j sites + site."""
     sites, individuals = vectors.shape[:2]
     h = DeviceArray(empty(sites * (2 * individuals + 1), "f64"))
     args = {"vectors": interleaved(vectors), "h": h, "individuals": individuals, "sites": sites}
@@ -66,7 +66,7 @@ def iterated(vectors: Floats, launcher: Launcher) -> DeviceArray:
 
 
 def merged(vectors: Floats, launcher: Launcher, how: Merges) -> DeviceArray:
-    """Pairs of vectors merged, level by level, until one is left: coefficient j of a site at 3 individuals site + j."""
+    """Merge pairs of vectors, level by level, until one is left: coefficient j of a site at 3 individuals site + j."""
     sites, individuals = vectors.shape[:2]
     source, target = DeviceArray(vectors.ravel()), DeviceArray(empty(sites * 3 * individuals, "f64"))
     group = 1
@@ -84,7 +84,7 @@ def merged(vectors: Floats, launcher: Launcher, how: Merges) -> DeviceArray:
 
 
 def plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Plain:
-    """The products of vectors that are divided by their sums; how: None for Algorithm 1."""
+    """Return the products of vectors divided by their sums. how: None for Algorithm 1."""
     sites, individuals = vectors.shape[:2]
     divided, scale = summing_to_one(vectors)
     if how is None:
@@ -95,8 +95,8 @@ def plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Plain:
 def normalised_as_printed(
     problem: Problem, vectors: Floats, scale: Floats, launcher: Launcher, extended: bool
 ) -> tuple[Floats, int]:
-    """Algorithm 3 on the products of `problem.vectors()`: posteriors, and at how many sites it divided by zero. extended:
-    in double-doubles. Products that leave the range of doubles before are the caller's to avoid."""
+    """Run Algorithm 3 on the products of `problem.vectors()`: posteriors, and the number of sites with a division by
+    zero. extended: in double-doubles. The caller avoids products outside of the range of doubles."""
     alleles = 2 * problem.individuals
     result = launcher.launch(
         normalise_printed,

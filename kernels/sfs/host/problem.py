@@ -1,4 +1,4 @@
-"""A site frequency spectrum problem in memory: genotype likelihoods by site and individual, and what to make of them."""
+"""Site frequency spectrum problem in memory: genotype likelihoods by site and individual, and the mode."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ Alleles = tuple[str, str, str]
 Mode = Literal["product", "saf", "gama"]
 
 P_VARIABLE, EPSILON = 0.015, 0.005
-"""Of `gama`: the prior that a site varies and the error of a base, the defaults of realSFS and of SOAP's copy of it."""
+"""gama: the prior probability that a site varies and the error rate of a base, the defaults of realSFS and of its copy in SOAP.
+"""
 
 
 @dataclass(frozen=True)
 class Problem:
     """Sites with the likelihoods of three genotypes for every individual.
 
-    likelihoods: (sites, individuals, 3) in the order major/major, heterozygous, minor/minor; finite, not negative, and
-    not all three zero; three equal ones know nothing. chromosomes, positions: of the sites, positions from 1.
-    mode: "product" of the vectors as they are, "saf" as ANGSD's -doSaf, "gama" the posterior of realSFS and GAMA.
-    frequency: in gama mode the minor allele's at each site. variable: in gama mode the prior that a site varies.
-    scale: in product mode a logarithm a site, of what was divided out of the likelihoods before.
-    alleles: (ID, REF, ALT) of each site, and samples: names, where the input has them. turned: which sites have the
-    likelihoods of ALT first; empty: none.
+    likelihoods: (sites, individuals, 3) in the order major/major, heterozygous, minor/minor; finite, not negative,
+    not all zero. Three
+    equal likelihoods are no information. chromosomes, positions: by site, positions from 1.
+    mode: "product" of the vectors unchanged, "saf" as ANGSD's -doSaf, "gama" the posterior of realSFS and GAMA.
+    frequency: in gama mode, of the minor allele at each site. variable: in gama mode, the prior probability that a site varies.
+    scale: in product mode, the logarithm per site of a factor removed from the likelihoods.
+    alleles: (ID, REF, ALT) of each site, and samples: names, if the input has them. swapped: whether the likelihoods
+    of a site have ALT
+    first; empty: none.
     """
 
     likelihoods: Floats
@@ -53,7 +56,7 @@ class Problem:
         return int(self.likelihoods.shape[1])
 
     def vectors(self) -> tuple[Floats, Floats]:
-        """(vectors, scale): what is multiplied, the largest of each three 1, and a site's logarithm of what that took."""
+        """Return (vectors, scale): the factors with maximum 1, and the logarithm per site of the removed factor."""
         vectors, middle = self.likelihoods, 2.0 if self.mode == "saf" else 1.0
         if self.mode == "gama":
             f = self.frequency[:, None]
@@ -70,12 +73,12 @@ class Problem:
         return divided, scale
 
     def fixed(self) -> Floats:
-        """The log likelihood of each site without the minor allele, of likelihoods that sum to 1."""
+        """Return the log likelihood of each site without the minor allele, for likelihoods with sum 1."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.likelihoods[:, :, 0] / self.likelihoods.sum(axis=2)).sum(axis=1))
 
     def subset(self, chosen: slice) -> Problem:
-        """Some of the sites."""
+        """Return the problem of some of the sites."""
         return Problem(
             self.likelihoods[chosen], self.chromosomes[chosen], self.positions[chosen], self.mode,
             self.frequency[chosen], self.variable, self.scale[chosen], self.alleles[chosen], self.samples,
@@ -84,4 +87,4 @@ class Problem:
 
 
 Rows = Iterable[tuple[Problem, Floats]]
-"""Problems and their answers, some sites at a time; at least one, perhaps without sites."""
+"""Problems and their answers, some sites at a time; at least one, possibly without sites."""

@@ -1,4 +1,4 @@
-"""The loops over every likelihood, compiled: what is wrong, what is known, which way round, the largest of three."""
+"""Native loops over the likelihoods: validity, information, order of alleles, normalisation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simtbed.native import native
 
 @native
 def first_wrong(likelihoods: Global[f64], vectors: i64, largest: f64) -> i64:
-    """The first three likelihoods that are not all from 0 to `largest`, or that are all 0; -1 where there are none."""
+    """Return the index of the first triple that is not within 0 and `largest` or is all 0; -1 if there is none."""
     for at in range(vectors):
         a = likelihoods[3 * at]
         b = likelihoods[3 * at + 1]
@@ -21,7 +21,7 @@ def first_wrong(likelihoods: Global[f64], vectors: i64, largest: f64) -> i64:
 
 @native
 def informed(likelihoods: Global[f64], individuals: i64, sites: i64, target: Global[bool]) -> i64:
-    """Of which sites anything is known of any individual; how many they are."""
+    """Compute whether each site has information on an individual; return the number of such sites."""
     count = i64(0)
     for site in range(sites):
         informative = False
@@ -35,7 +35,7 @@ def informed(likelihoods: Global[f64], individuals: i64, sites: i64, target: Glo
 
 @native
 def swap_alleles(likelihoods: Global[f64], individuals: i64, sites: i64, swapped: Global[bool]) -> None:
-    """Put the likelihoods of the second allele first, where a site is turned."""
+    """Exchange the likelihoods of the first and the second allele at the swapped sites."""
     for site in range(sites):
         if swapped[site]:
             for at in range(site * individuals, (site + 1) * individuals):
@@ -46,7 +46,7 @@ def swap_alleles(likelihoods: Global[f64], individuals: i64, sites: i64, swapped
 
 @native
 def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, target: Global[f64], largest: Global[f64]) -> None:
-    """Each three, the middle one times `middle`, divided by their largest, if that is more than 0; and the largest."""
+    """Multiply the middle of each triple by `middle` and divide the triple by its maximum, if it is positive; store the maximum."""
     for at in range(vectors):
         a = likelihoods[3 * at]
         b = likelihoods[3 * at + 1] * middle
@@ -63,7 +63,7 @@ def by_largest(likelihoods: Global[f64], vectors: i64, middle: f64, target: Glob
 def tiled_vectors(
     vectors: Global[f64], individuals: i64, sites: i64, sections: i64, leaves: i64, group: i64, target: Global[f64]
 ) -> None:
-    """The layout of `by_tiles`."""
+    """Write the layout of `by_tiles`."""
     for section in range(sites * sections):
         first = section % sections * leaves * group
         begin = section // sections * individuals * 3

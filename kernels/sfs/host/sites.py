@@ -1,4 +1,4 @@
-"""Sites as the readers of all formats give them: checked likelihoods, a batch at a time."""
+"""Batches of sites, the common result of the readers of all formats, with checked likelihoods."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .problem import Alleles, Counts, Floats
 from .problem_loops import first_wrong
 
 BYTES_AT_ONCE = 1 << 23
-"""Most bytes of a batch's likelihoods."""
+"""Maximum bytes of a batch's likelihoods."""
 SECTION_BYTES = 1 << 21
-"""Of a file, which are read at a time: as likelihoods two batches or so at most."""
+"""Bytes of a section of a file: its likelihoods are about two batches at most."""
 LARGEST = 1e300
-"""Likelihood: their sums and products with small numbers stay finite."""
+"""Maximum likelihood: sums and products with small numbers remain finite."""
 SITES_AT_ONCE = 1 << 14
-"""Most sites of a batch."""
+"""Maximum sites of a batch."""
 
 SiteCounts = Counter[str]
-"""Sites by what became of them, in words for people; "sites" counts those that are in the answer."""
+"""Number of sites by outcome, as text for the user; "sites" counts the sites of the answer."""
 
 
 @dataclass(frozen=True)
 class Sites:
     """A batch of sites of a file. likelihoods: (sites, N, 3) of first/first, first/second, second/second allele.
 
-    scale: a logarithm a site, of what was divided out of them. reads: of the second allele and of both, (sites, N)
-    each, where the file counts them; 0 of both: it does not for this individual. alleles: (ID, REF, ALT) of each site,
-    and samples: their names, where the file has them.
+    scale: logarithm per site of a factor removed from them. reads: of the second allele and of both, (sites, N)
+    each, if the file has
+    read counts; 0 of both if an individual has none. alleles: (ID, REF, ALT) of each site, and samples: names, if the file has them.
     """
 
     likelihoods: Floats
@@ -45,19 +45,19 @@ class Sites:
 
 
 SectionReader = Callable[[SiteCounts], Iterable[Sites]]
-"""Reads a part of a file, a batch of sites at a time, in any thread; counts the sites that it skips. Raises InputError."""
+"""Reads a section of a file in any thread, in batches of sites; counts skipped sites. Raises InputError if it is malformed."""
 
 
 def loaded_section(sites: Sites) -> SectionReader:
-    """A part that is read already."""
+    """Return the section of sites that are already read."""
     return lambda counts: [sites]
 
 
 @dataclass
 class SiteBatch:
-    """Collects sites, one after the other, until they make a batch.
+    """Collects sites for a batch.
 
-    where: the place of each site in the file, for messages. The other fields are those of `Sites`, site by site.
+    places: position of each site in the file, for messages. The other fields are those of `Sites`, by site.
     """
 
     individuals: int
@@ -82,7 +82,7 @@ class SiteBatch:
         return len(self.likelihoods) >= batch_size(self.individuals)
 
     def sites(self, path: Path, what: str = "likelihood") -> Sites:
-        """The sites collected so far. Raises InputError where a number is not `what`."""
+        """Return the collected sites. Raise InputError if a number is not `what`."""
         likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
         check_likelihoods(path, likelihoods, self.places.__getitem__, what)
         reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
@@ -93,19 +93,19 @@ class SiteBatch:
 
 
 def position(text: bytes) -> int | None:
-    """A position of ASCII digits that fits; None where it is something else."""
+    """Return a position of at most 18 ASCII digits, None for other texts."""
     if not text.isdigit() or len(text) > 18:
         return None
     return int(text)
 
 
 def batch_size(individuals: int) -> int:
-    """Sites of a batch."""
+    """Return the number of sites of a batch."""
     return max(1, min(SITES_AT_ONCE, BYTES_AT_ONCE // (24 * individuals)))
 
 
 def check_likelihoods(path: Path, likelihoods: Floats, places: Callable[[int], str], what: str = "likelihood") -> None:
-    """Raise InputError where a number is no likelihood; `places` gives the place of a site in the file."""
+    """Raise InputError if a number is no likelihood. places: returns the position of a site in the file."""
     sites, individuals = likelihoods.shape[:2]
     wrong = int(first_wrong(np.ascontiguousarray(likelihoods).reshape(-1), sites * individuals, LARGEST))
     if wrong < 0:

@@ -1,4 +1,4 @@
-"""The spectrum over sites: how many have 0, 1, ... 2N minor alleles, from what is known of each."""
+"""Spectrum over all sites: the expected number of sites with 0, 1, ... 2N minor alleles."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .exponentials import exponentials
 from .problem import Floats, Mode
 
 TOLERANCE = 1e-8
-"""A share of sites that changes by less is settled."""
+"""Convergence criterion: maximum change of a share of sites."""
 MAX_ITERATIONS = 1000
 ROWS_AT_ONCE = 1 << 22
-"""Values of a slice of rows."""
+"""Values per slice of rows."""
 
 
 class Spectrum:
-    """Takes the answers of all sites, some at a time; the rows it must see again wait in a file.
+    """Collects the answers of all sites in batches. A temporary file stores rows that are needed several times.
 
-    saf: the shares that make the data most likely, by expectation maximisation as realSFS does. product and gama: each
-    site's distribution, what it holds divided by its sum, added up. Closing it gives the file back.
+    saf: the shares with maximum likelihood, by expectation maximisation as in realSFS. product and gama: the sum of the normalised
+    distributions of the sites. Closing it removes the file.
     """
 
     def __init__(self, mode: Mode) -> None:
@@ -36,7 +36,7 @@ class Spectrum:
             self.rows.close()
 
     def add(self, answer: Floats) -> None:
-        """Some sites' values as `solve` gives them; a site that is impossible counts nowhere."""
+        """Add the values of some sites, as returned by `solve`. Impossible sites are ignored."""
         if self.mode == "gama":
             values = answer
         else:
@@ -51,7 +51,7 @@ class Spectrum:
             self.total = total if not len(self.total) else self.total + total
 
     def result(self) -> Floats:
-        """(2N + 1,) sites; they sum to the number of sites."""
+        """Return (2N + 1,) numbers of sites. Their sum is the number of sites."""
         if not self.rows:
             return self.total
         if not self.sites:
