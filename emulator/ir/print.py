@@ -39,6 +39,24 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
         case ir.Alloc():
             count = f" of {_text(stmt.count)}" if stmt.count is not None else ""
             yield f"alloc {stmt.array}: {stmt.type}{count}{f' = {stmt.values}' if stmt.values else ''}"
+        case ir.If() | ir.While() | ir.For() | ir.Frame():
+            yield from _control(stmt)
+        case ir.Return(value=value):
+            yield f"return{f' {_text(value)}' if value is not None else ''}"
+        case ir.Assert():
+            yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
+        case ir.Note():
+            yield f"note {stmt.about} {_text(stmt.value)}"
+        case ir.Check():
+            yield f"check {stmt.about} {_text(stmt.cond)}"
+        case ir.Print():
+            yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.parts)}"
+        case ir.Break() | ir.Continue():
+            yield type(stmt).__name__.lower()
+
+
+def _control(stmt: ir.If | ir.While | ir.For | ir.Frame) -> Iterator[str]:
+    match stmt:
         case ir.If():
             yield f"if {_text(stmt.cond)}"
             yield from _body(stmt.then, "  ")
@@ -59,18 +77,6 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
         case ir.Frame():
             yield "frame"
             yield from _body(stmt.body, "  ")
-        case ir.Return(value=value):
-            yield f"return{f' {_text(value)}' if value is not None else ''}"
-        case ir.Assert():
-            yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
-        case ir.Note():
-            yield f"note {stmt.about} {_text(stmt.value)}"
-        case ir.Check():
-            yield f"check {stmt.about} {_text(stmt.cond)}"
-        case ir.Print():
-            yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.parts)}"
-        case ir.Break() | ir.Continue():
-            yield type(stmt).__name__.lower()
 
 
 def _text(node: Any) -> str:

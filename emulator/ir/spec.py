@@ -64,27 +64,10 @@ class _Checker:
         if (row := row_of(stmt)) is not None:
             self.effect(performed(stmt), row)
         match stmt:
-            case ir.Let(target=target, value=value):
-                if not isinstance(value, ir.Effect):
-                    self.require(target is not None, stmt, "a pure Let needs a target")
-                if isinstance(target, ir.Reg):
-                    self.define(target, stmt)
-                elif isinstance(target, ir.Item):
-                    self.expr(target)
-                if target is not None:
-                    assert value.type is not None
-                    self.require(value.type == target.type, stmt, f"{target.type} is given {value.type}")
+            case ir.Let():
+                self.let(stmt)
             case ir.Alloc():
-                self.require(
-                    stmt.array not in self.arrays or self.arrays[stmt.array] == stmt.type, stmt, "one name, one array"
-                )
-                self.arrays[stmt.array] = stmt.type
-                if stmt.count is not None:
-                    self.require(stmt.type.shape is None, stmt, "a count or a shape")
-                    self.index(stmt.count, stmt)
-                if stmt.type.space == "register":
-                    names = elements(stmt.array, stmt.type.length)
-                    self.registers |= dict.fromkeys(names, stmt.type.element)
+                self.allocation(stmt)
             case ir.If() | ir.Assert() | ir.Check():
                 self.same(stmt.cond, BOOL, stmt)
             case ir.For():
@@ -102,6 +85,28 @@ class _Checker:
                 self.require(given == (None if frames else self.function.result), stmt, "the result's type")
             case ir.Note():
                 self.same(stmt.value, I32, stmt)
+
+    def let(self, stmt: ir.Let) -> None:
+        target, value = stmt.target, stmt.value
+        if not isinstance(value, ir.Effect):
+            self.require(target is not None, stmt, "a pure Let needs a target")
+        if isinstance(target, ir.Reg):
+            self.define(target, stmt)
+        elif isinstance(target, ir.Item):
+            self.expr(target)
+        if target is not None:
+            assert value.type is not None
+            self.require(value.type == target.type, stmt, f"{target.type} is given {value.type}")
+
+    def allocation(self, stmt: ir.Alloc) -> None:
+        known = self.arrays.setdefault(stmt.array, stmt.type)
+        self.require(known == stmt.type, stmt, "one name, one array")
+        if stmt.count is not None:
+            self.require(stmt.type.shape is None, stmt, "a count or a shape")
+            self.index(stmt.count, stmt)
+        if stmt.type.space == "register":
+            names = elements(stmt.array, stmt.type.length)
+            self.registers |= dict.fromkeys(names, stmt.type.element)
 
     def define(self, target: ir.Reg, stmt: ir.Stmt) -> None:
         known = self.registers.setdefault(target.name, target.type)
