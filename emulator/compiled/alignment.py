@@ -23,7 +23,7 @@ from ..native import fixed, native
 
 NOT_PERFORMED, END = -1, -2
 """Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
-LEAVES, CHOICES = 400, 256
+MAX_ATOMS, CHOICES = 400, 256
 """How many ways of telling sites apart are tried for lanes, and for a block, at most."""
 _ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
 _WIDEST = 16
@@ -320,13 +320,13 @@ class SiteAssigner:
         )
         self.visited: Sequence[Block] = ()
         self.blocks: list[dict[Key, list[Visit]]] = []
-        self.leaves = 0
+        self.atoms = 0
         self.best: tuple[float, dict[Key, int]] | None = None
         self._tried: dict[tuple[int, Key, int, int], tuple[int, bool, bool]] = {}
 
     def tell(self, visited: Sequence[Block], known: Mapping[Key, int]) -> dict[Key, int] | None:
         """visited: block by block. known: what other lanes have told. None where nothing fits."""
-        self.leaves, self.best, self.visited = 0, None, visited
+        self.atoms, self.best, self.visited = 0, None, visited
         self._tried = {}
         self.blocks = [_by_key(block) for block in visited]
         groups = [(key, each) for block in self.blocks for key, each in block.items()]
@@ -354,7 +354,7 @@ class SiteAssigner:
         past = there.tolist()
         if block < len(self.blocks):
             return self._choose(block, past, known, wrong)
-        self.leaves += 1
+        self.atoms += 1
         for n, site in zip(past, self.sites, strict=True):
             left = any(number >= 0 for number in site.made[n:])
             if left and not site.may_be_kept:
@@ -384,7 +384,7 @@ class SiteAssigner:
             if fit:
                 ways.append((unlike, others, order, own))
         for unlike, _, _, own in sorted(ways, key=lambda way: way[:3]):
-            if self.leaves >= LEAVES or (self.best is not None and self.best[0] <= wrong + unlike):
+            if self.atoms >= MAX_ATOMS or (self.best is not None and self.best[0] <= wrong + unlike):
                 return
             self._go(at, past, own, wrong + unlike)
 

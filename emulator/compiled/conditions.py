@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from ..language.types import F32, F64, Scalar
-from ..passes.decisions import LEAVES, joins, leaves
+from ..passes.decisions import MAX_ATOMS, atoms, is_connective
 from ..profiler.decisions import Rows, SiteDecisions
 from .control_flow import Graph, is_conditional
 from .loop_counters import signed
@@ -125,8 +125,8 @@ class Conditions:
         for site in self.source.conditions:
             self.sites[self.source.statements[site].place].append(site)
         for place, sites in self.sites.items():
-            each = {tuple(map(Condition.of, leaves(self.source.conditions[site]))) for site in sites}
-            if len(each) == 1 and len(conditions := each.pop()) <= LEAVES:
+            each = {tuple(map(Condition.of, atoms(self.source.conditions[site]))) for site in sites}
+            if len(each) == 1 and len(conditions := each.pop()) <= MAX_ATOMS:
                 self._find(place, conditions)
 
     def _find(self, place: Place, conditions: Sequence[Condition]) -> None:
@@ -160,7 +160,7 @@ class Conditions:
     def arm(self, tested: TestedBlock) -> BranchArm | None:
         """The arm of a branch that all its lanes take which come to a block, and no others."""
         cond = self.source.conditions[self.sites[tested.place][0]]
-        count = len(leaves(cond))
+        count = len(atoms(cond))
         held = _value(cond, iter(_variables(count)), _all(count))
         if tested.codes == held:
             return tested.place, "then"
@@ -419,7 +419,7 @@ def _variables(count: int) -> list[Codes]:
 
 def _value(cond: ir.Expr, variables: Iterator[Codes], whole: Codes) -> Codes:
     """The codes with which a condition holds. variables: of those that it is made of, from the left."""
-    if not joins(cond):
+    if not is_connective(cond):
         return next(variables)
     each = [_value(arg, variables, whole) for arg in cond.args]
     match cond.name:

@@ -16,7 +16,7 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from ..passes.decisions import leaves
+from ..passes.decisions import atoms
 from .control_flow import Loop
 from .decision_bytecode import arm_event, condition_event, slow_path_event
 from .expanded_cfg import ExpandedCfg
@@ -362,7 +362,7 @@ class Correspondence:
         ):
             self._add_feature(key(place, codes), COST_WRONG_BRANCH, 1.0)
             for site in conditions.sites[place]:
-                for code in range(1 << len(leaves(self.source.conditions[site]))):
+                for code in range(1 << len(atoms(self.source.conditions[site]))):
                     tokens = self.events[condition_event(site, code)]
                     tokens += [Event(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
         for block, tested in partial.items():

@@ -14,11 +14,11 @@ from .. import language as st
 from ..ir import nodes as ir
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from ..passes.decisions import LEAVES
-from ..passes.slow_paths import MOST
+from ..passes.decisions import MAX_ATOMS
+from ..passes.slow_paths import MAX_SLOW_PATHS
 from .source_statements import ListKind
 
-STEP_WORDS = 3 + MOST + 1
+STEP_WORDS = 3 + MAX_SLOW_PATHS + 1
 """Words of a step; its events are emitted in their order."""
 PLAIN, RETURN, BREAK, CONTINUE, IF, LOOP, SLOW_PATHS, BEGIN_FRAME, ELSE, END_IF, TEST, NEXT_ITERATION, END_FRAME = (
     range(13)
@@ -41,12 +41,12 @@ def arm_event(site: int, arm: ListKind) -> int:
 
 def condition_event(site: int, code: int) -> int:
     """Return the name of the event "the conditions of this branch have these truth values" (code: a bit each)."""
-    return _CONDITION_EVENTS + (site << LEAVES) + code
+    return _CONDITION_EVENTS + (site << MAX_ATOMS) + code
 
 
 def slow_path_event(site: int, number: int) -> int:
     """Return the name of the event "lanes take the slow path of this division of the statement"."""
-    return _SLOW_PATH_EVENTS + MOST * site + number
+    return _SLOW_PATH_EVENTS + MAX_SLOW_PATHS * site + number
 
 
 class DecisionProgram:
@@ -107,7 +107,10 @@ class DecisionProgram:
                     step = self._step(CONTINUE, stmt.site, stmt.site)
                 case _ if stmt.site in self._with_slow_paths:
                     step = self._step(
-                        SLOW_PATHS, stmt.site, *(slow_path_event(stmt.site, n) for n in range(MOST)), stmt.site
+                        SLOW_PATHS,
+                        stmt.site,
+                        *(slow_path_event(stmt.site, n) for n in range(MAX_SLOW_PATHS)),
+                        stmt.site,
                     )
                 case _:
                     step = self._step(PLAIN, stmt.site, stmt.site)
@@ -278,9 +281,9 @@ def replay_steps(
                 top += 7
                 broken = i64(0)
             else:
-                for k in range(i64(MOST + 1)):
+                for k in range(i64(MAX_SLOW_PATHS + 1)):
                     slow_lanes = mask
-                    if k < MOST:
+                    if k < MAX_SLOW_PATHS:
                         slow_lanes = _lanes_with_bit(values, pattern, k) & mask
                     if slow_lanes != 0 and steps[step + 3 + k] >= 0:
                         events[n] = steps[step + 3 + k]

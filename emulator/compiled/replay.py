@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..native import Fixed
-from ..passes.slow_paths import slow_paths
+from ..passes.slow_paths import slow_path_ops
 from ..profiler.decisions import Decisions, SiteDecisions
 from .decision_bytecode import OUT_OF_SPACE, SUMMARIZED, TRAILING_RECORDS, DecisionProgram, hash_lanes, replay_steps
 
@@ -109,7 +109,7 @@ class DecisionReplay:
 
     def __init__(self, body: ir.Body, recorded: RecordedDecisions, events: Iterable[int]) -> None:
         """events: names to record in traces."""
-        with_slow_paths = frozenset(stmt.site for stmt in statements(body) if slow_paths(stmt)) & recorded.sites
+        with_slow_paths = frozenset(stmt.site for stmt in statements(body) if slow_path_ops(stmt)) & recorded.sites
         self.script, self.recorded = DecisionProgram(body, sorted(events), with_slow_paths), recorded
         self.names = self.script.names
         self._tables = Fixed(self.script.steps), Fixed(recorded.masks), Fixed(recorded.values.reshape(-1))

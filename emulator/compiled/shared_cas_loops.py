@@ -1,5 +1,5 @@
 """Atomic operations on shared memory that no instruction makes: nvcc writes a loop for each, in which lanes whose element somebody has
-changed try again (`machine.tries`). The source makes each of them once; the loop turns as often as the addresses of its lanes say.
+changed try again (`machine.shared_atomic_loops`). The source makes each of them once; the loop repeats as the addresses say.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..machine import tries
+from ..machine import shared_atomic_loops
 from ..profiler.trace import ENTRY
 from .control_flow import RECONVERGE_OPCODE
 from .instruction_counts import InstructionCount
@@ -91,7 +91,7 @@ def _tries(operations: Sequence[Statement], launched: KernelLaunches) -> RetryCo
         made = np.concatenate(own) if own else np.zeros(0, ENTRY)
         active = (made["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
         out, weight = np.zeros(5, np.int64), blocks / max(1, len({block for block, _ in accesses.by_warp}))
-        tries.count(made["index"], active, size, device, out)
+        shared_atomic_loops.count(made["index"], active, size, device, out)
         total += weight * out
         warps += weight * len(made)
         lanes += weight * float(active.sum())

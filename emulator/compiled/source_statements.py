@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
-from ..passes.decisions import leaves
+from ..passes.decisions import atoms
 from ..passes.sites import Site
-from ..passes.slow_paths import long, slow_paths
+from ..passes.slow_paths import is_long_division, slow_path_ops
 from ..profiler.decisions import Decisions, SiteDecisions
 from ..profiler.events import LANES, WARPS, Counts
 
@@ -102,11 +102,11 @@ class SourceStatements:
                     )
                     if chosen is not None:
                         source.chosen[stmt.site] = chosen
-                    if slow := slow_paths(stmt):
-                        source.slow_divisions[stmt.site] = tuple(map(long, slow))
+                    if slow := slow_path_ops(stmt):
+                        source.slow_divisions[stmt.site] = tuple(map(is_long_division, slow))
                 match stmt:
                     case ir.If():
-                        if leaves(stmt.cond):
+                        if atoms(stmt.cond):
                             source.conditions[stmt.site] = stmt.cond
                         walk(stmt.then, StatementList(stmt.site, "then", context), (stmt.site, "then"))
                         walk(stmt.orelse, StatementList(stmt.site, "else", context), (stmt.site, "else"))

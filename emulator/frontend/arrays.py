@@ -29,7 +29,7 @@ def whole(name: str, type: Array, span: Span) -> ArrayValue:
     shape: tuple[Number, ...] = (ir.Extent(name, I32, span),)
     if type.shape is not None:
         shape = tuple(Literal(extent) for extent in type.shape)
-    shown = names.Name.of(name).user
+    shown = names.Name.parse(name).user
     return ArrayValue(name, type, shape, _row_major(shape, span), ZERO_LITERAL, shown, is_whole=len(shape) == 1)
 
 
@@ -45,7 +45,7 @@ def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[Array
     if not layout.contiguous:
         strides = own = tuple(ir.Reg(names.stride(name, d), kind, span) for d in dimensions)
         params += own
-    value = ArrayValue(name, type, extents, strides, Literal(layout.begin), names.Name.of(name).user, is_whole=False)
+    value = ArrayValue(name, type, extents, strides, Literal(layout.begin), names.Name.parse(name).user, is_whole=False)
     return value, [ir.Param(reg.name, kind, span) for reg in params]
 
 
@@ -278,7 +278,7 @@ def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIn
     _check_fixed(reader, array, places, span)
     inside = ast.Name(node.text.strip("()")) if isinstance(node, EvaluatedIndex) else node
     shown = ast.unparse(ast.Subscript(ast.Name(array.shown), inside))
-    stem = f"{names.Name.of(array.name).user.replace('.', '_')}_offset"
+    stem = f"{names.Name.parse(array.name).user.replace('.', '_')}_offset"
     offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
     return ArrayValue(
         array.name, array.type, tuple(extents), tuple(strides), offset, shown, is_whole=False, is_view=True
@@ -343,7 +343,7 @@ def _inside(index: ir.Expr, extent: Number, span: Span) -> list[ir.Expr]:
 
 def _frozen(reader: FunctionReader, value: Number, span: Span, stem: str = "start") -> Number:
     """Return the current value: a constant, a temporary, or a new register."""
-    if isinstance(value, Literal | ir.Const) or (isinstance(value, ir.Reg) and names.Name.of(value.name).temporary):
+    if isinstance(value, Literal | ir.Const) or (isinstance(value, ir.Reg) and names.Name.parse(value.name).temporary):
         return value
     return reader.let(value, stem, span)
 

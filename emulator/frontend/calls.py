@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from ..ir import nodes as ir
-from ..ir.limits import taken, too_much
+from ..ir.limits import array_size, over_capacity
 from ..ir.ops import TABLE
 from ..language import forms, hints
 from ..language.functions import DeviceFunction, Kernel
@@ -303,7 +303,7 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
             if not shape:
                 raise SourceError(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
     type = Array(element, shape, word.form.space)
-    excess = too_much(type.space, taken(type))
+    excess = over_capacity(type.space, array_size(type))
     if excess is not None:
         raise SourceError(span, *excess)
     return reader.declare(name, type, values, span)
@@ -349,11 +349,11 @@ def _extent(reader: FunctionReader, node: ast.expr) -> int:
 def _table(reader: FunctionReader, node: ast.expr, element: ValueType) -> tuple[Any, ...]:
     value, span = reader.value(node), reader.span(node)
     if isinstance(value, Host) and isinstance(value.object, tuple):  # longer than the compile-time limit
-        raise SourceError(span, *(too_much("constant", len(value.object)) or ()))
+        raise SourceError(span, *(over_capacity("constant", len(value.object)) or ()))
     if not isinstance(value, Tuple) or not value.items or not isinstance(element, Scalar):
         advice = "write st.constant(st.f32, (1.0, 2.0)), or a tuple of the module"
         raise SourceError(span, "a constant table is a tuple of numbers of a scalar type", advice)
-    if excess := too_much("constant", len(value.items) * element.size):  # before the items are checked
+    if excess := over_capacity("constant", len(value.items) * element.size):  # before the items are checked
         raise SourceError(span, *excess)
     if not all(isinstance(item, Literal) for item in value.items):
         advice = "use an array of the launch, or shared memory that the kernel fills"

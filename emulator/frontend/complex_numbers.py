@@ -171,7 +171,7 @@ def _components(reader: Emitter, value: Value, span: Span) -> RealImag:
 
 def _is_plain(component: ir.Expr) -> bool:
     return isinstance(component, ir.Reg | ir.Const) or (
-        isinstance(component, ir.Part) and isinstance(component.value, ir.Reg)
+        isinstance(component, ir.Component) and isinstance(component.value, ir.Reg)
     )
 
 

@@ -210,7 +210,7 @@ class Expressions(Logic):
         assert isinstance(vector.type, Vector)
         if isinstance(vector, ir.Pack) and isinstance(index, ir.Const):
             return vector.args[int(index.value)]
-        return ir.Part(vector, index, vector.type.element, span)
+        return ir.Component(vector, index, vector.type.element, span)
 
     def struct_element(self, node: ast.expr) -> StructElement | tuple[ArrayValue, arrays.EvaluatedIndex] | None:
         """Return the element of an array of structs named by an expression, or a field of it; None for any other expression."""

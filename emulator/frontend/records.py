@@ -66,7 +66,9 @@ def leaf_types(type: ValueType | RecordType) -> list[Any]:
 def leaf_names(name: str, type: ValueType | RecordType) -> list[str]:
     """Return the register or parameter name of each leaf."""
     if isinstance(type, RecordType):
-        return [leaf for key, component in type.components for leaf in leaf_names(names.part(name, key), component)]
+        return [
+            leaf for key, component in type.components for leaf in leaf_names(names.component(name, key), component)
+        ]
     return [name]
 
 
@@ -154,7 +156,7 @@ def called(reader: FunctionReader, type: RecordType, call: ir.Call, stem: str, s
     """Return the components of a device function's result."""
     whole = reader.let(call, stem, span)
     index = ((ir.Const(n, I32, span), leaf) for n, leaf in enumerate(leaf_types(type)))
-    return filled(type, (ir.Part(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
+    return filled(type, (ir.Component(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
 
 
 def construct(reader: FunctionReader, type: StructType, arguments: dict[str, Any], span: Span) -> Value:

@@ -31,7 +31,7 @@ def parameter(
     items: list[ArrayValue | StructArray] = []
     params: list[ir.Param] = []
     for key, kind in type.fields:
-        own = names.part(name, key)
+        own = names.component(name, key)
         if isinstance(kind, records.StructType):
             inner, more = parameter(own, kind, layouts, span)
             items.append(inner)

@@ -196,7 +196,7 @@ def component(vector: ir.Expr, index: int, span: Span) -> ir.Expr:
     assert isinstance(vector.type, Vector)
     if isinstance(vector, ir.Pack):
         return vector.args[index]
-    return ir.Part(vector, ir.Const(index, I32, span), vector.type.element, span)
+    return ir.Component(vector, ir.Const(index, I32, span), vector.type.element, span)
 
 
 def must_be_guarded(expr: ir.Expr) -> bool:

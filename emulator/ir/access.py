@@ -51,15 +51,15 @@ def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
     if not isinstance(index, ir.Within):
         return []
     pairs = zip(index.index, index.extents, strict=True)
-    return [(part, extent) for part, extent in pairs if part is not None and not _holds(part, extent)]
+    return [(position, extent) for position, extent in pairs if position is not None and not _holds(position, extent)]
 
 
 def shown_dimensions(index: ir.Expr) -> list[ir.Expr]:
     """What a message about an access needs of each dimension: the indices, then the extents."""
     if not isinstance(index, ir.Within):
         return []
-    return [*(part for part in index.index if part is not None), *index.extents]
+    return [*(position for position in index.index if position is not None), *index.extents]
 
 
-def _holds(part: ir.Expr, extent: ir.Expr) -> bool:
-    return isinstance(part, ir.Const) and isinstance(extent, ir.Const) and 0 <= part.value < extent.value
+def _holds(position: ir.Expr, extent: ir.Expr) -> bool:
+    return isinstance(position, ir.Const) and isinstance(extent, ir.Const) and 0 <= position.value < extent.value

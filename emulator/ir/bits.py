@@ -26,11 +26,11 @@ def first_set(x: Values) -> Values:
 def reversed_bits(x: Values) -> Values:
     """Bit i as bit n - 1 - i."""
     bits = _unsigned(np.ascontiguousarray(x))
-    found = np.zeros_like(bits)
-    one, count = bits.dtype.type(1), 8 * bits.dtype.itemsize
+    result = np.zeros_like(bits)
+    unit, count = bits.dtype.type(1), 8 * bits.dtype.itemsize
     for at in range(count):
-        found |= (bits >> bits.dtype.type(at) & one) << bits.dtype.type(count - 1 - at)
-    return found.view(x.dtype)
+        result |= (bits >> bits.dtype.type(at) & unit) << bits.dtype.type(count - 1 - at)
+    return result.view(x.dtype)
 
 
 def high_product(a: Values, b: Values) -> Values:
@@ -53,12 +53,12 @@ def high_product(a: Values, b: Values) -> Values:
 def permuted_bytes(a: Values, b: Values, selector: Values) -> Values:
     """Byte n is byte `selector >> 4 n & 7` of the eight of a, then b."""
     both = b.astype(np.uint64) << np.uint64(32) | a.astype(np.uint64)
-    found = np.zeros(np.broadcast(a, b, selector).shape, np.uint32)
+    result = np.zeros(np.broadcast(a, b, selector).shape, np.uint32)
     for at in range(4):
         chosen = (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint64)
         byte = (both >> (chosen << np.uint64(3)) & np.uint64(0xFF)).astype(np.uint32)
-        found |= byte << np.uint32(8 * at)
-    return found
+        result |= byte << np.uint32(8 * at)
+    return result
 
 
 def dot_of_bytes(a: Values, b: Values, c: Values) -> Values:
@@ -77,8 +77,8 @@ def funnel(left: bool, clamped: bool) -> Callable[[Values, Values, Values], Valu
 
     def meaning(low: Values, high: Values, count: Values) -> Values:
         both = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
-        by = (np.minimum(count, np.uint32(32)) if clamped else count & np.uint32(31)).astype(np.uint64)
-        shifted = both << by >> np.uint64(32) if left else both >> by
+        shift = (np.minimum(count, np.uint32(32)) if clamped else count & np.uint32(31)).astype(np.uint64)
+        shifted = both << shift >> np.uint64(32) if left else both >> shift
         return np.asarray(shifted).astype(np.uint32)
 
     return meaning

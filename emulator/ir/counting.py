@@ -17,9 +17,9 @@ def direction(loop: ir.For) -> int:
 def test(loop: ir.For) -> ir.Expr:
     """Whether another iteration begins. A loop whose step is 0 has none."""
     up, down = (ir.Op(name, (loop.var, loop.stop), BOOL, loop.span) for name in ("lt", "gt"))
-    known = direction(loop)
-    if known:
-        return up if known > 0 else down
+    sign = direction(loop)
+    if sign:
+        return up if sign > 0 else down
     step = step_of(loop)
     zero = ir.Const(0, step.type, step.span)  # type: ignore[arg-type]
     forth, back = (ir.Op(name, (step, zero), BOOL, step.span) for name in ("gt", "lt"))

@@ -15,18 +15,18 @@ _IGNORED = ("span", "site")
 
 def fingerprint(program: ir.Program) -> str:
     """A digest that is equal for programs whose trees are equal apart from spans and sites."""
-    return hashlib.sha256("\0".join(_parts(program)).encode()).hexdigest()
+    return hashlib.sha256("\0".join(_tokens(program)).encode()).hexdigest()
 
 
-def _parts(value: Any) -> Iterator[str]:
+def _tokens(value: Any) -> Iterator[str]:
     if isinstance(value, tuple):
         yield f"({len(value)}"
         for item in value:
-            yield from _parts(item)
+            yield from _tokens(item)
     elif is_dataclass(value):
         yield type(value).__name__
         for name in _names(value.__class__):
-            yield from _parts(getattr(value, name))
+            yield from _tokens(getattr(value, name))
     elif isinstance(value, float):
         yield value.hex()  # tells -0.0 from 0.0
     else:

@@ -63,7 +63,7 @@ def _compiled(bits: int) -> tuple[Any, Any]:
 
 def fma(a: Values, b: Values, c: Values) -> Values:
     """a * b + c rounded once; arrays of one float type, broadcast together."""
-    given = [np.ascontiguousarray(x) for x in np.broadcast_arrays(a, b, c)]
-    found = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)), given[0].dtype)
-    _compiled(8 * found.dtype.itemsize)[0](*(x.ctypes.data for x in (*given, found)), found.size)
-    return found
+    operands = [np.ascontiguousarray(x) for x in np.broadcast_arrays(a, b, c)]
+    result = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)), operands[0].dtype)
+    _compiled(8 * result.dtype.itemsize)[0](*(x.ctypes.data for x in (*operands, result)), result.size)
+    return result

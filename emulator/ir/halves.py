@@ -104,11 +104,11 @@ def narrowed(source: Scalar, target: Scalar) -> str:
 
 def through_float(template: str) -> dict[Scalar, str]:
     """Templates that compute with floats, IEEE's division and root among them, and round once more."""
-    found = {}
+    functions = {}
     for type in HALVES:
         inner = template.replace("{0}", widened(type)).replace("{1}", widened(type).replace("{0}", "{1}"))
-        found[type] = f"__float2{_WORDS[type]}_rn({inner})"
-    return found
+        functions[type] = f"__float2{_WORDS[type]}_rn({inner})"
+    return functions
 
 
 def called(name: str, operands: int) -> dict[Scalar, str]:

@@ -20,14 +20,14 @@ class Code(Protocol):
     def address(self) -> int: ...
 
 
-_found: list[Callable[[str], Code]] = []
+_finders: list[Callable[[str], Code]] = []
 
 
 def enter(find: Callable[[str], Code]) -> None:
     """Say how the machine code of a function is found by name."""
-    _found[:] = [find]
+    _finders[:] = [find]
 
 
 def code(symbol: str) -> Code:
     """The function that compiled code names so."""
-    return _found[0](symbol.removeprefix(PREFIX))
+    return _finders[0](symbol.removeprefix(PREFIX))

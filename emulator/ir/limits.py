@@ -9,7 +9,7 @@ MOST_STATEMENTS = 1 << 14
 DEEPEST_CALLS = 32
 """Calls of device functions inside each other."""
 
-ROOM: dict[Space, tuple[int, str, str]] = {
+CAPACITY: dict[Space, tuple[int, str, str]] = {
     "register": (1 << 12, "registers in arrays", "keep them in st.local(...) or st.shared(...)"),
     "local": (512 * 1024, "bytes of local memory a thread", "keep them in a Global array, a part for each thread"),
     "constant": (64 * 1024, "bytes of constant tables", "give the table as a Global array"),
@@ -18,15 +18,15 @@ ROOM: dict[Space, tuple[int, str, str]] = {
 are CUDA's limits; a GPU has 255 registers a thread. What shared memory may have, the device says."""
 
 
-def taken(type: Array) -> int:
+def array_size(type: Array) -> int:
     """What an array takes of its memory's room."""
     return (type.length or 0) * (1 if type.space == "register" else type.element.size)
 
 
-def too_much(space: Space, amount: int) -> tuple[str, str] | None:
+def over_capacity(space: Space, amount: int) -> tuple[str, str] | None:
     """What a message says of an amount above a memory's room, and its advice; None where there is room."""
-    if space not in ROOM or amount <= ROOM[space][0]:
+    if space not in CAPACITY or amount <= CAPACITY[space][0]:
         return None
-    most, what, advice = ROOM[space]
+    most, what, advice = CAPACITY[space]
     number = f"{amount:,}" if amount < 1 << 64 else "more than 2**64"
     return f"{number} {what}: a kernel has at most {most:,}", advice

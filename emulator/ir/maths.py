@@ -55,12 +55,12 @@ class Computed:
     def __call__(self, *operands: Values) -> Values:
         shape = np.broadcast_shapes(*(np.shape(a) for a in operands))
         wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in operands]
-        given = [np.ascontiguousarray(np.broadcast_to(a, shape)) for a in wide]
-        found = np.empty(shape)
+        arguments = [np.ascontiguousarray(np.broadcast_to(a, shape)) for a in wide]
+        result = np.empty(shape)
         called = code(self.name)  # held while it runs
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(given) + 1), ctypes.c_int64)(called.address)
-        function(*(a.ctypes.data for a in (*given, found)), found.size)
-        return found.astype(self.result.dtype if self.result else operands[-1].dtype)
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arguments) + 1), ctypes.c_int64)(called.address)
+        function(*(a.ctypes.data for a in (*arguments, result)), result.size)
+        return result.astype(self.result.dtype if self.result else operands[-1].dtype)
 
 
 def _half_away(x: Values) -> Values:
@@ -79,8 +79,8 @@ _KINDS: dict[str, Meaning] = {
 
 
 def _spelled(name: str, *operands: int) -> dict[Scalar, str]:
-    given = ", ".join(f"{{{n}}}" for n in operands or (0,))
-    return {F32: f"{name}f({given})", F64: f"{name}({given})"}
+    arguments = ", ".join(f"{{{n}}}" for n in operands or (0,))
+    return {F32: f"{name}f({arguments})", F64: f"{name}({arguments})"}
 
 
 def _bounds(pair: tuple[int, int]) -> dict[Scalar, Policy]:

@@ -27,7 +27,7 @@ class Name:
 
     @staticmethod
     @lru_cache(maxsize=4096)
-    def of(text: str) -> Name:
+    def parse(text: str) -> Name:
         """What a name says."""
         match = _TEXT.fullmatch(text)
         assert match is not None, text
@@ -67,7 +67,7 @@ def offset(array: str) -> str:
     return f"{array}@.offset"
 
 
-def part(record: str, key: str) -> str:
+def component(record: str, key: str) -> str:
     """The register or parameter that holds a part of a tuple or a struct."""
     return f"{record}@:{key}"
 

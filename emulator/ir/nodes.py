@@ -55,7 +55,7 @@ class Op:      name: str; args: tuple[Expr, ...]; type: Scalar; span: Span   # a
 @node
 class Pack:    args: tuple[Expr, ...]; type: Value; span: Span          # build a vector
 @node
-class Part:    value: Expr; index: Expr; type: Scalar; span: Span       # take it apart
+class Component: value: Expr; index: Expr; type: Scalar; span: Span     # of a vector or of results
 @node
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
 @node
@@ -129,11 +129,13 @@ class Sleep:       time: Expr; span: Span; site: int = -1                # nanos
 @node
 class Assert:      cond: Expr; message: str; span: Span; site: int = -1
 @node
-class Print:       parts: tuple[str | Expr, ...]; span: Span; site: int = -1
+class Print:       items: tuple[str | Expr, ...]; span: Span; site: int = -1
 @node
-class Note:        about: int; value: Expr; whole: bool; alone: bool; span: Span; site: int = -1  # i32s that `profiler.decisions` keeps
+class RecordDecision:                                                    # i32 values for `profiler.decisions`
+    about: int; value: Expr; whole: bool; alone: bool; span: Span; site: int = -1
 @node
-class Check:       about: str; cond: Expr; of: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1  # of the checker named `about`
+class Check:                                                             # by the checker named `about`
+    about: str; cond: Expr; subject: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1
 
 # ------------------------------------------------------------------ tops
 @node
@@ -144,11 +146,11 @@ class Function:    name: str; params: tuple[Param, ...]; body: Body; result: Val
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on
 
-Expr = Const | Reg | Item | Special | Op | Pack | Part | Extent | Defined | Within
+Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined | Within
 Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | Note | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | RecordDecision | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

@@ -48,10 +48,10 @@ class Policy:
             return np.asarray((a == b) | both_nan)
         with np.errstate(invalid="ignore", over="ignore"):
             close = np.abs(a.astype(np.float64) - b.astype(np.float64)) <= self.absolute
-        return np.asarray((units_apart(a, b) <= self.ulp) | both_nan | close)
+        return np.asarray((ulp_distance(a, b) <= self.ulp) | both_nan | close)
 
 
-def units_apart(a: Values, b: Values) -> npt.NDArray[np.uint64]:
+def ulp_distance(a: Values, b: Values) -> npt.NDArray[np.uint64]:
     """Element by element, how many units in the last place two arrays of one float type are apart; a NaN counts as the
     number that its bits would be next."""
     bits = f"i{a.dtype.itemsize}"
@@ -119,7 +119,7 @@ class Op:
             return type, self.count
         return (self.first or type, *[type] * (self.operands - 1))
 
-    def held(self, type: Scalar) -> Policy:
+    def policy_for(self, type: Scalar) -> Policy:
         """The policy for operands of `type`."""
         return self.policy if isinstance(self.policy, Policy) else self.policy[type]
 

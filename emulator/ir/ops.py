@@ -85,9 +85,9 @@ def _shift_right(a: Values, b: Values) -> Values:
     if _fits(b, bits):
         return np.asarray(a >> b.astype(a.dtype, copy=False)).astype(a.dtype, copy=False)
     count = np.where((b >= 0) & (b < bits), b, bits - 1).astype(a.dtype)
-    gone = (b < 0) | (b >= bits)
+    out_of_range = (b < 0) | (b >= bits)
     shifted = a >> count
-    return np.asarray(np.where(gone & (a >= 0), 0, shifted)).astype(a.dtype)
+    return np.asarray(np.where(out_of_range & (a >= 0), 0, shifted)).astype(a.dtype)
 
 
 def _leading_zeros(a: Values) -> Values:
@@ -97,9 +97,9 @@ def _leading_zeros(a: Values) -> Values:
     step = bits // 2
     while step:
         high = rest >> rest.dtype.type(step)
-        found = high != 0
-        zeros = np.where(found, zeros - step, zeros).astype(np.int32)
-        rest = np.where(found, high, rest).astype(rest.dtype)
+        nonzero = high != 0
+        zeros = np.where(nonzero, zeros - step, zeros).astype(np.int32)
+        rest = np.where(nonzero, high, rest).astype(rest.dtype)
         step //= 2
     return np.asarray(zeros - (rest != 0)).astype(np.int32)
 

@@ -45,12 +45,12 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"return{f' {_text(value)}' if value is not None else ''}"
         case ir.Assert():
             yield f"assert {_text(stmt.cond)}{f', {stmt.message!r}' if stmt.message else ''}"
-        case ir.Note():
+        case ir.RecordDecision():
             yield f"note {stmt.about} {_text(stmt.value)}"
         case ir.Check():
             yield f"check {stmt.about} {_text(stmt.cond)}"
         case ir.Print():
-            yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.parts)}"
+            yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.items)}"
         case ir.Break() | ir.Continue():
             yield type(stmt).__name__.lower()
 
@@ -93,7 +93,7 @@ def _text(node: Any) -> str:
             return f"{node.name}({_all(node.args)})"
         case ir.Pack():
             return f"{node.type}({_all(node.args)})"
-        case ir.Part():
+        case ir.Component():
             return f"{_text(node.value)}.[{_text(node.index)}]"
         case ir.Extent():
             return f"len({node.array})"

@@ -81,9 +81,9 @@ class _Checker:
             case ir.Break() | ir.Continue():
                 self.require(loops > 0, stmt, "only a loop can be left")
             case ir.Return():
-                given = stmt.value.type if stmt.value is not None else None
-                self.require(given == (None if frames else self.function.result), stmt, "the result's type")
-            case ir.Note():
+                returned = stmt.value.type if stmt.value is not None else None
+                self.require(returned == (None if frames else self.function.result), stmt, "the result's type")
+            case ir.RecordDecision():
                 self.same(stmt.value, I32, stmt)
 
     def let(self, stmt: ir.Let) -> None:
@@ -99,8 +99,8 @@ class _Checker:
             self.require(value.type == target.type, stmt, f"{target.type} is given {value.type}")
 
     def allocation(self, stmt: ir.Alloc) -> None:
-        known = self.arrays.setdefault(stmt.array, stmt.type)
-        self.require(known == stmt.type, stmt, "one name, one array")
+        declared = self.arrays.setdefault(stmt.array, stmt.type)
+        self.require(declared == stmt.type, stmt, "one name, one array")
         if stmt.count is not None:
             self.require(stmt.type.shape is None, stmt, "a count or a shape")
             self.index(stmt.count, stmt)
@@ -109,8 +109,8 @@ class _Checker:
             self.registers |= dict.fromkeys(names, stmt.type.element)
 
     def define(self, target: ir.Reg, stmt: ir.Stmt) -> None:
-        known = self.registers.setdefault(target.name, target.type)
-        self.require(known == target.type, stmt, f"{target.name} is {known}")
+        declared = self.registers.setdefault(target.name, target.type)
+        self.require(declared == target.type, stmt, f"{target.name} is {declared}")
 
     def array(self, name: str, node: object) -> Array:
         self.require(name in self.arrays, node, f"no array {name}")
@@ -186,17 +186,17 @@ class _Checker:
             case ir.Within():
                 self.same(expr.flat, expr.type, expr)
                 self.require(len(expr.index) == len(expr.extents), expr, "one extent an index")
-                for part in (*expr.index, *expr.extents):
-                    if part is not None:
-                        self.index(part, expr)
+                for term in (*expr.index, *expr.extents):
+                    if term is not None:
+                        self.index(term, expr)
             case ir.Pack(type=type):
                 if isinstance(type, Results):
-                    parts = type.items
+                    types = type.items
                 else:
                     assert isinstance(type, Vector)
-                    parts = (type.element,) * type.lanes
-                self.require(tuple(a.type for a in expr.args) == parts, expr, "a Pack fills its vector or its results")
-            case ir.Part():
+                    types = (type.element,) * type.lanes
+                self.require(tuple(a.type for a in expr.args) == types, expr, "a Pack fills its vector or its results")
+            case ir.Component():
                 whole = expr.value.type
                 if isinstance(whole, Results):
                     own = whole.items[int(expr.index.value)] if isinstance(expr.index, ir.Const) else None
@@ -211,9 +211,9 @@ class _Checker:
         kind = row.deciding(args).type
         self.require(kind in row.types, expr, f"not defined for {kind}")
         assert isinstance(kind, Scalar)
-        for arg, wanted in zip(args, row.operand_types(kind), strict=True):
+        for arg, required in zip(args, row.operand_types(kind), strict=True):
             if row.count and arg is args[-1]:
                 self.require(isinstance(arg.type, Scalar) and arg.type.is_integer, expr, "a count is an integer")
             else:
-                self.same(arg, wanted, expr)
+                self.same(arg, required, expr)
         self.require(expr.type == row.result_type(kind), expr, "the row's result type")

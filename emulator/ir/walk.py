@@ -17,14 +17,14 @@ R = TypeVar("R")
 
 def once_a_node(property: Callable[[Any], R]) -> Callable[[Any], R]:
     """Cache a property of nodes for as long as they live."""
-    known: weakref.WeakKeyDictionary[Any, R] = weakref.WeakKeyDictionary()
+    cache: weakref.WeakKeyDictionary[Any, R] = weakref.WeakKeyDictionary()
 
     @wraps(property)
     def remembered(node: Any) -> R:
-        found = known.get(node, known)
-        if found is known:
-            found = known[node] = property(node)
-        return found  # type: ignore[return-value]
+        value = cache.get(node, cache)
+        if value is cache:
+            value = cache[node] = property(node)
+        return value  # type: ignore[return-value]
 
     return remembered
 

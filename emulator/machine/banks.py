@@ -47,9 +47,9 @@ def _merges(index: Global[i64], active: Global[bool], warp: i64, distance: i64) 
     """Whether each active lane reads the element of the lane at that xor distance, or that one is inactive."""
     differ = False
     for lane in range(i64(WARP_SIZE)):
-        here = WARP_SIZE * warp + lane
-        there = WARP_SIZE * warp + (lane ^ distance)
-        differ |= (index[here] != index[there]) & active[here] & active[there]
+        own = WARP_SIZE * warp + lane
+        other = WARP_SIZE * warp + (lane ^ distance)
+        differ |= (index[own] != index[other]) & active[own] & active[other]
     return not differ
 
 
@@ -87,15 +87,15 @@ def _count(
             out[0] += 1
             out[1] += phases
             continue
-        turns = phases
+        merged_phases = phases
         halves = kind == LOAD and phases > 1
         if halves and (_merges(index, active, warp, i64(1)) or _merges(index, active, warp, i64(2))):
-            turns = phases // 2
-        width = WARP_SIZE // turns
+            merged_phases = phases // 2
+        width = WARP_SIZE // merged_phases
         requests = i64(0)
-        for turn in range(turns):
+        for phase in range(merged_phases):
             used = i64(0)
-            for lane in range(turn * width, (turn + 1) * width):
+            for lane in range(phase * width, (phase + 1) * width):
                 if active[WARP_SIZE * warp + lane]:
                     units[used] = index[WARP_SIZE * warp + lane] >> to_unit
                     used += 1
@@ -132,8 +132,10 @@ def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: 
     lanes: the element of each of the 32 lanes, -1 where it is inactive.
     """
     a_phase = min(WARP_SIZE, banks * width // size)
-    alike = [all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in range(WARP_SIZE)) for d in (1, 2)]
-    if kind == LOAD and a_phase < WARP_SIZE and any(alike):
+    mergeable = [
+        all(lanes[i] == lanes[i ^ d] or min(lanes[i], lanes[i ^ d]) < 0 for i in range(WARP_SIZE)) for d in (1, 2)
+    ]
+    if kind == LOAD and a_phase < WARP_SIZE and any(mergeable):
         a_phase *= 2
     costs = []
     for start in range(0, WARP_SIZE, a_phase):

@@ -73,10 +73,10 @@ def occurred(values: Local[i64], i: i64, ascending: bool) -> bool:
 def distinct(values: Local[i64], count: i64) -> i64:
     """How many different numbers the first `count` of `values` hold."""
     ascending = ascend(values, count)
-    found = i64(0)
+    total = i64(0)
     for i in range(count):
-        found += i64(not occurred(values, i, ascending))
-    return found
+        total += i64(not occurred(values, i, ascending))
+    return total
 
 
 @native

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..checked import counted, shown
 from ..errors import LaunchError
 from ..language.intrinsics import WARP_SIZE
-from .figures import filled, require, types
+from .device_fields import filled, require, types
 from .timing import ADA, AMPERE, FERMI, GH100, HOPPER, KEPLER, VOLTA, Timing
 
 SECTOR_BYTES, LINE_BYTES = 32, 128  # of L2, on every device; an L1 may transfer whole lines
@@ -353,8 +353,8 @@ def find(name: str) -> Device:
         raise LaunchError(f"a device is given by its name, not {shown(name)}")
     if name.endswith(".toml"):
         return load(name)
-    for known, device in DEVICES.items():
-        if known.lower() == name.lower():
+    for device_name, device in DEVICES.items():
+        if device_name.lower() == name.lower():
             return device
     raise LaunchError(f"no device is called {shown(name)}; there are {', '.join(DEVICES)}, or a TOML file of your own")
 

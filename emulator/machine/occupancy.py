@@ -35,8 +35,8 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
     negative sizes. Source: NVIDIA's cuda_occupancy.h, which cuOccupancyMaxActiveBlocksPerMultiprocessor agrees with.
     """
     if threads_per_block < 1 or registers_per_thread < 0 or shared_bytes < 0:
-        given = f"{threads_per_block} threads, {registers_per_thread} registers, {shared_bytes} shared bytes"
-        raise LaunchError(f"occupancy: expected at least 1 thread and no negative size, got {given}")
+        configuration = f"{threads_per_block} threads, {registers_per_thread} registers, {shared_bytes} shared bytes"
+        raise LaunchError(f"occupancy: expected at least 1 thread and no negative size, got {configuration}")
     warps = -(-threads_per_block // WARP_SIZE)
     limits = {
         "warps": device.warps_per_sm // warps if threads_per_block <= device.threads_per_block else 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from .figures import require
+from .device_fields import require
 
 KIB = 1024
 

@@ -189,7 +189,7 @@ class CriticalPath:
         """When an expression's value is there."""
         if isinstance(expr, ir.Reg):
             return max(self.start, self.ready.get(expr.name, 0.0))
-        if not isinstance(expr, ir.Op | ir.Pack | ir.Part | ir.Within):
+        if not isinstance(expr, ir.Op | ir.Pack | ir.Component | ir.Within):
             return self.start
         operands = max([self.start, *(self._value(child) for child in children(expr))])
         if not isinstance(expr, ir.Op):

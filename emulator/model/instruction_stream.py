@@ -18,7 +18,7 @@ from ..compiled.memory import phases_of
 from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..passes.tickets import takes_tickets
+from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warp_decisions import WarpDecisions
@@ -124,7 +124,7 @@ def ways_of(compiled: CompiledKernel, decided: WarpDecisions) -> WarpClasses:
     whole, request = _graph(compiled), compiled.launched.request
     return classify_warps(
         whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decided, prod(request.grid),
-        -(-prod(request.block) // WARP_SIZE), takes_tickets(request.prepared.program.kernel),
+        -(-prod(request.block) // WARP_SIZE), uses_dynamic_work(request.prepared.program.kernel),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..machine.occupancy import Occupancy, occupancy
-from ..passes.tickets import takes_tickets
+from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
@@ -336,7 +336,7 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
             if isinstance(kernel, str)
             else [str(VALIDATED[device.name])]
         )
-        if takes_tickets(observed.request.prepared.program.kernel):
+        if uses_dynamic_work(observed.request.prepared.program.kernel):
             found.append("warps take work until none is left: each is taken to do as much as the others")
         elif observed.lines.longest > _UNEVEN:
             found.append(

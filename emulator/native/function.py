@@ -183,7 +183,7 @@ class Native(DeviceFunction):
             for param in function.params:
                 array = isinstance(param.type, Array)
                 element = param.type.element if isinstance(param.type, Array) else param.type
-                parameters.append((Name.of(param.name).user, element.name, array, param.name in stored))
+                parameters.append((Name.parse(param.name).user, element.name, array, param.name in stored))
             result = None if function.result is None else function.result.name
             if {"f16", "bf16"} & {result, *(element for _, element, array, _ in parameters if not array)}:
                 raise LaunchError(f"{self.__name__}: pass halves to a native function in arrays, not by value")

@@ -34,8 +34,8 @@ def order_matters(kernel: ir.Function) -> bool:
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Print):
             return True
-        done = performed(stmt)
-        if isinstance(done, ir.Load | ir.Store) and is_ordered(done):
+        access = performed(stmt)
+        if isinstance(access, ir.Load | ir.Store) and is_ordered(access):
             return True
         if not isinstance(stmt, ir.Let):
             continue

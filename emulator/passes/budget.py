@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
-from ..ir.limits import DEEPEST_CALLS, MOST_STATEMENTS, taken, too_much
+from ..ir.limits import DEEPEST_CALLS, MOST_STATEMENTS, array_size, over_capacity
 from ..ir.walk import bodies, statements
 from ..span import Span
 
@@ -44,10 +44,10 @@ def check_memory(kernel: ir.Function) -> None:
     """Refuse arrays for which a thread has no room together. Each of them fits by itself."""
     counted: Counter[str] = Counter()
     for stmt in {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc)}.values():
-        counted[stmt.type.space] += taken(stmt.type)
-        found = too_much(stmt.type.space, counted[stmt.type.space])
-        if found is not None:
-            refuse(stmt.span, *found)
+        counted[stmt.type.space] += array_size(stmt.type)
+        excess = over_capacity(stmt.type.space, counted[stmt.type.space])
+        if excess is not None:
+            refuse(stmt.span, *excess)
 
 
 def check_loops(body: ir.Body) -> int:
@@ -70,6 +70,6 @@ def trips(start: int, stop: int, step: int) -> int:
     return max(0, -((start - stop) // step))
 
 
-def too_long(span: Span, size: int, why: str) -> NoReturn:
-    message = f"the kernel has at least {size:,} statements {why}, at most {MOST_STATEMENTS:,} are compiled"
+def too_long(span: Span, size: int, reason: str) -> NoReturn:
+    message = f"the kernel has at least {size:,} statements {reason}, at most {MOST_STATEMENTS:,} are compiled"
     refuse(span, message, "use a plain range(...) for a loop, and call a function in a loop instead of many times")

@@ -17,15 +17,15 @@ _FUSED: dict[str, Capability] = {"f16": (5, 3), "bf16": (8, 0)}
 
 def needed(program: ir.Program) -> tuple[Needed, ...]:
     """The words that need more than the oldest device has, one place each."""
-    found: dict[str, Needed] = {}
+    words: dict[str, Needed] = {}
     for function in (*program.functions, program.kernel):
         for stmt in statements(function.body):
-            for word, capability, node in _of(stmt):
-                found.setdefault(word, Needed(word, capability, node.span.place))
-    return tuple(found.values())
+            for word, capability, node in _needs(stmt):
+                words.setdefault(word, Needed(word, capability, node.span.place))
+    return tuple(words.values())
 
 
-def _of(stmt: ir.Stmt) -> Iterator[tuple[str, Capability, Any]]:
+def _needs(stmt: ir.Stmt) -> Iterator[tuple[str, Capability, Any]]:
     for expr in expressions(stmt):
         if isinstance(expr, ir.Op) and expr.name in _OPERATIONS:
             yield f"st.{expr.name}", _OPERATIONS[expr.name], expr

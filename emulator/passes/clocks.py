@@ -28,11 +28,11 @@ def _body(body: ir.Body) -> ir.Body:
 def _statement(stmt: ir.Stmt) -> ir.Body:
     match stmt:
         case ir.Let(value=ir.Clock() as reading):
-            clock, one = ir.Reg(CLOCK, I64, stmt.span), ir.Const(1, I64, stmt.span)
-            on = ir.Let(clock, ir.Op("add", (clock, one), I64, stmt.span), stmt.span)
+            clock, unit = ir.Reg(CLOCK, I64, stmt.span), ir.Const(1, I64, stmt.span)
+            on = ir.Let(clock, ir.Op("add", (clock, unit), I64, stmt.span), stmt.span)
             if stmt.target is None:
                 return (on,)
-            before = ir.Op("sub", (clock, one), I64, stmt.span)
+            before = ir.Op("sub", (clock, unit), I64, stmt.span)
             cast = f"cast_{reading.type}"
             value = before if reading.type == SCALARS["i64"] else ir.Op(cast, (before,), reading.type, stmt.span)
             return (on, replace(stmt, value=value))

@@ -12,9 +12,9 @@ from typing import TypeGuard
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
 from ..language.types import BOOL, I32
-from .slow_paths import slow_paths, taken
+from .slow_paths import slow_path_ops, slow_path_predicates
 
-LEAVES = 8
+MAX_ATOMS = 8
 """Conditions that a branch notes, besides the whole."""
 
 
@@ -23,23 +23,23 @@ def note_decisions(kernel: ir.Function, sites: int) -> ir.Function:
     return _Noter(sites).run(kernel)
 
 
-def leaves(cond: ir.Expr) -> tuple[ir.Expr, ...]:
+def atoms(cond: ir.Expr) -> tuple[ir.Expr, ...]:
     """The conditions that a condition is made of, from the left; none of one that is made of no others."""
-    found = tuple(_leaves(cond))
-    return found if len(found) > 1 else ()
+    terms = tuple(_atoms(cond))
+    return terms if len(terms) > 1 else ()
 
 
-def joins(cond: ir.Expr) -> TypeGuard[ir.Op]:
+def is_connective(cond: ir.Expr) -> TypeGuard[ir.Op]:
     """Whether a condition is made of others."""
     if not isinstance(cond, ir.Op) or cond.type is not BOOL:
         return False
     return cond.name in ("both", "either", "not") or (cond.name in ("eq", "ne") and cond.args[0].type is BOOL)
 
 
-def _leaves(cond: ir.Expr) -> Iterator[ir.Expr]:
-    if joins(cond):
+def _atoms(cond: ir.Expr) -> Iterator[ir.Expr]:
+    if is_connective(cond):
         for arg in cond.args:
-            yield from _leaves(arg)
+            yield from _atoms(arg)
     else:
         yield cond
 
@@ -72,22 +72,22 @@ class _Noter:
                 for loop in reversed(self.loops):
                     yield self.note(loop, _iterations(loop), whole=False, alone=True)
                 yield stmt
-            case ir.Let() | ir.Store() if slow_paths(stmt):
-                yield self.note(stmt, _bits(taken(stmt)))
+            case ir.Let() | ir.Store() if slow_path_ops(stmt):
+                yield self.note(stmt, _bits(slow_path_predicates(stmt)))
                 yield stmt
             case _:
                 yield stmt
 
     def loop(self, stmt: ir.While | ir.For) -> Iterator[ir.Stmt]:
-        began, one = _iterations(stmt), ir.Const(1, I32, stmt.span)
-        yield self.numbered(ir.Let(began, ir.Const(0, I32, stmt.span), stmt.span))
+        iterations, step = _iterations(stmt), ir.Const(1, I32, stmt.span)
+        yield self.numbered(ir.Let(iterations, ir.Const(0, I32, stmt.span), stmt.span))
         if isinstance(stmt, ir.While):
             stmt = replace(stmt, setup=self.body(stmt.setup))
         self.loops.append(stmt)
-        count = self.numbered(ir.Let(began, ir.Op("add", (began, one), I32, stmt.span), stmt.span))
+        count = self.numbered(ir.Let(iterations, ir.Op("add", (iterations, step), I32, stmt.span), stmt.span))
         yield replace(stmt, body=(count, *self.body(stmt.body)))
         self.loops.pop()
-        yield self.note(stmt, began, alone=_returns(stmt.body))
+        yield self.note(stmt, iterations, alone=_returns(stmt.body))
 
     def note(
         self,
@@ -96,9 +96,9 @@ class _Noter:
         whole: bool = True,
         alone: bool = False,
     ) -> ir.Stmt:
-        return self.numbered(ir.Note(about.site, value, whole, alone, about.span))
+        return self.numbered(ir.RecordDecision(about.site, value, whole, alone, about.span))
 
-    def numbered(self, stmt: ir.Let | ir.Note) -> ir.Stmt:
+    def numbered(self, stmt: ir.Let | ir.RecordDecision) -> ir.Stmt:
         self.sites += 1
         return replace(stmt, site=self.sites - 1)
 
@@ -123,15 +123,15 @@ def _returns(body: ir.Body) -> bool:
 
 def _code(cond: ir.Expr) -> ir.Expr:
     """Bit 0 for the condition, bit k for the k-th of those it is made of."""
-    return _bits((cond, *leaves(cond)[:LEAVES]))
+    return _bits((cond, *atoms(cond)[:MAX_ATOMS]))
 
 
 def _bits(conditions: Iterable[ir.Expr]) -> ir.Expr:
     """A bit for each condition."""
     total: ir.Expr | None = None
-    for bit, each in enumerate(conditions):
-        yes, no = (ir.Const(n, I32, each.span) for n in (1 << bit, 0))
-        one = ir.Op("select", (each, yes, no), I32, each.span)
-        total = one if total is None else ir.Op("or", (total, one), I32, each.span)
+    for bit, condition in enumerate(conditions):
+        yes, no = (ir.Const(n, I32, condition.span) for n in (1 << bit, 0))
+        term = ir.Op("select", (condition, yes, no), I32, condition.span)
+        total = term if total is None else ir.Op("or", (total, term), I32, condition.span)
     assert total is not None
     return total

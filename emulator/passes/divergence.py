@@ -54,7 +54,7 @@ class Divergence:
     divergent_loops: frozenset[int]
     block: Dim3
 
-    def of(self, expr: ir.Expr) -> Stride:
+    def stride_of(self, expr: ir.Expr) -> Stride:
         """The stride of an expression."""
         return stride(expr, self.registers, self.block) or 0
 
@@ -78,30 +78,30 @@ def _step(index: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> int:
     return int(steps[0]) if len(steps) else 0
 
 
-def stride(expr: ir.Expr, known: dict[str, Stride], block: Dim3) -> Stride | None:
+def stride(expr: ir.Expr, environment: dict[str, Stride], block: Dim3) -> Stride | None:
     """The stride of an expression, given those of the registers; None while it is not known of one of them."""
     match expr:
         case ir.Const() | ir.Extent():
             return 0
         case ir.Reg():
-            return known.get(expr.name)
+            return environment.get(expr.name)
         case ir.Special():
             return _special(expr.name, block)
         case ir.Op():
-            args = [stride(a, known, block) for a in expr.args]
+            args = [stride(a, environment, block) for a in expr.args]
             return _operation(expr, [a for a in args if a is not None]) if None not in args else None
         case ir.Within():
-            flat = stride(expr.flat, known, block)
-            parts = [stride(part, known, block) for part in expr.index if part is not None]
-            return flat if flat != 0 or all(part == 0 for part in parts) else "varying"
+            flat = stride(expr.flat, environment, block)
+            operand_strides = [stride(part, environment, block) for part in expr.index if part is not None]
+            return flat if flat != 0 or all(part == 0 for part in operand_strides) else "varying"
         case ir.Defined():
-            within = [stride(a, known, block) for a in expr.value.args]
+            within = [stride(a, environment, block) for a in expr.value.args]
             return None if None in within else 0 if all(w == 0 for w in within) else "varying"
         case ir.Pack():
-            parts = [stride(a, known, block) for a in expr.args]
-            return None if None in parts else 0 if all(p == 0 for p in parts) else "varying"
-        case ir.Part():
-            return stride(expr.value, known, block)
+            operand_strides = [stride(a, environment, block) for a in expr.args]
+            return None if None in operand_strides else 0 if all(p == 0 for p in operand_strides) else "varying"
+        case ir.Component():
+            return stride(expr.value, environment, block)
     raise TypeError(f"{type(expr).__name__} is left after unrolling")
 
 
@@ -153,22 +153,22 @@ MOST = 1024
 """The largest power of two that is looked for."""
 
 
-def multiple(expr: ir.Expr, known: dict[str, int], block: Dim3) -> int:
+def multiple(expr: ir.Expr, environment: dict[str, int], block: Dim3) -> int:
     """A power of two that divides lane 0's value, given those of the registers. Wrapping does not change it."""
     match expr:
         case ir.Const():
             return _power(int(expr.value)) if expr.type.is_integer else 1
         case ir.Reg():
-            return known.get(expr.name, MOST)
+            return environment.get(expr.name, MOST)
         case ir.Special(name="lane"):
             return MOST
         case ir.Special() if expr.name in THREAD_AXES:
             first = thread_index(block, THREAD_AXES[expr.name])[:, 0]
             return min(_power(int(n)) for n in first)
         case ir.Within():
-            return multiple(expr.flat, known, block)
+            return multiple(expr.flat, environment, block)
         case ir.Op(type=Scalar() as type) if type.is_integer:
-            return _multiple_of(expr, [multiple(a, known, block) for a in expr.args])
+            return _multiple_of(expr, [multiple(a, environment, block) for a in expr.args])
     return 1
 
 
@@ -261,8 +261,8 @@ class _Analysis:
             self.body(self.kernel.body, (), [_Scope("kernel", ())])
             complete = self.finish_strides()
             if before == (self.registers, self.multiples, len(self.divergent_loops)):
-                found = (frozenset(complete), frozenset(self.uniform_exits), frozenset(self.divergent_loops))
-                return Divergence(self.registers, self.multiples, *found, self.block)
+                sites = (frozenset(complete), frozenset(self.uniform_exits), frozenset(self.divergent_loops))
+                return Divergence(self.registers, self.multiples, *sites, self.block)
 
     def finish_strides(self) -> set[int]:
         """Strides from the assignments of one traversal; the sites of those that are complete."""
@@ -287,7 +287,7 @@ class _Analysis:
     def multiple(self, expr: ir.Expr) -> int:
         return multiple(expr, self.multiples, self.block)
 
-    def of(self, expr: ir.Expr) -> Stride | None:
+    def stride_of(self, expr: ir.Expr) -> Stride | None:
         return stride(expr, self.registers, self.block)
 
     def read(self, stmt: ir.Stmt) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ class _Analysis:
         return []
 
     def branch(self, stmt: ir.If, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        divergent = self.of(stmt.cond) not in (0, None)
+        divergent = self.stride_of(stmt.cond) not in (0, None)
         escaped: list[Leaving] = []
         for arm, body in enumerate((stmt.then, stmt.orelse)):
             inside = (*region, (f"arm {arm}", stmt.site)) if divergent else region
@@ -359,14 +359,16 @@ class _Analysis:
         if isinstance(stmt, ir.While):
             self.body(stmt.setup, inside, scopes)
             self.mention(self.read(stmt), inside)
-            uneven = self.of(stmt.cond) not in (0, None)
+            uneven = self.stride_of(stmt.cond) not in (0, None)
         else:
-            start = self.of(stmt.start)
+            start = self.stride_of(stmt.start)
             self.join_stride(stmt.var.name, start)
             self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), self.multiple(counting.step_of(stmt))))
             if not isinstance(stmt.step, int):
-                self.join_stride(stmt.var.name, self.of(counting.moved(stmt)))
-            uneven = any(self.of(bound) not in (0, None) for bound in (stmt.start, stmt.stop, counting.step_of(stmt)))
+                self.join_stride(stmt.var.name, self.stride_of(counting.moved(stmt)))
+            uneven = any(
+                self.stride_of(bound) not in (0, None) for bound in (stmt.start, stmt.stop, counting.step_of(stmt))
+            )
         left = self.body(stmt.body, inside, [*scopes, scope])
         if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
             self.divergent_loops.add(stmt.site)
@@ -377,9 +379,9 @@ class _Analysis:
         row, node = row_of(let), let.value
         if row is None:
             assert not isinstance(node, ir.Effect)
-            return self.of(node)
+            return self.stride_of(node)
         deciding = row.uniform_where(node)
         if deciding is None or (isinstance(node, ir.Load) and self.arrays[node.array].space == "local"):
             return "varying"
-        strides = [self.of(expr) for expr in deciding]
+        strides = [self.stride_of(expr) for expr in deciding]
         return None if None in strides else 0 if all(stride == 0 for stride in strides) else "varying"

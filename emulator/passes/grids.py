@@ -9,9 +9,9 @@ from ..ir.walk import bodies, effect, once_a_node, statements
 @once_a_node
 def holds_grid_barrier(stmt: ir.Stmt) -> bool:
     """Whether the statement holds a grid barrier, at any depth."""
-    found = effect(stmt)
-    if isinstance(found, ir.Barrier):
-        return found.mode == "grid"
+    barrier = effect(stmt)
+    if isinstance(barrier, ir.Barrier):
+        return barrier.mode == "grid"
     return any(holds_grid_barrier(s) for b in bodies(stmt) for s in b)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
-from ..ir.names import in_call, part
+from ..ir.names import component, in_call
 from ..ir.walk import map_bodies, rewrite, rewrite_operands, statements
 from ..language.types import Results
 
@@ -28,11 +28,11 @@ class _Inliner:
             if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Call):
                 result += self.call(stmt, stmt.value)
             else:
-                result.append(map_bodies(rewrite_operands(stmt, _taken_apart), self.body))
+                result.append(map_bodies(rewrite_operands(stmt, _split_results), self.body))
         return tuple(result)
 
     def call(self, let: ir.Let, call: ir.Call) -> list[ir.Stmt]:
-        call = rewrite(call, _taken_apart)
+        call = rewrite(call, _split_results)
         callee = self.functions[call.function]
         self.calls += 1
         number = self.calls
@@ -69,11 +69,11 @@ class _Inliner:
         return result + list(self.body(body))
 
 
-def _taken_apart(node: Any) -> Any:
+def _split_results(node: Any) -> Any:
     """A part of several results is a register of its own."""
     match node:
-        case ir.Part(value=ir.Reg(type=Results()) as whole, index=ir.Const() as index):
-            return ir.Reg(part(whole.name, str(index.value)), node.type, node.span)
+        case ir.Component(value=ir.Reg(type=Results()) as whole, index=ir.Const() as index):
+            return ir.Reg(component(whole.name, str(index.value)), node.type, node.span)
     return node
 
 
@@ -81,7 +81,7 @@ def _result(stmt: ir.Return, target: ir.Reg | ir.Item | None) -> list[ir.Stmt]:
     if isinstance(stmt.value, ir.Pack) and isinstance(stmt.value.type, Results):
         if not isinstance(target, ir.Reg):
             return []
-        own = (ir.Reg(part(target.name, str(n)), arg.type, target.span) for n, arg in enumerate(stmt.value.args))
+        own = (ir.Reg(component(target.name, str(n)), arg.type, target.span) for n, arg in enumerate(stmt.value.args))
         return [ir.Let(register, arg, stmt.span) for register, arg in zip(own, stmt.value.args, strict=True)]
     return [] if target is None or stmt.value is None else [ir.Let(target, stmt.value, stmt.span)]
 

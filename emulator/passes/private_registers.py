@@ -13,8 +13,10 @@ def private_registers(kernel: ir.Function) -> frozenset[str]:
     """
     shared: set[str] = set()
     _visit(kernel.body, {}, shared)
-    every = {s.target.name for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)}
-    return frozenset(every - shared)
+    assigned = {
+        s.target.name for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)
+    }
+    return frozenset(assigned - shared)
 
 
 @once_a_node

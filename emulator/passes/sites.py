@@ -120,5 +120,5 @@ def _operation(stmt: ir.Stmt, array: Array) -> Operation:
 
 def _adds_one(atomic: ir.Atomic) -> bool:
     """Whether the operation adds the constant 1 to an integer of 4 bytes."""
-    one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
-    return one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)
+    is_one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
+    return is_one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)

@@ -15,30 +15,30 @@ from ..ir import nodes as ir
 from ..ir.walk import children
 from ..language.types import BOOL, F32, F64, I32, I64, U64, Scalar
 
-MOST = 8
+MAX_SLOW_PATHS = 8
 """Of a statement, divisions and roots that are told apart."""
 
 
-def slow_paths(stmt: ir.Stmt) -> tuple[ir.Op, ...]:
+def slow_path_ops(stmt: ir.Stmt) -> tuple[ir.Op, ...]:
     """The divisions and roots of a statement that may take a slow path, in the order of the source."""
     return tuple(op for op, _ in _guarded(stmt))
 
 
-def taken(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
+def slow_path_predicates(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
     """Whether a lane's operands make it take the slow path, for each of them."""
-    found = []
+    predicates = []
     for op, guards in _guarded(stmt):
         tests = list(_root(op) if op.name == "sqrt" else _division(op) if op.name == "fdiv" else _long_division(op))
         slow = reduce(lambda one, other: ir.Op("either", (one, other), BOOL, op.span), tests)
-        found.append(reduce(lambda one, other: ir.Op("both", (one, other), BOOL, op.span), (*guards, slow)))
-    return tuple(found)
+        predicates.append(reduce(lambda one, other: ir.Op("both", (one, other), BOOL, op.span), (*guards, slow)))
+    return tuple(predicates)
 
 
 def _guarded(stmt: ir.Stmt) -> list[tuple[ir.Op, tuple[ir.Expr, ...]]]:
     """These, each with the conditions under which its value is chosen: a compiler makes branches of them."""
     if not isinstance(stmt, ir.Let | ir.Store):
         return []
-    return [one for child in children(stmt) for one in _inside(child, ())][:MOST]
+    return [one for child in children(stmt) for one in _inside(child, ())][:MAX_SLOW_PATHS]
 
 
 def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op, tuple[ir.Expr, ...]]]:
@@ -50,11 +50,13 @@ def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op,
         return
     for child in children(expr):
         yield from _inside(child, guards)
-    if isinstance(expr, ir.Op) and (long(expr) or (expr.name in ("fdiv", "sqrt") and expr.type in (F32, F64))):
+    if isinstance(expr, ir.Op) and (
+        is_long_division(expr) or (expr.name in ("fdiv", "sqrt") and expr.type in (F32, F64))
+    ):
         yield expr, guards
 
 
-def long(op: ir.Op) -> bool:
+def is_long_division(op: ir.Op) -> bool:
     """Whether an operation divides integers of 64 bits by what only the launch tells."""
     divides = op.name in ("floordiv", "mod", "div", "rem") and op.type in (I64, U64)
     return divides and not isinstance(op.args[1], ir.Const)
@@ -80,9 +82,9 @@ def _division(op: ir.Op) -> Iterator[ir.Expr]:
             return
         yield _compare("lt", above, LEAST)
         yield _compare("eq", above, 255)
-        apart = ir.Op("sub", (above, below), I32, op.span)
-        yield _compare("gt", apart, 126)
-        yield _compare("lt", apart, -125)
+        difference = ir.Op("sub", (above, below), I32, op.span)
+        yield _compare("gt", difference, 126)
+        yield _compare("lt", difference, -125)
     else:
         yield _compare("lt", above, 54)
         yield _compare("eq", below, 2047)

@@ -44,55 +44,57 @@ class _Unroller:
     def __init__(self, arrays: dict[str, Array], once: frozenset[str]) -> None:
         self.arrays, self.once = arrays, once
         self.diagnostics: list[Diagnostic] = []
-        self.made = 0  # statements of unrolled loops
+        self.unrolled_statements = 0  # statements of unrolled loops
 
-    def body(self, body: ir.Body, known: Constants) -> ir.Body:
-        known = dict(known)
-        return tuple(new for stmt in body for new in self.statement(stmt, known))
+    def body(self, body: ir.Body, constants: Constants) -> ir.Body:
+        constants = dict(constants)
+        return tuple(new for stmt in body for new in self.statement(stmt, constants))
 
-    def statement(self, stmt: ir.Stmt, known: Constants) -> ir.Body:
+    def statement(self, stmt: ir.Stmt, constants: Constants) -> ir.Body:
         if isinstance(stmt, ir.For) and stmt.unroll:
-            return self.iterations(stmt, known)
-        stmt = self.fold(stmt, known)
+            return self.iterations(stmt, constants)
+        stmt = self.fold(stmt, constants)
         match stmt:
             case ir.If(cond=ir.Const() as cond):
-                return self.body(stmt.then if cond.value else stmt.orelse, known)
+                return self.body(stmt.then if cond.value else stmt.orelse, constants)
             case ir.Let(target=ir.Reg(name=name), value=ir.Const() as value) if name in self.once:
-                known[name] = value  # for the rest of this body
-        return (map_bodies(stmt, lambda inner: self.body(inner, known)),)
+                constants[name] = value  # for the rest of this body
+        return (map_bodies(stmt, lambda inner: self.body(inner, constants)),)
 
-    def iterations(self, loop: ir.For, known: Constants) -> ir.Body:
+    def iterations(self, loop: ir.For, constants: Constants) -> ir.Body:
         """The body once for each value of the loop variable."""
-        start, stop = self.fold(loop.start, known), self.fold(loop.stop, known)
+        start, stop = self.fold(loop.start, constants), self.fold(loop.stop, constants)
         assert isinstance(start, ir.Const) and isinstance(stop, ir.Const)
         assert isinstance(loop.var.type, Scalar) and isinstance(loop.step, int)
-        self.made += budget.trips(int(start.value), int(stop.value), loop.step) * max(1, len(loop.body))
-        if self.made > MOST_STATEMENTS:
-            budget.too_long(loop.span, self.made, "by this unrolled loop")
+        self.unrolled_statements += budget.trips(int(start.value), int(stop.value), loop.step) * max(1, len(loop.body))
+        if self.unrolled_statements > MOST_STATEMENTS:
+            budget.too_long(loop.span, self.unrolled_statements, "by this unrolled loop")
         numbers = range(int(start.value), int(stop.value), loop.step)
         values = [ir.Const(i, loop.var.type, loop.var.span) for i in numbers]
-        return tuple(s for v in values for s in self.body(loop.body, {**known, loop.var.name: v}))
+        return tuple(s for v in values for s in self.body(loop.body, {**constants, loop.var.name: v}))
 
-    def fold(self, node: Any, known: Constants) -> Any:
+    def fold(self, node: Any, constants: Constants) -> Any:
         """The node with known registers replaced and constant operations computed."""
 
-        def change(part: Any) -> Any:
-            match part:
-                case ir.Reg() if part.name in known:
-                    return replace(known[part.name], span=part.span)
+        def change(inner_node: Any) -> Any:
+            match inner_node:
+                case ir.Reg() if inner_node.name in constants:
+                    return replace(constants[inner_node.name], span=inner_node.span)
                 case ir.Op():
-                    return _folded(part)
+                    return _folded(inner_node)
                 case ir.Item(index=ir.Const() as index):
-                    return self.register(part, index)
-                case ir.Part(index=ir.Const() as index):
-                    assert isinstance(part.value.type, Vector)
-                    lanes = part.value.type.lanes
+                    return self.register(inner_node, index)
+                case ir.Component(index=ir.Const() as index):
+                    assert isinstance(inner_node.value.type, Vector)
+                    lanes = inner_node.value.type.lanes
                     if not 0 <= index.value < lanes:
                         last = f"its last index is {lanes - 1}"
-                        self.report(part, f"index {index.value}, but {part.value.type} has {lanes} parts", last)
-                    elif isinstance(part.value, ir.Pack):
-                        return part.value.args[int(index.value)]
-            return part
+                        self.report(
+                            inner_node, f"index {index.value}, but {inner_node.value.type} has {lanes} parts", last
+                        )
+                    elif isinstance(inner_node.value, ir.Pack):
+                        return inner_node.value.args[int(index.value)]
+            return inner_node
 
         return rewrite_operands(node, change)
 
@@ -106,9 +108,9 @@ class _Unroller:
         return ir.Reg(element(item.array, int(index.value)), item.type, item.span)
 
     def report(self, node: Any, message: str, advice: str) -> None:
-        found = Diagnostic("compile", message, node.span, (advice,))
-        if found not in self.diagnostics:
-            self.diagnostics.append(found)
+        diagnostic = Diagnostic("compile", message, node.span, (advice,))
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
 
 
 def _folded(op: ir.Op) -> ir.Expr:

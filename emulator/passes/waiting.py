@@ -31,29 +31,29 @@ def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
         return frozenset()
     furthering = _furthering(loop)
     always = {stmt.site for stmt in _always(loop)}
-    return frozenset() if furthering & always or not _looks(loop) else furthering
+    return frozenset() if furthering & always or not _observes_others(loop) else furthering
 
 
 def _furthering(loop: ir.While) -> frozenset[int]:
     """The sites of what takes a loop further."""
-    found: set[int] = set()
+    sites: set[int] = set()
     sources: dict[str, set[str]] = {}
     for stmt in statements((*loop.setup, *loop.body)):
         match stmt:
             case ir.Store():
-                found.add(stmt.site)
+                sites.add(stmt.site)
             case ir.Let(value=ir.Atomic() as atomic) if atomic.op != "exchange" and not _changes_nothing(atomic):
-                found.add(stmt.site)
+                sites.add(stmt.site)
             case ir.Let(target=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt))
             case ir.For(var=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt) if r.name != name)
-    own = {name for name in sources if name in _reached(name, sources)}
+    own = {name for name in sources if name in _transitive_sources(name, sources)}
     for stmt in statements((*loop.setup, *loop.body)):
         match stmt:
             case ir.Let(target=ir.Reg(name=name)) | ir.For(var=ir.Reg(name=name)) if name in own:
-                found.add(stmt.site)
-    return frozenset(found)
+                sites.add(stmt.site)
+    return frozenset(sites)
 
 
 def _always(loop: ir.While) -> Iterator[ir.Stmt]:
@@ -66,7 +66,7 @@ def _always(loop: ir.While) -> Iterator[ir.Stmt]:
             waiting += stmt.body
 
 
-def _looks(loop: ir.While) -> bool:
+def _observes_others(loop: ir.While) -> bool:
     """Whether it has an effect that the order of warps shows in, as `passes.barriers` has it."""
     for stmt in statements((*loop.setup, *loop.body)):
         match performed(stmt):
@@ -91,12 +91,12 @@ def sees_others(loop: ir.While | ir.For) -> bool:
     return any(isinstance(access, ir.Access) and is_ordered(access) for access in inside)
 
 
-def _reached(name: str, sources: dict[str, set[str]]) -> set[str]:
+def _transitive_sources(name: str, sources: dict[str, set[str]]) -> set[str]:
     """The registers that a register is computed from, through whatever others."""
-    found: set[str] = set()
+    visited: set[str] = set()
     left = [name]
     while left:
-        new = sources.get(left.pop(), set()) - found
-        found |= new
+        new = sources.get(left.pop(), set()) - visited
+        visited |= new
         left += new
-    return found
+    return visited

@@ -28,7 +28,9 @@ def _describe(specialisation: Specialisation) -> CountedKernel:
 
     sites = tuple(
         Site(
-            Place(replace(site.span, calls=()), site.kind, Name.of(site.array).user, site.size), site.costs, site.parent
+            Place(replace(site.span, calls=()), site.kind, Name.parse(site.array).user, site.size),
+            site.costs,
+            site.parent,
         )
         for site in prepare(specialisation.program).sites
     )

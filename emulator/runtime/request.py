@@ -15,7 +15,7 @@ from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import Record, RecordArray, Signature
-from ..ir.limits import too_much
+from ..ir.limits import over_capacity
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
@@ -387,7 +387,7 @@ def _constant_table(name: str, type: Array, argument: Any) -> tuple[Any, ...]:
     ):
         expected = f"a NumPy array of one dimension and of {element.dtype}, with an element or more"
         raise LaunchError(f"{name} is Constant[{element}]: give {expected}, not {shown(argument)}")
-    if excess := too_much("constant", argument.nbytes):
+    if excess := over_capacity("constant", argument.nbytes):
         raise LaunchError(f"{name} has {': '.join(excess)}")
     return tuple(argument.tolist())
 

@@ -50,7 +50,7 @@ def obligations(expr: ir.Expr, given: ir.Expr | None = None) -> Iterator[Obligat
         case ir.Pack():
             for arg in expr.args:
                 yield from obligations(arg, given)
-        case ir.Part():
+        case ir.Component():
             yield from obligations(expr.value, given)
 
 
@@ -60,7 +60,7 @@ def _and(a: ir.Expr | None, b: ir.Expr) -> ir.Expr:
 
 def undefined_result(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of one operation whose operands had these values."""
-    op = check.of
+    op = check.subject
     assert isinstance(op, ir.Op)
     type, domain = op.args[0].type, TABLE[op.name].domain
     assert isinstance(type, Scalar) and domain is not None

@@ -15,7 +15,7 @@ from ..span import Span
 
 def user_name(name: str) -> str:
     """A register or array as the user wrote it."""
-    return Name.of(name).user
+    return Name.parse(name).user
 
 
 _DONE = {
@@ -89,13 +89,13 @@ def _extent(extent: int, dimension: int, dimensions: int) -> str:
 def index_registers(index: ir.Expr) -> list[str]:
     """Registers an index is made of, named by the user, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
-    return list(dict.fromkeys(n for n in names if not Name.of(n).temporary))
+    return list(dict.fromkeys(n for n in names if not Name.parse(n).temporary))
 
 
 def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of a view. values: `shown_dimensions` of the Within that the check is of; of a slice, its start."""
     numbers = [int(str(value)) for value in values]
-    if isinstance(check.of, ir.Within):
-        return Diagnostic("bounds", f"view out of bounds: {_left(check.of, numbers)}", check.span, (where,))
+    if isinstance(check.subject, ir.Within):
+        return Diagnostic("bounds", f"view out of bounds: {_left(check.subject, numbers)}", check.span, (where,))
     advice = "arrays do not wrap around in a kernel"
     return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (where, advice))

@@ -56,7 +56,7 @@ class Instrumentation(checker.Instrumentation):
                     yield _set_flag(ir.Reg(name, BOOL, stmt.span), False)
 
     def _is_element(self, register: ir.Reg) -> bool:
-        name = Name.of(register.name)
+        name = Name.parse(register.name)
         return name.element is not None and name.array in self.lengths
 
 
@@ -80,9 +80,9 @@ def read(
 
 def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
     """The diagnostic of a read of an element of a register array."""
-    register = check.of
+    register = check.subject
     assert isinstance(register, ir.Reg)
-    name = Name.of(register.name)
+    name = Name.parse(register.name)
     array = name.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
     message = f"read of register {name.user}[{name.element}], which was not assigned"
@@ -112,6 +112,6 @@ def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
     if (array := written_array(stmt)) is not None:
         return (array,)
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):
-        name = Name.of(stmt.target.name)
+        name = Name.parse(stmt.target.name)
         return () if name.element is None else (name.array,)
     return ()

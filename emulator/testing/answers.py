@@ -54,7 +54,7 @@ def rounds(program: ir.Program) -> bool:
     """Whether a program uses operations that engines may round differently."""
     body = prepare(program).program.kernel.body
     used = (e for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op))
-    return any(TABLE[e.name].held(_type(e)).name == "ulp" for e in used)
+    return any(TABLE[e.name].policy_for(_type(e)).name == "ulp" for e in used)
 
 
 def _type(op: ir.Op) -> Scalar:

@@ -423,7 +423,7 @@ class _Thread:
                 return TABLE[expr.name].meaning(*(self.number(a, frame) for a in expr.args))
             case ir.Pack():
                 return tuple(self.value(a, frame) for a in expr.args)  # type: ignore[misc]
-            case ir.Part():
+            case ir.Component():
                 return self.value(expr.value, frame)[self.integer(expr.index, frame)]
             case ir.Within():
                 return self.value(expr.flat, frame)

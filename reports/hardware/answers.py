@@ -103,7 +103,7 @@ def operation_answers(case: OperationCase, engine: Engine) -> Entry:
     rows: dict[str, Entry] = {}
     for row in case.rows:
         got, keep = outcome.buffers[f"out_{row.name}"], case.comparable(row, given)
-        policy = row.held(case.type)
+        policy = row.policy_for(case.type)
         if policy.name == "bits":
             rows[row.name] = {"output": digest([got[keep]])}
             continue
@@ -157,7 +157,7 @@ def take_operations(cases: Iterable[OperationCase]) -> tuple[dict[str, Entry], l
         record[case.name] = operation_answers(case, engine_named(GPU))
         found, emulated = record[case.name]["rows"], operation_answers(case, engine_named("numpy"))["rows"]
         for row in case.rows:
-            policy = row.held(case.type)
+            policy = row.policy_for(case.type)
             exact = policy.name == "bits"
             if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > policy.ulp:
                 differences.append(f"{row.name} of {case.name}: {found[row.name]}")

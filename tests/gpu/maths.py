@@ -21,7 +21,7 @@ from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.ir.maths import ROWS
-from simtbed.ir.op import Op, units_apart
+from simtbed.ir.op import Op, ulp_distance
 from simtbed.language.types import Scalar
 from simtbed.testing.conformance.operations import request
 
@@ -42,9 +42,9 @@ def compared(row: Op, type: Scalar, given: tuple[Values, ...], found: Values) ->
     """How far the emulator is from the GPU, where the row's policy is meant to hold; the worst operands first."""
     with np.errstate(all="ignore"):
         emulated, keep = row.meaning(*given), row.comparable(*given)
-        wrong = keep & ~row.held(type).agree(found, emulated)
+        wrong = keep & ~row.policy_for(type).agree(found, emulated)
         numbers = keep & (found == found) & (emulated == emulated)
-        apart = np.where(numbers, units_apart(found, emulated) if found.dtype.kind == "f" else found != emulated, 0)
+        apart = np.where(numbers, ulp_distance(found, emulated) if found.dtype.kind == "f" else found != emulated, 0)
         distance = np.where(apart > 0, np.abs(found.astype(np.float64) - emulated.astype(np.float64)), 0.0)
     rank = np.where(wrong, np.uint64(1 << 63), np.uint64(0)) | apart.astype(np.uint64)
     worst = np.argpartition(rank, -8)[-8:]
@@ -88,7 +88,7 @@ def measure(folder: Path) -> None:
     for name, row, type in rows():
         launch, given = request((type, (row,)), sweep(row, type, COUNT))
         found = engine.run(launch).buffers[f"out_{row.name}"]
-        report[name] = {"policy": str(row.held(type)), **compared(row, type, given, found)}
+        report[name] = {"policy": str(row.policy_for(type)), **compared(row, type, given, found)}
         sample[name] = found[sampled(len(found))]
         print(f"{name}: {told(report[name])}", flush=True)
     np.savez_compressed(folder / "sample.npz", allow_pickle=False, **sample)

@@ -61,10 +61,10 @@ def test_feature(feature: Feature) -> None:
 def test_ops(case: OperationCase) -> None:
     gpu, emulated = (operation_answers(case, engine)["rows"] for engine in (CudaEngine(), NumpyEngine()))
     for row in case.rows:
-        if row.held(case.type).name == "bits":
+        if row.policy_for(case.type).name == "bits":
             assert gpu[row.name] == emulated[row.name], row.name
         else:
-            assert gpu[row.name]["ulp"] <= row.held(case.type).ulp, row.name
+            assert gpu[row.name]["ulp"] <= row.policy_for(case.type).ulp, row.name
 
 
 @pytest.mark.parametrize(("family", "variant"), [(f.name, v) for f in FAMILIES.values() for v in f.variants])

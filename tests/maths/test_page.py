@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs/language.md"
 def _bound(row: Op, type: Scalar) -> str:
     if type not in row.types:
         return ""
-    policy = row.held(type)
+    policy = row.policy_for(type)
     if policy.name == "bits":
         return "same bits"
     said = [f"{policy.ulp} ulp"] if policy.ulp else []

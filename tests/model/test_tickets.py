@@ -8,7 +8,7 @@ import simtbed as st
 from simtbed.language.hints import Global, f32, i32
 from simtbed.model.launches import observe
 from simtbed.model.time import estimate
-from simtbed.passes.tickets import takes_tickets
+from simtbed.passes.work_queues import uses_dynamic_work
 from simtbed.runtime.request import prepare_request
 
 H200 = st.devices.H200
@@ -73,7 +73,7 @@ def in_shared(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> 
 def test_a_counter_in_global_memory_that_ends_a_loop_hands_out_work(kernel: st.Kernel, takes: bool) -> None:
     args = {"ticket": np.zeros(1, np.int32), "x": np.zeros(1024, np.float32), "out": np.zeros(1024, np.float32), "n": 4}
     request = prepare_request(kernel, grid=1, block=32, args=args)
-    assert takes_tickets(request.prepared.program.kernel) is takes
+    assert uses_dynamic_work(request.prepared.program.kernel) is takes
 
 
 @st.kernel

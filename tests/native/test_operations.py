@@ -34,6 +34,6 @@ def test_operations_mean_what_the_table_says(group: Group) -> None:
     for row in rows:
         with np.errstate(all="ignore"):
             wanted = row.meaning(*given)
-        agree = row.held(group[0]).agree(found[f"out_{row.name}"], wanted)
+        agree = row.policy_for(group[0]).agree(found[f"out_{row.name}"], wanted)
         wrong = [[v[n] for v in given] for n in np.flatnonzero(~agree)[:3]]
         assert agree.all(), f"{row.name}: {wrong}"

@@ -30,7 +30,7 @@ def check_exact(case: Case) -> None:
     assert len(keep)
     want: Any = [evaluate(row.name, type, *(a[i].item() for a in arrays)) for i in keep]
     expected = np.array(want, got.dtype)
-    agree = row.held(type).agree(got[keep], expected)
+    agree = row.policy_for(type).agree(got[keep], expected)
     wrong = keep[~agree]
     shown = [([a[i].item() for a in arrays], got[i].item(), expected[list(keep).index(i)].item()) for i in wrong[:3]]
     assert not len(wrong), f"{len(wrong)} differ (operands, got, exact): {shown}"

@@ -68,10 +68,10 @@ def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
     found = operation_answers(case, engine)
     assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
     for row in case.rows:
-        if row.held(case.type).name == "bits":
+        if row.policy_for(case.type).name == "bits":
             assert found["rows"][row.name] == known["rows"][row.name], f"{row.name}: not the GPU's bits"
         else:
-            assert known["rows"][row.name]["ulp"] <= row.held(case.type).ulp, (
+            assert known["rows"][row.name]["ulp"] <= row.policy_for(case.type).ulp, (
                 f"{row.name}: beyond its policy on the GPU"
             )
 

@@ -157,7 +157,7 @@ def _without_unread(body: ir.Body, read: set[str]) -> ir.Body:
     def useless(stmt: ir.Stmt) -> bool:
         match stmt:
             case ir.Let(target=ir.Reg(name=name), value=value):
-                return name not in read and Name.of(name).temporary and not isinstance(value, ir.Effect)
+                return name not in read and Name.parse(name).temporary and not isinstance(value, ir.Effect)
         return False
 
     return tuple(map_bodies(s, lambda inner: _without_unread(inner, read)) for s in body if not useless(s))

@@ -100,7 +100,7 @@ class Expressions:
         assert isinstance(node.type, Vector)
         return Fragment(f"{maker(node.type)}({', '.join(self(a) for a in node.args)})")
 
-    def _Part(self, node: ir.Part) -> Fragment:
+    def _Component(self, node: ir.Component) -> Fragment:
         value = self(node.value, PRIMARY)
         if isinstance(node.value.type, Results):
             return Fragment(f"{value}.item{self(node.index)}")
@@ -225,12 +225,12 @@ class Expressions:
 
     def _Call(self, node: ir.Call) -> Fragment:
         name, measured = self.functions[node.function]
-        given = [self(a) for a in node.args]
+        arguments = [self(a) for a in node.args]
         for position in measured:
             array = node.args[position]
             assert isinstance(array, ir.ArrayRef)
-            given.append(self.lengths[array.name])
-        return Fragment(f"{name}({', '.join(given)})")
+            arguments.append(self.lengths[array.name])
+        return Fragment(f"{name}({', '.join(arguments)})")
 
 
 def _scope(node: ir.Load | ir.Store) -> str:

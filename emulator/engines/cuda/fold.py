@@ -27,7 +27,7 @@ DEEPEST = 30
 """Levels of an expression beyond which it is not folded into another."""
 READ_ONCE: dict[type, tuple[str, ...]] = {
     ir.Let: ("target", "value"), ir.If: ("cond",), ir.For: ("start",), ir.Return: ("value",), ir.Assert: ("cond",),
-    ir.Print: ("parts",), **{row.node: tuple(row.operands) for row in ROWS if row.is_statement},
+    ir.Print: ("items",), **{row.node: tuple(row.operands) for row in ROWS if row.is_statement},
 }  # fmt: skip
 
 

@@ -360,7 +360,7 @@ class _Function:
         """As the emulators print it, the block and the thread before the text."""
         values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
         formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
-        for part in stmt.parts:
+        for part in stmt.items:
             if isinstance(part, str):
                 formats.append(part.replace("%", "%%"))
                 continue
@@ -375,7 +375,7 @@ class _Function:
 def _is_part(expr: ir.Expr, vector: str, index: int) -> bool:
     """Whether an expression is `vector.x` and so on for the index."""
     match expr:
-        case ir.Part(value=ir.Reg() as value, index=ir.Const() as at):
+        case ir.Component(value=ir.Reg() as value, index=ir.Const() as at):
             return value.name == vector and at.value == index
     return False
 

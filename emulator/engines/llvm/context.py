@@ -223,7 +223,7 @@ class CodegenContext:
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder
-        stride = self.divergence.of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
+        stride = self.divergence.stride_of(ir.Special(f"thread.{'xyz'[axis]}", I32, self.kernel.span))
         if stride == "varying":
             rows = ", ".join(f"<32 x i32> {vector('i32', row)}" for row in index)
             table = self.table(
@@ -268,7 +268,7 @@ class CodegenContext:
                 return self.expression(expr.flat)
             case ir.Defined(value=op):
                 return defined(self.builder, op, [self.expression(a) for a in op.args])
-            case ir.Part():
+            case ir.Component():
                 assert isinstance(expr.index, ir.Const)
                 return self.values(expr.value)[int(expr.index.value)]
         raise TypeError(f"{type(expr).__name__} is left after unrolling")

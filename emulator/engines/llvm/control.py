@@ -151,7 +151,7 @@ class StatementEmitter:
                 tracking.notify(self.context, "wait_for_copies", ("i64", str(stmt.pending)))
             case ir.Assert():
                 self.assertion(stmt)
-            case ir.Note():
+            case ir.RecordDecision():
                 notes.take_note(self.context, stmt)
             case ir.Check():
                 self.check(stmt)
@@ -203,7 +203,7 @@ class StatementEmitter:
     def printing(self, stmt: ir.Print) -> None:
         """A call to Python that prints the lanes' values."""
         builder, context = self.builder, self.context
-        values = [context.expression(p) for p in stmt.parts if not isinstance(p, str)]
+        values = [context.expression(p) for p in stmt.items if not isinstance(p, str)]
         buffer = builder.slot(f"[{256 * max(1, len(values))} x i8]", "printed")
         for number_, value in enumerate(values):
             ref, type = lanes(builder, value), many(scalar_type(value.type))

@@ -448,9 +448,9 @@ def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 def _print(prints: Prints, stmt: ir.Print, at: tuple[int, int], mask: int, data: int) -> None:
     """The output of a print statement, one line for each lane of the mask. at: block and warp."""
-    types = [p.type for p in stmt.parts if not isinstance(p, str)]
+    types = [p.type for p in stmt.items if not isinstance(p, str)]
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
-    parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.parts]
+    parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.items]
     block, warp = at
     for lane in range(32):
         if mask >> lane & 1:

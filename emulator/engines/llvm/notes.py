@@ -14,7 +14,7 @@ _TAKE = "take_note"
 _V = many("i32")
 
 
-def take_note(context: CodegenContext, stmt: ir.Note) -> None:
+def take_note(context: CodegenContext, stmt: ir.RecordDecision) -> None:
     """Note the values of the active lanes."""
     builder = context.builder
     value = lanes(builder, context.expression(stmt.value))

@@ -27,7 +27,7 @@ def _splits_warp(context: CodegenContext, stmt: ir.Stmt) -> bool:
         return any(found.site not in context.divergence.uniform_exits for found in exits(stmt))
     match stmt:
         case ir.If():
-            return context.divergence.of(stmt.cond) != 0 or _splits(context, (*stmt.then, *stmt.orelse))
+            return context.divergence.stride_of(stmt.cond) != 0 or _splits(context, (*stmt.then, *stmt.orelse))
         case ir.While():
             return stmt.site in context.divergence.divergent_loops or _splits(context, (*stmt.setup, *stmt.body))
         case ir.For():

@@ -357,7 +357,7 @@ class _Compiler:
                 return warp.copies(stmt)
             case ir.Assert():
                 return _assertion(stmt)
-            case ir.Note():
+            case ir.RecordDecision():
                 assert self.notebook is not None
                 return noting(stmt, self.notebook)
             case ir.Check():
@@ -389,7 +389,7 @@ class _Compiler:
         return memory.Access(node, kind, site, self.arrays[node.array], self.counts, tracked, samples)
 
     def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:
-        parts = [p if isinstance(p, str) else scalar(p) for p in stmt.parts]
+        parts = [p if isinstance(p, str) else scalar(p) for p in stmt.items]
 
         def run(group: WarpGroup) -> None:
             columns = [p if isinstance(p, str) else group.full(p(group)) for p in parts]

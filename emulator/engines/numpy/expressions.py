@@ -39,7 +39,7 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
             domain, operands = TABLE[op.name].domain, [scalar(a) for a in op.args]
             assert domain is not None
             return lambda group: domain.holds(*(operand(group) for operand in operands))
-        case ir.Part():
+        case ir.Component():
             vector_of, index = vector(expr.value), expr.index
             assert isinstance(index, ir.Const)
             at = int(index.value)

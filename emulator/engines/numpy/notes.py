@@ -42,7 +42,7 @@ class Notebook:
         self.length = 0
 
 
-def noting(stmt: ir.Note, notebook: Notebook) -> Callable[[WarpGroup], None]:
+def noting(stmt: ir.RecordDecision, notebook: Notebook) -> Callable[[WarpGroup], None]:
     """A closure that notes the values of the active lanes, a row a warp."""
     value, site = scalar(stmt.value), stmt.about if stmt.whole else -1 - stmt.about
 

@@ -99,7 +99,7 @@ def _operations(engine: Engine, group: Group, emulates: bool) -> None:
             assert BITS.agree(found, expected).all(), row.name
         else:
             keep = comparable(row, given)
-            assert row.held(group[0]).agree(found[keep], expected[keep]).all(), row.name
+            assert row.policy_for(group[0]).agree(found[keep], expected[keep]).all(), row.name
 
 
 def _domains(engine: Engine, group: Group) -> None:

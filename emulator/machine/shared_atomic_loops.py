@@ -51,6 +51,6 @@ def _first_of_bank(groups: npt.NDArray[np.int64], active: Active) -> Active:
     """Which lanes are the first of their warp in their group of banks."""
     rows, lanes = np.nonzero(active)
     _, firsts = np.unique(np.stack([rows, groups[rows, lanes]]), axis=1, return_index=True)
-    found = np.zeros_like(active)
-    found[rows[firsts], lanes[firsts]] = True
-    return found
+    first = np.zeros_like(active)
+    first[rows[firsts], lanes[firsts]] = True
+    return first

@@ -71,9 +71,11 @@ def require(prefix: str, name: str, hint: Any, value: Any) -> None:
 
 def _expected(hint: Any, key: str) -> str:
     if get_origin(hint) is tuple:
-        given = get_args(hint)
-        several = f"{len(given)} whole numbers" if given[-1] is not Ellipsis else "a list of whole numbers"
-        return "two whole numbers, such as [9, 0]" if len(given) == 2 and given[-1] is not Ellipsis else several
+        item_types = get_args(hint)
+        several = f"{len(item_types)} whole numbers" if item_types[-1] is not Ellipsis else "a list of whole numbers"
+        return (
+            "two whole numbers, such as [9, 0]" if len(item_types) == 2 and item_types[-1] is not Ellipsis else several
+        )
     whole = "a whole number" if key.startswith(_MAY_BE_ZERO) else "a whole number of at least 1"
     texts = {int: whole, float: "a number above 0", str: "a text", bool: "true or false"}
     return texts.get(hint, "a table")
