@@ -1,10 +1,10 @@
 """The pair-HMM forward algorithm: the probability of a read given a haplotype, summed over all alignments.
 
-Rows i = 1..m are the read, columns j = 1..n the haplotype; Q are Phred scores, C a scale against underflow.
+Rows i = 1..m are the read, columns j = 1..n the haplotype; Q are Phred scores, C is a scale against underflow.
 
     e = 10^(-Q_base/10)   delta = 10^(-Q_ins/10)   zeta = 10^(-Q_del/10)   epsilon = 10^(-Q_gcp/10)
     alpha = max(0, 1 - (delta + zeta))   beta = 1 - epsilon
-    lambda = 1 - e  where the bases are equal or one is N,  e / 3  elsewhere
+    lambda = 1 - e  for equal bases or an N,  e / 3  otherwise
 
     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
     I(i,j) = delta M(i-1,j) + epsilon I(i-1,j)
@@ -13,8 +13,8 @@ Rows i = 1..m are the read, columns j = 1..n the haplotype; Q are Phred scores, 
     row 0: M = I = 0, D(0,j) = C / n for j = 0..n; column 0 of the other rows: 0
     result: log10(sum over j = 1..n of M(m,j) + I(m,j)) - log10 C
 
-Reference: GATK's LoglessPairHMM and Intel's GKL. C is 2^120 in float; where the sum is below 1e-28 the pair is
-computed again in double, with C = 2^1020.
+Reference: GATK's LoglessPairHMM and Intel's GKL. C is 2^120 in float; a pair with a sum below 1e-28 is computed again in double,
+with C = 2^1020.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How each pair-HMM variant works: where the paper says it, what a thread does, and where values stand in memory."""
+"""Descriptions of the pair-HMM variants: section of the paper, work of a thread, layout in memory."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ letters:  ... haplotype 1 | BLANK | haplotype 2 | BLANK | ...   at a BLANK a lan
 I and D are kept divided by their row's delta and zeta: five instructions a cell""",
     ),
 }
-"""By variant."""
+"""Descriptions by variant."""

@@ -1,9 +1,8 @@
 """Ren 2018, Algorithm 2: one thread computes one pair, with the rows of M, I and D in global memory.
 
-Everything is interleaved by the 32 pairs of a warp, so that each access is one coalesced request (Fig. 5). A cell
-loads three values of the row above and stores three of its own: 6 m n accesses. The paper's Algorithm 2 swaps match
-and mismatch, does not start the left neighbours of a row anew, and keeps only the last term of the result; this
-is what its equations say.
+All arrays are interleaved by the 32 pairs of a warp, so that each access is one coalesced request (Fig. 5). A cell loads three
+values of the row above and stores three values: 6 m n accesses. The kernel implements the paper's equations. Its Algorithm 2
+swaps match and mismatch, does not reset the left neighbours of a row, and returns only the last term of the sum.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import simtbed as st
 from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 
 WARPS = 4
-"""Warps of a block; each works on a group of 32 pairs of its own."""
+"""Warps of a block; each processes its own group of 32 pairs."""
 
 
 @st.kernel
@@ -33,15 +32,15 @@ def intertask_naive(
     scale: Real,
     WARPS: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), for 32 pairs a group.
+    """Compute sums[pair] = scale * P(read | haplotype) for 32 pairs per group.
 
-    groups: (first row, rows, first column, columns) of a group; rows and columns are those of its longest read and
-    haplotype, columns a multiple of 4. lengths: (m, n) of a pair. What belongs to row i of a group's lane stands at
-    32 (first row + i) + lane; its base is byte i % 4 of word i // 4. Haplotypes likewise, and the three rows.
-    Bases are bit sets (A 1, C 2, G 4, T 8, N all), so that N matches everything.
+    groups: (first row, rows, first column, columns) of a group; rows and columns are those of its longest read and haplotype,
+    columns a multiple of 4. lengths: (m, n) of a pair. The values of row i of a lane are at 32 (first row + i) + lane; its base is
+    byte i % 4 of word i // 4. Haplotypes and the three rows have the same layout. Bases are bit sets (A 1, C 2, G 4, T 8, N all), so
+    that N matches everything.
 
-    Letters: M, I, D match, insertion, deletion; N now, at (i, j); U up, at (i-1, j); MID all that M takes from
-    (i-1, j-1); alpha M to M, beta I and D to M, delta M to I, zeta M to D, epsilon I to I and D to D.
+    Letters: M, I, D match, insertion, deletion; N at (i, j); U up, at (i-1, j); MID all terms of M from (i-1, j-1); alpha M to M,
+    beta I and D to M, delta M to I, zeta M to D, epsilon I to I and D to D.
     """
     group = st.block.x * WARPS + st.warp
     pair = group * 32 + st.lane

@@ -1,10 +1,10 @@
-"""Fig. 4 of Ren 2018 turned about: a tile's read parameters in shared memory, its left neighbours in registers.
+"""Ren 2018, Fig. 4 with exchanged memories: read parameters of a tile in shared memory, left neighbours in registers.
 
-One thread computes one pair, K rows at a time, so that only every K-th row goes through memory.
+One thread computes one pair, K rows at a time, so that only every K-th row is stored in global memory.
 
-What belongs to the rows of a tile, four numbers a row and thread, stands in shared memory (2,048 K bytes a block of
-128 threads in float, as in the paper's Table 2); the cells to the left of the tile stay in registers. 6 m n / K
-global accesses are left of the 6 m n of `intertask_naive`, whose layout and letters this is.
+Shared memory has four values per row of the tile and thread (2,048 K bytes per block of 128 threads in float, as in the paper's
+Table 2). The cells to the left of the tile are in registers. Of the 6 m n global accesses of `intertask_naive`, 6 m n / K remain.
+Layout and letters are those of `intertask_naive`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def intertask_tiled(
     WARPS: Const,
     K: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), for 32 pairs a group.
+    """Compute sums[pair] = scale * P(read | haplotype) for 32 pairs per group.
 
-    As `intertask_naive` in everything, but that a group's rows are a multiple of K and 4 beside.
+    Arguments as for `intertask_naive`, except that the rows of a group are a multiple of K and 4.
     """
     q = st.shared(Real, K, WARPS * 32)
     a = st.shared(Real, K, WARPS * 32)

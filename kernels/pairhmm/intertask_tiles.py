@@ -1,10 +1,10 @@
-"""Ren 2018, Fig. 4: one thread computes one pair, K rows at a time, so that only every K-th row goes through memory.
+"""Ren 2018, Fig. 4: one thread computes one pair, K rows at a time, so that only every K-th row is stored in global memory.
 
-The left neighbours of a tile's rows stand in shared memory: M, I and D, and all that M takes from the top-left, which
-Algorithm 2 calls MID. That is four numbers a row and thread, 2,048 K bytes a block of 128 threads in float, as in the
-paper's Table 2. I is kept with them though no row takes it from its left. What belongs to a row of the read stays in
-registers. Accesses are volatile: each thread finds there only what it has stored itself, which nvcc would else keep in
-registers. 6 m n / K global accesses are left of the 6 m n of `intertask_naive`, whose layout and letters this is.
+The left neighbours of a tile's rows are in shared memory: M, I and D, and the sum of M's terms from the top-left, MID in
+Algorithm 2. These are four values per row and thread, 2,048 K bytes per block of 128 threads in float, as in the paper's Table 2.
+I is stored too, although no row reads it from its left. The parameters of the read's rows are in registers. Accesses are
+volatile: each thread reads only its own stores, which nvcc would otherwise keep in registers. Of the 6 m n global accesses of
+`intertask_naive`, 6 m n / K remain. Layout and letters are those of `intertask_naive`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def intertask_tiles(
     WARPS: Const,
     K: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), for 32 pairs a group.
+    """Compute sums[pair] = scale * P(read | haplotype) for 32 pairs per group.
 
-    As `intertask_naive` in everything, but that a group's rows are a multiple of K and 4 beside.
+    Arguments as for `intertask_naive`, except that the rows of a group are a multiple of K and 4.
     """
     M = st.shared(Real, K * WARPS * 32)
     I = st.shared(Real, K * WARPS * 32)  # noqa: E741

@@ -1,8 +1,8 @@
-"""Ren 2018, Fig. 6 and 7: a block computes one pair along its anti-diagonals, a thread a read base.
+"""Ren 2018, Fig. 6 and 7: a block computes one pair along its anti-diagonals, one thread per read base.
 
-At each step thread t computes TILE columns of its row, one step behind thread t - 1, whose cells it finds in shared
-memory: one barrier before they are overwritten, one after. A read of more bases than the block has threads takes
-passes; the last row of a pass goes through global memory.
+In each step thread t computes TILE columns of its row, one step behind thread t - 1, and reads the cells of thread t - 1 from
+shared memory: one barrier before they are overwritten, one after. A read with more bases than threads is computed in passes; the
+last row of a pass is stored in global memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import simtbed as st
 from simtbed import Const, Global, Real, i32, int4, u8, u32
 
 THREADS = 128
-"""Of a block, as in the paper."""
+"""Threads of a block, as in the paper."""
 
 
 @st.kernel
@@ -33,11 +33,11 @@ def intratask_block(
     THREADS: Const,
     TILE: Const,
 ) -> None:
-    """sums[block] = scale * P(read | haplotype).
+    """Compute sums[block] = scale * P(read | haplotype).
 
-    pairs: (first base, m, first word of the haplotype, n); letters are bit sets (A 1, C 2, G 4, T 8, N all), those of
-    haplotypes 4 a word. edges: last row of a pass, at block stride + column. Dynamic shared memory: a word for every
-    4 letters of the haplotype.
+    pairs: (first base, m, first word of the haplotype, n); letters are bit sets (A 1, C 2, G 4, T 8, N all), those of haplotypes 4
+    per word. edges: last row of a pass, at block stride + column. Dynamic shared memory: a word for every 4 letters
+    of the haplotype.
 
     Letters: M, I, D match, insertion, deletion; up: at (i-1, j); diagonal: at (i-1, j-1); left: at (i, j-1).
     """

@@ -1,10 +1,9 @@
-"""Ren 2018, warp-based: a warp computes one pair along its anti-diagonals, a lane a read base, by shuffles alone.
+"""Ren 2018, warp-based: a warp computes one pair along its anti-diagonals, one lane per read base, with shuffles only.
 
-No barrier of the block stands in the sweep. A read of more than 32 bases takes passes of 32 rows; the last row of a
-pass goes through shared memory where the warp is a block of its own, and through global memory where a block has
-eight, each with its own pair (the paper's improved form). Of that row there are two copies: a pass reads the one and
-writes the other, and the warp synchronises between passes. With a single copy, which takes half of the memory, it
-synchronises at each step between lane 0, which reads a column, and lane 31, which writes it 31 steps later.
+The sweep has no block barrier. A read of more than 32 bases is computed in passes of 32 rows. The last row of a pass is in
+shared memory if the warp is a block of its own, and in global memory if a block has eight warps with a pair each (the paper's
+improved form). With two copies of this row, a pass reads one and writes the other, and the warp synchronises between passes. With
+one copy, half the memory, the warp synchronises in each step: lane 0 reads a column, and lane 31 writes it 31 steps later.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import simtbed as st
 from simtbed import Const, Global, Real, i32, int4, u8, u32
 
 WARPS = 8
-"""Of a block of the improved form."""
+"""Warps of a block of the improved form."""
 
 
 @st.kernel
@@ -37,10 +36,10 @@ def intratask_warp(
     SHARED: Const,
     COPIES: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), WARPS pairs a block.
+    """Compute sums[pair] = scale * P(read | haplotype), WARPS pairs per block.
 
-    As `intratask_block`, but that the edges, at (pair COPIES + copy) stride + column, are used only if SHARED is false.
-    COLUMNS: a multiple of 4, no less than any n. COPIES: of the last row of a pass, 1 or 2.
+    Arguments as for `intratask_block`, except that the edges, at (pair COPIES + copy) stride + column, are used only if SHARED is
+    false. COLUMNS: a multiple of 4, at least the largest n. COPIES: of the last row of a pass, 1 or 2.
     """
     letters = st.shared(u32, WARPS, COLUMNS // 4)
     M_edge = st.shared(Real, COPIES * COLUMNS if SHARED else 1)
@@ -55,7 +54,7 @@ def intratask_warp(
     total = Real(0)
     for first in range(0, m, 32):
         st.syncwarp()
-        copy = first // 32 % COPIES  # the one that this pass writes; it reads the other one
+        copy = first // 32 % COPIES  # copy written in this pass; the other copy is read
         before, after = (COPIES - 1 - copy) * COLUMNS, copy * COLUMNS
         if not SHARED:
             before, after = (pair * COPIES + COPIES - 1 - copy) * stride, (pair * COPIES + copy) * stride
@@ -93,6 +92,6 @@ def intratask_warp(
                     else:
                         match_edge[to_edge], insertion_edge[to_edge], deletion_edge[to_edge] = M, I, D
             if COPIES == 1:
-                st.syncwarp()  # lane 31 writes, in a later step, what lane 0 reads in this one
+                st.syncwarp()  # in a later step lane 31 writes the element that lane 0 reads in this one
         if i == m - 1:
             sums[pair] = total

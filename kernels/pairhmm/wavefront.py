@@ -1,15 +1,14 @@
 """gpuPairHMM: P lanes compute one pair along its anti-diagonals, with K rows each in registers.
 
-A lane hands the last of its rows to the next lane by shuffle, one column a step; emissions come from a table in
-shared memory, so that a cell decides nothing. Reads of more than P K bases are computed in tiles of P K rows whose
-last row goes through global memory.
+A lane passes its last row to the next lane by shuffle, one column per step. Emissions are in a table in shared memory, so that a
+cell has no branch. Reads of more than P K bases are computed in tiles of P K rows; the last row of a tile is in global memory.
 
-A lane goes down a column with the I of the column before, which M needs there and which follows from the M that the
-lane still holds of that column: I is never kept, and no value is copied.
+A lane processes a column from top to bottom. M needs I of the previous column, which is computed from the M of that column, still
+in registers: I is never stored, and no value is copied.
 
-Nothing in the sweep asks where the matrix ends. A read stands at the end of its rows, so that its last row is the
-last lane's; the rows before it repeat row 0 (D = C / n, M = I = 0). Columns outside the haplotype hold the letter
-BLANK, which nothing emits, so that M and I are 0 there: steps are taken four at a time, a word of letters.
+The sweep has no test for the ends of the matrix. A read is aligned to the end of its rows, so that its last row is the last
+lane's; the preceding rows repeat row 0 (D = C / n, M = I = 0). Columns outside the haplotype have the letter BLANK with emission
+0, so that M and I are 0: four steps, one word of letters, are executed at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import simtbed as st
 from simtbed import Const, Global, Real, float4, i32, int4, u8, u32, u64, uchar4
 
 UNKNOWN, BLANK = 4, 5
-"""Letters are A 0, C 1, G 2, T 3, N and the letter outside every haplotype."""
+"""Letters are A 0, C 1, G 2, T 3, N, and the letter outside every haplotype."""
 
 
 @st.kernel
@@ -41,16 +40,16 @@ def wavefront(
     WIDE: Const,
     UNIFORM: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), for 32 / P pairs a block of one warp.
+    """Compute sums[pair] = scale * P(read | haplotype) for 32 / P pairs per block of one warp.
 
-    pairs: (first base, m, first word of the haplotype, n); a haplotype's letters stand 4 a word, the last word filled
-    up with BLANK, between words of BLANK. columns: the largest n of a block. qualities: base, insertion, deletion, gap
-    continuation. probability: of a Phred score. edges: last row of a tile, at block stride + column; used if TILED,
-    which needs P = 32 and lets m exceed P K. K is a multiple of 4. WIDE: Real is f32, and four rows' emissions are read
-    at once. UNIFORM: every read has P K bases of one gap continuation.
+    pairs: (first base, m, first word of the haplotype, n); the letters of a haplotype are 4 per word, padded with BLANK, between
+    words of BLANK. columns: the largest n of a block. qualities: base, insertion, deletion, gap continuation.
+    probability: of a Phred
+    score. edges: last row of a tile, at block stride + column; used if TILED, with P = 32 and m > P K. K is a multiple of 4. WIDE:
+    Real is f32, and the emissions of four rows are read at once. UNIFORM: every read has P K bases and one gap continuation.
 
-    Letters: M, I, D match, insertion, deletion; alpha M to M, beta I and D to M, delta M to I, zeta M to D,
-    epsilon I to I and D to D. diagonal: at (i-1, j-1); left: at (i, j-1).
+    Letters: M, I, D match, insertion, deletion; alpha M to M, beta I and D to M, delta M to I, zeta M to D, epsilon I to I and D to
+    D. diagonal: at (i-1, j-1); left: at (i, j-1).
     """
     if WIDE:
         emissions = st.shared(float4, 6 * (K // 4) * 32)
@@ -75,7 +74,7 @@ def wavefront(
     tiles = (m + (P * K - 1)) // (P * K) if TILED else 1
     total = Real(0)
     for tile in range(tiles):
-        first = tile * P * K + rank * K + m - tiles * P * K  # the lane's first read position, negative before the read
+        first = tile * P * K + rank * K + m - tiles * P * K  # first read position of the lane, negative before the read
         for row in st.unroll(range(K)):
             position = max(first + row, 0)
             inside = first + row >= 0
@@ -115,7 +114,7 @@ def wavefront(
         total = Real(0)
         M_last, I_last, D_last = Real(0), Real(0), Real(0)
         D_top = initial if tile == 0 else Real(0)
-        word_at = -((rank + 3) // 4)  # a lane is `rank` letters behind, word_at words less -rank & 3 letters
+        word_at = -((rank + 3) // 4)  # a lane is `rank` letters behind: word_at words minus -rank & 3 letters
         before = haplotypes[place.z + max(word_at, -1)]
         after = haplotypes[place.z + min(max(word_at + 1, -1), last_word)]
         for word in range(words):

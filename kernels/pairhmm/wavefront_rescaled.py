@@ -1,4 +1,4 @@
-"""The wavefront with five instructions a cell: I and D rescaled by their row, haplotypes streamed past a read.
+"""Wavefront with five instructions per cell: I and D are rescaled by row, haplotypes are streamed past a read.
 
 With I~(i,j) = I(i,j) / delta_i, D~(i,j) = D(i,j) / zeta_i (zeta_0 = 1) and emissions multiplied by alpha_i,
 
@@ -7,11 +7,11 @@ With I~(i,j) = I(i,j) / delta_i, D~(i,j) = D(i,j) / zeta_i (zeta_0 = 1) and emis
     M(i,j)  = (lambda_ij alpha_i) (M(i-1,j-1) + (beta_i delta_{i-1} / alpha_i) I~(i-1,j-1)
                                               + (beta_i zeta_{i-1} / alpha_i) D~(i-1,j-1))
 
-and I~ of a column follows from the M of the rows above, so that it is never kept. Needs alpha_i > 0.
+and I~ of a column is computed from the M of the rows above, so that it is never stored. Requires alpha_i > 0.
 
-P lanes hold a read, K rows each, and the letters of one haplotype after the other pass them, a column a step and a
-lane. Between two haplotypes stands the letter BLANK, which nothing emits and at which a lane begins anew. The rest is
-as in `wavefront`: a read stands at the end of its rows, and those before it repeat row 0.
+P lanes have the rows of a read, K rows each. The letters of consecutive haplotypes move past them, one column per step and lane.
+The letter BLANK separates two haplotypes: it has emission 0 and resets a lane. The rest is as in `wavefront`: a read is aligned
+to the end of its rows, and the preceding rows repeat row 0.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ def wavefront_rescaled(
     K: Const,
     UNIFORM: Const,
 ) -> None:
-    """sums[pair] = initial * n * P(read | haplotype of length n), for 32 / P items a block of one warp.
+    """Compute sums[pair] = initial * n * P(read | haplotype of length n) for 32 / P items per block of one warp.
 
-    items: (first base, m, place of the first letter, first pair): a read and the haplotypes whose letters begin there;
-    ends: the last pair and one. words: of 4 letters, the most that an item of a block needs, the way through its lanes
-    included. letters: the stream, 4 letters a word, in four copies `shift` words apart, copy c delayed by c letters; it
-    begins with at least 32 BLANKs and ends with more than any item of a block runs over. qualities, probability: as in
-    `wavefront`. UNIFORM: every read has P K bases of one gap continuation.
+    items: (first base, m, index of the first letter, first pair): a read and consecutive haplotypes; ends: the last pair + 1. words:
+    of 4 letters, the maximum of the items of a block, including the pipeline latency of the lanes. letters: the
+    stream, 4 letters per
+    word, in four copies `shift` words apart, copy c delayed by c letters; it starts with at least 32 BLANKs and ends with enough
+    BLANKs for every item of a block. qualities, probability: as for `wavefront`. UNIFORM: every read has P K bases and one gap
+    continuation.
     """
     emission = st.shared(float4, 6 * (K // 4) * 32)
     to_insertion = st.registers(f32, K)
@@ -57,7 +58,7 @@ def wavefront_rescaled(
     rank = st.lane % P
     item = st.block.x * (32 // P) + st.lane // P
     place = items[item]
-    first = rank * K + place.y - P * K  # the lane's first read position, negative before the read
+    first = rank * K + place.y - P * K  # first read position of the lane, negative before the read
     delta_last = f32(0)
     for q in st.unroll(range(K // 4)):
         for part in st.unroll(range(4)):

@@ -1,11 +1,11 @@
-"""gpuPairHMM as the paper has it: P lanes compute one pair along its anti-diagonals, letters handed on by shuffle.
+"""gpuPairHMM as in the paper: P lanes compute one pair along its anti-diagonals; letters are passed by shuffle.
 
-A lane holds K rows of the matrix in registers and hands the last of them to the next lane, one column a step, with the
-letter of the column; the first lane loads the letters, four at once. Emissions come from a table in shared memory.
-How a matrix's ends are met is that of `wavefront`, which loads a word of letters in every lane instead: a read stands
-at the end of its rows, those before it repeat row 0, and columns outside the haplotype hold the letter BLANK.
+A lane has K rows of the matrix in registers and passes its last row to the next lane, one column per step, with the letter of the
+column; the first lane loads the letters, four at once. Emissions are in a table in shared memory. The ends of the matrix are
+treated as in `wavefront`, which loads a word of letters in every lane instead: a read is aligned to the end of its rows, the
+preceding rows repeat row 0, and columns outside the haplotype have the letter BLANK.
 
-Reads are put into lists first, one a kernel, by `partition` (Fig. 3).
+`partition` first distributes the reads over lists, one per kernel (Fig. 3).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from simtbed import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
 from .wavefront import BLANK, UNKNOWN
 
 THREADS = 512
-"""Of a block of `partition`."""
+"""Threads of a block of `partition`."""
 WARPS = THREADS // st.WARP_SIZE
 
 
 @st.kernel
 def partition(lengths: Global[i32], sizes: Global[i32], counts: Global[i32], lists: Global[i32], reads: i32) -> None:
-    """Put the reads whose length is above sizes[l - 1] and not above sizes[l] into list l, in their order; block l does.
+    """Write the reads with lengths in (sizes[l - 1], sizes[l]] to list l, in order; block l writes list l.
 
-    sizes: ascending. counts: reads of each list. lists: list l begins at l reads.
+    sizes: ascending. counts: reads of each list. lists: list l starts at l * reads.
     """
     of_warps = st.shared(i32, WARPS)
     kernel = st.block.x
@@ -66,7 +66,7 @@ def wavefront_shuffled(
     K: Const,
     UNIFORM: Const,
 ) -> None:
-    """sums[pair] = scale * P(read | haplotype), for 32 / P pairs a block of one warp.
+    """Compute sums[pair] = scale * P(read | haplotype) for 32 / P pairs per block of one warp.
 
     Arguments and letters are those of `wavefront`, in float and without tiles.
     """
@@ -85,7 +85,7 @@ def wavefront_shuffled(
     m, n = place.y, place.w
     last_word = (n + 3) // 4
     initial = scale / f32(n)
-    first = rank * K + m - P * K  # the lane's first read position, negative before the read
+    first = rank * K + m - P * K  # first read position of the lane, negative before the read
     for row in st.unroll(range(K)):
         position = max(first + row, 0)
         inside = first + row >= 0

@@ -1,4 +1,4 @@
-"""When two answers of the pair-HMM agree: pair by pair, in log10."""
+"""Comparison of two pair-HMM answers, pair by pair, in log10."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from ...family import Agreement, Answer
 
 TOLERANCE = 1e-5
-"""Of a log10 likelihood; what GATK asks of its own implementations."""
+"""Tolerance of a log10 likelihood; GATK's own tolerance for its implementations."""
 
 
 def compare(answer: Answer, expected: Answer) -> Agreement:
     """Compare log10 likelihoods, pair by pair; equal infinities agree, a NaN agrees with nothing.
 
-    Raises ValueError where the shapes differ: that is no disagreement but a mistake.
+    Raises ValueError if the shapes differ.
     """
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")

@@ -1,7 +1,7 @@
-"""The files of the pair-HMM: records of reads and haplotypes in, scores out.
+"""Files of the pair-HMM: input records of reads and haplotypes, output scores.
 
-A record is a line `R H`, R lines `bases base-quality insertion deletion gap-continuation` (qualities as Phred + 33),
-and H lines of one haplotype each. A file holds any number of records.
+A record is a line `R H`, R lines `bases base-quality insertion deletion gap-continuation` (qualities as Phred + 33), and H lines
+of one haplotype each. A file has any number of records.
 """
 
 from __future__ import annotations
@@ -26,26 +26,24 @@ EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
 BASES = b"ACGTNacgtn"
 BLOCK, BLOCKS = 1 << 24, 64
-"""Bytes of a file that are read at a time, and as many more as a record needs to be whole; and a part of the memory that
-they are at most."""
+"""Bytes of a file per read, increased until a record is complete, and the divisor of the memory limit for them."""
 MOST_SHARES = 8
-"""Parts that a block is cut into at most, one for each of several GPUs."""
+"""Maximum number of blocks that a block is split into for several GPUs."""
 BYTES_OF_A_PAIR = 64
-"""That arrays take for it while a block is solved."""
+"""Bytes of the arrays of a pair while a block is solved."""
 VALUES_AT_ONCE = 1 << 18
 
 
-# ------------------------------------------------------------------ reading
+# ------------------------------------------------------------------ input
 def example() -> Problem:
-    """The problem that ships with the package."""
+    """Return the shipped example."""
     return read(EXAMPLE)
 
 
 def read(path: Path) -> Problem:
-    """The problem in a file, plain or packed; an empty file is an empty problem. Lower case counts as upper case. A dump
-    of GATK's is read too.
+    """Return the problem of a file or a GATK dump, plain or compressed; an empty file is an empty problem. Case is ignored.
 
-    Raises InputError: one line that says where the first mistake is, what is there and what was expected.
+    Raises InputError with the line of the first mistake, its text and the expected text.
     """
     with open_input(path) as file:
         if files_gatk.is_dump(file):
@@ -54,23 +52,25 @@ def read(path: Path) -> Problem:
 
 
 def parse(data: bytes, name: str) -> Problem:
-    """The problem in the text of a file called `name`. Raises InputError."""
+    """Return the problem in the text of a file called `name`. Raises InputError."""
     return _Scanned(np.frombuffer(data, np.uint8), name, 0, last=True).problem()
 
 
 class Block(NamedTuple):
-    """Records of a file that follow each other. part: of the file that is read, from 0 to 1; None where that is not known."""
+    """Consecutive records of a file. part: fraction of the file read so far; None if unknown."""
 
     problem: Problem
     part: float | None
 
 
 def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: int = 1) -> Flow[Block]:
-    """The problem in a file, some records at a time: about `size` bytes of text (BLOCK, or less where there is less
-    memory), and no more pairs than fit into a quarter of the memory. One at least, perhaps an empty one. shares: how many
-    GPUs take blocks; several get smaller ones, so that all have work from the first to the last. A dump of
-    GATK's is read too. One thread reads, another one parses. Raises InputError, once what stands before the mistake
-    has been given."""
+    """Return the blocks of a file or a GATK dump: at least one, perhaps empty.
+
+    A block has about `size` bytes of text (BLOCK, or less under a memory limit), and at most the pairs for a quarter of the memory.
+    shares: number of GPUs; several get smaller blocks, so that all have work throughout. One thread reads, another
+    one parses. Raises
+    InputError after the blocks before the mistake.
+    """
     size = (size or BLOCK) // min(shares, MOST_SHARES)
 
     def pieces() -> Iterator[_Piece | Block]:
@@ -89,7 +89,7 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: in
 
 
 class _Piece(NamedTuple):
-    """Bytes of a file. last: whether it ends here. part: of it that is read."""
+    """Bytes of a file. last: the file ends here. part: fraction of the file read so far."""
 
     data: Bytes
     file: Input
@@ -98,7 +98,7 @@ class _Piece(NamedTuple):
 
 
 def _blocks(pieces: Iterator[_Piece | Block], pairs: int) -> Iterator[Block]:
-    """Blocks of pieces that follow each other; what is a block already stays one."""
+    """Yield the blocks of consecutive pieces; a block is passed through."""
     rest, line, seen = np.empty(0, np.uint8), 0, 0
     for piece in pieces:
         if isinstance(piece, Block):
@@ -107,7 +107,7 @@ def _blocks(pieces: Iterator[_Piece | Block], pairs: int) -> Iterator[Block]:
         data, file, last, part = piece
         name = str(file.path)
         rest = np.concatenate([rest, data]) if len(rest) else data
-        if len(rest) < 2 * seen and not last:  # a record that is not whole would be looked through again and again
+        if len(rest) < 2 * seen and not last:  # an incomplete record would be scanned repeatedly
             continue
         scanned = _Scanned(rest, name, line, last)
         if last or scanned.records or scanned.outcome == WRONG:
@@ -120,7 +120,7 @@ def _blocks(pieces: Iterator[_Piece | Block], pairs: int) -> Iterator[Block]:
 
 
 def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterator[Problem]:
-    """The records of a problem, cut where they have a quarter of so many pairs. Raises InputError where one has more."""
+    """Yield the records of a problem in batches of a quarter of `most` pairs. Raises InputError for a record with more than `most`."""
     reads, haplotypes = np.diff(problem.record_reads), np.diff(problem.record_haplotypes)
     pairs = reads * haplotypes
     for record in np.flatnonzero(pairs > most)[:1].tolist():
@@ -137,9 +137,9 @@ def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterat
 
 
 class _Scanned:
-    """The records at the beginning of a piece of a file, which starts after `before` lines of it.
+    """The records at the start of a piece of a file, after `before` lines of the file.
 
-    outcome: as of `scan`. records: how many are whole. lines, length: of these. last: whether the file ends here.
+    outcome: see `scan`. records: number of complete records. lines, length: of these records. last: the file ends here.
     """
 
     def __init__(self, data: Bytes, name: str, before: int, last: bool) -> None:
@@ -163,13 +163,13 @@ class _Scanned:
         self.length = int(self.ends[self.lines - 1]) + 1 if self.lines else 0
 
     def problem(self) -> Problem:
-        """The whole records. Raises InputError where a line is wrong, or, in the file's last piece, records lack."""
+        """Return the complete records. Raises InputError for an invalid line or, in the file's last piece, an incomplete record."""
         if self.outcome == WRONG or (self.last and self.outcome == MORE):
             raise self.mistake()
         return self.found
 
     def mistake(self) -> InputError:
-        """What is wrong with the line at which the scan ended, and what was expected."""
+        """Return the error of the line at the end of the scan, with the expected text."""
         line = self.line
         start = int(self.ends[line - 1]) + 1 if line else 0
         content = b" ".join(self.data[start : self.ends[line]].tobytes().split())
@@ -186,7 +186,7 @@ class _Scanned:
         return InputError(f"{self.name}:{self.before + line + 1}: {description}")
 
 
-# ------------------------------------------------------------------ explaining
+# ------------------------------------------------------------------ errors
 def _wrong_header(content: bytes, following: int) -> str:
     fields = content.split()
     expected = "expected a record's header: the number of reads and the number of haplotypes"
@@ -244,14 +244,14 @@ def _columns(count: int) -> str:
     return f"{count} column{'s' if count != 1 else ''}"
 
 
-# ------------------------------------------------------------------ writing
+# ------------------------------------------------------------------ output
 def lines(
     problem: Problem, scores: npt.NDArray[np.float64], form: Format = "gpupairhmm", before: int = 0
 ) -> Iterator[bytes]:
-    """The scores as text, some whole lines at a time. before: records of the same file that were written earlier.
+    """Yield the scores as text, in whole lines. before: number of records of the same file written earlier.
 
     gpupairhmm: a record's header `R H`, then a line of H scores for each read.
-    tsv: a header, then `record read haplotype log10`, all counted from 1, one pair a line.
+    tsv: a header, then `record read haplotype log10`, all numbered from 1, one pair per line.
     gatk: a dump of GATK's pair-HMM, with these scores.
     """
     if form == "gatk":
@@ -277,7 +277,7 @@ def lines(
 
 
 def records(problem: Problem) -> Iterator[str]:
-    """A problem in the input format, a line at a time with its newline."""
+    """Yield a problem in the input format, line by line with newlines."""
     for reads, haplotypes in problem.records():
         yield f"{len(reads)} {len(haplotypes)}\n"
         for bases, *qualities in reads:

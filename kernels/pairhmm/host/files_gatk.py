@@ -1,12 +1,12 @@
-"""Dumps of GATK's pair-HMM: one pair a line, what the pair-HMM was given and what it answered.
+"""Dumps of GATK's pair-HMM: inputs and output of the pair-HMM, one pair per line.
 
 `gatk HaplotypeCaller --pair-hmm-results-file FILE` writes them (`writeToResultsFileIfApplicable` of GATK's PairHMM and
-VectorLoglessPairHMM), and the tests of GATK and of Intel's GKL read them (`pairhmm-testdata.txt`). A header that begins
-with `# hap-bases`, then, separated by blanks: haplotype, read, base, insertion, deletion and gap continuation qualities
-as Phred + 33, and the likelihood's log10 as `%e` has it. For each read of a region come all its haplotypes.
+VectorLoglessPairHMM); the tests of GATK and of Intel's GKL read them (`pairhmm-testdata.txt`). A header starts with
+`# hap-bases`. Then, separated by blanks: haplotype, read, base, insertion, deletion and gap continuation qualities as Phred + 33,
+and the likelihood's log10 in `%e` format. The haplotypes of each read are consecutive.
 
-Nothing says where a region begins. Reads that follow each other with the same haplotypes make a record here. What is
-computed of a pair does not depend on its record, and pairs keep their order.
+The file does not mark the start of a region. Consecutive reads with the same haplotypes form a record. The likelihood of a pair
+does not depend on its record, and pairs retain their order.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ QUALITIES = bytes(range(PHRED, HIGHEST + 1))
 TO_PHRED = bytes((code - PHRED) % 256 for code in range(256))
 PAIRS_AT_ONCE = 1 << 16
 BYTES_AT_ONCE = 1 << 26
-"""Of the lines of a part, beyond one read's."""
+"""Limit of the bytes of lines in a batch of more than one read."""
 
 Values = npt.NDArray[np.float64]
 
 
 class Row(NamedTuple):
-    """A pair: the haplotype, the read with its four qualities as they stand in the file, GATK's answer."""
+    """A pair: the haplotype, the read with its four qualities as in the file, GATK's likelihood."""
 
     haplotype: bytes
     read: tuple[bytes, ...]
@@ -45,14 +45,14 @@ class Row(NamedTuple):
 
 
 def is_dump(source: Input) -> bool:
-    """Whether a file begins like one."""
+    """Return whether a file starts with the header of a dump."""
     return source.peek(len(BEGIN))[: len(BEGIN)] == BEGIN
 
 
 def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
-    """(problem, GATK's answers in the order of its pairs), some reads at a time; one at least, perhaps without pairs.
+    """Yield (problem, GATK's likelihoods in the order of its pairs) for batches of reads; at least one, perhaps without pairs.
 
-    Lower case counts as upper case. Raises InputError.
+    Case is ignored. Raises InputError.
     """
     with open_input(path, memory) as source:
         if not is_dump(source):
@@ -63,7 +63,7 @@ def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
 
 
 def parts_of(source: Input) -> Iterator[tuple[Problem, Values]]:
-    """As `parts`, of a file that is open and begins like a dump."""
+    """Yield batches as `parts` does, for an open dump."""
     reads: list[list[Row]] = []
     pairs = size = 0
     some = False
@@ -79,7 +79,7 @@ def parts_of(source: Input) -> Iterator[tuple[Problem, Values]]:
 
 
 def whole(source: Input) -> Problem:
-    """All pairs of a file that is open and begins like a dump. Raises InputError."""
+    """Return all pairs of an open dump. Raises InputError."""
     return _part(list(_reads(_rows(source))))[0]
 
 
@@ -109,7 +109,7 @@ def _rows(source: Input) -> Iterator[Row]:
 
 
 def _number(field: bytes, place: str) -> float:
-    """A likelihood as Java prints it, whatever its locale."""
+    """Return a likelihood in Java's format, in any locale."""
     try:
         value = float(field.replace(b",", b"."))
     except ValueError:
@@ -120,7 +120,7 @@ def _number(field: bytes, place: str) -> float:
 
 
 def _reads(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """The rows of one read after the other: until the read changes, or its first haplotype comes again."""
+    """Yield the rows of each read. A read ends if it changes, or if its first haplotype occurs again."""
     for _, same in groupby(rows, key=lambda row: row.read):
         one: list[Row] = []
         for row in same:
@@ -132,7 +132,7 @@ def _reads(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def _part(reads: list[list[Row]]) -> tuple[Problem, Values]:
-    """Reads as a problem, a record for those that follow each other with the same haplotypes."""
+    """Return reads as a problem, with one record for consecutive reads with the same haplotypes."""
     records = []
     for haplotypes, group in groupby(reads, key=lambda rows: [row.haplotype for row in rows]):
         records.append(([_columns(rows[0].read) for rows in group], haplotypes))
@@ -145,9 +145,9 @@ def _columns(read: tuple[bytes, ...]) -> list[bytes]:
     return [bases, *(quality.translate(TO_PHRED) for quality in qualities)]
 
 
-# ------------------------------------------------------------------ writing
+# ------------------------------------------------------------------ output
 def lines(problem: Problem, scores: Values, before: int = 0) -> Iterator[bytes]:
-    """A dump with these scores in the last column, a read at a time. before: records that were written earlier."""
+    """Yield a dump with these scores in the last column, a read at a time. before: number of records written earlier."""
     if not before:
         yield HEADER
     first = 0

@@ -1,4 +1,4 @@
-"""The loops over every byte of a pair-HMM file, compiled: lines into columns, scores into text."""
+"""Compiled loops over the bytes of a pair-HMM file: lines to columns, scores to text."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from .problem import Bytes, Offsets
 
 PHRED, HIGHEST = ord("!"), ord("~")
 WHOLE, MORE, WRONG = 0, 1, 2
-"""How a scan ended: after the last line; at a header with fewer lines after it than it says, or at a blank line in
-a header's place; at a line that is not what its record says."""
+"""Status of a scan: ended after the last line; at a header of an incomplete record, or at a blank line instead of a header; at an
+invalid line."""
 
 LONGEST_HEADER = 40
 NUMBER = 20
 """Digits of the largest integer."""
 SCORE = 18
-"""Characters that a score takes at most, with what separates it from the next one."""
+"""Maximum characters of a score and its separator."""
 
 Found = tuple[int, int, int, int, int, int, int]
 
 
 def line_ends(data: Bytes, last: bool) -> Offsets:
-    """Where the lines end, without their newlines. last: of a whole file, whose last line may lack the newline, and
-    whose blank lines at the end do not count."""
+    """Return the ends of the lines, without newlines.
+
+    last: the file ends here; its last line may lack the newline, and blank lines at the end are ignored.
+    """
     length = int(_without_blanks(data, len(data))) if last else len(data)
     ends = np.empty(_newlines(data, length) + (1 if last and length else 0), np.int64)
     count = _line_ends(data, length, ends)
@@ -36,7 +38,7 @@ def line_ends(data: Bytes, last: bool) -> Offsets:
 
 @native
 def _without_blanks(data: Global[u8], length: i64) -> i64:
-    """The length without the blanks at the end."""
+    """Return the length without trailing blanks."""
     while length > 0 and _blank(data[length - 1]):
         length -= 1
     return length
@@ -70,11 +72,11 @@ def scan(
     record_reads: Offsets,
     record_haplotypes: Offsets,
 ) -> Found:
-    """Fill a problem's arrays, large enough, from the lines of `data` that end at `ends`.
+    """Fill the arrays of a problem, of sufficient size, from the lines of `data` with the given ends.
 
-    Returns (how it ended, line, records, reads, haplotypes, the last header's reads, its haplotypes): `line` is the
-    number of lines, or the one at which it ended; the counts are those of what is complete before it, or, where a read
-    or haplotype is wrong, of what stands before it.
+    Returns (status, line, records, reads, haplotypes, reads of the last header, haplotypes of the last header). line: number of
+    lines, or the line at the end of the scan. The counts are those of complete records before it or, for an invalid read or
+    haplotype, of all preceding lines.
     """
     found, tidied = np.zeros(7, np.int64), np.empty(len(data), np.uint8)
     found[0] = _scan(
@@ -100,7 +102,7 @@ def _scan(
     tidied: Global[u8],
     found: Global[i64],
 ) -> i64:
-    """How it ended; `found[1:]` is the rest of what `scan` returns. width: of a column. tidied: room for a line."""
+    """Return the status and write the other results of `scan` to `found[1:]`. width: of a column. tidied: buffer of one line."""
     counts = st.local(i64, 2)
     at = i64(0)
     records = i64(0)
@@ -130,7 +132,7 @@ def _scan(
             if line <= at + r:
                 to = read_offsets[reads]
                 length = _read(data, first, ends[line], columns, width, to)
-                if length < 0:  # perhaps only the spacing is unusual
+                if length < 0:  # the spacing may be unusual
                     length = _read(tidied, i64(0), _tidy(data, first, ends[line], tidied), columns, width, to)
                 if length < 0:
                     break
@@ -175,13 +177,13 @@ def _start(ends: Global[i64], line: i64) -> i64:
 
 @st.device
 def _blank(c: u8) -> bool:
-    """What bytes.split takes for a space."""
+    """Return whether bytes.split treats a character as a space."""
     return c == 32 or 9 <= c <= 13
 
 
 @st.device
 def _header(data: Global[u8], first: i64, last: i64, counts: Local[i64]) -> None:
-    """The two numbers, or what there is instead of the first; a number beyond all files counts as enough."""
+    """Parse the two numbers of a header, or a status instead of the first. Numbers larger than any file are clamped."""
     counts[0] = 0
     counts[1] = 0
     fields = i64(0)
@@ -211,7 +213,7 @@ def _header(data: Global[u8], first: i64, last: i64, counts: Local[i64]) -> None
 
 @st.device
 def _tidy(data: Global[u8], first: i64, last: i64, to: Global[u8]) -> i64:
-    """Copy the columns with one space between each two; the length of that."""
+    """Copy the columns with single spaces between them. Return the length."""
     at = i64(0)
     inside = False
     for i in range(first, last):
@@ -230,7 +232,7 @@ def _tidy(data: Global[u8], first: i64, last: i64, to: Global[u8]) -> i64:
 
 @st.device
 def _read(data: Global[u8], first: i64, last: i64, columns: Global[u8], width: i64, to: i64) -> i64:
-    """Put five columns of one length, one space or tab between them, where they belong; the length, -1 if it is not so."""
+    """Copy five columns of equal length, separated by single spaces or tabs. Return the length, -1 for another layout."""
     if last - first < 9 or st.rem(last - first, 5) != 4:
         return i64(-1)
     length = st.div(last - first - 4, 5)
@@ -252,7 +254,7 @@ def _haplotype(data: Global[u8], first: i64, last: i64, haplotypes: Global[u8], 
 
 @st.device
 def _letters(data: Global[u8], first: i64, length: i64, to: Global[u8], begin: i64) -> bool:
-    """Copy bases as upper case; whether all are some."""
+    """Copy bases in upper case. Return whether all are valid."""
     wrong = False
     for i in range(length):
         c = data[first + i] & 0xDF
@@ -263,21 +265,23 @@ def _letters(data: Global[u8], first: i64, length: i64, to: Global[u8], begin: i
 
 @st.device
 def _qualities(data: Global[u8], first: i64, length: i64, to: Global[u8], begin: i64) -> bool:
-    """Copy characters as scores; whether all are some."""
+    """Copy characters as scores. Return whether all are valid."""
     highest = u8(0)
     for i in range(length):
-        score = data[first + i] - PHRED  # what is below wraps around to far above
+        score = data[first + i] - PHRED  # smaller characters wrap around to large scores
         highest = max(highest, score)
         to[begin + i] = score
     return highest <= HIGHEST - PHRED
 
 
-# ------------------------------------------------------------------ writing
+# ------------------------------------------------------------------ output
 def text(
     scores: npt.NDArray[np.float64], reads: Offsets, haplotypes: Offsets, table: bool, before: int, to: Bytes
 ) -> int:
-    """Write the scores of records with so many reads and haplotypes, `before` of them written earlier, in either
-    format of `files.lines`; the length. Scores are below 1e8."""
+    """Write the scores of records in one of the formats of `files.lines`. Return the length.
+
+    reads, haplotypes: of each record. before: number of records written earlier. Scores are below 1e8.
+    """
     units = np.empty(len(scores), np.int64)
     _round(scores, len(scores), units)
     return int(_text(scores, units, reads, haplotypes, len(reads), table, before, to))
@@ -294,7 +298,7 @@ def _text(
     before: i64,
     to: Global[u8],
 ) -> i64:
-    """units: of the scores, as `_round` finds them."""
+    """Write the scores of records. Return the length. units: of the scores, see `_round`."""
     at = i64(0)
     pair = i64(0)
     for record in range(records):
@@ -319,7 +323,7 @@ def _text(
 
 @st.device
 def _number(number: i64, to: Global[u8], at: i64, then: u8) -> i64:
-    """Write an integer, not negative, and a character after it."""
+    """Write a non-negative integer and a character after it. Return the end."""
     left = u64(number)
     digits = i64(1)
     rest = left // 10
@@ -335,14 +339,14 @@ def _number(number: i64, to: Global[u8], at: i64, then: u8) -> i64:
 
 @native
 def _round(scores: Global[f64], count: i64, units: Global[i64]) -> None:
-    """Units of 1e-7, rounded to nearest, a tie to even, times two; one more for a minus. -1 for what is no number.
+    """Round scores to units of 1e-7, to nearest, ties to even, times two, plus one for a negative sign; -1 for NaN or infinity.
 
-    Nothing here depends on a score by a branch, so that several are rounded at a time.
+    The loop has no branch that depends on a score, so that it can be vectorised.
     """
     for at in range(count):
         size = abs(scores[at])
         score = size if size < np.inf else 0.0
-        # The product and what rounding it left out, exactly (Dekker): 1e7 has 24 bits, so halves of 26 bits suffice.
+        # The exact product and its rounding error (Dekker): 1e7 has 24 bits, so that halves of 26 bits suffice.
         split = score * 134217729.0
         high = split - (split - score)
         product = score * 1e7
@@ -356,7 +360,7 @@ def _round(scores: Global[f64], count: i64, units: Global[i64]) -> None:
 
 @st.device
 def _score(units: i64, to: Global[u8], at: i64) -> i64:
-    """Write as '%.7f' does what `_round` found."""
+    """Write a result of `_round` in the format '%.7f'. Return the end."""
     to[at] = 45
     at += units & 1
     number = u64(units) >> 1
@@ -371,7 +375,7 @@ def _score(units: i64, to: Global[u8], at: i64) -> i64:
     else:
         at = _number(i64(whole), to, at, u8(46)) - 1
     first = fraction // 10_000
-    _four_digits(first, to, at)  # three of them, and a place for the point
+    _four_digits(first, to, at)  # three digits, and a place for the point
     to[at] = 46
     _four_digits(fraction - first * 10_000, to, at + 4)
     return at + 8
@@ -379,7 +383,7 @@ def _score(units: i64, to: Global[u8], at: i64) -> i64:
 
 @st.device
 def _four_digits(number: u64, to: Global[u8], at: i64) -> None:
-    """Write an unsigned number below 10,000 with its leading zeros."""
+    """Write an unsigned number below 10,000 with leading zeros."""
     high = number // 100
     low = number - high * 100
     to[at] = u8(48 + high // 10)
@@ -390,7 +394,7 @@ def _four_digits(number: u64, to: Global[u8], at: i64) -> None:
 
 @st.device
 def _no_number(score: f64, to: Global[u8], at: i64) -> i64:
-    """Write what is infinite or NaN."""
+    """Write an infinite score or NaN. Return the end."""
     if score != score:
         to[at] = 110
         to[at + 1] = 97

@@ -1,4 +1,4 @@
-"""Realistic pair-HMM problems from a seed: haplotypes that differ by variants, reads as a sequencer makes them."""
+"""Generator of realistic pair-HMM problems: haplotypes with variants, reads with sequencing errors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .problem import Bytes, Offsets, Problem, Read
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 Range = tuple[int, int]
-"""Smallest and largest, both possible."""
+"""Smallest and largest value, both included."""
 
 SNP_RATE, INDEL_RATE = 0.02, 0.005
-"""Per base of a haplotype; denser than in a genome, as an active region is chosen for its variants."""
+"""Per base of a haplotype; higher than the genome average, as active regions are selected by their variants."""
 
 
 def generate(
@@ -26,10 +26,10 @@ def generate(
     continuation: Range = (10, 10),
     unknown: float = 0.002,
 ) -> Problem:
-    """A problem of so many records; the ranges are drawn from anew for each record, read or base.
+    """Generate a problem of `records` records; each range is sampled for each record, read or base.
 
-    read_length is cut where a haplotype is shorter. continuation: Phred gap continuation, one a base.
-    unknown: rate of N among bases. Equal arguments give equal problems.
+    read_length is limited by the haplotype. continuation: Phred gap continuation of a base. unknown: rate of N among bases. Equal
+    arguments give equal problems.
     """
     draw = np.random.default_rng(seed)
     made = []
@@ -43,8 +43,10 @@ def generate(
 
 
 def equal_lengths(seed: int, pairs: int, read_length: int, haplotype_length: int) -> Problem:
-    """At least so many pairs of these lengths, in records of at most 32 reads and 32 haplotypes that differ by single
-    bases. 512 reads are made, the rest repeats them. One gap continuation."""
+    """Generate at least `pairs` pairs of these lengths, with one gap continuation.
+
+    Records have at most 32 reads and 32 haplotypes with single-base differences. 512 reads are generated and repeated.
+    """
     draw = np.random.default_rng(seed)
     side = min(32, max(1, int(pairs**0.5)))
     records = -(-pairs // side**2)
@@ -59,7 +61,7 @@ def equal_lengths(seed: int, pairs: int, read_length: int, haplotype_length: int
 
 
 def repeated(problem: Problem, times: int) -> Problem:
-    """The records of a problem, over and over."""
+    """Repeat the records of a problem."""
 
     def tiled(found: Offsets) -> Offsets:
         return np.concatenate([[0], (found[1:] + found[-1] * np.arange(times)[:, None]).ravel()])
@@ -77,7 +79,7 @@ def _between(draw: np.random.Generator, span: Range) -> int:
 
 
 def _mutated(draw: np.random.Generator, reference: Bytes) -> Bytes:
-    """The reference with single-base changes and short insertions and deletions; never empty."""
+    """Return the reference with single-base changes and short insertions and deletions; never empty."""
     pieces = []
     at = 0
     while at < len(reference):
@@ -95,14 +97,14 @@ def _mutated(draw: np.random.Generator, reference: Bytes) -> Bytes:
 
 
 def _read(draw: np.random.Generator, allele: Bytes, length: int, continuation: Range, unknown: float) -> Read:
-    """A window of the allele with sequencing errors as its qualities promise."""
+    """Return a window of the allele with sequencing errors at the rates of its qualities."""
     length = min(length, len(allele))
     first = int(draw.integers(len(allele) - length + 1))
     bases = allele[first : first + length].copy()
     quality = _base_quality(draw, length)
     wrong = np.flatnonzero(draw.random(length) < 10.0 ** (quality / -10.0))
     bases[wrong] = draw.choice(LETTERS, len(wrong))
-    # Insertions and deletions are likelier inside runs of one base, as polymerases slip there.
+    # Insertions and deletions are more frequent inside runs of one base (polymerase slippage).
     slips = 3 * _run_lengths(bases)
     gap_open = [np.clip(draw.integers(43, 48, length) - slips, 10, 60).astype(np.uint8) for _ in range(2)]
     continued = draw.integers(continuation[0], continuation[1] + 1, length).astype(np.uint8)
@@ -110,7 +112,7 @@ def _read(draw: np.random.Generator, allele: Bytes, length: int, continuation: R
 
 
 def _base_quality(draw: np.random.Generator, length: int) -> Bytes:
-    """Illumina-like: high and flat, falling towards the end, with single drops."""
+    """Return Illumina-like qualities: high and flat, decreasing at the end, with single drops."""
     cycle = np.arange(length)
     level = 38.0 - 8.0 * (cycle / max(length, 100)) ** 2 + draw.normal(0.0, 2.0, length)
     drops = draw.random(length) < 0.05
@@ -118,7 +120,7 @@ def _base_quality(draw: np.random.Generator, length: int) -> Bytes:
 
 
 def _run_lengths(bases: Bytes) -> npt.NDArray[np.int64]:
-    """For each base, how many equal ones stand directly before it."""
+    """Return the number of equal bases directly before each base."""
     change = np.flatnonzero(np.diff(bases, prepend=0))
     return np.arange(len(bases)) - np.repeat(change, np.diff(change, append=len(bases)))
 

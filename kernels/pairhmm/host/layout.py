@@ -1,4 +1,4 @@
-"""How pairs are laid out in a GPU's memory, for each way of computing them."""
+"""Memory layout of pairs for each pair-HMM kernel."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ Arguments = dict[str, Any]
 Real = type[np.float32] | type[np.float64]
 
 LETTERS = b"ACGTN"
-"""Those of bases, by the numbers that kernels know them by."""
-_SETS = np.zeros(256, np.uint8)  # bases as bit sets: what matches has a bit in common
+"""Letters of bases in the order of the kernels' numbers."""
+_SETS = np.zeros(256, np.uint8)  # bases as bit sets: matching bases have a common bit
 _CODES = np.full(256, BLANK, np.uint8)  # bases as numbers
 for _code, _letter in enumerate(LETTERS):
     _CODES[_letter] = _code
     _SETS[_letter] = 15 if _letter == ord("N") else 1 << _code
 
 PROBABILITY = 10.0 ** (np.arange(94) / -10.0)
-"""The probability a Phred score stands for."""
+"""Probability of each Phred score."""
 
 
 def interleaved(
     problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, tile: int = 1
 ) -> tuple[int, Arguments]:
-    """(grid, arguments) of `intertask_naive`, and beside K of `intertask_tiled`, for pairs of a read and a haplotype,
-    32 neighbours a group.
+    """Return (grid, arguments) of `intertask_naive`, and of `intertask_tiled` without K, with 32 consecutive pairs per group.
 
-    The last block is filled up with pairs that have no cells. `sums` begins with the sums of the pairs, in order.
-    tile: of which a group's rows are a multiple.
+    The last block is padded with pairs without cells. `sums` starts with the sums of the pairs, in order. tile: divisor of the rows
+    of a group.
     """
     blocks = -(-len(reads) // (32 * WARPS))
     m, n = np.zeros((2, blocks * WARPS, 32), np.int64)
@@ -74,7 +73,7 @@ def _haplotype_words(problem: Problem, haplotypes: Offsets, first: Offsets, grou
 def _words(
     letters: npt.NDArray[np.uint8], first: Offsets, group: Offsets, lane: Offsets, at: Offsets, width: Offsets
 ) -> npt.NDArray[np.uint8]:
-    """Fig. 5: words of 4 letters, word w of the 32 pairs of a group side by side; `first` is a multiple of 4."""
+    """Fig. 5: words of 4 letters, interleaved by the 32 pairs of a group; `first` is a multiple of 4."""
     words = np.zeros(first[-1] * 32, np.uint8)
     words[np.repeat(first[group] * 32 + lane * 4, width) + at // 4 * 128 + at % 4] = letters
     return words
@@ -90,10 +89,10 @@ def sub_warps(
     tiled: bool = False,
     uniform: bool = False,
 ) -> tuple[int, Arguments]:
-    """(grid, arguments) of `wavefront` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
+    """Return (grid, arguments) of `wavefront` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
 
-    uniform: each read has P K bases of one gap continuation. The last block is filled up with repetitions of the last
-    pair. `sums` begins with the sums of the pairs, in order.
+    uniform: each read has P K bases and one gap continuation. The last block is padded with repetitions of the last pair. `sums`
+    starts with the sums of the pairs, in order.
     """
     blocks = -(-len(reads) * lanes // 32)
     filled = np.minimum(np.arange(blocks * 32 // lanes), len(reads) - 1)
@@ -144,7 +143,7 @@ def _gather_reads(
     bases: Global[u8],
     qualities: Global[u32],
 ) -> None:
-    """Bases as numbers, and four scores a word, the first one lowest, of some reads, one after the other."""
+    """Concatenate the chosen reads: bases as numbers, and four scores per word, the first one lowest."""
     to = i64(0)
     for number in range(count):
         read = chosen[number]
@@ -166,7 +165,7 @@ def _gather_haplotypes(
     first_word: Global[i64],
     words: Global[u8],
 ) -> None:
-    """Letters as numbers of some haplotypes, each from its first word of four on."""
+    """Write the letters of the chosen haplotypes as numbers, each from its first word of four on."""
     for number in range(count):
         shift = 4 * first_word[number] - offsets[chosen[number]]
         for at in range(offsets[chosen[number]], offsets[chosen[number] + 1]):
@@ -176,10 +175,11 @@ def _gather_haplotypes(
 def anti_diagonals(
     problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, at_once: int, rows: int, copies: int = 1
 ) -> Arguments:
-    """Arguments of `intratask_block` and `intratask_warp` for pairs of a read and a haplotype, `at_once` a block,
-    `rows` a pass, so many copies of its last row; their Const parameters are left out.
+    """Return arguments of `intratask_block` and `intratask_warp` without their Const parameters.
 
-    The last block is filled up with repetitions of the last pair. `sums` begins with the sums of the pairs, in order.
+    at_once: pairs per block. rows: rows per pass. copies: of the last row of a pass. The last block is padded with
+    repetitions of the
+    last pair. `sums` starts with the sums of the pairs, in order.
     """
     filled = np.minimum(np.arange(-(-len(reads) // at_once) * at_once), len(reads) - 1)
     used_reads, read = np.unique(reads[filled], return_inverse=True)
@@ -207,7 +207,7 @@ def anti_diagonals(
 
 
 def _probabilities(problem: Problem, bases: Offsets, real: Real) -> Arguments:
-    """error, alpha, delta, zeta, epsilon of read bases, each a `real` array of the shape of `bases`."""
+    """Return error, alpha, delta, zeta, epsilon of read bases as `real` arrays of the shape of `bases`."""
     probability: npt.NDArray[Any] = PROBABILITY.astype(real)
     delta, zeta = probability[problem.insertion[bases]], probability[problem.deletion[bases]]
     return {
@@ -220,5 +220,5 @@ def _probabilities(problem: Problem, bases: Offsets, real: Real) -> Arguments:
 
 
 def _quads(lengths: Offsets) -> Offsets:
-    """Rounded up to multiples of 4."""
+    """Round up to multiples of 4."""
     return -(-lengths // 4) * 4

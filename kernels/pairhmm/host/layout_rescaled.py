@@ -1,4 +1,4 @@
-"""How the rescaled wavefront's reads and haplotypes are laid out, in time that millions of pairs do not notice."""
+"""Memory layout of reads and haplotypes for the rescaled wavefront, by compiled loops for millions of pairs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from .layout import LETTERS, PROBABILITY, Arguments
 from .problem import Bytes, Offsets, Problem, offsets, owners
 
 INSERTION_SPAN = 40
-"""Reads whose insertion scores are further apart are left to the wavefront."""
+"""Reads with a larger range of insertion scores are computed by `wavefront`."""
 MARGIN = 32
-"""BLANKs before the first haplotype: as many as lanes may have to wait."""
+"""BLANKs before the first haplotype: the largest delay of a lane."""
 READS_AT_ONCE = 64
-"""Reads that are looked at together: most files have nothing in them that needs a closer look."""
+"""Reads tested together: in most files no read needs the test for single reads."""
 
 CODES = tuple(LETTERS)
 PROBABILITY32 = PROBABILITY.astype(np.float32)
 
 Empty = Callable[..., npt.NDArray[Any]]
-"""As np.empty: (shape, type)."""
+"""Allocator like np.empty: (shape, type)."""
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.int32]
 
 
 class RescaledLayout:
-    """A problem whose reads are cut into items: a read and a run of haplotypes, of about `at_once` letters.
+    """Layout of a problem as items: a read and consecutive haplotypes of about `at_once` letters.
 
-    unsupported: reads that the rescaled form has no room for: alpha clamped at 0, insertions far apart. uniform: reads with
-    one gap continuation. letters: of all haplotypes of each read. empty: makes the arrays that launches copy from.
+    unsupported: reads with alpha clamped at 0 or a large range of insertion scores. uniform: reads with one gap continuation.
+    letters: total of all haplotypes of each read. empty: allocator of the arrays for launches.
     """
 
     def __init__(self, problem: Problem, at_once: int, empty: Empty) -> None:
@@ -45,7 +45,7 @@ class RescaledLayout:
             problem.read_offsets, problem.insertion, problem.deletion, problem.continuation, clamped
         )
         n = problem.haplotype_lengths
-        self.begins = offsets(n + 1) + MARGIN  # of each haplotype's letters
+        self.begins = offsets(n + 1) + MARGIN  # first letter of each haplotype
         length = int(self.begins[-1]) + 64 + at_once + int(n.max(initial=0))
         self.shift = -(-(length + 3) // 4)
         bases, qualities = empty(len(problem.bases), np.uint8), empty((len(problem.bases), 4), np.uint8)
@@ -60,15 +60,15 @@ class RescaledLayout:
             "bases": bases, "qualities": qualities, "letters": letters, "probability": PROBABILITY32,
         }  # fmt: skip
         self.cuts, self.pieces, self.longest = _cuts(self.begins, problem.record_haplotypes, at_once)
-        self.record = owners(problem.record_reads)  # of each read
+        self.record = owners(problem.record_reads)  # record of each read
         self.letters = np.diff(problem.haplotype_offsets[problem.record_haplotypes])[self.record]
 
     def launch(self, reads: Offsets, lanes: int, each: int) -> tuple[int, int, Arguments]:
-        """(grid, letters of the longest haplotype, arguments) of `wavefront_rescaled` with P = `lanes` and K = `each` for
-        all pairs of some reads.
+        """Return (grid, letters of the longest haplotype, arguments) of `wavefront_rescaled` for all pairs of the given reads.
 
-        Items of like length share a block, the last one filled up with items that have no pairs. `sums` are those of
-        the pairs, read by read.
+        P = `lanes`, K = `each`. Items of similar length share a block; the last block is padded with items without
+        pairs. `sums` are those
+        of the pairs, read by read.
         """
         items, ends, words, pairs = _items(
             reads, self.record, lanes, self.pieces, self.cuts, self.begins, self.problem.read_offsets
@@ -92,7 +92,7 @@ class RescaledLayout:
     def collect(
         self, found: npt.NDArray[np.float32], reads: Offsets, scale: float, sums: npt.NDArray[np.float64]
     ) -> None:
-        """Put a launch's sums, times scale / n, where they belong among those of all pairs."""
+        """Copy the sums of a launch, times scale / n, to their places among the sums of all pairs."""
         factors = scale / self.problem.haplotype_lengths
         _spread(
             found,
@@ -128,7 +128,7 @@ def _classify_each(
     unsupported: Global[bool],
     uniform: Global[bool],
 ) -> None:
-    """clamped: bool[scores, scores]."""
+    """Classify each read as unsupported and uniform. clamped: bool[scores, scores]."""
     for begin in range(i64(0), count, READS_AT_ONCE):
         end = min(begin + READS_AT_ONCE, count)
         if not _needs_classifying(insertion, deletion, continuation, starts[begin], starts[end], clamped, scores):
@@ -157,7 +157,7 @@ def _needs_classifying(
     clamped: Global[bool],
     scores: i64,
 ) -> bool:
-    """Whether one of several reads may not be uniform, or unsupported. What is clamped is so with smaller scores too."""
+    """Return whether any of several reads may be non-uniform or unsupported. Clamping is monotonic in the scores."""
     least = u8(93)
     most = u8(0)
     least_deletion = u8(93)
@@ -174,7 +174,7 @@ def _needs_classifying(
 
 @st.device
 def _encode(letters: Global[u8], first: i64, length: i64, to: Global[u8], begin: i64) -> None:
-    """Bases as numbers, found by comparing: that is done for many at a time."""
+    """Convert bases to numbers by comparisons, which can be vectorised."""
     codes = st.constant(u8, CODES)
     for at in range(length):
         letter = letters[first + at]
@@ -191,14 +191,14 @@ def _encode_all(letters: Global[u8], length: i64, to: Global[u8]) -> None:
 
 @native
 def _interleave(a: Global[u8], b: Global[u8], c: Global[u8], d: Global[u8], count: i64, to: Global[u32]) -> None:
-    """Four bytes a word, the first one lowest."""
+    """Pack four bytes per word, the first one lowest."""
     for at in range(count):
         low = u32(a[at]) | u32(b[at]) << 8
         to[at] = low | u32(c[at]) << 16 | u32(d[at]) << 24
 
 
 def _delay(haplotypes: Bytes, starts: Offsets, to: Bytes) -> None:
-    """The stream of letters four times, each delayed by one more."""
+    """Write four copies of the stream of letters, each delayed by one more letter."""
     length = len(to) // 4
     end = MARGIN + int(starts[-1]) + len(starts) - 1
     to[:MARGIN] = BLANK
@@ -212,7 +212,7 @@ def _delay(haplotypes: Bytes, starts: Offsets, to: Bytes) -> None:
 
 @native
 def _stream(haplotypes: Global[u8], starts: Global[i64], count: i64, to: Global[u8]) -> None:
-    """The letters of each haplotype and a BLANK, from MARGIN on."""
+    """Write the letters of each haplotype and a BLANK, from MARGIN on."""
     for haplotype in range(count):
         first = starts[haplotype]
         length = starts[haplotype + 1] - first
@@ -222,8 +222,9 @@ def _stream(haplotypes: Global[u8], starts: Global[i64], count: i64, to: Global[
 
 
 def _cuts(begins: Offsets, records: Offsets, at_once: int) -> tuple[Offsets, Offsets, Offsets]:
-    """The first haplotype of each piece, and the number of all; the first piece of each record, and the number of all;
-    letters of the longest haplotype of each record. All of a record's reads are paired with the same pieces."""
+    """Return the first haplotype of each piece and the total number; the first piece of each record and the total
+    number; the letters of
+    the longest haplotype of each record. All reads of a record are paired with the same pieces."""
     cuts, pieces = np.empty(len(begins), np.int64), np.zeros(len(records), np.int64)
     longest = np.zeros(len(records), np.int64)
     found = _find_cuts(begins, records, len(records) - 1, at_once, cuts, pieces, longest)
@@ -241,7 +242,7 @@ def _find_cuts(
     pieces: Global[i64],
     longest: Global[i64],
 ) -> i64:
-    """How many pieces there are. count: of records."""
+    """Return the number of pieces. count: number of records."""
     found = i64(0)
     for record in range(count):
         start = begins[records[record]]
@@ -270,11 +271,11 @@ def _items(
     begins: Offsets,
     read_offsets: Offsets,
 ) -> tuple[Words, Words, Words, int]:
-    """(items, ends, words) of `wavefront_rescaled`, and how many pairs they have."""
+    """Return (items, ends, words) of `wavefront_rescaled`, and their number of pairs."""
     lengths = np.diff(begins[cuts])
     places = np.zeros(
         int(lengths.max(initial=0)) + 2, np.int64
-    )  # of the next item of each length, found by counting them
+    )  # place of the next item of each length, for a counting sort
     count = int(_count_items(reads, len(reads), record, pieces, lengths, places))
     places = np.cumsum(places)
     a_block = 32 // lanes
@@ -298,7 +299,7 @@ def _count_items(
     lengths: Global[i64],
     places: Global[i64],
 ) -> i64:
-    """How many items there are; places[n + 1]: how many of n letters."""
+    """Return the number of items. places[n + 1]: number of items with n letters."""
     found = i64(0)
     for number in range(count):
         own = record[reads[number]]
@@ -325,7 +326,7 @@ def _place_items(
     ends: Global[i32],
     words: Global[i32],
 ) -> i64:
-    """How many pairs all items have."""
+    """Place the items. Return the total number of pairs."""
     a_block = 32 // lanes
     pair = i64(0)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""gpuPairHMM's way around its kernels: reads are put into lists by length on the GPU, and each list has its kernel."""
+"""gpuPairHMM's host side: the GPU distributes reads over lists by length, and each list has its kernel."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ KERNELS = tuple(product(LANES[1:], ROWS))
 """The paper's typical partitioning: 32 kernels, reads of up to 1,024 bases."""
 _USUAL_ROWS = 16
 _LEFT_OUT = ("match_edge", "insertion_edge", "deletion_edge", "stride", "TILED", "WIDE")
-"""Arguments of `wavefront` that have to do with tiles or double precision."""
+"""Arguments of `wavefront` for tiles or double precision."""
 
 
 def by_size(kernels: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Kernels by the longest read P K that they compute, one for each: of equal ones that with K nearest to 16."""
+    """Return one kernel for each maximum read length P K; of several, the one with K nearest to 16."""
     ordered = sorted(kernels, key=lambda kernel: (kernel[0] * kernel[1], abs(kernel[1] - _USUAL_ROWS)))
     return list({lanes * each: (lanes, each) for lanes, each in reversed(ordered)}.values())[::-1]
 
@@ -34,8 +34,10 @@ def by_size(kernels: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def partitioned(
     lengths: npt.NDArray[np.int64], kernels: Sequence[tuple[int, int]], launcher: Launcher
 ) -> tuple[list[Offsets], Offsets]:
-    """The reads of each kernel, as the GPU partitions them, and those that are too long for all, in their order.
-    kernels: by size."""
+    """Return the reads of each kernel, as partitioned by the GPU, and the reads too long for all kernels, in order.
+
+    kernels: by size.
+    """
     sizes = np.array([lanes * each for lanes, each in kernels], np.int32)
     result = launcher.launch(
         partition,
@@ -64,8 +66,10 @@ def plan_partitioned(
     launcher: Launcher,
     too_long: Callable[[Offsets, Offsets, Offsets], Iterator[PlannedLaunch]],
 ) -> Iterator[PlannedLaunch]:
-    """Launches that set the sums of all pairs of a problem. too_long: (reads, haplotypes, where their sums are) to the
-    launches of pairs that no kernel holds."""
+    """Yield launches that compute the sums of all pairs of a problem.
+
+    too_long: (reads, haplotypes, places of their sums) to launches, for pairs too long for all kernels.
+    """
     paired = np.flatnonzero(np.diff(problem.first_pairs))
     if not len(paired):
         return
@@ -93,5 +97,5 @@ def plan_partitioned(
 
 
 def _pairs_of(problem: Problem, reads: Offsets) -> Offsets:
-    """The numbers of the pairs that some reads have, in the order of the reads."""
+    """Return the pair numbers of the given reads, in their order."""
     return ranges(problem.first_pairs[reads], np.diff(problem.first_pairs)[reads])

@@ -1,4 +1,4 @@
-"""From a pair-HMM problem to its scores: batches of sorted pairs, launches in float, the fallback in double."""
+"""Stages of a pair-HMM computation: batches of sorted pairs, launches in float, fallback in double."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ Floats = npt.NDArray[np.float64]
 
 SCALE: dict[Real, float] = {np.float32: 2.0**120, np.float64: 2.0**1020}
 MIN_ACCEPTED = 1e-28
-"""GATK's name: a sum in float below this has lost its precision; the fallback computes the pair again in double."""
+"""GATK's name: a float sum below this has lost its precision; the fallback computes the pair again in double."""
 
 BINS: tuple[tuple[int, int], ...] = (
     (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20),
     (16, 24), (16, 28), (32, 16), (32, 20), (32, 24), (32, 28), (32, 32),
 )  # fmt: skip
-"""(P, K) of the wavefront kernels, by ascending P K: a read is computed by the first that holds it."""
+"""(P, K) of the wavefront kernels, by ascending P K: a read is computed by the first with P K >= m."""
 TILE = (32, 16)
-"""(P, K) for reads that no bin holds."""
+"""(P, K) for reads longer than all bins."""
 
 RESCALED_BINS: tuple[tuple[int, int], ...] = (
     (4, 4), (4, 8), (4, 12), (4, 16), (4, 20), (8, 12), (4, 28), (8, 16), (8, 20), (16, 12), (8, 28), (16, 16), (16, 20), (32, 12),
     (16, 28), (16, 32), (32, 20), (32, 28), (32, 32),
 )  # fmt: skip
-"""(P, K) of the rescaled wavefront, likewise. Trillions of cells a second of an H200 where reads fill the bin: (4, 8)
-2.56, (4, 12) 3.12, (4, 16) 3.24, (8, 12) 3.37, (4, 28) 3.45, (8, 16) 3.54, (16, 12) 3.49, (8, 28) 3.52, (16, 16) 3.62,
-(16, 28) 3.54, (16, 32) 3.65, (32, 28) 3.52, (32, 32) 3.59; K = 24 reached 2.6 and is left out. The others were not
-timed: they close gaps with a K of the timed ones' range."""
+"""(P, K) of the rescaled wavefront, likewise. 10^12 cells a second of an H200 for reads that fill the bin: (4, 8) 2.56,
+(4, 12) 3.12, (4, 16) 3.24, (8, 12) 3.37, (4, 28) 3.45, (8, 16) 3.54, (16, 12) 3.49, (8, 28) 3.52, (16, 16) 3.62, (16, 28) 3.54,
+(16, 32) 3.65, (32, 28) 3.52, (32, 32) 3.59. K = 24 reached 2.6 and is omitted. The other bins were not timed: they fill gaps with
+a K in the timed range."""
 RESCALED_SCALE = 2.0**100
-"""Of the rescaled wavefront: what it keeps is larger than what it stands for, by 1 / alpha and a ratio of insertions."""
+"""Scale of the rescaled wavefront: its values exceed the unscaled ones by 1 / alpha and a ratio of insertions."""
 LETTERS_AT_ONCE = 1 << 10
-"""Letters of the haplotypes that one item of the rescaled wavefront lets pass."""
+"""Letters of the haplotypes of one item of the rescaled wavefront."""
 CELLS_A_LAUNCH = 100_000_000
-"""That an H200 computes in 30 microseconds: a launch which saves fewer is not worth the host's time."""
+"""Cells of 30 microseconds on an H200: a launch that saves fewer does not repay its host time."""
 TILES = (2, 4, 6, 8)
 """K of the tiled inter-task variants."""
 COLUMN_STEP = 256
-"""Haplotypes of the warp-based variants are rounded up to multiples of this, so that few kernels are compiled."""
+"""Haplotypes of the warp-based variants are rounded up to multiples of this, to limit the number of compiled kernels."""
 EDGES_IN_SHARED = 40 * 1024
-"""Bytes of edges up to which `intratask-warp` keeps them in shared memory, as the paper does."""
+"""Maximum bytes of edges of `intratask-warp` in shared memory, as in the paper."""
 
 PAIRS_AT_ONCE = 1 << 16
-BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory a batch takes
+BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory of a batch
 PAIRS_A_PART = 1 << 19
-"""Pairs of the wavefronts that are sent to a GPU as one: the next ones are on their way while these are computed."""
+"""Pairs of the wavefronts sent to a GPU together: the next ones are transferred during their computation."""
 
 
 def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
-    """log10 P(read | haplotype) of every pair, in the order of `problem.pairs`.
+    """Return log10 P(read | haplotype) of every pair, in the order of `problem.pairs`.
 
-    Where a GPU's memory is too small, half of the reads are computed after the other half, and a warning says so.
+    If GPU memory is too small, the reads are computed in two halves, with a warning.
     """
     try:
         return _solve_at_once(problem, variant, launcher)
@@ -85,7 +85,7 @@ def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats
     method = VARIANTS[variant]
     sums = method.whole(problem, launcher)
     rejected = np.flatnonzero(sums < MIN_ACCEPTED)
-    with np.errstate(divide="ignore"):  # what even double cannot hold is log10 0 = -inf
+    with np.errstate(divide="ignore"):  # a sum of 0 in double is log10 0 = -inf
         scores = np.log10(sums, out=sums)
         scores -= np.log10(SCALE[np.float32])
         if len(rejected):
@@ -95,14 +95,14 @@ def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats
 
 
 class Method(NamedTuple):
-    """How a variant computes sums. whole: of all pairs of a problem, in float. fallback: of some pairs, in double."""
+    """Computation of sums by a variant. whole: of all pairs of a problem, in float. fallback: of given pairs, in double."""
 
     whole: Callable[[Problem, Launcher], Floats]
     fallback: Callable[[Problem, Offsets, Offsets, Launcher], Floats]
 
 
 def _by_sweeps(sweep: Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]) -> Method:
-    """Of a function that gives the sums of pairs in either precision, launch after launch."""
+    """Return the method of a function that computes the sums of pairs in either precision, launch by launch."""
 
     def whole(problem: Problem, launcher: Launcher) -> Floats:
         return sweep(problem, *problem.pairs, np.float32, launcher)
@@ -114,7 +114,7 @@ def _by_sweeps(sweep: Callable[[Problem, Offsets, Offsets, Real, Launcher], Floa
 
 
 def _by_plan(plan: Callable[[Launcher, Problem, Floats], Iterator[PlannedLaunch]]) -> Method:
-    """Of a plan of launches that set the sums of a problem; the fallback is the wavefront's."""
+    """Return the method of a plan of launches that compute the sums of a problem, with the wavefront's fallback."""
 
     def whole(problem: Problem, launcher: Launcher) -> Floats:
         sums = np.empty(int(problem.first_pairs[-1]))
@@ -137,8 +137,10 @@ def _in_batches(
     launch: Callable[[Offsets, Offsets], Result],
     by_length: bool = True,
 ) -> Floats:
-    """Sums of pairs, batch by batch; `launch` computes a batch. by_length: pairs are sorted by the lengths of read and
-    haplotype first, else they are taken in their order."""
+    """Return the sums of pairs, computed in batches by `launch`.
+
+    by_length: sort pairs by the lengths of read and haplotype; otherwise retain their order.
+    """
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sums = np.empty(len(reads))
     for chosen in _batches(np.lexsort((n, m)) if by_length else np.arange(len(reads)), m + n):
@@ -209,8 +211,10 @@ def _intratask_warp(
 def _plan_parts(
     plan: Callable[[Problem, Floats], Iterator[PlannedLaunch]], problem: Problem, sums: Floats
 ) -> Iterator[PlannedLaunch]:
-    """The launches of a problem's parts, one part after the other: reads that follow each other and have at most
-    PAIRS_A_PART pairs, beyond one read. Threads plan the parts, as that is done by compiled loops."""
+    """Yield the launches of consecutive parts of a problem: reads with at most PAIRS_A_PART pairs in total, or one read.
+
+    Threads plan the parts: the compiled loops release the interpreter lock.
+    """
     first, firsts, parts = 0, problem.first_pairs, []
     while first < len(firsts) - 1:
         last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
@@ -233,7 +237,7 @@ def _plan_parts(
 def _plan_wavefront_of(
     kernels: Sequence[tuple[int, int]], launcher: Launcher, problem: Problem, sums: Floats
 ) -> Iterator[PlannedLaunch]:
-    """gpuPairHMM's launches, of kernels (P, K); reads that are too long for all of them are computed in tiles."""
+    """Yield gpuPairHMM's launches for kernels (P, K); reads too long for all of them are computed in tiles."""
 
     def too_long(reads: Offsets, haplotypes: Offsets, at: Offsets) -> Iterator[PlannedLaunch]:
         return _plan_pairs(problem, reads, haplotypes, np.float32, sums, at)
@@ -242,19 +246,19 @@ def _plan_wavefront_of(
 
 
 def wavefront_sums(problem: Problem, kernels: Sequence[tuple[int, int]], launcher: Launcher) -> Floats:
-    """The sums of all pairs of a problem by gpuPairHMM's kernels (P, K) of `SELECTABLE`, in float."""
+    """Return the sums of all pairs of a problem by gpuPairHMM's kernels (P, K) of `SELECTABLE`, in float."""
     return _by_plan(partial(_plan_wavefront_of, kernels)).whole(problem, launcher)
 
 
 def _plan_loaded(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    """Launches that set the sums of all pairs of a problem."""
+    """Yield launches that compute the sums of all pairs of a problem."""
     return _plan_pairs(problem, *problem.pairs, np.float32, sums)
 
 
 def _plan_pairs(
     problem: Problem, reads: Offsets, haplotypes: Offsets, real: Real, sums: Floats, at: Offsets | None = None
 ) -> Iterator[PlannedLaunch]:
-    """Launches that set sums[at[p]] for pair p of a read and a haplotype."""
+    """Yield launches that compute sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
     sizes = np.array([lanes * each for lanes, each in BINS])
     bins = np.searchsorted(sizes, m)
@@ -263,7 +267,7 @@ def _plan_pairs(
         tiled = number == len(BINS)
         lanes, each = TILE if tiled else BINS[number]
         order = members[np.argsort(n[members], kind="stable")]
-        # Only the edges of tiles take memory of which a batch could be short.
+        # Only the edges of tiles could exceed the memory of a batch.
         for chosen in (
             _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
         ):
@@ -277,10 +281,9 @@ def _plan_pairs(
 
 
 def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Iterator[tuple[int, bool, Offsets]]:
-    """(bin, whether its reads are all full, the pairs) of each launch, by ascending bin.
+    """Yield (bin, whether its reads are all full, pairs) of each launch, by ascending bin.
 
-    full: of reads as long as their bin and uniform. Pairs of such reads go with the others of their bin, unless they
-    have CELLS_A_LAUNCH cells.
+    full: reads as long as their bin and uniform. Their pairs join the others of their bin, unless they have CELLS_A_LAUNCH cells.
     """
     for number in np.unique(bins).tolist():
         members = np.flatnonzero(bins == number)
@@ -293,7 +296,7 @@ def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Itera
 
 
 def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
-    """As `_plan_loaded`; reads that the rescaled form does not support are left to the wavefront."""
+    """Yield launches as `_plan_loaded` does; `wavefront` computes the reads unsupported by the rescaled form."""
     layout, m = RescaledLayout(problem, LETTERS_AT_ONCE, launcher.empty), problem.read_lengths
     sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
@@ -321,10 +324,10 @@ def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterat
 def _merge_small_bins(
     bins: Offsets, full: npt.NDArray[np.bool_], letters: Offsets, sizes: Offsets
 ) -> Iterator[tuple[int, bool, Offsets]]:
-    """(bin, whether its reads are all full, the reads) of each launch, the largest bin first.
+    """Yield (bin, whether its reads are all full, reads) of each launch, the largest bin first.
 
-    full: of reads as long as their bin and uniform. letters: those that pass each read. Reads whose own launch would
-    save fewer than CELLS_A_LAUNCH go with those of the next bin that has any; full ones with the others of their bin.
+    full: reads as long as their bin and uniform. letters: total of the haplotypes of each read. Reads with a launch that saves fewer
+    than CELLS_A_LAUNCH cells join those of the next non-empty bin; full ones join the others of their bin.
     """
     kinds = 2 * bins + full
     work = np.bincount(kinds, letters, 2 * len(sizes))
@@ -350,7 +353,7 @@ def _merge_small_bins(
 
 
 def _batches(order: Offsets, sizes: Offsets) -> Iterator[Offsets]:
-    """`order` cut into launches of at most PAIRS_AT_ONCE pairs and, beyond one pair, BASES_AT_ONCE bases."""
+    """Split `order` into launches of at most PAIRS_AT_ONCE pairs and, for more than one pair, BASES_AT_ONCE bases."""
     at = 0
     while at < len(order):
         window = order[at : at + PAIRS_AT_ONCE]

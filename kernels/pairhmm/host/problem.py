@@ -1,4 +1,4 @@
-"""A pair-HMM problem in memory: reads, haplotypes and the records that pair them, as flat arrays."""
+"""Pair-HMM problem: reads, haplotypes and records that pair them, as flat arrays."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Record = tuple[list[Read], list[Bytes]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Every read of a record is scored against every haplotype of it.
+    """Records of reads and haplotypes. Every read of a record is paired with every haplotype of the record.
 
-    bases, haplotypes: ASCII, one of ACGTN, one sequence after the other; sequence s is [offsets[s], offsets[s+1]).
-    base_quality, insertion, deletion, continuation: Phred scores 0 to 93, one a base.
+    bases, haplotypes: ASCII, one of ACGTN, concatenated; sequence s is [offsets[s], offsets[s+1]).
+    base_quality, insertion, deletion, continuation: Phred scores 0 to 93, one per base.
     record_reads, record_haplotypes: record r has the reads [record_reads[r], record_reads[r+1]), likewise haplotypes.
     """
 
@@ -48,7 +48,7 @@ class Problem:
 
     @cached_property
     def uniform(self) -> npt.NDArray[np.bool_]:
-        """Whether a read has one gap continuation."""
+        """Whether each read has a single gap continuation."""
         changes = np.flatnonzero(self.continuation[1:] != self.continuation[:-1]) + 1
         reads = np.searchsorted(self.read_offsets, changes, "right") - 1
         found = np.ones(len(self.read_offsets) - 1, np.bool_)
@@ -57,7 +57,7 @@ class Problem:
 
     @cached_property
     def pairs(self) -> tuple[Offsets, Offsets]:
-        """(read, haplotype) of every pair in output order: record by record, read by read, haplotype by haplotype."""
+        """(read, haplotype) of every pair in output order: by record, read, haplotype."""
         width = np.diff(self.record_haplotypes)  # of each record, then of each read
         record = np.repeat(np.arange(len(width)), np.diff(self.record_reads))
         per_read, first = width[record], self.record_haplotypes[:-1][record]
@@ -65,19 +65,18 @@ class Problem:
         return reads, ranges(first, per_read)
 
     def pairs_of(self, numbers: Offsets) -> tuple[Offsets, Offsets]:
-        """(read, haplotype) of some pairs, given by their place in output order."""
+        """Return (read, haplotype) of pairs given by their index in output order."""
         reads = np.searchsorted(self.first_pairs, numbers, "right") - 1
         record = np.searchsorted(self.record_reads, reads, "right") - 1
         return reads, self.record_haplotypes[record] + numbers - self.first_pairs[reads]
 
     @cached_property
     def first_pairs(self) -> Offsets:
-        """The number of each read's first pair in output order, and that of all pairs."""
+        """Index of each read's first pair in output order, and the total number of pairs."""
         return offsets(np.diff(self.record_haplotypes)[owners(self.record_reads)])
 
     def part(self, first: int, last: int) -> Problem:
-        """The reads [first, last) and the haplotypes of their records, as views: the pairs from first_pairs[first] to
-        first_pairs[last]."""
+        """Return the reads [first, last) with the haplotypes of their records, as views: pairs first_pairs[first] to first_pairs[last]."""
         begin = int(np.searchsorted(self.record_reads, first, "right")) - 1
         end = max(int(np.searchsorted(self.record_reads, last, "left")), begin)
         bases = slice(self.read_offsets[first], self.read_offsets[last])
@@ -92,7 +91,7 @@ class Problem:
         )  # fmt: skip
 
     def records_part(self, first: int, last: int) -> Problem:
-        """The records [first, last), as views."""
+        """Return the records [first, last), as views."""
         reads, seen = self.record_reads[first : last + 1], self.record_haplotypes[first : last + 1]
         read_offsets = self.read_offsets[reads[0] : reads[-1] + 1]
         haplotype_offsets = self.haplotype_offsets[seen[0] : seen[-1] + 1]
@@ -106,7 +105,7 @@ class Problem:
 
     @property
     def cells(self) -> int:
-        """Cells of all dynamic-programming matrices together."""
+        """Total number of cells of all dynamic-programming matrices."""
         rows, columns = (
             np.diff(positions[records])
             for positions, records in (
@@ -117,7 +116,7 @@ class Problem:
         return int(rows @ columns)
 
     def records(self) -> Iterator[Record]:
-        """The records one by one, as views."""
+        """Yield the records as views."""
         columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
         for record in range(len(self.record_reads) - 1):
             reads: list[Read] = []
@@ -129,7 +128,7 @@ class Problem:
 
     @staticmethod
     def of(records: Iterable[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> Problem:
-        """From records of (reads, haplotypes); a read is (bases, base quality, insertion, deletion, continuation).
+        """Create a problem from records of (reads, haplotypes); a read is (bases, base quality, insertion, deletion, continuation).
 
         Sequences are arrays of uint8 or, for bases, bytes.
         """
@@ -151,12 +150,12 @@ class Problem:
 
 
 def offsets(lengths: Offsets) -> Offsets:
-    """Where each of several things in a row begins, and where the last one ends."""
+    """Return the start of each of several consecutive items, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def owners(starts: Offsets) -> Offsets:
-    """starts[1] - starts[0] zeros, then as many ones as the next two are apart, and so on; starts[0] is 0."""
+    """Return the owner of each item: starts[1] - starts[0] zeros, starts[2] - starts[1] ones, and so on; starts[0] is 0."""
     made = np.empty(starts[-1], np.int64)
     _owners(starts, len(starts) - 1, made)
     return made
@@ -170,7 +169,7 @@ def _owners(starts: Global[i64], count: i64, made: Global[i64]) -> None:
 
 
 def ranges(first: Offsets, lengths: Offsets) -> Offsets:
-    """The numbers first[0], first[0] + 1, ... (lengths[0] of them), then those from first[1], and so on."""
+    """Return the concatenation of the ranges first[i], first[i] + 1, ... of lengths[i] numbers."""
     ends = np.cumsum(lengths)
     return np.repeat(first - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
