@@ -13,7 +13,7 @@ from functools import partial
 
 from ..ir import names
 from ..ir import nodes as ir
-from ..language.types import BOOL, FLAT, I32, I64, Array, Layout, Scalar, Vector
+from ..language.types import BOOL, FLAT, I32, I64, Array, ArrayLayout, Scalar, Vector
 from ..span import Span
 from . import typing
 from .constants import Literal, Tuple
@@ -33,7 +33,7 @@ def whole(name: str, type: Array, span: Span) -> ArrayValue:
     return ArrayValue(name, type, shape, _row_major(shape, span), ZERO_LITERAL, shown, is_whole=len(shape) == 1)
 
 
-def parameter(name: str, type: Array, layout: Layout, span: Span) -> tuple[ArrayValue, list[ir.Param]]:
+def parameter(name: str, type: Array, layout: ArrayLayout, span: Span) -> tuple[ArrayValue, list[ir.Param]]:
     """Return a kernel's array parameter in its layout, with the integer parameters for its extents and strides."""
     if layout == FLAT:
         return whole(name, type, span), []

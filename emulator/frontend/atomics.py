@@ -53,7 +53,7 @@ def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue,
 
 
 def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    op = cast(forms.AtomicUpdate, word.form).op
+    op = cast(forms.AtomicUpdateForm, word.form).op
     array, index, type = _target(reader, args, span)
     order, scope = ordering(reader, {"order": "relaxed", **args})
     if isinstance(type, Scalar):
@@ -119,21 +119,21 @@ def _scope(reader: FunctionReader, args: Args) -> forms.MemoryScope:
 
 def _ordered_load(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     array, index, type = _in_memory(reader, word, args, span)
-    order = cast(forms.OrderedLoad, word.form).order
+    order = cast(forms.OrderedLoadForm, word.form).order
     return reader.let(ir.Load(array.name, index, type, span, order, _scope(reader, args)), array.name, span)
 
 
 def _ordered_store(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     array, index, type = _in_memory(reader, word, args, span)
     value = reader.convert(args["value"], type, f"{array.name}'s element")
-    order, scope = cast(forms.OrderedStore, word.form).order, _scope(reader, args)
+    order, scope = cast(forms.OrderedStoreForm, word.form).order, _scope(reader, args)
     reader.emit(ir.Store(array.name, index, value, span, order=order, scope=scope))
     return NOTHING
 
 
 BINDERS: dict[type, Binder] = {
-    forms.AtomicUpdate: _atomic,
-    forms.CompareAndSwap: _compare_and_swap,
-    forms.OrderedLoad: _ordered_load,
-    forms.OrderedStore: _ordered_store,
+    forms.AtomicUpdateForm: _atomic,
+    forms.CompareAndSwapForm: _compare_and_swap,
+    forms.OrderedLoadForm: _ordered_load,
+    forms.OrderedStoreForm: _ordered_store,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir import nodes as ir
 from .constructs import construct_name
-from .expressions import Expressions
+from .expressions import ExpressionReader
 from .inference import Decided
 from .protocols import Progress
 from .values import AlreadyReported, SourceError
@@ -28,7 +28,7 @@ class State:
     progress: Progress
 
 
-class Blocks(Expressions):
+class BlockReader(ExpressionReader):
     """Reader of the statement lists of one function."""
 
     def state(self) -> State:

@@ -73,7 +73,7 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     if word is None:
         _refuse(target, reader.names_elsewhere(node.func), span)
     args = _bind(reader, node, word)
-    if target in maths.WORDS and isinstance(word.form, forms.Operation):
+    if target in maths.WORDS and isinstance(word.form, forms.OperationForm):
         return _operation(reader, word, args, span, target)
     return _BINDERS[word.form.__class__](reader, word, args, span)
 
@@ -279,7 +279,7 @@ def _not_declaring(reader: FunctionReader, word: Intrinsic, args: Args, span: Sp
 def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> ArrayValue | None:
     """Return the array declared by `name = st.shared(...)` and similar calls; None for any other call."""
     word = intrinsic_of(target)
-    if word is None or not isinstance(word.form, forms.Allocation):
+    if word is None or not isinstance(word.form, forms.AllocationForm):
         return None
     args, span = _bind(reader, node, word), reader.span(node)
     kind = reader.value(args["element"])
@@ -290,12 +290,12 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
     values: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None
     match word.form:
-        case forms.Allocation(dynamic=True):
+        case forms.AllocationForm(dynamic=True):
             count = _count(reader, name, args["count"], span)
             return reader.declare(name, Array(element, None, "shared"), (), span, count)
-        case forms.Allocation("register"):
+        case forms.AllocationForm("register"):
             shape = (_extent(reader, args["count"]),)
-        case forms.Allocation("constant"):
+        case forms.AllocationForm("constant"):
             values = _table(reader, args["values"], element)
             shape = (len(values),)
         case _:
@@ -366,7 +366,7 @@ def _operation(
     reader: FunctionReader, word: Intrinsic, args: Args, span: Span, python: Callable[..., Any] | None = None
 ) -> Value:
     """Emit an operation. python: the Python function for folding constants; None for no folding."""
-    form = cast(forms.Operation, word.form)
+    form = cast(forms.OperationForm, word.form)
     places = form.order or tuple(range(len(args)))
     operands = list(zip(reader.values(*args.values()), map(reader.span, args.values()), strict=True))
     literals = [value for value, _ in operands if isinstance(value, Literal)]
@@ -386,7 +386,7 @@ def _operations(reader: FunctionReader, word: Intrinsic, args: Args, span: Span)
     (node,) = args.values()
     (value,) = typing.unified([(reader.value(node), reader.span(node))], f"st.{word.name}")
     value = value if isinstance(value, ir.Const | ir.Reg) else reader.let(value, word.name, span)
-    ops = cast(forms.Operations, word.form).ops
+    ops = cast(forms.OperationsForm, word.form).ops
     return Tuple(tuple(typing.operation(op, [value], span, f"st.{word.name}") for op in ops))
 
 
@@ -429,10 +429,10 @@ _BINDERS: dict[type, Binder] = {
     **warps.BINDERS,
     **atomics.BINDERS,
     **copies.BINDERS,
-    forms.Allocation: _not_declaring,
-    forms.Operation: _operation,
-    forms.Operations: _operations,
-    forms.Conjugate: _conjugate,
-    forms.Bitcast: _bitcast,
-    forms.UnrolledRange: _unrolled_range,
+    forms.AllocationForm: _not_declaring,
+    forms.OperationForm: _operation,
+    forms.OperationsForm: _operations,
+    forms.ConjugateForm: _conjugate,
+    forms.BitcastForm: _bitcast,
+    forms.UnrolledRangeForm: _unrolled_range,
 }

@@ -40,4 +40,4 @@ def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     return NOTHING
 
 
-BINDERS: dict[type, Binder] = {forms.AsyncCopy: _copy, forms.AsyncWait: _wait}
+BINDERS: dict[type, Binder] = {forms.AsyncCopyForm: _copy, forms.AsyncWaitForm: _wait}

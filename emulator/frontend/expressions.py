@@ -21,7 +21,7 @@ from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribu
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
 from .foreign import PYTHON, closest, dotted
-from .logic import Logic, is_bool
+from .logic import BooleanReader, is_bool
 from .source import MISSING
 from .values import (
     AlreadyReported,
@@ -56,7 +56,7 @@ _ONE_TYPE = "leave out the rest: an array has the dimensions of the one that is 
 _WRITE_TYPES = "write st.Global[st.f32], st.i32, st.Const ..."
 
 
-class Expressions(Logic):
+class ExpressionReader(BooleanReader):
     """Reader of the expressions of one function."""
 
     # -------------------------------------------------------------- entry points

@@ -16,7 +16,7 @@ from .constants import Literal, Tuple
 from .constructs import not_a_bool, refused
 from .foreign import dotted
 from .values import ArrayValue, Choice, SourceError, Value, describe
-from .variables import Variables
+from .variables import FunctionScope
 
 COMPARE: dict[type, tuple[str, str, Callable[..., Any]]] = {
     ast.Lt: ("lt", "<", operator.lt), ast.LtE: ("le", "<=", operator.le), ast.Gt: ("gt", ">", operator.gt),
@@ -32,7 +32,7 @@ MAX_OPERANDS = 32
 """Maximum operands of one chained expression; longer chains use registers."""
 
 
-class Logic(Variables):
+class BooleanReader(FunctionScope):
     """Reader of the boolean expressions of one function."""
 
     def shallow(self, value: Value, operands: int, span: Span) -> Value:

@@ -15,7 +15,7 @@ from ..language import intrinsics
 from ..language.types import BOOL, Scalar
 from ..span import Span
 from . import typing
-from .blocks import Blocks, stored
+from .blocks import BlockReader, stored
 from .constants import Literal, Tuple
 from .values import ArrayValue, Host, NeedsConstants, SourceError, Value, describe
 
@@ -39,7 +39,7 @@ class _LoopContext:
     at_continue: set[str] | None = None
 
 
-class Loops(Blocks):
+class LoopReader(BlockReader):
     """Reader of the loops of one function."""
 
     loops: tuple[_LoopContext, ...] = ()

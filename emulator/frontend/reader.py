@@ -18,15 +18,15 @@ from ..ir.spec import verify
 from ..ir.walk import effect, statements
 from ..language import hints
 from ..language.functions import DeviceFunction, Kernel, SourceFunction
-from ..language.types import FLAT, Array, Layout, Scalar, Space
+from ..language.types import FLAT, Array, ArrayLayout, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, records, struct_arrays, typing
 from .constants import Literal, Tuple, exact, is_struct
 from .protocols import FunctionReader, Progress
-from .signature import Parameter, Signature
+from .signature import KernelParameter, Signature
 from .source import MISSING, FunctionSource
-from .statements import Statements
+from .statements import StatementReader
 from .values import (
     NOTHING,
     AlreadyReported,
@@ -64,7 +64,7 @@ class _Binding:
     """The parameters of a device function bound to the arguments of one call. key: of the specialised function."""
 
     caller: FunctionReader
-    reader: Statements
+    reader: StatementReader
     key: list[Any]
     params: list[ir.Param] = field(default_factory=list)
     args: list[ir.Expr | ir.ArrayRef] = field(default_factory=list)
@@ -140,7 +140,7 @@ class Specialiser:
         return self.real
 
     # -------------------------------------------------------------- functions
-    def kernel(self, kernel: Kernel, consts: Mapping[str, Any], layouts: Mapping[str, Layout]) -> ir.Function:
+    def kernel(self, kernel: Kernel, consts: Mapping[str, Any], layouts: Mapping[str, ArrayLayout]) -> ir.Function:
         reader, params = self._entry(kernel, consts, layouts)
         tree = reader.source.tree
         if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
@@ -158,10 +158,10 @@ class Specialiser:
             self._specialise(device, reader.source, reader, params, (device,))
 
     def _entry(
-        self, function: SourceFunction, consts: Mapping[str, Any], layouts: Mapping[str, Layout]
-    ) -> tuple[Statements, list[ir.Param]]:
+        self, function: SourceFunction, consts: Mapping[str, Any], layouts: Mapping[str, ArrayLayout]
+    ) -> tuple[StatementReader, list[ir.Param]]:
         """Return a reader with the parameters of a host-called function, and the parameters without Const."""
-        reader = Statements(self, FunctionSource(function))
+        reader = StatementReader(self, FunctionSource(function))
         params = []
         for arg, annotation in self._parameters(reader):
             name, span = arg.arg, reader.span(arg)
@@ -202,7 +202,7 @@ class Specialiser:
         return reader, params
 
     def _scalars(
-        self, reader: Statements, name: str, type: ValueType | records.RecordType, span: Span
+        self, reader: StatementReader, name: str, type: ValueType | records.RecordType, span: Span
     ) -> list[ir.Param]:
         """Return the parameters of a number, a vector, or the components of a tuple or a struct."""
         own = list(zip(records.leaf_names(name, type), records.leaf_types(type), strict=True))
@@ -223,7 +223,7 @@ class Specialiser:
             advice = "write a loop: the kernel language has no recursion"
             raise SourceError(span, f"{device.__name__} calls itself", advice)
         arguments = calls.bind_arguments(caller, node, device.__name__, inspect.signature(device.function))
-        reader = Statements(self, source)
+        reader = StatementReader(self, source)
         parameters = self._parameters(reader)
         if reader.unresolved:
             raise AlreadyReported
@@ -310,7 +310,7 @@ class Specialiser:
         self,
         device: DeviceFunction,
         source: FunctionSource,
-        reader: Statements,
+        reader: StatementReader,
         params: list[ir.Param],
         key: tuple[Any, ...],
     ) -> ir.Function:
@@ -342,7 +342,7 @@ class Specialiser:
         self._types[name] = reader.result
         return function
 
-    def _read_body(self, device: DeviceFunction, source: FunctionSource, reader: Statements) -> None:
+    def _read_body(self, device: DeviceFunction, source: FunctionSource, reader: StatementReader) -> None:
         errors, returns = len(self.diagnostics), source.tree.returns
         head = reader.span(source.tree)
         if returns is None:
@@ -353,7 +353,7 @@ class Specialiser:
             advice = "write a return behind the last statement"
             self.report(head, f"{device.__name__} may end without returning {reader.result}", advice)
 
-    def _parameters(self, reader: Statements) -> list[tuple[ast.arg, Any]]:
+    def _parameters(self, reader: StatementReader) -> list[tuple[ast.arg, Any]]:
         """Return each parameter with the object (or pair) named by its annotation."""
         spec, parameters = reader.source.tree.args, []
         for extra in (spec.vararg, spec.kwarg):
@@ -374,7 +374,7 @@ class Specialiser:
                 reader.unresolved.add(arg.arg)
         return parameters
 
-    def _parameter_type(self, reader: Statements, arg: ast.arg, annotation: Any) -> Any:
+    def _parameter_type(self, reader: StatementReader, arg: ast.arg, annotation: Any) -> Any:
         """Return a type, an array, or a `records.RecordType`."""
         if isinstance(annotation, records.RecordType):
             return annotation
@@ -402,7 +402,10 @@ class Specialiser:
 
 
 def specialise(
-    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None = None, layouts: Mapping[str, Layout] | None = None
+    kernel: Kernel,
+    consts: Mapping[str, Any],
+    real: Scalar | None = None,
+    layouts: Mapping[str, ArrayLayout] | None = None,
 ) -> Specialised:
     """Return the program of `kernel` for these Const values, this type of Real and these array layouts. Arrays without
     a layout have one dimension and no gaps.
@@ -437,11 +440,11 @@ def signature(kernel: Kernel) -> Signature:
     from ..language.types import F32
 
     reader = Specialiser(F32)
-    statements = Statements(reader, FunctionSource(kernel))
-    params: dict[str, Parameter] = {}
+    statements = StatementReader(reader, FunctionSource(kernel))
+    params: dict[str, KernelParameter] = {}
     for arg, annotation in reader._parameters(statements):
         if annotation is hints.Const:
-            params[arg.arg] = Parameter(None)
+            params[arg.arg] = KernelParameter(None)
             continue
         reader.uses_real = False
         try:
@@ -455,7 +458,7 @@ def signature(kernel: Kernel) -> Signature:
             type = struct_arrays.record(arg.arg, type[1])
         elif isinstance(type, records.RecordType):
             type = records.parameter(arg.arg, type)
-        params[arg.arg] = Parameter(type, reader.uses_real)
+        params[arg.arg] = KernelParameter(type, reader.uses_real)
     if reader.diagnostics:
         raise CompileError(reader.diagnostics)
     return Signature(params)

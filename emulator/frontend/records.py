@@ -19,7 +19,7 @@ from ..span import Span
 from . import typing
 from .constants import Tuple
 from .protocols import FunctionReader
-from .signature import Record
+from .signature import RecordParameter
 from .values import Host, SourceError, Struct, Value, describe, of_python
 
 
@@ -79,10 +79,10 @@ def leaf_paths(type: ValueType | RecordType) -> list[tuple[str, ...]]:
     return [()]
 
 
-def parameter(name: str, type: RecordType) -> Record:
+def parameter(name: str, type: RecordType) -> RecordParameter:
     """Return the layout of a launch parameter of this type."""
     components = zip(leaf_names(name, type), leaf_paths(type), leaf_types(type), strict=True)
-    return Record(_written(type) if isinstance(type, StructType) else str(type), tuple(components))
+    return RecordParameter(_written(type) if isinstance(type, StructType) else str(type), tuple(components))
 
 
 def leaves(value: Value) -> list[Value]:

@@ -11,7 +11,7 @@ from ..language.types import SCALARS, VECTORS, Array, Value
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordParameter:
     """A tuple or struct parameter passed by value. components: the program's own parameters for it, each with the path
     of fields and items, and its type."""
 
@@ -23,15 +23,15 @@ class Record:
 
 
 @dataclass(frozen=True)
-class RecordArray(Record):
+class RecordArrayParameter(RecordParameter):
     """A global array of structs: each component is an array of numbers."""
 
 
 @dataclass(frozen=True)
-class Parameter:
+class KernelParameter:
     """One parameter. type: None for Const. real: whether its annotation uses Real; `type` has f32 in its place."""
 
-    type: Value | Array | Record | None
+    type: Value | Array | RecordParameter | None
     real: bool = False
 
 
@@ -39,7 +39,7 @@ class Parameter:
 class Signature:
     """The parameters of a kernel, by name."""
 
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, KernelParameter]
 
     def encode(self) -> bytes:
         """Return the signature as JSON."""
@@ -49,21 +49,21 @@ class Signature:
     def decode(data: bytes) -> Signature:
         """Return the signature written by `encode`."""
         content: dict[str, Any] = json.loads(data)
-        return Signature({name: Parameter(_decoded(type), real) for name, (type, real) in content.items()})
+        return Signature({name: KernelParameter(_decoded(type), real) for name, (type, real) in content.items()})
 
 
-def _encoded(type: Value | Array | Record | None) -> Any:
-    if isinstance(type, Record):
+def _encoded(type: Value | Array | RecordParameter | None) -> Any:
+    if isinstance(type, RecordParameter):
         components = [[name, path, type_text(component)] for name, path, component in type.components]
-        return [type.name, isinstance(type, RecordArray), components]
+        return [type.name, isinstance(type, RecordArrayParameter), components]
     return None if type is None else type_text(type)
 
 
-def _decoded(encoded: Any) -> Value | Array | Record | None:
+def _decoded(encoded: Any) -> Value | Array | RecordParameter | None:
     if isinstance(encoded, list):
         name, array, components = encoded
         encoded = tuple((component, tuple(path), type_of(text)) for component, path, text in components)
-        return (RecordArray if array else Record)(name, encoded)
+        return (RecordArrayParameter if array else RecordParameter)(name, encoded)
     return None if encoded is None else type_of(encoded)
 
 

@@ -14,7 +14,7 @@ from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, COMPONENTS
 from .inference import roots
-from .loops import Loops
+from .loops import LoopReader
 from .values import (
     NOTHING,
     ArrayValue,
@@ -31,7 +31,7 @@ from .values import (
 )
 
 
-class Statements(Loops):
+class StatementReader(LoopReader):
     """Reader of the statements of one function."""
 
     result: ValueType | records.RecordType | None = None

@@ -8,24 +8,24 @@ from dataclasses import replace
 
 from ..ir import names
 from ..ir import nodes as ir
-from ..language.types import Array, Layout, Scalar
+from ..language.types import Array, ArrayLayout, Scalar
 from ..span import Span
 from . import arrays, records
 from .protocols import FunctionReader
-from .signature import RecordArray
+from .signature import RecordArrayParameter
 from .values import ArrayValue, SourceError, Struct, StructArray, StructElement, Value
 
-OF_FIELD = Layout(1, contiguous=False)
+OF_FIELD = ArrayLayout(1, contiguous=False)
 
 
-def record(name: str, type: records.StructType) -> RecordArray:
+def record(name: str, type: records.StructType) -> RecordArrayParameter:
     """Return the layout of a launch parameter that is an array of structs."""
     layout = records.parameter(name, type)
-    return RecordArray(layout.name, layout.components)
+    return RecordArrayParameter(layout.name, layout.components)
 
 
 def parameter(
-    name: str, type: records.StructType, layouts: Mapping[str, Layout], span: Span
+    name: str, type: records.StructType, layouts: Mapping[str, ArrayLayout], span: Span
 ) -> tuple[StructArray, list[ir.Param]]:
     """Return a kernel's parameter, and the program's own parameters for it."""
     items: list[ArrayValue | StructArray] = []

@@ -41,7 +41,7 @@ from .values import (
 T = TypeVar("T")
 
 
-class Variables:
+class FunctionScope:
     """The variables of one function, and the statements emitted so far."""
 
     def __init__(self, program: ProgramReader, source: FunctionSource) -> None:

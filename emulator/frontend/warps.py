@@ -27,7 +27,7 @@ def _mask(reader: FunctionReader, args: Args, span: Span) -> ir.Expr:
 
 def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     """A call of the word for an effect, whose row has the operands."""
-    form = cast(forms.Effect, word.form)
+    form = cast(forms.EffectForm, word.form)
     row = ROWS[form.node]
     operands: dict[str, ir.Expr] = {}
     for (name, operand), argument in zip_longest(row.operands.items(), args.values()):
@@ -53,7 +53,7 @@ def _effect(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
 
 
 def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    form = cast(forms.Shuffle, word.form)
+    form = cast(forms.ShuffleForm, word.form)
     value = reader.expr(args["value"])
     if isinstance(value.type, Vector) or value.type is BOOL:
         advice = "shuffle st.i32(flag)"
@@ -72,7 +72,7 @@ def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
 
 
 def _vote(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    form = cast(forms.Vote, word.form)
+    form = cast(forms.VoteForm, word.form)
     mode = form.mode
     if mode == "active":
         value: ir.Expr = ir.Const(True, BOOL, span)
@@ -98,7 +98,7 @@ def _match_all(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
 
 
 def _reduction(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
-    op, value = cast(forms.Reduction, word.form).op, reader.expr(args["value"])
+    op, value = cast(forms.ReductionForm, word.form).op, reader.expr(args["value"])
     types = (I32, U32) if op in ("add", "min", "max") else (U32,)
     if value.type not in types:
         expected = " or ".join(str(t) for t in types)
@@ -111,7 +111,7 @@ def _reduction(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) 
 
 def _lane_mask(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     """Return the mask of lanes relative to this lane, computed from its bit or the next one."""
-    order = cast(forms.LaneMask, word.form).order
+    order = cast(forms.LaneMaskForm, word.form).order
 
     def op(name: str, *args: ir.Expr) -> ir.Expr:
         return ir.Op(name, args, U32, span)
@@ -129,10 +129,10 @@ ROWS = {node.__name__: row for node, row in TABLE.items()}
 """Rows of the table of effects by the name of their node."""
 
 BINDERS: dict[type, Binder] = {
-    forms.Effect: _effect,
-    forms.Shuffle: _shuffle,
-    forms.Vote: _vote,
-    forms.MatchAll: _match_all,
-    forms.Reduction: _reduction,
-    forms.LaneMask: _lane_mask,
+    forms.EffectForm: _effect,
+    forms.ShuffleForm: _shuffle,
+    forms.VoteForm: _vote,
+    forms.MatchAllForm: _match_all,
+    forms.ReductionForm: _reduction,
+    forms.LaneMaskForm: _lane_mask,
 }

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .forms import AtomicUpdate, CompareAndSwap, MemoryOrder, MemoryScope, OrderedLoad, OrderedStore
+from .forms import AtomicUpdateForm, CompareAndSwapForm, MemoryOrder, MemoryScope, OrderedLoadForm, OrderedStoreForm
 from .hints import Array, on_host
 from .intrinsics import intrinsic
 
 T = TypeVar("T")
 
 
-@intrinsic(AtomicUpdate("add"))
+@intrinsic(AtomicUpdateForm("add"))
 def atomic_add(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -29,7 +29,7 @@ def atomic_add(
     on_host("atomic_add()")
 
 
-@intrinsic(AtomicUpdate("sub"))
+@intrinsic(AtomicUpdateForm("sub"))
 def atomic_sub(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -41,19 +41,19 @@ def atomic_sub(
     on_host("atomic_sub()")
 
 
-@intrinsic(AtomicUpdate("inc"))
+@intrinsic(AtomicUpdateForm("inc"))
 def atomic_inc(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
     """array[index] = array[index] + 1, or 0 where it is `limit` or more, for u32."""
     on_host("atomic_inc()")
 
 
-@intrinsic(AtomicUpdate("dec"))
+@intrinsic(AtomicUpdateForm("dec"))
 def atomic_dec(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
     """array[index] = array[index] - 1, or `limit` where it is 0 or more than `limit`, for u32."""
     on_host("atomic_dec()")
 
 
-@intrinsic(AtomicUpdate("min"))
+@intrinsic(AtomicUpdateForm("min"))
 def atomic_min(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -65,7 +65,7 @@ def atomic_min(
     on_host("atomic_min()")
 
 
-@intrinsic(AtomicUpdate("max"))
+@intrinsic(AtomicUpdateForm("max"))
 def atomic_max(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -77,7 +77,7 @@ def atomic_max(
     on_host("atomic_max()")
 
 
-@intrinsic(AtomicUpdate("and"))
+@intrinsic(AtomicUpdateForm("and"))
 def atomic_and(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -89,7 +89,7 @@ def atomic_and(
     on_host("atomic_and()")
 
 
-@intrinsic(AtomicUpdate("or"))
+@intrinsic(AtomicUpdateForm("or"))
 def atomic_or(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -101,7 +101,7 @@ def atomic_or(
     on_host("atomic_or()")
 
 
-@intrinsic(AtomicUpdate("xor"))
+@intrinsic(AtomicUpdateForm("xor"))
 def atomic_xor(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -113,7 +113,7 @@ def atomic_xor(
     on_host("atomic_xor()")
 
 
-@intrinsic(AtomicUpdate("exchange"))
+@intrinsic(AtomicUpdateForm("exchange"))
 def atomic_exchange(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -125,7 +125,7 @@ def atomic_exchange(
     on_host("atomic_exchange()")
 
 
-@intrinsic(CompareAndSwap())
+@intrinsic(CompareAndSwapForm())
 def compare_swap(
     array: Array[T],
     index: int | tuple[int, ...],
@@ -138,25 +138,25 @@ def compare_swap(
     on_host("compare_swap()")
 
 
-@intrinsic(OrderedLoad("acquire"))
+@intrinsic(OrderedLoadForm("acquire"))
 def load_acquire(array: Array[T], index: int, scope: MemoryScope = "device") -> T:
     """Load array[index] with acquire order: the stores before the matching release are visible. Needs compute capability 7.0."""
     on_host("load_acquire()")
 
 
-@intrinsic(OrderedStore("release"))
+@intrinsic(OrderedStoreForm("release"))
 def store_release(array: Array[T], index: int, value: T, scope: MemoryScope = "device") -> None:
     """Store array[index] = value with release order, after all earlier accesses of this thread. Needs compute capability 7.0."""
     on_host("store_release()")
 
 
-@intrinsic(OrderedLoad("volatile"))
+@intrinsic(OrderedLoadForm("volatile"))
 def volatile_load(array: Array[T], index: int) -> T:
     """Load array[index] from memory at each execution, without ordering other accesses."""
     on_host("volatile_load()")
 
 
-@intrinsic(OrderedStore("volatile"))
+@intrinsic(OrderedStoreForm("volatile"))
 def volatile_store(array: Array[T], index: int, value: T) -> None:
     """Store array[index] = value to memory at each execution, without ordering other accesses."""
     on_host("volatile_store()")

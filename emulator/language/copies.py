@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .forms import AsyncCopy, AsyncWait, Effect
+from .forms import AsyncCopyForm, AsyncWaitForm, EffectForm
 from .hints import Array, on_host
 from .intrinsics import intrinsic
 
 T = TypeVar("T")
 
 
-@intrinsic(AsyncCopy())
+@intrinsic(AsyncCopyForm())
 def async_copy(shared: Array[T], i: int, source: Array[T], j: int) -> None:
     """Copy shared[i] = source[j], of 4, 8 or 16 bytes, asynchronously.
 
@@ -21,13 +21,13 @@ def async_copy(shared: Array[T], i: int, source: Array[T], j: int) -> None:
     on_host("async_copy()")
 
 
-@intrinsic(Effect("AsyncCommit"))
+@intrinsic(EffectForm("AsyncCommit"))
 def async_commit() -> None:
     """Commit the thread's copies since the last `async_commit` as a group."""
     on_host("async_commit()")
 
 
-@intrinsic(AsyncWait())
+@intrinsic(AsyncWaitForm())
 def async_wait(pending: int = 0) -> None:
     """Wait until at most the last `pending` groups of the thread's copies, 0 to 8, are incomplete."""
     on_host("async_wait()")

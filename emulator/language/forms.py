@@ -19,7 +19,7 @@ AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
 
 @dataclass(frozen=True)
-class Allocation:
+class AllocationForm:
     """An array declared by an assignment. dynamic: its size is a launch argument."""
 
     space: AllocatedSpace
@@ -27,7 +27,7 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class Effect:
+class EffectForm:
     """An effect of the IR. Its row in `ir.effects` converts the arguments of the call, in order.
 
     node: the name of its node. mode, scope: fields of the node. result: the type of the call's value, "" for no value.
@@ -40,7 +40,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Shuffle:
+class ShuffleForm:
     """A shuffle. lane: name of the parameter for the source lane."""
 
     mode: ShuffleMode
@@ -48,7 +48,7 @@ class Shuffle:
 
 
 @dataclass(frozen=True)
-class Vote:
+class VoteForm:
     """A vote of the named lanes with a value of type `result`."""
 
     mode: VoteMode
@@ -56,62 +56,62 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class MatchAll:
+class MatchAllForm:
     """A comparison of all operands of the named lanes, and the lanes."""
 
 
 @dataclass(frozen=True)
-class Reduction:
+class ReductionForm:
     """A reduction over the named lanes."""
 
     op: ReductionOp
 
 
 @dataclass(frozen=True)
-class LaneMask:
+class LaneMaskForm:
     """A mask of the lanes below, up to, at, from or above this lane."""
 
     order: LaneOrder
 
 
 @dataclass(frozen=True)
-class AtomicUpdate:
+class AtomicUpdateForm:
     """A read-modify-write of one element; returns the old value."""
 
     op: AtomicOp
 
 
 @dataclass(frozen=True)
-class CompareAndSwap:
+class CompareAndSwapForm:
     """An exchange conditional on the expected value."""
 
 
 @dataclass(frozen=True)
-class OrderedLoad:
+class OrderedLoadForm:
     """A load that may race with stores of other threads."""
 
     order: AccessOrder
 
 
 @dataclass(frozen=True)
-class OrderedStore:
+class OrderedStoreForm:
     """A store that may race with loads of other threads."""
 
     order: AccessOrder
 
 
 @dataclass(frozen=True)
-class AsyncCopy:
+class AsyncCopyForm:
     """An asynchronous copy of an element to shared memory."""
 
 
 @dataclass(frozen=True)
-class AsyncWait:
+class AsyncWaitForm:
     """A wait for groups of asynchronous copies."""
 
 
 @dataclass(frozen=True)
-class Operation:
+class OperationForm:
     """A row of the op table. order: parameter positions of its operands; all in order if empty."""
 
     op: str
@@ -119,28 +119,29 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Operations:
+class OperationsForm:
     """Several unary rows applied to one argument: a tuple of their results."""
 
     ops: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Conjugate:
+class ConjugateForm:
     """The conjugate of a complex number."""
 
 
 @dataclass(frozen=True)
-class Bitcast:
+class BitcastForm:
     """The same bits as another type."""
 
 
 @dataclass(frozen=True)
-class UnrolledRange:
+class UnrolledRangeForm:
     """The range of an unrolled loop; valid only in a `for`."""
 
 
 Form = (
-    Allocation | Effect | Shuffle | Vote | MatchAll | Reduction | LaneMask | AtomicUpdate | CompareAndSwap | OrderedLoad
-    | OrderedStore | AsyncCopy | AsyncWait | Operation | Operations | Conjugate | Bitcast | UnrolledRange
+    AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
+    | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
+    | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

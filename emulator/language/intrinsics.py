@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .forms import (
-    Allocation,
-    Bitcast,
-    Conjugate,
-    Effect,
+    AllocationForm,
+    BitcastForm,
+    ConjugateForm,
+    EffectForm,
     Form,
-    Operation,
-    Shuffle,
-    UnrolledRange,
-    Vote,
+    OperationForm,
+    ShuffleForm,
+    UnrolledRangeForm,
+    VoteForm,
 )
 from .hints import Constant, Local, Registers, Shared, on_host
 
@@ -121,13 +121,13 @@ else:
 
 
 # ------------------------------------------------------------------ memory
-@intrinsic(Allocation("shared"))
+@intrinsic(AllocationForm("shared"))
 def shared(element: type[T], *shape: int) -> Shared[T]:
     """Allocate shared memory of the block, uninitialised; several extents are row-major."""
     on_host("shared()")
 
 
-@intrinsic(Allocation("shared", dynamic=True))
+@intrinsic(AllocationForm("shared", dynamic=True))
 def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
     """Allocate an array in the dynamic shared memory of the launch (`shared=` bytes).
 
@@ -138,184 +138,184 @@ def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
     on_host("dynamic_shared()")
 
 
-@intrinsic(Allocation("local"))
+@intrinsic(AllocationForm("local"))
 def local(element: type[T], *shape: int) -> Local[T]:
     """Allocate local memory of the thread, uninitialised, indexed at run time."""
     on_host("local()")
 
 
-@intrinsic(Allocation("register"))
+@intrinsic(AllocationForm("register"))
 def registers(element: type[T], count: int) -> Registers[T]:
     """Allocate `count` registers of the thread, uninitialised, with indices constant after unrolling."""
     on_host("registers()")
 
 
-@intrinsic(Allocation("constant"))
+@intrinsic(AllocationForm("constant"))
 def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
     """Declare a table in constant memory with compile-time values."""
     on_host("constant()")
 
 
 # ------------------------------------------------------------------ block
-@intrinsic(Effect("Barrier", mode="sync"))
+@intrinsic(EffectForm("Barrier", mode="sync"))
 def sync() -> None:
     """Barrier and memory fence of the block; every thread that has not returned must reach it."""
     on_host("sync()")
 
 
-@intrinsic(Effect("Barrier", mode="count", result="i32"))
+@intrinsic(EffectForm("Barrier", mode="count", result="i32"))
 def sync_count(predicate: bool) -> int:
     """`sync()`; return the number of threads with a true predicate."""
     on_host("sync_count()")
 
 
-@intrinsic(Effect("Barrier", mode="and", result="bool"))
+@intrinsic(EffectForm("Barrier", mode="and", result="bool"))
 def sync_and(predicate: bool) -> bool:
     """`sync()`; return whether the predicate is true for all threads."""
     on_host("sync_and()")
 
 
-@intrinsic(Effect("Barrier", mode="or", result="bool"))
+@intrinsic(EffectForm("Barrier", mode="or", result="bool"))
 def sync_or(predicate: bool) -> bool:
     """`sync()`; return whether the predicate is true for any thread."""
     on_host("sync_or()")
 
 
-@intrinsic(Effect("Barrier", mode="grid"))
+@intrinsic(EffectForm("Barrier", mode="grid"))
 def grid_sync() -> None:
     """Barrier and memory fence of the grid, in a launch with cooperative=True; every thread must reach it."""
     on_host("grid_sync()")
 
 
-@intrinsic(Effect("Fence", scope="block"))
+@intrinsic(EffectForm("Fence", scope="block"))
 def fence_block() -> None:
     """Memory fence for the threads of the block."""
     on_host("fence_block()")
 
 
-@intrinsic(Effect("Fence", scope="device"))
+@intrinsic(EffectForm("Fence", scope="device"))
 def fence() -> None:
     """Memory fence for the threads of the device."""
     on_host("fence()")
 
 
 # ------------------------------------------------------------------ warp
-@intrinsic(Effect("WarpBarrier"))
+@intrinsic(EffectForm("WarpBarrier"))
 def syncwarp(mask: int = FULL_MASK) -> None:
     """Barrier and memory fence of the named lanes."""
     on_host("syncwarp()")
 
 
-@intrinsic(Shuffle("idx", "lane"))
+@intrinsic(ShuffleForm("idx", "lane"))
 def shuffle(value: T, lane: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of lane `lane` (modulo `width`) of this lane's group of `width` lanes."""
     on_host("shuffle()")
 
 
-@intrinsic(Shuffle("up", "delta"))
+@intrinsic(ShuffleForm("up", "delta"))
 def shuffle_up(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of the lane `delta` below; this lane's own at the edge of the group."""
     on_host("shuffle_up()")
 
 
-@intrinsic(Shuffle("down", "delta"))
+@intrinsic(ShuffleForm("down", "delta"))
 def shuffle_down(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of the lane `delta` above; this lane's own at the edge of the group."""
     on_host("shuffle_down()")
 
 
-@intrinsic(Shuffle("xor", "lane_mask"))
+@intrinsic(ShuffleForm("xor", "lane_mask"))
 def shuffle_xor(value: T, lane_mask: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of lane `lane ^ lane_mask`; this lane's own if it is in a later group."""
     on_host("shuffle_xor()")
 
 
-@intrinsic(Vote("ballot", "u32"))
+@intrinsic(VoteForm("ballot", "u32"))
 def ballot(predicate: bool, mask: int = FULL_MASK) -> int:
     """u32 mask of the named lanes with a true predicate."""
     on_host("ballot()")
 
 
-@intrinsic(Vote("any", "bool"))
+@intrinsic(VoteForm("any", "bool"))
 def any(predicate: bool, mask: int = FULL_MASK) -> bool:
     """Whether the predicate is true for any named lane."""
     on_host("any()")
 
 
-@intrinsic(Vote("all", "bool"))
+@intrinsic(VoteForm("all", "bool"))
 def all(predicate: bool, mask: int = FULL_MASK) -> bool:
     """Whether the predicate is true for all named lanes."""
     on_host("all()")
 
 
-@intrinsic(Vote("active", "u32"))
+@intrinsic(VoteForm("active", "u32"))
 def active_mask() -> int:
     """u32 mask of the active lanes."""
     on_host("active_mask()")
 
 
-@intrinsic(Vote("match", "u32"))
+@intrinsic(VoteForm("match", "u32"))
 def match_any(value: int, mask: int = FULL_MASK) -> int:
     """u32 mask of the named lanes with this lane's value."""
     on_host("match_any()")
 
 
 # ------------------------------------------------------------------ arithmetic
-@intrinsic(Operation("div"))
+@intrinsic(OperationForm("div"))
 def div(a: int, b: int) -> int:
     """Quotient truncated toward zero, as C's `/`; Python's `//` floors."""
     on_host("div()")
 
 
-@intrinsic(Operation("rem"))
+@intrinsic(OperationForm("rem"))
 def rem(a: int, b: int) -> int:
     """Remainder with the sign of `a`, as C's `%`; Python's `%` has the sign of `b`."""
     on_host("rem()")
 
 
-@intrinsic(Operation("viaddmax"))
+@intrinsic(OperationForm("viaddmax"))
 def viaddmax(a: int, b: int, c: int) -> int:
     """max(a + b, c), for i32: one instruction on Hopper and later."""
     on_host("viaddmax()")
 
 
-@intrinsic(Operation("vimax3"))
+@intrinsic(OperationForm("vimax3"))
 def vimax3(a: int, b: int, c: int) -> int:
     """max(a, b, c), for i32: one instruction on Hopper and later."""
     on_host("vimax3()")
 
 
-@intrinsic(Operation("fma"))
+@intrinsic(OperationForm("fma"))
 def fma(a: float, b: float, c: float) -> float:
     """a * b + c, rounded once."""
     on_host("fma()")
 
 
-@intrinsic(Operation("sqrt"))
+@intrinsic(OperationForm("sqrt"))
 def sqrt(x: float) -> float:
     """Square root, correctly rounded."""
     on_host("sqrt()")
 
 
-@intrinsic(Operation("rsqrt"))
+@intrinsic(OperationForm("rsqrt"))
 def rsqrt(x: float) -> float:
     """1 / sqrt(x), within 2 ulp."""
     on_host("rsqrt()")
 
 
-@intrinsic(Conjugate())
+@intrinsic(ConjugateForm())
 def conj(z: complex) -> complex:
     """Complex conjugate, for c64 and c128."""
     on_host("conj()")
 
 
-@intrinsic(Bitcast())
+@intrinsic(BitcastForm())
 def bitcast(to: type[T], x: Any) -> T:
     """Bits of x as a type of the same size."""
     on_host("bitcast()")
 
 
-@intrinsic(UnrolledRange())
+@intrinsic(UnrolledRangeForm())
 def unroll(indices: range) -> range:
     """Unroll a loop: `for k in st.unroll(range(K))`; `k` may index registers."""
     on_host("unroll()")

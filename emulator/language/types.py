@@ -124,7 +124,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArrayLayout:
     """The memory layout of a global array argument, as a specialisation key.
 
     contiguous: row-major without gaps. wide: whether it has more elements than a 32-bit index reaches. Both have
@@ -139,7 +139,7 @@ class Layout:
     begin: int = 0
 
 
-FLAT = Layout()
+FLAT = ArrayLayout()
 """One contiguous dimension."""
 
 Type = Scalar | Vector | Array

@@ -18,7 +18,7 @@ from .. import disk_cache
 from ..ir import library as functions
 from ..ir.library import PREFIX
 
-Metadata = TypeVar("Beside")
+Metadata = TypeVar("Metadata")
 """Metadata stored with the code by a caller."""
 _LOCK = threading.RLock()
 """LLVM compiles and links on one thread at a time; linking may compile a library function."""

@@ -17,7 +17,7 @@ from ..ir.walk import children, flattened, statements
 from ..machine.device import Device
 from ..passes.barriers import holds_barrier
 from ..profiler.events import WARPS, Counts
-from ..runtime.prepared import Prepared
+from ..runtime.prepared import PreparedProgram
 
 UNROLLED = 4
 """Iterations of a loop that nvcc puts side by side."""
@@ -61,7 +61,7 @@ def latency_of(name: str, device: Device) -> int:
 class CriticalPath:
     """One warp on a device. memory: the latency of an access, by its site."""
 
-    prepared: Prepared
+    prepared: PreparedProgram
     counts: Counts
     device: Device
     memory: Callable[[int], float]

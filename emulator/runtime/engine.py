@@ -23,14 +23,14 @@ from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
+from .array_forms import ArrayForm
 from .arrays import Buffer, DeviceArray, filled_as, is_zero
 from .dynamic_shared import PlacedArray, place_arrays
-from .forms import Form
 from .specialisation import Specialisation
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
-    from .prepared import Prepared
+    from .prepared import PreparedProgram
 
 Dim3 = tuple[int, int, int]
 MAX_SPIN_ITERATIONS, MAX_ITERATIONS = 10_000, 1 << 32
@@ -69,7 +69,7 @@ class Request:
     device: Device
     counters: bool
     step_limit: int | None
-    forms: Mapping[str, Form] = field(default_factory=dict)
+    forms: Mapping[str, ArrayForm] = field(default_factory=dict)
     structs: Mapping[str, Buffer] = field(default_factory=dict)
     owners: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Request:
         return place_arrays(summary.name, summary.dynamic, self.dynamic_shared, sizes, self.arguments)
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PreparedProgram:
         """The program without calls and unrolled loops, with the requested checks."""
         from .prepared import prepare  # late, as in `specialisation`
 

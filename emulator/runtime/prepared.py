@@ -21,7 +21,7 @@ from ..sanitizer.instrument import instrument
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedProgram:
     """A program without calls and unrolled loops, and its properties.
 
     Statements with sites beyond `sites` were added by checkers and are not counted.
@@ -60,12 +60,12 @@ class Prepared:
         return stmt.site < len(self.sites)
 
 
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], Prepared]] = (
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], PreparedProgram]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> Prepared:
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> PreparedProgram:
     """Inline, unroll, number and instrument a program, and verify it after the passes. Cached while the program lives.
 
     decisions: whether to record them (`passes.decisions`).
@@ -79,7 +79,7 @@ def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions
             kernel = note_decisions(kernel, max(last + 1, len(sites)))
         instrumented = ir.Program(kernel, ())
         verify(instrumented)
-        variants[checks, decisions] = Prepared(instrumented, sites)
+        variants[checks, decisions] = PreparedProgram(instrumented, sites)
     return variants[checks, decisions]
 
 

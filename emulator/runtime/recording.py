@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import Diagnostic, LaunchError
-from ..frontend.signature import Record, RecordArray
+from ..frontend.signature import RecordArrayParameter, RecordParameter
 from ..language.types import Array
 from ..machine.device import Device
 from ..profiler.launch import Argument, Launch
@@ -177,11 +177,11 @@ def _arguments(call: PendingLaunch) -> tuple[Argument, ...]:
     for name, parameter in signature_of(call.kernel).parameters.items():
         if parameter.type is None:
             result.append(Argument(name, "Const", value=_plain(values[name])))
-        elif isinstance(parameter.type, RecordArray):
+        elif isinstance(parameter.type, RecordArrayParameter):
             result.append(Argument(name, f"Global[{parameter.type}]", shape=values[name].shape))
         elif isinstance(parameter.type, Array) and parameter.type.space == "constant":
             result.append(Argument(name, f"Constant[{parameter.type.element}]", shape=values[name].shape))
-        elif isinstance(parameter.type, Record):
+        elif isinstance(parameter.type, RecordParameter):
             result.append(Argument(name, str(parameter.type), value=_plain(values[name])))
         elif isinstance(type := types[name], Array):
             text = f"{type.space.capitalize()}[{type.element}]"

@@ -14,15 +14,15 @@ import numpy as np
 from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
-from ..frontend.signature import Record, RecordArray, Signature
+from ..frontend.signature import RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
+from .array_forms import ArrayForm, real_view, struct_field
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .engine import MAX_ITERATIONS, Dim3, Request
-from .forms import Form, real_view, struct_field
 from .scalars import checked_scalar
 from .specialisation import Specialisation, signature_of, specialisation_of
 
@@ -52,14 +52,14 @@ class _Bindings:
 
     arrays: dict[str, Buffer] = field(default_factory=dict)
     filled: dict[str, Buffer] = field(default_factory=dict)
-    forms: dict[str, Form] = field(default_factory=dict)
+    forms: dict[str, ArrayForm] = field(default_factory=dict)
     numbers: dict[str, np.generic] = field(default_factory=dict)
     structs: dict[str, Buffer] = field(default_factory=dict)
     owners: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def bind_array(self, name: str, element: Scalar | Vector, argument: Any) -> None:
         array = _array(name, element, argument)
-        self.forms[name] = form = Form.for_array(name, array, element)
+        self.forms[name] = form = ArrayForm.for_array(name, array, element)
         self.arrays[name] = form.flat(array)
         if isinstance(argument, NewArray | DeviceArray) and argument.fill is not None:
             self.filled[name] = argument.fill
@@ -67,7 +67,7 @@ class _Bindings:
                 self.arrays[name] = np.broadcast_to(argument.fill, self.arrays[name].shape)
         self.numbers |= form.numbers(name)
 
-    def bind_structs(self, name: str, type: RecordArray, argument: Any) -> None:
+    def bind_structs(self, name: str, type: RecordArrayParameter, argument: Any) -> None:
         self.structs[name] = _structs(name, type, argument)
         for own, path, kind in type.components:
             assert isinstance(kind, Scalar)
@@ -178,9 +178,9 @@ def _bind(
         elif isinstance(type, Array):
             element = real if parameter.real and real is not None else type.element
             bindings.bind_array(name, element, args[name])
-        elif isinstance(type, RecordArray):
+        elif isinstance(type, RecordArrayParameter):
             bindings.bind_structs(name, type, args[name])
-        elif isinstance(type, Record):
+        elif isinstance(type, RecordParameter):
             bindings.numbers |= _record_numbers(name, type, args[name])
     layouts = {name: form.layout for name, form in bindings.forms.items()}
     return bindings, specialisation_of(kernel, consts, real, layouts)
@@ -332,7 +332,7 @@ def _array(name: str, element: Scalar | Vector, argument: Any) -> Buffer:
     return real_view(array) if element in COMPLEX else array
 
 
-def _structs(name: str, type: RecordArray, argument: Any) -> Buffer:
+def _structs(name: str, type: RecordArrayParameter, argument: Any) -> Buffer:
     """Return an array of structs as a NumPy array."""
     if isinstance(argument, DeviceArray):
         raise LaunchError(f"{name} is an array of {type}: a DeviceArray has elements of one type")
@@ -356,7 +356,7 @@ def _dtype(components: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[A
     return np.dtype(fields, align=True)
 
 
-def _record_numbers(name: str, type: Record, argument: Any) -> dict[str, np.generic]:
+def _record_numbers(name: str, type: RecordParameter, argument: Any) -> dict[str, np.generic]:
     """Return the numbers of a tuple or a struct by the program's own parameters."""
     numbers = {}
     for own, path, kind in type.components:

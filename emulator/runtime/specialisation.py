@@ -19,7 +19,7 @@ from ..frontend.constants import exact
 from ..frontend.digest import Digest, digest
 from ..frontend.signature import Signature, type_of, type_text
 from ..language.functions import Kernel
-from ..language.types import FLAT, Array, Layout, Scalar, Value
+from ..language.types import FLAT, Array, ArrayLayout, Scalar, Value
 from ..passes.needs import Needed
 from .dynamic_shared import DeclaredArray, declared_arrays
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ..frontend.reader import Specialised
     from ..ir import nodes as ir
 
-Content = TypeVar("Found", "Summary", Signature)
+Content = TypeVar("Content", "ProgramSummary", Signature)
 
 # The front end and the passes are imported on demand: most launches find their machine code on disk.
 
 
 @dataclass(frozen=True)
-class Summary:
+class ProgramSummary:
     """Facts about a program needed by a launch.
 
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
@@ -53,7 +53,7 @@ class Summary:
     waits: bool
 
     @staticmethod
-    def of(program: ir.Program) -> Summary:
+    def of(program: ir.Program) -> ProgramSummary:
         from ..ir.nodes import While
         from ..ir.walk import statements
         from ..passes.capabilities import needed
@@ -66,7 +66,7 @@ class Summary:
         body = prepared.program.kernel.body
         waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
         facts = declared_arrays(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
-        return Summary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
+        return ProgramSummary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
@@ -76,12 +76,12 @@ class Summary:
         return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
 
     @staticmethod
-    def decode(data: bytes) -> Summary:
+    def decode(data: bytes) -> ProgramSummary:
         name, parameters, changed, ordered, shared, dynamic, needs, *rest = json.loads(data)
         types = {n: type_of(t) for n, t in parameters.items()}
         arrays = tuple(DeclaredArray(*array) for array in dynamic)
         needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
-        return Summary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
+        return ProgramSummary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
 class Specialisation:
@@ -117,10 +117,10 @@ class Specialisation:
         return self.specialised.program
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> ProgramSummary:
         if self.key is None:
-            return Summary.of(self.program)
-        return _cached("summary", self.key, Summary.decode, lambda: Summary.of(self.program))
+            return ProgramSummary.of(self.program)
+        return _cached("summary", self.key, ProgramSummary.decode, lambda: ProgramSummary.of(self.program))
 
 
 class _KernelFacts:
@@ -167,7 +167,7 @@ def signature_of(kernel: Kernel) -> Signature:
 
 
 def specialisation_of(
-    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]
+    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
 ) -> Specialisation:
     """Return the kernel's specialisation for these Const values, this type of Real and these array layouts, created once."""
     facts = _facts_of(kernel)
@@ -186,7 +186,7 @@ def specialisation_of(
 
 
 def _read(
-    facts: _KernelFacts, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, Layout]
+    facts: _KernelFacts, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
 ) -> Specialised:
     from ..frontend.reader import specialise
 

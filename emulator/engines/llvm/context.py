@@ -13,7 +13,7 @@ from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, memory_type, 
 from ...llvm.operations import operation
 from ...llvm.values import Value, Values, number
 from ...passes.divergence import Divergence, thread_index
-from ...runtime.prepared import Prepared
+from ...runtime.prepared import PreparedProgram
 from ...sanitizer.tracking import Plan
 from ...span import Span
 from .counters.slots import CounterSlots, SampleSlots
@@ -86,7 +86,7 @@ class CodegenContext:
     full warps may nest.
     """
 
-    prepared: Prepared
+    prepared: PreparedProgram
     options: Options
     divergence: Divergence
     builder: FunctionBuilder

@@ -31,7 +31,7 @@ from ...runtime.arrays import Buffer
 from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
-from ...runtime.specialisation import Specialisation, Summary
+from ...runtime.specialisation import ProgramSummary, Specialisation
 from . import interrupts, notebook
 from .counters.slots import decode
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
@@ -42,7 +42,7 @@ from .tracing import Buffers as TraceBuffers
 if TYPE_CHECKING:
     from ...ir import nodes as ir
     from ...llvm.compiler import ModuleText
-    from ...runtime.prepared import Prepared
+    from ...runtime.prepared import PreparedProgram
     from ...sanitizer.races.shadow import RaceState
     from ...sanitizer.tracking import Plan
     from .module import Module
@@ -119,7 +119,7 @@ class _CompiledKernel:
             disk_cache.save(self.slow, b"")
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PreparedProgram:
         from ...runtime.prepared import prepare
 
         return prepare(self.specialisation.program, frozenset(self.options.checks), self.options.decisions)
@@ -396,7 +396,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
     return not failed
 
 
-def _arguments(summary: Summary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
+def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
     """The C types and values of the kernel's parameters."""
     types: list[Any] = []
     values: list[Any] = []

@@ -11,7 +11,7 @@ from ...llvm.builder import FunctionBuilder, quoted, scalar_type
 from ...llvm.compiler import ModuleText
 from ...passes.divergence import analyse_divergence
 from ...passes.grids import is_cooperative
-from ...runtime.prepared import Prepared
+from ...runtime.prepared import PreparedProgram
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
 from . import faults, notebook
@@ -42,7 +42,7 @@ class Module:
     host_calls: HostCalls
 
 
-def kernel_module(prepared: Prepared, options: Options, optimised: bool) -> Module:
+def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) -> Module:
     """Generate the code of a kernel. Only code that is optimised has versions for full warps: they take twice the text."""
     kernel = prepared.program.kernel
     builder = FunctionBuilder()

@@ -15,7 +15,7 @@ from .grids import FINISHED, GOES_ON, OWN, PHASE, RESUME
 from .layout import Buffers
 
 if TYPE_CHECKING:
-    from ...runtime.prepared import Prepared
+    from ...runtime.prepared import PreparedProgram
     from ...sanitizer.faults import Faults
     from ...sanitizer.races.shadow import RaceState
     from ...sanitizer.tracking import Plan
@@ -27,7 +27,7 @@ Run = Callable[[Worker, int, int], bool]
 
 class HasPrepared(Protocol):
     @property
-    def prepared(self) -> Prepared: ...
+    def prepared(self) -> PreparedProgram: ...
 
 
 def aligned(size: int) -> npt.NDArray[np.uint8]:

@@ -27,7 +27,7 @@ from ...profiler.events import Counts
 from ...profiler.samples import Samples, Table
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
-from ...runtime.prepared import Prepared
+from ...runtime.prepared import PreparedProgram
 from ...runtime.prints import Prints
 from ...sanitizer import barriers, checkers, tracking
 from ...sanitizer.faults import Faults
@@ -71,7 +71,7 @@ class _Run:
     def __init__(
         self,
         request: Request,
-        prepared: Prepared,
+        prepared: PreparedProgram,
         counts: Counts | None,
         samples: Samples | None,
         notebook: Notebook | None,
@@ -183,7 +183,7 @@ class _Compiler:
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: PreparedProgram,
         arrays: dict[str, Array],
         counts: Counts | None,
         samples: Samples | None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import LaunchError
 from ..ir import names
-from ..language.types import COMPLEX, FLAT, Layout, Scalar, Vector
+from ..language.types import COMPLEX, FLAT, ArrayLayout, Scalar, Vector
 from .arrays import MAX_DIMENSIONS, Buffer, split
 
 MAX_EXTENT = (1 << 31) - 1
@@ -19,7 +19,7 @@ MAX_EXTENT = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class Form:
+class ArrayForm:
     """The layout of one global array argument.
 
     lanes: of vectors, in the last axis; 0 for scalars. strides: in elements. length: elements from first to last,
@@ -37,7 +37,7 @@ class Form:
     step: int | None = None
 
     @staticmethod
-    def for_array(name: str, array: Buffer, element: Scalar | Vector) -> Form:
+    def for_array(name: str, array: Buffer, element: Scalar | Vector) -> ArrayForm:
         """Return the layout of an array of this element type. Raises LaunchError for an unsupported layout."""
         _, lanes = split(element)
         shape, steps = array.shape, array.strides
@@ -51,7 +51,7 @@ class Form:
         strides = tuple(step // element.size for step in steps)
         last = 0 if 0 in shape else 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
         contiguous = array.flags.c_contiguous
-        return Form(
+        return ArrayForm(
             shape,
             strides,
             math.prod(shape) if contiguous else last,
@@ -66,12 +66,12 @@ class Form:
         return (*self.shape, self.lanes) if self.lanes and self.dtype is None else self.shape
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ArrayLayout:
         """The specialisation key of the array."""
         if len(self.shape) == 1 and self.contiguous:
             return FLAT
         contiguous, step, begin = self.contiguous or self.step is not None, self.step or 1, self.begin or 0
-        return Layout(len(self.shape), contiguous, self.length > MAX_EXTENT, step, begin)
+        return ArrayLayout(len(self.shape), contiguous, self.length > MAX_EXTENT, step, begin)
 
     def numbers(self, name: str) -> Iterator[tuple[str, np.generic]]:
         """Yield the parameters for the extents and strides of the array `name`."""
@@ -116,7 +116,7 @@ def real_view(array: Buffer) -> Buffer:
     return np.lib.stride_tricks.as_strided(real, (*real.shape, 2), (*real.strides, real.itemsize))
 
 
-def struct_field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[Form, Buffer]:
+def struct_field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) -> tuple[ArrayForm, Buffer]:
     """Return the layout of a field of an array of structs, and the memory of the structs as numbers of its type."""
     dtype, offset = array.dtype, 0
     for key in path:
@@ -140,7 +140,7 @@ def struct_field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) 
         first = array[(slice(0, 1),) * array.ndim].reshape(1).view(type.dtype)
         memory = np.lib.stride_tricks.as_strided(first, (length,), (type.size,))
     step = array.itemsize // type.size if array.flags.c_contiguous else None
-    return Form(array.shape, strides, length, 0, False, None, offset // type.size, step), memory
+    return ArrayForm(array.shape, strides, length, 0, False, None, offset // type.size, step), memory
 
 
 def _check(
