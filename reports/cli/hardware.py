@@ -136,7 +136,7 @@ def accesses(
 
     from ..hardware import nsight, single_accesses
 
-    ncu, rows = nsight.find_ncu(), single_accesses.drawn(count, seed)
+    ncu, rows = nsight.find_ncu(), single_accesses.random_accesses(count, seed)
     with progress("single accesses") as done:
         done("nvcc")
         single_accesses.build(rows, describe()["arch"])
@@ -171,10 +171,10 @@ def errors(
         rows = of_times.compare(chosen, known, row, cold, done)
     kept_back, constants = of_times.left_out(rows), of_times.fitted(rows)
     figures = {
-        "model, kernel left out": of_times.Errors.of((time, one.measured_us) for one, time in kept_back),
-        "model, as it is": of_times.Errors.of((one.found.time_us, one.measured_us) for one in rows),
-        "model, source counted": of_times.Errors.of((one.source_us, one.measured_us) for one in rows),
-        "roofline": of_times.Errors.of((one.roofline, one.measured_us) for one in rows),
+        "model, kernel left out": of_times.Errors.from_pairs((time, one.measured_us) for one, time in kept_back),
+        "model, as it is": of_times.Errors.from_pairs((one.prediction.time_us, one.measured_us) for one in rows),
+        "model, source counted": of_times.Errors.from_pairs((one.source_us, one.measured_us) for one in rows),
+        "roofline": of_times.Errors.from_pairs((one.roofline, one.measured_us) for one in rows),
     }
     lost, apart = of_times.lost_by_choices(kept_back), of_times.residuals(kept_back)
     near = within((one.model, one.measured) for one in rows if one.measured is not None)
@@ -185,12 +185,12 @@ def errors(
             "residuals": apart, "covered": of_times.covered(kept_back),
             "rows": [{
                 "name": one.name, "measured_us": one.measured_us, "time_us": time, "source_us": one.source_us,
-                "roofline_us": one.roofline, "bound": one.found.bound, "model": one.model, "measured": one.measured,
+                "roofline_us": one.roofline, "bound": one.prediction.bound, "model": one.model, "measured": one.measured,
             } for one, time in kept_back],
         }))  # fmt: skip
         return 0
     shown = [
-        [one.name, f"{one.measured_us:,.2f}", f"{time:,.2f}", f"{100 * (time / one.measured_us - 1):+.1f} %", one.found.bound,
+        [one.name, f"{one.measured_us:,.2f}", f"{time:,.2f}", f"{100 * (time / one.measured_us - 1):+.1f} %", one.prediction.bound,
          f"{one.source_us:,.2f}", f"{one.roofline:,.2f}"]
         for one, time in kept_back
     ]  # fmt: skip

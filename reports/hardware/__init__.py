@@ -1,1 +1,1 @@
-"""The emulator beside real hardware: records of what a GPU counted, and how near the emulator comes."""
+"""Records of GPUs and their comparison with the emulator: answers, counters, times, device constants."""

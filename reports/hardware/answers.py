@@ -1,8 +1,8 @@
-"""What a GPU answers, as a record keeps it: digests of outputs and of printed kernels, and how they are taken.
+"""Recorded answers of GPUs: digests of outputs and of printed kernels.
 
-Outputs, and arrays that stay with the engine, are digested after every NaN is made the same NaN: that is the equality
-engines owe each other. Rows of the op table with a weaker policy, and outputs of kernels that use such rows, are
-compared value by value on the GPU, and the worst distance is kept.
+Digests are of outputs, and of arrays on the device, with one bit pattern for every NaN: the equality between
+engines. Rows of the op table with a weaker policy, and outputs of kernels with such rows, are compared value by
+value on the GPU; the record has the largest distance.
 """
 
 from __future__ import annotations
@@ -29,24 +29,23 @@ GPU: EngineName = "cuda"
 Entry = dict[str, Any]
 REPEATS = 3
 ROUNDING = 1e-12
-"""How far outputs of kernels whose operations engines may round differently may be apart: a share of 1 or of the value. Of
-an f32 it is as many units in the last place as of an f64, 4.5e3."""
+"""Largest difference of rounded outputs, relative to the larger of 1 and the value, for f64. For f32 it is the same
+number of units in the last place."""
 
 
 def source_digest(text: str) -> str:
-    """sha256 of a printed kernel."""
+    """Return the SHA-256 of a printed kernel."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass
 class AnswerLauncher(Launcher):
-    """A launcher that keeps what its launches answered.
+    """A launcher that collects outputs.
 
-    rounded: outputs that engines owe each other only nearly. raced: arrays that stay with the engine and whose contents
-    hang on which thread came first, such as the slots of a hash table: what is made of them is compared, not they.
+    rounded: outputs of kernels with tolerances. raced: arrays on the device with contents in the order of threads,
+    such as the slots of a hash table; only results computed from them are compared.
 
-    Arrays that stay are digested whole. What no kernel wrote in one is zero, as it was made: a host that used one array for
-    several batches would leave words of the batch before there, and another digest, though every answer were the same.
+    Other arrays on the device are compared whole. Words without a store are zero.
     """
 
     engine: EngineName
@@ -78,87 +77,87 @@ class AnswerLauncher(Launcher):
         return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": self.launches}
 
     def rounding(self, other: AnswerLauncher) -> float:
-        """The largest distance of the rounded outputs from another's, as ROUNDING is."""
+        """Return the largest distance between the rounded outputs of two launchers, in units of ROUNDING."""
         worst = 0.0
         for a, b in zip(self.rounded, other.rounded, strict=True):
             with np.errstate(invalid="ignore"):
-                apart = np.where(a == b, 0.0, np.abs(a - b) / np.maximum(np.abs(b), 1.0))
+                difference = np.where(a == b, 0.0, np.abs(a - b) / np.maximum(np.abs(b), 1.0))
             if a.dtype == np.float32:
-                apart *= np.finfo(np.float64).eps / np.finfo(np.float32).eps
-            worst = max(worst, float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0)))
+                difference *= np.finfo(np.float64).eps / np.finfo(np.float32).eps
+            worst = max(worst, float(np.where(np.isnan(difference), np.inf, difference).max(initial=0.0)))
         return worst
 
 
 def answers_of(case: Case, engine: EngineName) -> AnswerLauncher:
-    """A case, run."""
+    """Run a case on an engine and return its launcher."""
     launcher = AnswerLauncher(engine)
     case.run(launcher)
     return launcher
 
 
 def operation_answers(case: OperationCase, engine: Engine) -> Entry:
-    """The rows of a case: those held to the bit have a digest, others their distance from the meaning."""
-    request, given = case.prepare()
+    """Return the rows of a case: digests of the rows with the policy BITS, distances from the meaning of the others."""
+    request, operands = case.prepare()
     outcome = engine.run(request)
     rows: dict[str, Entry] = {}
     for row in case.rows:
-        got, keep = outcome.buffers[f"out_{row.name}"], case.comparable(row, given)
+        got, keep = outcome.buffers[f"out_{row.name}"], case.comparable(row, operands)
         policy = row.policy_for(case.type)
         if policy.name == "bits":
             rows[row.name] = {"output": digest([got[keep]])}
             continue
         with np.errstate(all="ignore"):
-            expected = row.meaning(*given)
+            expected = row.meaning(*operands)
         rows[row.name] = {"policy": policy.name, "ulp": distance(policy, got[keep], expected[keep])}
     text = cuda_source(request.program, request.block).text
     return {"sources": [source_digest(text)], "rows": rows}
 
 
 def distance(policy: Policy, a: Values, b: Values) -> int:
-    """The smallest number of units in the last place by which two arrays agree, up to 64 (then 65)."""
+    """Return the smallest distance in units in the last place within which two arrays agree: 0 to 64, or 65."""
     if policy.name == "value":
         return 0 if policy.agree(a, b).all() else 65
     return next((n for n in range(65) if replace(policy, ulp=n).agree(a, b).all()), 65)
 
 
-# ------------------------------------------------------------------ taking them
+# ------------------------------------------------------------------ on a GPU
 def take_answers(
     cases: Mapping[str, Case], emulated: Mapping[str, AnswerLauncher], timed: frozenset[str]
 ) -> tuple[dict[str, Entry], list[str]]:
-    """What the GPU answers by case, and where that is not what the emulator answered. timed: cases whose kernels are
-    timed too."""
-    found: dict[str, Entry] = {}
+    """Return the GPU's answers by case, and the differences from the emulator's. timed: names of the cases with recorded times."""
+    entries: dict[str, Entry] = {}
     differences: list[str] = []
     for name, case in cases.items():
         answered = answers_of(case, GPU)
-        found[name] = answered.entry()
-        apart = answered.rounding(emulated[name])
+        entries[name] = answered.entry()
+        difference = answered.rounding(emulated[name])
         if name in timed:
-            found[name] |= {**_timed(answered, case), "rounding": apart}
-        if apart > ROUNDING:
-            differences.append(f"{name}: rounded outputs are {apart} apart")
+            entries[name] |= {**_timed(answered, case), "rounding": difference}
+        if difference > ROUNDING:
+            differences.append(f"{name}: rounded outputs are {difference} apart")
         expected = emulated[name].entry()
-        differences += [f"{name}: {key} differs" for key in ("sources", "output") if found[name][key] != expected[key]]
-    return found, differences
+        differences += [
+            f"{name}: {key} differs" for key in ("sources", "output") if entries[name][key] != expected[key]
+        ]
+    return entries, differences
 
 
 def _timed(first: AnswerLauncher, case: Case) -> Entry:
-    """Registers, and milliseconds of the kernels: the median over further whole runs, as kernels may change what they
-    are given."""
+    """Return registers and milliseconds: the median of further whole runs, because kernels may change their arguments."""
     milliseconds = statistics.median(answers_of(case, GPU).milliseconds for _ in range(REPEATS))
     return {"registers": first.registers, "milliseconds": round(milliseconds, 4)}
 
 
 def take_operations(cases: Iterable[OperationCase]) -> tuple[dict[str, Entry], list[str]]:
-    """The op table on the GPU, and the rows that are not the emulator's or beyond their policy."""
+    """Return the op table on the GPU, and the rows beyond their policy."""
     record: dict[str, Entry] = {}
     differences: list[str] = []
     for case in cases:
         record[case.name] = operation_answers(case, engine_named(GPU))
-        found, emulated = record[case.name]["rows"], operation_answers(case, engine_named("numpy"))["rows"]
+        measured, emulated = record[case.name]["rows"], operation_answers(case, engine_named("numpy"))["rows"]
         for row in case.rows:
             policy = row.policy_for(case.type)
             exact = policy.name == "bits"
-            if found[row.name] != emulated[row.name] if exact else found[row.name]["ulp"] > policy.ulp:
-                differences.append(f"{row.name} of {case.name}: {found[row.name]}")
+            if measured[row.name] != emulated[row.name] if exact else measured[row.name]["ulp"] > policy.ulp:
+                differences.append(f"{row.name} of {case.name}: {measured[row.name]}")
     return record, differences

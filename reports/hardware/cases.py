@@ -1,4 +1,4 @@
-"""What a record is taken of and compared with: cases, found by the names of functions that give them."""
+"""Cases of a record, found by the names of functions: `--cases MODULE:FUNCTION`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ DATA_SETS = {
     "sfs": ("sfs_1000g/small.vcf.gz", "sfs_angsd/beagle.txt"),
     "correction": ("example",),
 }
-"""Published inputs by family, below the folder that SIMTBED_DATA names; "example" is the shipped one."""
+"""Published inputs by family, below the folder SIMTBED_DATA; "example" is the shipped example."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something that launches kernels through a launcher."""
+    """A named function that launches kernels through a launcher."""
 
     name: str
     run: Callable[[Launcher], object]
@@ -39,9 +39,9 @@ class Case:
 
 @dataclass(frozen=True)
 class OperationCase:
-    """Rows of the op table that share their operands, all computed by one launch. type: of the last operand.
+    """Rows of the op table with common operands, computed by one launch. type: of the last operand.
 
-    prepare: the request, whose buffer out_ROW receives a row, and the operands. comparable: where a row is compared.
+    prepare: the request, with a buffer out_ROW for each row, and the operands. comparable: mask of the elements to compare.
     """
 
     name: str
@@ -58,14 +58,14 @@ VARIANTS = "simtbed.reports.hardware.cases:variants"
 
 
 def variants() -> Iterator[Case]:
-    """One case a variant."""
+    """Yield one case for each variant, on the example of its family."""
     for family in FAMILIES.values():
         for variant in family.variants:
             yield Case(f"{family.name} {variant}", partial(family.solve, family.example(), variant))
 
 
 def data_set_cases(folder: Path, only: str = "*") -> list[Case]:
-    """Variants that fit the pattern `only`, each on every published data set of its family: "FAMILY VARIANT DATA"."""
+    """Return the variants with names that match `only`, on every published data set of their family: "FAMILY VARIANT DATA"."""
     return [
         Case(f"{family} {variant} {data}", partial(solve_data_set, family, variant, folder / data))
         for family, sets in DATA_SETS.items()
@@ -76,7 +76,7 @@ def data_set_cases(folder: Path, only: str = "*") -> list[Case]:
 
 
 def solve_data_set(family: str, variant: str, path: Path, launcher: Launcher) -> None:
-    """A whole data set through one variant; a path that ends in `example` stands for the shipped one."""
+    """Run a variant on a whole data set; a path that ends in `example` is the shipped example."""
     FAMILIES[family].solve(_problem(family, path), variant, launcher)
 
 
@@ -104,18 +104,18 @@ def results_of(names: Iterable[str]) -> Iterator[Any]:
 
 
 def find_all(names: Iterable[str], only: str = "*") -> list[Case | OperationCase]:
-    """Return the cases of the functions "MODULE:FUNCTION" with names that match the pattern `only`. Raises SimtbedError if none does,
-    or two cases have one name."""
-    found: list[Case | OperationCase] = list(results_of(names))
-    known = [case.name for case in found]
-    if twice := {name for name in known if known.count(name) > 1}:
+    """Return the cases of the functions "MODULE:FUNCTION" with names that match the pattern `only`. Raises SimtbedError
+    if none does, or two cases have one name."""
+    cases: list[Case | OperationCase] = list(results_of(names))
+    names_found = [case.name for case in cases]
+    if twice := {name for name in names_found if names_found.count(name) > 1}:
         raise SimtbedError(f"two cases are called {', '.join(sorted(twice))}")
-    chosen = [case for case in found if fnmatchcase(case.name, only)]
+    chosen = [case for case in cases if fnmatchcase(case.name, only)]
     if not chosen:
-        raise SimtbedError(f"no case fits {only!r}; there are {', '.join(known)}")
+        raise SimtbedError(f"no case fits {only!r}; there are {', '.join(names_found)}")
     return chosen
 
 
 def find(names: Iterable[str], only: str = "*") -> list[Case]:
-    """Those of them that launch kernels of the language."""
+    """Return the cases of `find_all` that launch kernels of the language."""
     return [case for case in find_all(names, only) if isinstance(case, Case)]

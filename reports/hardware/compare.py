@@ -1,4 +1,4 @@
-"""The emulator beside a record: every figure of every kernel, whether it is as near as it shall be, and if not, why."""
+"""Comparison of the emulator with a record: each metric of each kernel, its tolerance, and known reasons of differences."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ AGAIN = "record it again on the GPU: simtbed record"
 
 @dataclass(frozen=True)
 class Reason:
-    """Why figures of kernels differ: what the compiler did, and the SASS that shows it; or that nobody knows yet.
+    """A known reason of differences: the compiler's transformation, and the SASS that shows it, or an unknown cause.
 
-    kernels: names, or patterns with * for several.
+    kernels: names or patterns with *.
     """
 
     kernels: tuple[str, ...]
     figures: tuple[str, ...]
-    why: str
+    cause: str
     sass: str
 
     def __str__(self) -> str:
         return ", ".join(self.kernels)
 
     def fits(self, kernel: str) -> bool:
-        """Whether it speaks of a kernel."""
+        """Return whether the reason applies to a kernel."""
         return any(fnmatchcase(kernel, pattern) for pattern in self.kernels)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of one kernel. ratios are parts of one, occupancy is per cent."""
+    """One metric of one kernel. Ratios are 0 to 1, occupancy is in percent."""
 
     kernel: str
     figure: Figure
@@ -57,8 +57,8 @@ class Cell:
     reason: Reason | None = None
 
     @property
-    def meets(self) -> bool:
-        """Whether the figure is as near as its goal asks."""
+    def within_tolerance(self) -> bool:
+        """Whether the difference is within the tolerance of the metric."""
         match self.figure.goal:
             case "equal":
                 return abs(self.emulated - self.measured) < 0.005
@@ -72,8 +72,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """cells: kernel by kernel. stale: kernels that the record does not hold as they are printed and launched now.
-    unmeasured: those of which nothing was counted yet. idle: reasons that explain nothing any more."""
+    """A comparison. cells: by kernel. stale: kernels with another text or other launches than in the record.
+    unmeasured: kernels without recorded counters. idle: reasons without a difference."""
 
     record: Record
     cells: tuple[Cell, ...]
@@ -83,8 +83,8 @@ class Comparison:
 
     @property
     def unexplained(self) -> tuple[Cell, ...]:
-        """Cells that fall short and have no reason."""
-        return tuple(cell for cell in self.cells if not cell.meets and cell.reason is None)
+        """Cells beyond their tolerance, without a reason."""
+        return tuple(cell for cell in self.cells if not cell.within_tolerance and cell.reason is None)
 
     @property
     def holds(self) -> bool:
@@ -92,7 +92,7 @@ class Comparison:
 
 
 def compare(record: Record, names: Sequence[str]) -> Comparison:
-    """Run the cases on the emulator and set them beside the record."""
+    """Run the cases on the emulator and compare their kernels with the record."""
     cells: list[Cell] = []
     stale: list[str] = []
     waiting: list[str] = []
@@ -100,11 +100,11 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     for case in find(names):
         launcher = RecordingLauncher("jit", device)
         case.run(launcher)
-        known = {profiled.source: profiled for profiled in record.counters.get(case.name, ())}
+        recorded = {profiled.source: profiled for profiled in record.counters.get(case.name, ())}
         kernels = launcher.kernels
         for number, launched in enumerate(kernels, 1):
             name = case.name if len(kernels) == 1 else f"{case.name}, kernel {number}"
-            profiled = known.get(launched.digest)
+            profiled = recorded.get(launched.digest)
             if case.name not in record.counters:
                 waiting.append(name)
             elif profiled is None or not _same_launches(launched, profiled):
@@ -116,66 +116,66 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
 
 
 def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
-    """Whether as many threads entered the kernel as when it was recorded, by its first instruction."""
+    """Return whether the first instruction has the recorded numbers of warps and threads."""
     first = profiled.sass[0]
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
 def _emulated(launched: KernelLaunches, profiled: Profiled, device: Device) -> dict[str, float]:
-    """Every figure of the compiled view, counted from the SASS that ran; of local memory, the source's."""
+    """Return the metrics of the compiled view for the recorded SASS; those of local memory are the source's."""
     totals = launched.counters.totals()
-    found: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
+    values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     instructions, memory = counted(launched, [ran.placed for ran in profiled.sass])
-    found |= memory.figures
+    values |= memory.figures
     warps, threads = (
         round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True)
     )
-    found["warp_instructions"], found["thread_instructions"] = warps, threads
-    found["warp_execution_efficiency"] = threads / (32 * warps)
-    found["registers"] = max(profiled.registers, device.register_least)
+    values["warp_instructions"], values["thread_instructions"] = warps, threads
+    values["warp_execution_efficiency"] = threads / (32 * warps)
+    values["registers"] = max(profiled.registers, device.register_least)
     block = prod(launched.request.block)
-    found["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
-    return found
+    values["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
+    return values
 
 
 def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: list[str]) -> Comparison:
-    """With reasons put to cells that fall short; those that stand for kernels compared but explain none are idle."""
+    """Assign reasons to cells beyond their tolerance. Reasons of compared kernels without such a cell are idle."""
     used: set[tuple[Reason, str]] = set()
 
     def explained(cell: Cell) -> Cell:
         name = cell.figure.name
         fitting = (r for r in reasons() if name in r.figures and r.fits(cell.kernel))
-        if cell.meets or (reason := next(fitting, None)) is None:
+        if cell.within_tolerance or (reason := next(fitting, None)) is None:
             return cell
         used.add((reason, name))
         return replace(cell, reason=reason)
 
-    found = tuple(map(explained, cells))
+    explained_cells = tuple(map(explained, cells))
     compared = {cell.kernel for cell in cells}
     idle: list[Reason] = [
         reason
         for reason in reasons()
         if any(map(reason.fits, compared)) and any((reason, figure) not in used for figure in reason.figures)
     ]
-    return Comparison(record, found, tuple(stale), tuple(waiting), tuple(idle))
+    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), tuple(idle))
 
 
 @cache
 def reasons() -> tuple[Reason, ...]:
-    """What is known of the compiler's doings. Raises SimtbedError where the file is not right."""
+    """Return the known reasons. Raises SimtbedError for an unknown metric in the file."""
     names = {figure.name for figure in FIGURES}
-    found = tuple(
+    known_reasons = tuple(
         Reason(_patterns(row["kernel"]), tuple(row["figures"]), row["why"], row["sass"].strip("\n"))
         for row in _entries()["reason"]
     )
-    for reason in found:
+    for reason in known_reasons:
         if unknown := set(reason.figures) - names:
             raise SimtbedError(f"{REASONS}: {reason}: no figure is called {', '.join(sorted(unknown))}")
-    return found
+    return known_reasons
 
 
-def _patterns(found: str | list[str]) -> tuple[str, ...]:
-    return (found,) if isinstance(found, str) else tuple(found)
+def _patterns(patterns: str | list[str]) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
 @cache

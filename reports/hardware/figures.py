@@ -1,4 +1,4 @@
-"""What is compared: every figure with its name in the emulator, in Nsight Compute, and how near they shall be."""
+"""Compared metrics: names in the emulator and in Nsight Compute, and tolerances."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Goal = Literal["equal", "5 %", "2 points", "shown"]
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a kernel. counter: the emulator's, where it has the same meaning. metric: Nsight Compute's, summed
-    over launches; or opcodes, whose executions by warps are summed. goal: "shown" is not judged."""
+    """A metric of a kernel. counter: the emulator's, if it has the same meaning. metric: Nsight Compute's, summed over
+    launches; or opcodes: warp executions are summed. goal: the tolerance; "shown" has none."""
 
     name: str
     goal: Goal
@@ -46,4 +46,4 @@ FIGURES: tuple[Figure, ...] = (
 )  # fmt: skip
 PIPE_METRIC = "smsp__inst_executed_pipe_{pipe}.sum"
 A_LAUNCH = ("registers", "occupancy")
-"""Figures that every launch of a kernel has alike; the others are summed."""
+"""Metrics with one value for all launches of a kernel; the others are summed."""

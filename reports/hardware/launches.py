@@ -1,4 +1,4 @@
-"""A launch that is timed: how it is made, what it answers, and how some of many are chosen."""
+"""Timed launches: arguments, expected outputs, selection by name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Values = npt.NDArray[Any]
 TIMED = "tests.validation.launches:timed"
 """Launches of the validated times: kernels of one kind each, validation kernels, shipped variants."""
 NEAR = 1e-4
-"""How far numbers that are not whole may be from the answer: a share of the largest of them."""
+"""Largest difference of floating-point outputs, relative to the largest expected value."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One launch to be timed. make: its arguments. shared: bytes of dynamic shared memory. answer: arrays that it leaves,
-    from its arguments, where they are known. unordered: those whose order hangs on which thread comes first. restored:
-    arrays that each launch is given anew, because it would do something else on what the one before left."""
+    """A launch to be timed. make: returns its arguments. shared: bytes of dynamic shared memory. answer: expected
+    arrays, from the arguments. unordered: arrays in the order of threads. restored: arrays that each launch receives
+    unchanged, because the kernel changes its own input."""
 
     name: str
     kernel: Kernel
@@ -38,50 +38,50 @@ class Timed:
     unordered: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
 
-    def request(self, given: Mapping[str, Any] | None = None) -> Request:
-        """The launch, its global arrays but those of structs on the GPU once it was made. given: arguments that are there already."""
+    def request(self, arguments: Mapping[str, Any] | None = None) -> Request:
+        """Return the request, with its global arrays (except those of structs) on the GPU. arguments: the result of
+        `make`, if it exists."""
         parameters = signature_of(self.kernel).parameters
         args = {
-            name: DeviceArray(v) if _stays(v, parameters[name].type) else v
-            for name, v in (given or self.make()).items()
+            name: DeviceArray(v) if _is_device_array(v, parameters[name].type) else v
+            for name, v in (arguments or self.make()).items()
         }
         return prepare_request(
             self.kernel, grid=self.grid, block=self.block, args=args, shared=self.shared, counters=False
         )  # fmt: skip
 
     def check(self, args: Mapping[str, Any], left: Mapping[str, Values]) -> None:
-        """Hold what a launch left to the answer: whole numbers exactly, others to 1 in 10,000 of the largest. Raises
-        LaunchError."""
+        """Compare the arrays after a launch with the expected ones: integers exactly, others within NEAR. Raises LaunchError."""
         for name, expected in (self.answer(args) if self.answer else {}).items():
-            found = left[name]
+            output = left[name]
             if name in self.unordered:
-                found, expected = np.sort(found)[-expected.size :], np.sort(expected)
-            if not agree(found, expected):
+                output, expected = np.sort(output)[-expected.size :], np.sort(expected)
+            if not agree(output, expected):
                 raise LaunchError(f"{self.name}: {name} is not what NumPy computes")
 
 
-def _stays(given: Any, type: Any) -> bool:
+def _is_device_array(value: Any, type: Any) -> bool:
     return (
-        isinstance(given, np.ndarray) and not given.dtype.names and isinstance(type, Array) and type.space == "global"
+        isinstance(value, np.ndarray) and not value.dtype.names and isinstance(type, Array) and type.space == "global"
     )
 
 
-def agree(found: Values, expected: Values) -> bool:
-    """Whether two arrays are the same, but for rounding."""
-    if found.size != expected.size:
+def agree(output: Values, expected: Values) -> bool:
+    """Return whether two arrays are equal within NEAR."""
+    if output.size != expected.size:
         return False
-    if found.dtype.names:
-        return all(agree(found[name], expected[name]) for name in found.dtype.names)
-    if found.dtype.kind in "fc":
+    if output.dtype.names:
+        return all(agree(output[name], expected[name]) for name in output.dtype.names)
+    if output.dtype.kind in "fc":
         return bool(
-            np.abs(found.ravel() - expected.ravel()).max(initial=0.0) <= NEAR * np.abs(expected).max(initial=0.0)
+            np.abs(output.ravel() - expected.ravel()).max(initial=0.0) <= NEAR * np.abs(expected).max(initial=0.0)
         )
-    return bool((found.ravel() == expected.ravel()).all())
+    return bool((output.ravel() == expected.ravel()).all())
 
 
 def matching(cases: Iterable[Timed], pattern: str) -> list[Timed]:
     """Return the launches with names that match a pattern. Raises SimtbedError if none does."""
-    found = [case for case in cases if fnmatchcase(case.name, pattern)]
-    if not found:
+    chosen = [case for case in cases if fnmatchcase(case.name, pattern)]
+    if not chosen:
         raise SimtbedError(f"no case fits {pattern!r}")
-    return found
+    return chosen

@@ -1,7 +1,7 @@
-"""Kernels that measure one figure of a GPU each.
+"""Microbenchmark kernels, one for each value of a device.
 
-Chains are of operations that wait for each other, timed with the SM's own counter by one warp. Rates are of launches that
-fill the GPU, timed as a whole. Each kernel's outputs are known, so that an emulator can hold it to them.
+Chains are dependent operations, timed with the SM's clock by one warp. Rates are launches that fill the GPU, timed
+as a whole. Each kernel has known outputs, for tests on an emulator.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from simtbed import Const, Global, f32, f64, i32, i64, u32
 
 @st.kernel
 def empty(out: Global[i32]) -> None:
-    """Nothing but one store."""
+    """Empty except for one store."""
     if st.block.x == 0 and st.thread.x == 0:
         out[0] = 1
 
@@ -31,7 +31,7 @@ def spin(out: Global[i64], turns: i32) -> None:
 
 @st.kernel
 def flush(x: Global[st.float4], out: Global[f32], n: i32) -> None:
-    """Read n times 16 bytes: where that is more than L2 holds, nothing else is left in it, and nothing that has to be written back."""
+    """Read n times 16 bytes. With n beyond the size of L2, this evicts all other data and leaves no dirty line."""
     total = f32(0)
     for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
         part = x[i]
@@ -42,7 +42,7 @@ def flush(x: Global[st.float4], out: Global[f32], n: i32) -> None:
 # ------------------------------------------------------------------ chains: latencies
 @st.kernel
 def float_chain(out: Global[i64], x: f32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS sums a turn. x is 0."""
+    """STEPS sums an iteration. x is 0."""
     y = x
     start = st.clock64()
     for _ in range(TURNS):
@@ -56,7 +56,7 @@ def float_chain(out: Global[i64], x: f32, TURNS: Const, STEPS: Const) -> None:
 
 @st.kernel
 def double_chain(out: Global[i64], x: f64, TURNS: Const, STEPS: Const) -> None:
-    """STEPS sums a turn. x is 0."""
+    """STEPS sums an iteration. x is 0."""
     y = x
     start = st.clock64()
     for _ in range(TURNS):
@@ -70,7 +70,7 @@ def double_chain(out: Global[i64], x: f64, TURNS: Const, STEPS: Const) -> None:
 
 @st.kernel
 def product_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS products with a sum a turn. x is 0."""
+    """STEPS products with a sum an iteration. x is 0."""
     y = x + st.thread.x
     start = st.clock64()
     for _ in range(TURNS):
@@ -84,7 +84,7 @@ def product_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
 
 @st.kernel
 def convert_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS times to a number of 32 bits and back a turn. x is 0."""
+    """STEPS conversions to a float and back an iteration. x is 0."""
     y = x + st.thread.x
     start = st.clock64()
     for _ in range(TURNS):
@@ -98,7 +98,7 @@ def convert_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
 
 @st.kernel
 def shuffle_chain(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
-    """STEPS shuffles a turn."""
+    """STEPS shuffles an iteration."""
     y = st.thread.x
     start = st.clock64()
     for _ in range(TURNS):
@@ -112,7 +112,7 @@ def shuffle_chain(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
 
 @st.kernel
 def barriers(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
-    """STEPS barriers a turn."""
+    """STEPS barriers an iteration."""
     start = st.clock64()
     for _ in range(TURNS):
         for _step in st.unroll(range(STEPS)):
@@ -140,7 +140,7 @@ def shared_chase(next: Global[i32], out: Global[i64], hops: i32) -> None:
 
 @st.kernel
 def chase(next: Global[i32], out: Global[i64], warm: i32, hops: i32) -> None:
-    """A cycle through global memory by one thread: hops that are not timed, then those that are."""
+    """A cycle through global memory by one thread: `warm` untimed hops, then `hops` timed ones."""
     at = 0
     for _ in range(warm):
         at = next[at]
@@ -154,7 +154,7 @@ def chase(next: Global[i32], out: Global[i64], warm: i32, hops: i32) -> None:
 
 @st.kernel
 def atomic_lines(x: Global[i32], out: Global[i64], lines: i32, hops: i32) -> None:
-    """Of each line a chain of atomic operations, which L1 does not answer. x[32 * line] is 32 * line."""
+    """A chain of atomic operations on each line. x[32 * line] is 32 * line."""
     for line in range(lines):
         at = st.atomic_add(x, 32 * line, 0)
         start = st.clock64()
@@ -168,7 +168,7 @@ def atomic_lines(x: Global[i32], out: Global[i64], lines: i32, hops: i32) -> Non
 # ------------------------------------------------------------------ rates of instructions
 @st.kernel
 def float_rate(out: Global[f32], x: f32, TURNS: Const) -> None:
-    """Of each thread, 32 sums a turn, in four chains."""
+    """32 sums a thread and iteration, in four chains."""
     a, b, c, d = x, x + f32(1), x + f32(2), x + f32(3)
     for _ in range(TURNS):
         for _step in st.unroll(range(8)):
@@ -178,7 +178,7 @@ def float_rate(out: Global[f32], x: f32, TURNS: Const) -> None:
 
 @st.kernel
 def double_rate(out: Global[f64], x: f64, TURNS: Const) -> None:
-    """Of each thread, 32 sums a turn, in four chains."""
+    """32 sums a thread and iteration, in four chains."""
     a, b, c, d = x, x + f64(1), x + f64(2), x + f64(3)
     for _ in range(TURNS):
         for _step in st.unroll(range(8)):
@@ -188,7 +188,7 @@ def double_rate(out: Global[f64], x: f64, TURNS: Const) -> None:
 
 @st.kernel
 def product_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """Of each thread, 32 products with a sum a turn, in four chains."""
+    """32 products with a sum a thread and iteration, in four chains."""
     x += st.thread.x
     a, b, c, d = x, x + 1, x + 2, x + 3
     for _ in range(TURNS):
@@ -199,7 +199,7 @@ def product_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
 
 @st.kernel
 def logic_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """Of each thread, 32 times a logical operation and a maximum a turn, in four chains."""
+    """32 logical operations and maxima a thread and iteration, in four chains."""
     x += st.thread.x
     a, b, c, d = x, x + 1, x + 2, x + 3
     for _ in range(TURNS):
@@ -210,7 +210,7 @@ def logic_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
 
 @st.kernel
 def convert_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """Of each thread, 32 times to a number of 32 bits and back a turn, in four chains."""
+    """32 conversions to a float and back a thread and iteration, in four chains."""
     x += st.thread.x
     a, b, c, d = x, x + 1, x + 2, x + 3
     for _ in range(TURNS):
@@ -221,7 +221,7 @@ def convert_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
 
 @st.kernel
 def shuffle_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """Of each thread, 32 shuffles a turn, in four chains."""
+    """32 shuffles a thread and iteration, in four chains."""
     x += st.thread.x
     a, b, c, d = x, x + 1, x + 2, x + 3
     for _ in range(TURNS):
@@ -255,7 +255,7 @@ def wide_write(out: Global[st.float4], n: i32) -> None:
 
 @st.kernel
 def scatter(out: Global[f32], mask: i32) -> None:
-    """Every thread writes 16 numbers, as drawn, among as many as `mask` says."""
+    """Write 16 random elements a thread, below `mask`."""
     drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
     for _ in st.unroll(range(16)):
         drawn = drawn * u32(1664525) + u32(1013904223)
@@ -271,7 +271,7 @@ def pick(x: Global[f32], index: Global[i32], out: Global[f32]) -> None:
 
 @st.kernel
 def gathers(x: Global[f32], out: Global[f32], mask: i32, turns: i32) -> None:
-    """Every thread reads 8 numbers a turn, as drawn, from as many as `mask` says."""
+    """Read 8 random elements a thread and iteration, below `mask`."""
     i = st.block.x * st.block_dim.x + st.thread.x
     drawn, total = u32(i) * u32(2654435761) + u32(12345), f32(0)
     for _ in range(turns):
@@ -283,8 +283,8 @@ def gathers(x: Global[f32], out: Global[f32], mask: i32, turns: i32) -> None:
 
 @st.kernel
 def reads(x: Global[f32], out: Global[f32], mask: i32, step: i32, apart: i32, turns: i32) -> None:
-    """Every thread reads 16 numbers a turn, each so many further than the one before as a block has threads. The turns begin
-    `step` numbers apart, blocks `apart`; both wrap where `mask` says."""
+    """Read 16 elements a thread and iteration at the stride of a block. Iterations start at multiples of `step`, blocks
+    at multiples of `apart`, modulo `mask` + 1."""
     at = st.block.x * apart
     total = f32(0)
     for _ in range(turns):
@@ -297,7 +297,7 @@ def reads(x: Global[f32], out: Global[f32], mask: i32, step: i32, apart: i32, tu
 
 @st.kernel
 def wide_reads(x: Global[st.float4], out: Global[f32], mask: i32, step: i32, turns: i32) -> None:
-    """As `reads`, four times 16 bytes a turn; all blocks read the same."""
+    """As `reads`, four times 16 bytes an iteration; all blocks read the same data."""
     at = 0
     total = f32(0)
     for _ in range(turns):
@@ -323,7 +323,7 @@ def float_adds(out: Global[f32]) -> None:
 
 @st.kernel
 def swaps(index: Global[i32], out: Global[i32]) -> None:
-    """Every thread puts 1 in the place of a 0 at four of out[index], and takes it away again."""
+    """Replace a 0 by 1 at four elements of out[index] a thread, and reset it."""
     i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
     for k in st.unroll(range(4)):
         st.compare_swap(out, index[i + k * threads], 0, 1)
@@ -331,10 +331,10 @@ def swaps(index: Global[i32], out: Global[i32]) -> None:
         st.compare_swap(out, index[i + k * threads], 1, 0)
 
 
-# ------------------------------------------------------------------ stores that L1 sends together
+# ------------------------------------------------------------------ merged stores
 @st.kernel
 def stores_later(out: Global[f32], turns: i32, WORDS: Const, LATER: Const) -> None:
-    """A thread writes WORDS words side by side, each by a store, and so many products later than the one before; `turns` times."""
+    """A thread stores WORDS adjacent words, one store each, with LATER products between two stores; `turns` iterations."""
     i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
     value = f32(st.thread.x)
     for turn in range(turns):
@@ -358,7 +358,7 @@ def stores_queued(x: Global[f32], out: Global[i64], STORES: Const) -> None:
 
 @st.kernel
 def regions_in_turn(out: Global[f32], turns: i32, region: i32, REGIONS: Const) -> None:
-    """A thread writes the first one of two words in each of so many regions, then the second one of each; `turns` times."""
+    """A thread writes the first one of two words in each of REGIONS regions, then the second one of each; `turns` iterations."""
     i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
     for turn in range(turns):
         first = (turn * threads + i) * 2

@@ -1,5 +1,4 @@
-"""Launches of loads whose lanes lie as drawn from a seed: cycles of L1 for the loads that it answers, and of the port of an SM for those
-that L2 does."""
+"""Launches of loads with random lane patterns: L1 cycles of hits, and cycles of the SM port to L2."""
 
 from __future__ import annotations
 
@@ -19,18 +18,18 @@ SMS = 132
 SEED, EACH = 7, 60
 """Patterns of each width."""
 AROUND = 1024
-"""Lines that a pattern lies in."""
+"""Lines below a pattern."""
 FILLED = 1 << 24
-"""Bytes that loads from L2 go through: more than L1 of all SMs that do not share any, less than a half of L2."""
+"""Bytes of the loads from L2: more than the L1 caches of all SMs without sharing, less than half of L2."""
 STEPS = 16
 LAST = 16
-"""SMs that load from L2 at once: their ports are what they wait for, and not L2."""
+"""SMs that load from L2 at once: few, so that their ports are the bottleneck, not L2."""
 
 
-# ------------------------------------------------------------------ from L1
+# ------------------------------------------------------------------ L1
 @st.kernel
 def words_from_l1(x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """Sixteen loads a turn of the words that `at` has of each lane, -1 for none, each a line behind the one before."""
+    """Sixteen loads an iteration at the words `at` of the lanes (-1: none), each one line after the previous one."""
     first = at[st.lane]
     if first < 0:
         return
@@ -43,7 +42,7 @@ def words_from_l1(x: Global[f32], at: Global[i32], out: Global[f32], turns: i32,
 
 @st.kernel
 def pairs_from_l1(x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """The same of two words each."""
+    """As `words_from_l1`, two words each."""
     first = at[st.lane]
     if first < 0:
         return
@@ -57,7 +56,7 @@ def pairs_from_l1(x: Global[float2], at: Global[i32], out: Global[f32], turns: i
 
 @st.kernel
 def fours_from_l1(x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """The same of four words each."""
+    """As `words_from_l1`, four words each."""
     first = at[st.lane]
     if first < 0:
         return
@@ -69,12 +68,12 @@ def fours_from_l1(x: Global[float4], at: Global[i32], out: Global[f32], turns: i
     out[st.block.x * st.block_dim.x + st.thread.x] = total
 
 
-# ------------------------------------------------------------------ from L2
+# ------------------------------------------------------------------ L2
 @st.kernel
 def words_from_l2(
     x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
 ) -> None:
-    """Sixteen loads a turn of the words that `at` has of each lane, each `apart` lines behind the one before, and each warp elsewhere."""
+    """Sixteen loads an iteration at the words `at` of the lanes, each `apart` lines after the previous one; warps use different lines."""
     first = at[st.lane]
     if first < 0:
         return
@@ -91,7 +90,7 @@ def words_from_l2(
 def pairs_from_l2(
     x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
 ) -> None:
-    """The same of two words each."""
+    """As `words_from_l2`, two words each."""
     first = at[st.lane]
     if first < 0:
         return
@@ -109,7 +108,7 @@ def pairs_from_l2(
 def fours_from_l2(
     x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
 ) -> None:
-    """The same of four words each."""
+    """As `words_from_l2`, four words each."""
     first = at[st.lane]
     if first < 0:
         return
@@ -131,8 +130,8 @@ WIDTHS: Mapping[int, tuple[Kernel, Kernel]] = {
 }
 
 
-def drawn(size: int) -> list[npt.NDArray[np.int64]]:
-    """EACH patterns of elements of `size` bytes, -1 for lanes that take no part."""
+def random_patterns(size: int) -> list[npt.NDArray[np.int64]]:
+    """Return EACH patterns of elements of `size` bytes, -1 for inactive lanes."""
     draw = np.random.default_rng((SEED, size))
     return [lanes(draw, AROUND * 128 // size, size) for _ in range(EACH)]
 
@@ -141,26 +140,26 @@ def _words(size: int, elements: int) -> npt.NDArray[np.float32]:
     return np.ones(elements if size == 4 else (elements, size // 4), np.float32)
 
 
-def from_l1(size: int, found: npt.NDArray[np.int64]) -> Mapping[str, Any]:
-    """Arguments of a pattern of elements of `size` bytes."""
+def from_l1(size: int, elements: npt.NDArray[np.int64]) -> Mapping[str, Any]:
+    """Return the arguments of a pattern of elements of `size` bytes."""
     line = 128 // size
     return {
-        "x": _words(size, (AROUND + STEPS + 2) * line), "at": found.astype(np.int32), "out": np.zeros(SMS * 1024, np.float32),
+        "x": _words(size, (AROUND + STEPS + 2) * line), "at": elements.astype(np.int32), "out": np.zeros(SMS * 1024, np.float32),
         "turns": 32, "LINE": line,
     }  # fmt: skip
 
 
-def _from_l2(size: int, found: npt.NDArray[np.int64]) -> Mapping[str, Any]:
-    line, inside = 128 // size, found[found >= 0]
+def _from_l2(size: int, elements: npt.NDArray[np.int64]) -> Mapping[str, Any]:
+    line, inside = 128 // size, elements[elements >= 0]
     return {
-        "x": _words(size, FILLED // size), "at": found.astype(np.int32), "out": np.zeros(LAST * 1024, np.float32), "turns": 4,
+        "x": _words(size, FILLED // size), "at": elements.astype(np.int32), "out": np.zeros(LAST * 1024, np.float32), "turns": 4,
         "mask": FILLED // size - 1, "LINE": line, "apart": int(np.ptp(inside // line)) + 1 | 1,
     }  # fmt: skip
 
 
 def cases() -> Iterator[Timed]:
-    """All of them, named by their number."""
+    """Yield all launches, named by their number."""
     for size, kernels in WIDTHS.items():
-        for number, found in enumerate(drawn(size)):
+        for number, elements in enumerate(random_patterns(size)):
             for kernel, blocks, make in zip(kernels, (SMS, LAST), (from_l1, _from_l2), strict=True):
-                yield Timed(f"{kernel.__name__} {number}", kernel, blocks, 1024, partial(make, size, found))
+                yield Timed(f"{kernel.__name__} {number}", kernel, blocks, 1024, partial(make, size, elements))

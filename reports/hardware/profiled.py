@@ -1,4 +1,4 @@
-"""What Nsight Compute counts of a case, printed kernel by printed kernel, and how it is taken."""
+"""Nsight Compute's counters of a case, by printed kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METRICS = {figure.name: figure.metric for figure in FIGURES if figure.metric}
 PIPE_METRICS = {pipe: PIPE_METRIC.format(pipe=pipe) for pipe in PIPES}
 
 
-class Ran(NamedTuple):
+class InstructionCount(NamedTuple):
     """An instruction with its place in the printed kernel, and its executions by warps and by threads."""
 
     placed: LocatedInstruction
@@ -36,10 +36,10 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Profiled:
-    """One printed kernel in one case, its launches summed.
+    """A printed kernel in one case, summed over its launches.
 
-    source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them; shared_bytes with what
-    the launch adds. figures: by name; pipes: instructions by pipe. sass: what ran, without the padding.
+    source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them, plus dynamic shared
+    memory. figures: values by name; pipes: instructions by pipe. sass: executed instructions, without padding.
     """
 
     kernel: str
@@ -49,16 +49,23 @@ class Profiled:
     shared_bytes: int
     figures: dict[str, float]
     pipes: dict[str, int]
-    sass: tuple[Ran, ...]
+    sass: tuple[InstructionCount, ...]
 
 
 def take_counters(
     ncu: Path, arch: str, launched: Mapping[str, Sequence[KernelLaunches]], names: Sequence[str], only: str
 ) -> dict[str, tuple[Profiled, ...]]:
-    """Profile the cases whose kernels `launched` holds. names, only: where their process finds them. Raises LaunchError."""
-    every = [one for kernels in launched.values() for one in kernels]
+    """Profile the kernels of cases. names, only: the functions and the pattern of the cases, for the profiled process.
+    Raises LaunchError."""
+    kernels_of_all = [kernel for kernels in launched.values() for kernel in kernels]
     with ThreadPoolExecutor() as pool:
-        built = dict(zip((one.digest for one in every), pool.map(partial(_built, arch=arch), every), strict=True))
+        built = dict(
+            zip(
+                (kernel.digest for kernel in kernels_of_all),
+                pool.map(partial(_built, arch=arch), kernels_of_all),
+                strict=True,
+            )
+        )
     profiles: dict[tuple[str, str], list[nsight.Profile]] = {}
     metrics = [*_METRICS.values(), *PIPE_METRICS.values()]
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
@@ -68,10 +75,10 @@ def take_counters(
         listed = json.loads(Path(log).read_text(encoding="utf-8"))
     if len(listed) != len(order):
         raise LaunchError(f"{len(listed)} launches were made, Nsight Compute reports {len(order)}")
-    for (case, digest), found in zip(listed, order, strict=True):
-        profiles.setdefault((case, digest), []).append(found)
+    for (case, digest), profile in zip(listed, order, strict=True):
+        profiles.setdefault((case, digest), []).append(profile)
     return {
-        name: tuple(_profiled(one, built[one.digest], profiles[name, one.digest]) for one in kernels)
+        name: tuple(_profiled(kernel, built[kernel.digest], profiles[name, kernel.digest]) for kernel in kernels)
         for name, kernels in launched.items()
     }
 
@@ -79,20 +86,20 @@ def take_counters(
 Compiled = tuple[nvcc.Built, tuple[Instruction, ...]]
 
 
-def _built(one: KernelLaunches, arch: str) -> Compiled:
-    built = nvcc.build(one.source.with_lines(), one.source.kernel, arch)
-    return built, disassemble(built.cubin, one.source.kernel)
+def _built(kernel: KernelLaunches, arch: str) -> Compiled:
+    built = nvcc.build(kernel.source.with_lines(), kernel.source.kernel, arch)
+    return built, disassemble(built.cubin, kernel.source.kernel)
 
 
-def _profiled(one: KernelLaunches, compiled: Compiled, profiles: list[nsight.Profile]) -> Profiled:
-    """Launches of one kernel, summed."""
+def _profiled(kernel: KernelLaunches, compiled: Compiled, profiles: list[nsight.Profile]) -> Profiled:
+    """Return the sums over the launches of a kernel."""
     built, sass = compiled
     for profile in profiles:
-        ran = [
+        opcodes = [
             Instruction(0, text).opcode[:3] for text, _, _ in profile.instructions
-        ]  # RED or REDG, as the tool is old
-        if ran != [instruction.opcode[:3] for instruction in sass]:
-            raise LaunchError(f"{one.source.kernel}: the SASS that ran is not what nvdisasm shows")
+        ]  # RED or REDG, by the version of the tool
+        if opcodes != [instruction.opcode[:3] for instruction in sass]:
+            raise LaunchError(f"{kernel.source.kernel}: the SASS that ran is not what nvdisasm shows")
 
     def total(metric: str) -> float:
         return sum(profile.metrics[metric] for profile in profiles)
@@ -105,13 +112,15 @@ def _profiled(one: KernelLaunches, compiled: Compiled, profiles: list[nsight.Pro
             figures[figure.name] = sum(profile.instructions[n][1] for profile in profiles for n in places)
     figures["warp_execution_efficiency"] = figures["thread_instructions"] / (32 * figures["warp_instructions"])
     executions = [
-        Ran(placed, sum(p.instructions[n][1] for p in profiles), sum(p.instructions[n][2] for p in profiles))
-        for n, placed in enumerate(one.placed(_without_padding(sass)))
+        InstructionCount(
+            placed, sum(p.instructions[n][1] for p in profiles), sum(p.instructions[n][2] for p in profiles)
+        )
+        for n, placed in enumerate(kernel.placed(_without_padding(sass)))
     ]
-    shared = built.resources.shared_bytes + one.source.carved_bytes + one.request.dynamic_shared
+    shared = built.resources.shared_bytes + kernel.source.carved_bytes + kernel.request.dynamic_shared
     return Profiled(
-        one.source.kernel,
-        one.digest,
+        kernel.source.kernel,
+        kernel.digest,
         len(profiles),
         built.resources.registers,
         shared,
@@ -122,6 +131,6 @@ def _profiled(one: KernelLaunches, compiled: Compiled, profiles: list[nsight.Pro
 
 
 def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-    """All but the NOPs that fill the section up."""
+    """Return the instructions without the NOPs at the end of the section."""
     used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
     return sass[: used + 1]

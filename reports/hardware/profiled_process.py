@@ -1,4 +1,4 @@
-"""The process that Nsight Compute watches: runs cases on the GPU and writes down, in order, what it launched."""
+"""Process profiled by Nsight Compute: runs cases on the GPU and logs its launches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .recording import RecordingLauncher
 
 
 def main(log: str, only: str, names: list[str]) -> None:
-    """Run the cases that fit `only`; `log` receives a list of [case, digest of the printed kernel]."""
+    """Run the cases that match `only`; write a list of [case, digest of the printed kernel] to `log`."""
     launched: list[tuple[str, str]] = []
     for case in find(names, only):
         launcher = RecordingLauncher("cuda")

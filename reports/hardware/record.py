@@ -1,4 +1,4 @@
-"""A record of a GPU: what it answers and what it counts, how that is taken, and the one file that holds it."""
+"""Record of a GPU: answers and counters of cases, how to take them, one JSON file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from simtbed.kernels.files import contents, write
 from . import nsight
 from .answers import AnswerLauncher, Entry, answers_of, take_answers, take_operations
 from .cases import Case, OperationCase, data_set_cases, find_all
-from .profiled import Profiled, Ran, take_counters
+from .profiled import InstructionCount, Profiled, take_counters
 from .recording import RecordingLauncher
 
 RECORDS = Path("tests/validation/records")
@@ -33,11 +33,11 @@ RECORDS = Path("tests/validation/records")
 
 @dataclass(frozen=True)
 class Record:
-    """What one GPU answers and counts. device: the name of its row in `devices`; gpu: its own.
+    """Answers and counters of one GPU. device: the name of its row in `devices`; gpu: its own name.
 
-    counters: of Nsight Compute, by case. answers: by case, digests of printed kernels and of outputs; of published data
-    sets also time, registers and how far rounded outputs are apart. operations: rows of the op table, by case.
-    waiting: features and variants, "FAMILY VARIANT", that have not been on the GPU as they are now.
+    counters: Nsight Compute's, by case. answers: by case, digests of printed kernels and of outputs; of published
+    data sets also times, registers and the largest rounding difference. operations: rows of the op table, by case.
+    waiting: features and variants, "FAMILY VARIANT", with a text or an answer not yet recorded.
     """
 
     device: str
@@ -53,30 +53,30 @@ class Record:
     waiting: tuple[str, ...] = ()
 
 
-# ------------------------------------------------------------------ taking one
+# ------------------------------------------------------------------ taking a record
 class Emulated(NamedTuple):
-    """A case on the emulator: what it answers, and what it launched if its launches are to be profiled."""
+    """A case on the emulator: its answers, and its launches if they are to be profiled."""
 
     answers: AnswerLauncher
     launched: list[KernelLaunches]
 
 
 def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tuple[Record, list[str]]:
-    """Run the cases whose names fit `only` on this machine's GPU, and profile them; data: a folder of published data
-    sets to run variants on too. Gives the record, and where the GPU does not answer what the emulator does: then
-    nothing was profiled.
+    """Run the cases with names that match `only` on this machine's GPU, and profile them; data: a folder of published
+    data sets for the variants. Return the record and the differences from the emulator; with differences, no launch
+    is profiled.
 
-    Raises UnavailableError where there is no GPU, nvcc, nvdisasm or ncu, LaunchError where one of them fails.
+    Raises UnavailableError without a GPU, nvcc, nvdisasm or ncu, and LaunchError if one of them fails.
     """
     ncu = nsight.find_ncu()
-    found = find_all(names, only)
-    profiled = [case for case in found if isinstance(case, Case)]
+    cases = find_all(names, only)
+    profiled = [case for case in cases if isinstance(case, Case)]
     data_sets = data_set_cases(data, only) if data else []
-    operations = [case for case in found if isinstance(case, OperationCase)]
+    operations = [case for case in cases if isinstance(case, OperationCase)]
     emulated = _emulate(names, only, data, len(profiled), [case.name for case in (*profiled, *data_sets)])
     gpu = describe()
-    known = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
-    if not known:
+    devices_named = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
+    if not devices_named:
         raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
     _compile(emulated.values(), operations, gpu["arch"])
     timed = frozenset(case.name for case in data_sets)
@@ -85,10 +85,10 @@ def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tup
     )
     rows, differing = take_operations(operations)
     launched = {case.name: emulated[case.name].launched for case in profiled}
-    profiles = launched and not differences and not differing  # ncu fails where nothing is launched
+    profiles = launched and not differences and not differing  # ncu fails without launches
     counters = take_counters(ncu, gpu["arch"], launched, names, only) if profiles else {}
     record = Record(
-        device=known[0],
+        device=devices_named[0],
         gpu=gpu["device"],
         arch=gpu["arch"],
         driver=gpu["driver"],
@@ -109,7 +109,7 @@ def _answers(emulated: dict[str, Emulated]) -> dict[str, AnswerLauncher]:
 def _emulate(
     names: Sequence[str], only: str, data: Path | None, profiled: int, cases: list[str]
 ) -> dict[str, Emulated]:
-    """Every case on the emulator, some at a time in processes of their own. profiled: so many of the first."""
+    """Run each case on the emulator, in parallel processes. profiled: number of the first cases with recorded launches."""
     run = partial(_emulate_one, names, only, data, profiled)
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         return dict(zip(cases, pool.map(run, range(len(cases))), strict=True))
@@ -126,7 +126,7 @@ def _emulate_one(names: Sequence[str], only: str, data: Path | None, profiled: i
 
 
 def _compile(emulated: Iterable[Emulated], operations: Iterable[OperationCase], arch: str) -> None:
-    """Fill the cache of compiled kernels, many at a time."""
+    """Fill the cache of compiled kernels, in parallel."""
     requests = [case.prepare()[0] for case in operations]
     sources: list[Source] = [source for one in emulated for source in one.answers.sources.values()]
     sources += [cuda_source(request.program, request.block) for request in requests]
@@ -135,8 +135,7 @@ def _compile(emulated: Iterable[Emulated], operations: Iterable[OperationCase], 
 
 
 def merged(older: Record, newer: Record) -> Record:
-    """The newer cases in place of the older ones, which otherwise stay. Raises SimtbedError where the two were not taken
-    with the same GPU and tools."""
+    """Return the older record with the newer cases. Raises SimtbedError if GPU or tools differ."""
     for name in ("gpu", "arch", "driver", "toolkit", "profiler"):
         had, has = getattr(older, name), getattr(newer, name)
         if had != has:
@@ -152,7 +151,7 @@ def merged(older: Record, newer: Record) -> Record:
     )
 
 
-# ------------------------------------------------------------------ as a file
+# ------------------------------------------------------------------ files
 def path_of(device: str) -> Path:
     """Return the record of a device in a checkout. Raises SimtbedError if there is none."""
     path = RECORDS / f"{device.lower()}.json"
@@ -164,25 +163,27 @@ def path_of(device: str) -> Path:
 
 
 def save(record: Record, path: Path) -> None:
-    """Write a record, whole or not at all."""
+    """Write a record atomically."""
     content = asdict(record)
     for kernels, profiled in zip(content["counters"].values(), record.counters.values(), strict=True):
-        for entry, one in zip(kernels, profiled, strict=True):
-            entry["sass"] = [_line(ran) for ran in one.sass]
+        for entry, kernel in zip(kernels, profiled, strict=True):
+            entry["sass"] = [_line(count) for count in kernel.sass]
     write(path, [json.dumps(content, indent=1) + "\n"])
 
 
-def _line(ran: Ran) -> str:
-    instruction, place = ran.placed.instruction, ",".join(map(str, ran.placed.place))
-    return f"{instruction.offset:04x} {place} {ran.warps} {ran.threads} {instruction.text}"
+def _line(count: InstructionCount) -> str:
+    instruction, place = count.placed.instruction, ",".join(map(str, count.placed.place))
+    return f"{instruction.offset:04x} {place} {count.warps} {count.threads} {instruction.text}"
 
 
 def load(path: Path) -> Record:
-    """Read a record. Raises SimtbedError, one line, where it is none."""
+    """Read a record. Raises SimtbedError for another file."""
     try:
         content: dict[str, Any] = json.loads(contents(path))
         counters = {
-            name: tuple(Profiled(**{**entry, "sass": tuple(map(_ran, entry["sass"]))}) for entry in kernels)
+            name: tuple(
+                Profiled(**{**entry, "sass": tuple(map(_instruction_count, entry["sass"]))}) for entry in kernels
+            )
             for name, kernels in content.pop("counters").items()
         }
         return Record(**content | {"waiting": tuple(content["waiting"])}, counters=counters)
@@ -190,9 +191,9 @@ def load(path: Path) -> Record:
         raise SimtbedError(f"{path}: expected a record that `simtbed record` wrote: {error}") from None
 
 
-def _ran(text: str) -> Ran:
+def _instruction_count(text: str) -> InstructionCount:
     offset, place, warps, threads, instruction = text.split(" ", 4)
     line, *calls = map(int, place.split(","))
-    return Ran(
+    return InstructionCount(
         LocatedInstruction(Instruction(int(offset, 16), instruction), line, tuple(calls)), int(warps), int(threads)
     )

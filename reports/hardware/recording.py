@@ -1,4 +1,4 @@
-"""Launches on one engine, kept kernel by kernel."""
+"""Launcher that groups its launches by printed kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simtbed.runtime.registry import EngineName, row_of
 
 @dataclass
 class RecordingLauncher(Launcher):
-    """Launches on one engine; keeps what was launched, in order and kernel by kernel."""
+    """A launcher on one engine with a list of its launches in order, grouped by printed kernel."""
 
     engine: EngineName
     device: Device = devices.H200
@@ -33,5 +33,5 @@ class RecordingLauncher(Launcher):
 
     @property
     def kernels(self) -> list[KernelLaunches]:
-        """Each printed kernel once, in the order of their first launches."""
+        """Each printed kernel once, in the order of first launches."""
         return list({id(launched): launched for launched in self.order}.values())

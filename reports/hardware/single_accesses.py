@@ -1,6 +1,6 @@
-"""Single accesses of one warp: drawn from a seed, made on a GPU one a launch, counted by Nsight Compute, and kept as a file.
+"""Random single accesses of one warp: generated from a seed, made on a GPU one a launch, counted by Nsight Compute, stored as CSV.
 
-A launch has 32 threads. Each reads the element that it uses from a table, and makes the access where that is not negative.
+A launch has 32 threads. Each reads its element from a table, and makes the access if the element is not negative.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from . import nsight
 
 SEED, COUNT = 2026, 2000
 SPAN = 1 << 22
-"""Bytes of global memory that accesses fall in."""
-HELD = 1 << 15
+"""Bytes of global memory below the accesses."""
+SHARED_SPAN = 1 << 15
 """Bytes of shared memory."""
-OWN = 256
+LOCAL_SPAN = 256
 """Bytes of local memory of a thread."""
 
 Lanes = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ FLOATS = {4: "f32", 8: "f64"}
 
 @dataclass(frozen=True)
 class Operation:
-    """A kind of access. space: where. types: by bytes a lane. make: the text of the access, with {T} for the type."""
+    """A kind of access. space: memory space. types: by bytes a lane. make: the text of the access, with {T} for the type."""
 
     name: str
     space: str
@@ -84,70 +84,72 @@ def _operations() -> Iterator[Operation]:
 
 
 OPERATIONS = {one.name: one for one in _operations()}
-OFTEN = ("global_load", "global_store", "shared_load", "shared_store")
-"""Of these twice as many are drawn."""
+FREQUENT = ("global_load", "global_store", "shared_load", "shared_store")
+"""Operations with twice the number of accesses."""
 
 
-# ------------------------------------------------------------------ drawing
-def drawn(count: int = COUNT, seed: int = SEED) -> list[Access]:
-    """`count` accesses, of every kind and width about as many, none twice."""
+# ------------------------------------------------------------------ generation
+def random_accesses(count: int = COUNT, seed: int = SEED) -> list[Access]:
+    """Return `count` different accesses, about equal numbers of every kind and width."""
     draw = np.random.default_rng(seed)
-    kinds = [(one, size) for one in OPERATIONS.values() for size in one.types]
-    kinds += [kind for kind in kinds if kind[0].name in OFTEN]
-    found: dict[tuple[str, int, tuple[int, ...]], None] = {}
-    while len(found) < count:
-        one, size = kinds[len(found) % len(kinds)]
-        found[one.name, size, tuple(map(int, lanes(draw, _elements(one, size), size)))] = None
-    return [Access(line, *kind, {}) for line, kind in enumerate(found, 2)]
+    kinds = [(operation, size) for operation in OPERATIONS.values() for size in operation.types]
+    kinds += [kind for kind in kinds if kind[0].name in FREQUENT]
+    accesses: dict[tuple[str, int, tuple[int, ...]], None] = {}
+    while len(accesses) < count:
+        operation, size = kinds[len(accesses) % len(kinds)]
+        accesses[operation.name, size, tuple(map(int, lanes(draw, _elements(operation, size), size)))] = None
+    return [Access(line, *kind, {}) for line, kind in enumerate(accesses, 2)]
 
 
 def lanes(draw: np.random.Generator, elements: int, size: int) -> Lanes:
-    """The element of each lane, of so many elements of `size` bytes; -1 where it takes no part."""
-    found = _pattern(draw, elements, size)
-    found[~_active(draw)] = -1
-    return found
+    """Return the element of each lane, of elements of `size` bytes; -1 for inactive lanes."""
+    elements_of_lanes = _pattern(draw, elements, size)
+    elements_of_lanes[~_active(draw)] = -1
+    return elements_of_lanes
 
 
-def _elements(one: Operation, size: int) -> int:
-    """How many elements an access may choose from."""
-    space = "shared" if one.name == "async_copy_store" else one.space
-    return {"global": SPAN, "async": SPAN, "local": OWN, "local_stored": OWN}.get(space, HELD) // size
+def _elements(operation: Operation, size: int) -> int:
+    """Return the number of elements available to an access."""
+    space = "shared" if operation.name == "async_copy_store" else operation.space
+    return {"global": SPAN, "async": SPAN, "local": LOCAL_SPAN, "local_stored": LOCAL_SPAN}.get(
+        space, SHARED_SPAN
+    ) // size
 
 
 def _pattern(draw: np.random.Generator, elements: int, size: int) -> Lanes:
-    """The element of each lane: one of the ways in which kernels, good ones and bad ones, use memory."""
+    """Return the element of each lane: a typical pattern of efficient or inefficient kernels."""
     lane = np.arange(32)
     within = min(elements, 1 << int(draw.integers(2, 13)))
     base = int(draw.integers(0, max(1, elements - within + 1)))
     line = max(1, 128 // size)
     match draw.integers(0, 10):
         case 0:  # anywhere
-            found = draw.integers(0, elements, 32)
+            pattern = draw.integers(0, elements, 32)
         case 1:  # near each other
-            found = base + draw.integers(0, within, 32)
+            pattern = base + draw.integers(0, within, 32)
         case 2:  # in a few clusters
             starts = draw.integers(0, elements, int(draw.integers(2, 9)))
-            found = draw.choice(starts, 32) + draw.integers(0, int(draw.integers(2, line + 2)), 32)
-        case 3:  # neighbours from an odd place on, across lines
-            found = base + lane
+            pattern = draw.choice(starts, 32) + draw.integers(0, int(draw.integers(2, line + 2)), 32)
+        case 3:  # neighbours from an odd offset, across lines
+            pattern = base + lane
         case 4:  # a stride
-            found = base + lane * draw.integers(2, 70)
+            pattern = base + lane * draw.integers(2, 70)
         case 5:  # groups of lanes that share an element
-            found = base + lane // 2 ** draw.integers(1, 6) * draw.integers(1, 40)
+            pattern = base + lane // 2 ** draw.integers(1, 6) * draw.integers(1, 40)
         case 6:  # neighbours in another order
-            found = base + draw.permutation(32)
-        case 7:  # few elements, wanted by many
-            found = draw.choice(draw.integers(0, elements, int(draw.integers(1, 6))), 32)
-        case 8:  # one bank, or one place in different lines
-            found = base + draw.integers(0, 32, 32) * line * 2 ** draw.integers(0, 4)
+            pattern = base + draw.permutation(32)
+        case 7:  # few elements, shared by many lanes
+            pattern = draw.choice(draw.integers(0, elements, int(draw.integers(1, 6))), 32)
+        case 8:  # one bank, or one offset in different lines
+            pattern = base + draw.integers(0, 32, 32) * line * 2 ** draw.integers(0, 4)
         case _:  # rows of a tile
-            found = base + (lane // 8) * draw.integers(8, 200) + lane % 8
-    result: Lanes = found % elements
+            pattern = base + (lane // 8) * draw.integers(8, 200) + lane % 8
+    result: Lanes = pattern % elements
     return result
 
 
 def _active(draw: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """The lanes that take part: all of them in half of the accesses, never none."""
+    """Return the active lanes: all of them in half of the accesses, at least one."""
     lane = np.arange(32)
     match draw.integers(0, 8):
         case 0:
@@ -193,52 +195,59 @@ _PARAMETERS = {"again": "st.Global[st.i32]", "x": "st.Global[{T}]", "out": "st.G
 
 @cache
 def kernel(name: str, size: int) -> tuple[Kernel, tuple[str, ...]]:
-    """The kernel of an operation of `size` bytes a lane, and its arrays: table, and those of again, x and out that it needs.
+    """Return the kernel of an operation of `size` bytes a lane, and its arrays: table, and those of again, x and out that it needs.
 
-    What a store or a copy wrote is read again, a store's by a table that the compiler cannot know to be the first. Local memory
-    is filled in an order that it cannot know, or it would compute what is loaded.
+    The result of a store or a copy is read again; of a store by a second table, unknown to the compiler. Local
+    memory is filled in an order unknown to the compiler, so that the load remains.
     """
-    one = OPERATIONS[name]
-    type = one.types[size]
-    body = [_BEFORE.get(one.space, ""), "at = table[row * 32 + st.lane]", f"if at >= 0:\n        {one.make}"]
+    operation = OPERATIONS[name]
+    type = operation.types[size]
+    body = [
+        _BEFORE.get(operation.space, ""),
+        "at = table[row * 32 + st.lane]",
+        f"if at >= 0:\n        {operation.make}",
+    ]
     if name == "async_copy_load":
         body.append(_AFTER["async"].replace("held[at]", "held[st.lane]"))
-    elif name != "shared_load":  # whose own loads are counted
-        body.append(_AFTER.get(one.space, ""))
+    elif name != "shared_load":  # its own loads are counted
+        body.append(_AFTER.get(operation.space, ""))
     text = "\n    ".join(filter(None, body))
-    parts, filled = ("st.lane + 1", "st.lane + k")
+    value, fill = ("st.lane + 1", "st.lane + k")
     if type == "int4":
-        parts, filled = f"{parts}, {parts}, {parts}, {parts}", f"{filled}, {filled}, {filled}, {filled}"
+        value, fill = f"{value}, {value}, {value}, {value}", f"{fill}, {fill}, {fill}, {fill}"
     if re.search(r"\bvalue\b", text):
-        text = f"value = {{T}}({parts})\n    {text}"
+        text = f"value = {{T}}({value})\n    {text}"
     if re.search(r"\bzero\b", text):
         text = f"zero = {{T}}({'0, 0, 0, 0' if type == 'int4' else '0'})\n    {text}"
     arrays = [array for array in _PARAMETERS if re.search(rf"\b{array}\[|\({array},|, {array},", text)]
-    given = "".join(f"{array}: {_PARAMETERS[array]}, " for array in arrays)
-    elements = (OWN if one.space.startswith("local") else HELD) // size
-    whole = f"def access(table: st.Global[st.i32], {given}row: st.i32) -> None:\n    {text}\n"
-    whole = whole.replace("{FILL}", f"{{T}}({filled})").replace("{T}", f"st.{type}").replace("{N}", str(elements))
+    parameters = "".join(f"{array}: {_PARAMETERS[array]}, " for array in arrays)
+    elements = (LOCAL_SPAN if operation.space.startswith("local") else SHARED_SPAN) // size
+    whole = f"def access(table: st.Global[st.i32], {parameters}row: st.i32) -> None:\n    {text}\n"
+    whole = whole.replace("{FILL}", f"{{T}}({fill})").replace("{T}", f"st.{type}").replace("{N}", str(elements))
     return st.kernel(source=whole), ("table", *arrays)
 
 
-def launched(rows: Sequence[Access], engine: EngineName) -> Iterator[st.Result]:
+def launch_all(rows: Sequence[Access], engine: EngineName) -> Iterator[st.Result]:
     """Make each access, in order."""
     table = np.array([row.lanes for row in rows], np.int32).ravel()
     tables = {"table": DeviceArray(table), "again": DeviceArray(table)}
-    kept: dict[str, dict[str, DeviceArray]] = {}
+    by_type: dict[str, dict[str, DeviceArray]] = {}
     for number, row in enumerate(rows):
-        made, arrays = kernel(row.op, row.bytes)
+        access, arrays = kernel(row.op, row.bytes)
         type = OPERATIONS[row.op].types[row.bytes]
-        if type not in kept:
-            kept[type] = {"x": DeviceArray(st.zeros(SPAN // row.bytes, type)), "out": DeviceArray(st.zeros(64, type))}
-        given = {**tables, **kept[type]}
-        args = {**{name: given[name] for name in arrays}, "row": number}
-        yield st.launch(made, grid=1, block=32, args=args, engine=engine, counters=engine != "cuda")
+        if type not in by_type:
+            by_type[type] = {
+                "x": DeviceArray(st.zeros(SPAN // row.bytes, type)),
+                "out": DeviceArray(st.zeros(64, type)),
+            }
+        available = {**tables, **by_type[type]}
+        args = {**{name: available[name] for name in arrays}, "row": number}
+        yield st.launch(access, grid=1, block=32, args=args, engine=engine, counters=engine != "cuda")
 
 
-# ------------------------------------------------------------------ taking
+# ------------------------------------------------------------------ measurement
 def _async(unit: str, what: str, space: str) -> tuple[str, ...]:
-    """Of copies through L1 and past it, as the profiler has them: the hardware's counter, or that of the instructions."""
+    """Return the profiler's metrics of copies through L1 and past it: the hardware's counter, or that of the instructions."""
     found = []
     for prefix in (unit, f"smsp__sass_{unit.replace('__', '_')}", f"sm__sass_{unit.replace('__', '_')}"):
         name = f"{prefix}_{what}_mem_{space}_op_ldgsts"
@@ -252,14 +261,14 @@ ASYNC: dict[str, tuple[str, ...]] = {
     "wavefronts": _async("l1tex__data", "pipe_lsu_wavefronts", "shared"),
     "bank_conflicts": _async("l1tex__data", "bank_conflicts_pipe_lsu", "shared"),
 }
-"""Metrics of asynchronous copies, sums of some; of each the first that the profiler has whole."""
+"""Metrics of asynchronous copies, or sums of metrics; the first complete one applies."""
 _TABLE = {"requests": 1, "sectors": 4}
-"""What reading the table costs, which is a load too."""
+"""Counts of the load from the table."""
 _KINDS = {"load": "ld", "store": "st", "atomic": "atom", "reduce": "red", "compare": "atom", "count": "atom"}
 
 
 def metrics_of(op: str) -> dict[str, tuple[str, ...]]:
-    """Nsight Compute's names of an operation's figures: of each the first that it knows."""
+    """Return Nsight Compute's metrics of an operation by value, in order of preference."""
     space, kind = op.split("_")[:2]
     if space == "async":
         return {figure: ASYNC[figure] for figure in figures_of(op)}
@@ -273,77 +282,77 @@ def metrics_of(op: str) -> dict[str, tuple[str, ...]]:
 
 
 def build(rows: Sequence[Access], arch: str) -> None:
-    """Fill the cache of compiled kernels, many at a time."""
+    """Fill the cache of compiled kernels, in parallel."""
     one = {(row.op, row.bytes): row for row in rows}
-    sources = [source_of(result) for result in launched(list(one.values()), "jit")]
+    sources = [source_of(result) for result in launch_all(list(one.values()), "jit")]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda source: nvcc.build(source.with_lines(), source.kernel, arch), sources))
 
 
 def source_of(result: st.Result) -> Source:
-    """The kernel of a launch as it is printed."""
+    """Return the printed kernel of a launch."""
     return cuda_source(result.request.program, result.request.block)
 
 
 def take(
     ncu: Path, rows: Sequence[Access], keep: Callable[[Sequence[Access]], None], chip: str = "gh100"
 ) -> list[Access]:
-    """The rows with what Nsight Compute counts of each on this machine's GPU; a row of which it lacks a figure is left out.
-    keep: receives the rows that have their figures, after each run of the profiler. Raises UnavailableError and LaunchError."""
-    wanted = [
-        name for row in rows if row.op.startswith("async") for name in _parts(sum(metrics_of(row.op).values(), ()))
+    """Return the rows with Nsight Compute's counts on this machine's GPU, without the rows that lack a count. keep:
+    called with the complete rows after each run of the profiler. Raises UnavailableError and LaunchError."""
+    candidates = [
+        name for row in rows if row.op.startswith("async") for name in _terms(sum(metrics_of(row.op).values(), ()))
     ]
-    there = nsight.known(ncu, dict.fromkeys(wanted), chip) if wanted else []
+    supported = nsight.supported_metrics(ncu, dict.fromkeys(candidates), chip) if candidates else []
     groups: dict[tuple[str, ...], list[Access]] = {}
     for row in sorted(rows, key=lambda row: _PLAIN.search(row.op) is not None):
-        metrics = _metrics(row, there if row.op.startswith("async") else None)
+        metrics = _metrics(row, supported if row.op.startswith("async") else None)
         if len(metrics) == len(figures_of(row.op)):
             groups.setdefault(tuple(metrics.values()), []).append(row)
-    found: list[Access] = []
+    complete: list[Access] = []
     for names, group in groups.items():
         for start in range(0, len(group), AT_ONCE):
-            found += _taken(ncu, group[start : start + AT_ONCE], names)
-            keep(found)
-    return found
+            complete += _measured(ncu, group[start : start + AT_ONCE], names)
+            keep(complete)
+    return complete
 
 
 AT_ONCE = 400
-"""Launches of one run of Nsight Compute, with the metrics of one kind of access, which one pass counts."""
+"""Launches of one run of Nsight Compute, with the metrics of one kind of access: one pass."""
 _PLAIN = re.compile("^(global|shared)_(load|store)")
-"""What is known best, and comes last."""
+"""Accesses with the best known rules, measured last."""
 
 
-def _taken(ncu: Path, rows: Sequence[Access], names: Sequence[str]) -> Iterator[Access]:
+def _measured(ncu: Path, rows: Sequence[Access], names: Sequence[str]) -> Iterator[Access]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         listed = Path(folder, "rows.csv")
         save(rows, listed)
         command = [sys.executable, "-m", "simtbed.reports.hardware.single_accesses_process", str(listed)]
-        counts = nsight.measure(ncu, command, list(dict.fromkeys(_parts(names))), which=())
+        counts = nsight.measure(ncu, command, list(dict.fromkeys(_terms(names))), which=())
     if len(counts) != len(rows):
         raise LaunchError(f"{len(rows)} launches were made, Nsight Compute reports {len(counts)}")
-    for row, one in zip(rows, counts, strict=True):
-        figures = [int(sum(one[part] for part in _parts([name]))) for name in names]
+    for row, count in zip(rows, counts, strict=True):
+        figures = [int(sum(count[term] for term in _terms([name]))) for name in names]
         own = _TABLE if row.op == "global_load" else {}
         measured = {what: n - own.get(what, 0) for what, n in zip(figures_of(row.op), figures, strict=True)}
         yield replace(row, measured=measured)
 
 
-def _parts(names: Iterable[str]) -> list[str]:
-    """Those that sums are of."""
-    return [part for name in names for part in name.split("+")]
+def _terms(names: Iterable[str]) -> list[str]:
+    """Return the terms of the sums."""
+    return [term for name in names for term in name.split("+")]
 
 
-def _metrics(row: Access, known: Sequence[str] | None) -> dict[str, str]:
-    """The metric, or sum of metrics, of each figure that the profiler has. known: of what is looked for; None: all."""
-    found = {}
+def _metrics(row: Access, supported: Sequence[str] | None) -> dict[str, str]:
+    """Return the available metric, or sum of metrics, of each value. known: available metrics; None: all."""
+    metrics = {}
     for figure, names in metrics_of(row.op).items():
-        if name := next((name for name in names if known is None or set(_parts([name])) <= set(known)), None):
-            found[figure] = name
-    return found
+        if name := next((name for name in names if supported is None or set(_terms([name])) <= set(supported)), None):
+            metrics[figure] = name
+    return metrics
 
 
 def save(rows: Iterable[Access], path: Path) -> None:
-    """Write accesses and their figures as `simtbed access` reads them, whole or not at all."""
+    """Write accesses and their counts in the format of `simtbed access`, atomically."""
     lines = [f"op,bytes,lanes,{','.join(FIGURES)}\n"]
     for row in rows:
         figures = ",".join(str(row.measured.get(name, "")) for name in FIGURES)

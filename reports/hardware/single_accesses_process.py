@@ -1,4 +1,4 @@
-"""The process that Nsight Compute watches: the accesses of a file, one a launch."""
+"""Process profiled by Nsight Compute: makes the accesses of a file, one a launch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from ..profile.accesses import read
-from .single_accesses import launched
+from .single_accesses import launch_all
 
 
 def main(listed: str) -> None:
-    """Make the accesses of a CSV file on the GPU, in its order."""
-    for _ in launched(read(Path(listed)), "cuda"):
+    """Make the accesses of a CSV file on the GPU, in order."""
+    for _ in launch_all(read(Path(listed)), "cuda"):
         pass
 
 

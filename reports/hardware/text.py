@@ -1,4 +1,4 @@
-"""How a comparison looks: a table of what falls short, the full report in Markdown, the same as JSON."""
+"""Reports of a comparison: a table of differences, the full report in Markdown, JSON."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """Columns of the report: requests and sectors of global memory, wavefronts and conflicts of shared memory."""
 
 
-def table(found: Comparison) -> str:
-    """Goal by goal how many cells meet it, then every cell that does not, then why."""
-    lines = [tables.table(["figure", "goal", "met", "worst"], _rows(found), left=2)]
-    notes = list(dict.fromkeys(cell.reason for cell in found.cells if cell.reason))
-    if short := [cell for cell in found.cells if not cell.meets]:
+def table(comparison: Comparison) -> str:
+    """Return the counts of cells within their tolerances by metric, the cells beyond them, and the reasons."""
+    lines = [tables.table(["figure", "goal", "met", "worst"], _rows(comparison), left=2)]
+    notes = list(dict.fromkeys(cell.reason for cell in comparison.cells if cell.reason))
+    if short := [cell for cell in comparison.cells if not cell.within_tolerance]:
         rows = [
             [
                 cell.kernel,
@@ -43,15 +43,17 @@ def table(found: Comparison) -> str:
             for cell in short
         ]
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
-    lines += [f"\n[{at}] {reason}: {reason.why}" for at, reason in enumerate(notes, 1)]
-    lines += [f"{name} waits to be measured" for name in found.unmeasured]
-    lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in found.stale]
-    lines += [f"{reason}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in found.idle]
+    lines += [f"\n[{at}] {reason}: {reason.cause}" for at, reason in enumerate(notes, 1)]
+    lines += [f"{name} waits to be measured" for name in comparison.unmeasured]
+    lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in comparison.stale]
+    lines += [
+        f"{reason}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in comparison.idle
+    ]
     return "\n".join(lines)
 
 
 def worst(cells: Sequence[Cell]) -> str:
-    """The largest difference, in the goal's unit."""
+    """Return the largest difference, in the unit of the tolerance."""
     match cells[0].figure.goal:
         case "5 %":
             return f"{max((100 * abs(c.emulated / c.measured - 1) for c in cells), default=0):.1f} %"
@@ -61,22 +63,22 @@ def worst(cells: Sequence[Cell]) -> str:
 
 
 def number(cell: Cell, value: float) -> str:
-    """A count with separators, a ratio in per cent."""
+    """Format a count with separators, a ratio in percent."""
     if cell.figure.name == "warp_execution_efficiency":
         return f"{100 * value:.1f} %"
     return f"{value:g} %" if cell.figure.name == "occupancy" else f"{value:,.0f}"
 
 
-def content(found: Comparison) -> dict[str, Any]:
-    """For `--json`."""
+def content(comparison: Comparison) -> dict[str, Any]:
+    """Return the content of `--json`."""
     return {
-        "device": found.record.gpu,
-        "dated": found.record.dated,
-        "toolkit": found.record.toolkit,
-        "profiler": found.record.profiler,
-        "holds": found.holds,
-        "stale": list(found.stale),
-        "unmeasured": list(found.unmeasured),
+        "device": comparison.record.gpu,
+        "dated": comparison.record.dated,
+        "toolkit": comparison.record.toolkit,
+        "profiler": comparison.record.profiler,
+        "holds": comparison.holds,
+        "stale": list(comparison.stale),
+        "unmeasured": list(comparison.unmeasured),
         "cells": [
             {
                 "kernel": cell.kernel,
@@ -84,20 +86,22 @@ def content(found: Comparison) -> dict[str, Any]:
                 "goal": cell.figure.goal,
                 "emulated": cell.emulated,
                 "measured": cell.measured,
-                "meets": cell.meets,
-                "why": cell.reason.why if cell.reason else None,
+                "meets": cell.within_tolerance,
+                "why": cell.reason.cause if cell.reason else None,
             }
-            for cell in found.cells
+            for cell in comparison.cells
         ],
     }
 
 
 # ------------------------------------------------------------------ the full report
-def markdown(found: Comparison) -> str:
-    """Every kernel a row, every reason with its SASS."""
-    record = found.record
-    notes = list(dict.fromkeys(cell.reason for cell in found.cells if cell.reason))
-    columns = [(t, n) for t, n in GROUPS if any(c.measured or c.emulated for c in found.cells if c.figure.name in n)]
+def markdown(comparison: Comparison) -> str:
+    """Return the report with a row for each kernel and the SASS of each reason."""
+    record = comparison.record
+    notes = list(dict.fromkeys(cell.reason for cell in comparison.cells if cell.reason))
+    columns = [
+        (t, n) for t, n in GROUPS if any(c.measured or c.emulated for c in comparison.cells if c.figure.name in n)
+    ]
     return "\n".join(
         [
             f"# Emulated and measured: {record.gpu}",
@@ -109,11 +113,11 @@ def markdown(found: Comparison) -> str:
             "emulated, then **measured**, and the number of the reason below. Global memory: requests / sectors; shared",
             "memory: wavefronts / conflicts; all of it the compiled view, counted from the SASS that ran.",
             "",
-            _pipe(["figure", "goal", "met", "worst"], _rows(found)),
+            _pipe(["figure", "goal", "met", "worst"], _rows(comparison)),
             "",
-            _pipe(["kernel", *(title for title, _ in columns)], _kernels(found, [n for _, n in columns], notes)),
+            _pipe(["kernel", *(title for title, _ in columns)], _kernels(comparison, [n for _, n in columns], notes)),
             "",
-            *(f"{name} waits to be measured." for name in found.unmeasured),
+            *(f"{name} waits to be measured." for name in comparison.unmeasured),
             "",
             "## Why some differ",
             *(_note(number, reason) for number, reason in enumerate(notes, 1)),
@@ -121,16 +125,21 @@ def markdown(found: Comparison) -> str:
     )
 
 
-def _rows(found: Comparison) -> Iterable[list[str]]:
+def _rows(comparison: Comparison) -> Iterable[list[str]]:
     for title, names in GROUPS:
-        cells = [cell for cell in found.cells if cell.figure.name in names]
+        cells = [cell for cell in comparison.cells if cell.figure.name in names]
         if cells:
-            yield [title, cells[0].figure.goal, f"{sum(c.meets for c in cells):,} of {len(cells):,}", worst(cells)]
+            yield [
+                title,
+                cells[0].figure.goal,
+                f"{sum(c.within_tolerance for c in cells):,} of {len(cells):,}",
+                worst(cells),
+            ]
 
 
-def _kernels(found: Comparison, columns: list[tuple[str, ...]], notes: list[Reason]) -> Iterable[list[str]]:
-    at = {(cell.kernel, cell.figure.name): cell for cell in found.cells}
-    for kernel in dict.fromkeys(cell.kernel for cell in found.cells):
+def _kernels(comparison: Comparison, columns: list[tuple[str, ...]], notes: list[Reason]) -> Iterable[list[str]]:
+    at = {(cell.kernel, cell.figure.name): cell for cell in comparison.cells}
+    for kernel in dict.fromkeys(cell.kernel for cell in comparison.cells):
         yield [kernel, *(_shown([at[kernel, name] for name in names], notes) for names in columns)]
 
 
@@ -141,7 +150,7 @@ def _shown(cells: list[Cell], notes: list[Reason]) -> str:
     measured = " / ".join(number(cell, cell.measured) for cell in cells)
     if emulated == measured:
         return emulated
-    if all(cell.meets for cell in cells):
+    if all(cell.within_tolerance for cell in cells):
         return f"{emulated} ({measured})"
     numbers = sorted({notes.index(cell.reason) + 1 for cell in cells if cell.reason})
     return f"{emulated}, **{measured}** {', '.join(f'[{n}]' for n in numbers)}".rstrip()
@@ -149,7 +158,7 @@ def _shown(cells: list[Cell], notes: list[Reason]) -> str:
 
 def _note(number: int, reason: Reason) -> str:
     shown = f"\n\n```\n{reason.sass}\n```" if reason.sass else ""
-    return f"\n**[{number}] {reason}**: {reason.why}{shown}"
+    return f"\n**[{number}] {reason}**: {reason.cause}{shown}"
 
 
 def _pipe(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""The process that Nsight Compute watches: each launch of the timed kernels twice, the second with warm caches."""
+"""Process profiled by Nsight Compute: makes each timed launch twice, the second with warm caches."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .launches import Timed
 
 
 def main(log: str, listed: str, cases: Sequence[str]) -> None:
-    """Launch on the GPU the launches of `cases` with the names in the JSON file `listed`; append each name to `log`."""
+    """Make the launches of `cases` with the names in the JSON file `listed`, on the GPU; append each name to `log`."""
     names = json.loads(Path(listed).read_text(encoding="utf-8"))
-    known: dict[str, Timed] = {}
+    by_name: dict[str, Timed] = {}
     launches = results_of(cases)
-    while len(known) < len(names):  # the last ones cost time to make
+    while len(by_name) < len(names):  # the last launches are expensive to construct
         case = next(launches)
         if case.name in names:
-            known[case.name] = case
+            by_name[case.name] = case
     with Path(log).open("w", encoding="utf-8") as file:
         for name in names:
-            case = known[name]
-            given = case.make()
-            request = case.request(given)
-            stays = {**given, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
+            case = by_name[name]
+            arguments = case.make()
+            request = case.request(arguments)
+            resident = {**arguments, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
             try:
                 with DeviceLaunch(request) as launch:
                     print(name, file=file, flush=True)
                     launch.go(1)
-                with DeviceLaunch(case.request(stays)) as launch:
+                with DeviceLaunch(case.request(resident)) as launch:
                     launch.go(1)
             except SimtbedError as error:
                 print(f"{name}: {error}", file=sys.stderr)

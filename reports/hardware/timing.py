@@ -1,4 +1,4 @@
-"""Times of launches on this machine's GPU, warm and cold, and the row of a device that microbenchmarks measure."""
+"""Times of launches on this machine's GPU, warm and cold, and the device row measured by microbenchmarks."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from simtbed.runtime.request import prepare_request
 
 from .answers import source_digest
 from .launches import Timed
-from .measuring import Bench, Run, Taken, fields_of, measured
+from .measuring import Bench, LaunchResult, Run, fields_of, measure_all
 from .microbenchmarks import empty, flush, spin
 
 WARM, COLD = 15, 7
-"""Launches whose median is the time."""
+"""Numbers of launches for the medians."""
 _READ_BACK = 1 << 16
 _BUSY = 25_000
-"""Turns of a chain that a GPU takes about 0.1 milliseconds for: longer than a host takes to send a launch."""
+"""Iterations of a chain of about 0.1 milliseconds: longer than the host needs to submit a launch."""
 _CLOCKS = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu",
            "--format=csv,noheader"]  # fmt: skip
 
 
 def busy() -> Request:
-    """A launch that keeps one SM of the GPU busy for a moment."""
+    """Return a launch that occupies one SM during the submission of the next launch."""
     out = DeviceArray(np.zeros(2, np.int64))
     return prepare_request(spin, grid=1, block=1, args={"out": out, "turns": _BUSY}, counters=False)
 
 
 def emptying(device: Device) -> Request:
-    """A launch after which L2 holds nothing that was there."""
+    """Return a launch that evicts all data from L2."""
     n = device.l2 // 4
     args = {
         "x": DeviceArray(np.zeros((n, 4), np.float32)),
@@ -59,62 +59,62 @@ def emptying(device: Device) -> Request:
 
 @dataclass
 class Runner:
-    """Launches for `measuring`: an array given again is the one that is on the GPU already."""
+    """Launches for `measuring`; arrays are copied to the GPU once."""
 
     engine: EngineName = "cuda"
-    _kept: dict[int, tuple[Any, DeviceArray]] = field(default_factory=dict)
+    _arrays: dict[int, tuple[Any, DeviceArray]] = field(default_factory=dict)
     _busy: Request | None = None
 
-    def __call__(self, kernel: Kernel, grid: int, block: int, args: Mapping[str, Any]) -> Taken:
-        given = {name: self._stays(value) for name, value in args.items()}
+    def __call__(self, kernel: Kernel, grid: int, block: int, args: Mapping[str, Any]) -> LaunchResult:
+        resident = {name: self._resident(value) for name, value in args.items()}
         milliseconds = 0.0
         if self.engine == "cuda":
             self._busy = self._busy or busy()
-            request = prepare_request(kernel, grid=grid, block=block, args=given, counters=False)
+            request = prepare_request(kernel, grid=grid, block=block, args=resident, counters=False)
             (milliseconds,) = CudaEngine().time_behind(self._busy, request, 1)
         else:
-            st.launch(kernel, grid=grid, block=block, args=given, engine=self.engine, counters=False)
+            st.launch(kernel, grid=grid, block=block, args=resident, engine=self.engine, counters=False)
         written = {
             name: array.numpy()
-            for name, array in given.items()
+            for name, array in resident.items()
             if isinstance(array, DeviceArray) and np.prod(array.shape) <= _READ_BACK
         }
-        return Taken(written, milliseconds)
+        return LaunchResult(written, milliseconds)
 
-    def _stays(self, value: Any) -> Any:
+    def _resident(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
-        if id(value) not in self._kept:
-            self._kept[id(value)] = (value, DeviceArray(value))
-        return self._kept[id(value)][1]
+        if id(value) not in self._arrays:
+            self._arrays[id(value)] = (value, DeviceArray(value))
+        return self._arrays[id(value)][1]
 
 
 # ------------------------------------------------------------------ a device's row
-def device_row(device: Device, run: Run, dated: str, kept: Callable[[str, str], None], scale: int = 1) -> None:
-    """Measure a device. kept: given, after each part, a TOML file of the device with what was measured until then, and JSON of
-    all figures. What is not measured stays as the device's row has it; what failed is named in both."""
+def device_row(device: Device, run: Run, dated: str, save_texts: Callable[[str, str], None], scale: int = 1) -> None:
+    """Measure a device. kept: called after each section with the TOML text of the device and the JSON text of all
+    values. Unmeasured fields are those of the device's row; failures are named in both texts."""
     bench, failed = Bench(device, run, scale), dict[str, str]()
 
-    def done(part: str, trouble: str) -> None:
+    def report(section: str, trouble: str) -> None:
         if trouble:
-            failed[part] = trouble
-        timing, rates = fields_of(bench.found, device)
+            failed[section] = trouble
+        timing, rates = fields_of(bench.values, device)
         left = ", ".join(name for name in asdict(device.timing) if name not in {*timing, "dated", "source"})
         source = f"simtbed hardware measure, on this {device.name}; not measured: {left}"
         if failed:
             source += f"; failed: {', '.join(failed)}"
-        row = {"like": device.name, "name": f"{device.name} measured", "clock": bench.found.get("clock", device.clock)}
+        row = {"like": device.name, "name": f"{device.name} measured", "clock": bench.values.get("clock", device.clock)}
         tables = {"timing": {**timing, "dated": dated, "source": source}} | ({"rates": rates} if rates else {})
-        figures = {"device": device.name, "dated": dated, "clocks": clocks(), "figures": bench.found, "failed": failed}
-        kept(tomli_w.dumps({**row, **tables}), json.dumps(figures, indent=1) + "\n")
+        figures = {"device": device.name, "dated": dated, "clocks": clocks(), "figures": bench.values, "failed": failed}
+        save_texts(tomli_w.dumps({**row, **tables}), json.dumps(figures, indent=1) + "\n")
 
-    measured(bench, done)
+    measure_all(bench, report)
 
 
 # ------------------------------------------------------------------ times
 @dataclass(frozen=True)
 class Times:
-    """Of one launch, in microseconds: medians, warm and cold. registers: a thread's."""
+    """Times of one launch in microseconds: medians, warm and cold. registers: of a thread."""
 
     warm_us: float
     cold_us: float
@@ -122,16 +122,16 @@ class Times:
 
 
 def clocks() -> str:
-    """What nvidia-smi says of the GPU, its clocks, power and temperature; empty where it is not there."""
+    """Return name, clocks, power and temperature by nvidia-smi; empty without it."""
     try:
-        done = subprocess.run(_CLOCKS, capture_output=True, text=True, check=False)
+        process = subprocess.run(_CLOCKS, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return " ".join(done.stdout.split("\n")[0].split())
+    return " ".join(process.stdout.split("\n")[0].split())
 
 
 def compile_ahead(cases: Sequence[Timed]) -> None:
-    """Have the kernels compiled, several at a time; what does not compile says so when it is timed."""
+    """Compile the kernels in parallel; errors are reported when the kernel is timed."""
     arch = primary_context().arch
 
     def compiled(case: Timed) -> None:
@@ -142,24 +142,25 @@ def compile_ahead(cases: Sequence[Timed]) -> None:
         list(pool.map(compiled, cases))
 
 
-def times_of(case: Timed, given: Mapping[str, Any], request: Request, before: Request, emptied: Request) -> Times:
-    """Hold a launch to its answer, launch it again and again, then with an emptied L2 before each launch. given, request: what
-    the case makes. Arrays that are restored are in L2 each time, as the copy to the GPU left them.
+def times_of(case: Timed, arguments: Mapping[str, Any], request: Request, before: Request, emptied: Request) -> Times:
+    """Check the output of a launch, time repeated launches, then launches after an evicted L2. given, request:
+    arguments and request of the case. Restored arrays are in L2 each time, because they are copied before each
+    launch.
 
-    Raises LaunchError where the answer is another one.
+    Raises LaunchError for a wrong output.
     """
     engine = CudaEngine()
     first = engine.run(request)
     if case.answer is not None:
         case.check(
-            given, {name: a.numpy() for name, a in request.device_arrays.items()} | request.shaped(first.buffers)
+            arguments, {name: a.numpy() for name, a in request.device_arrays.items()} | request.shaped(first.buffers)
         )
 
     def milliseconds(behind: Request, repeats: int) -> list[float]:
         if not case.restored:
             return engine.time_behind(behind, request, repeats)
-        stays = {**given, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
-        return [engine.time_behind(behind, case.request(stays), 1)[0] for _ in range(repeats)]
+        resident = {**arguments, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
+        return [engine.time_behind(behind, case.request(resident), 1)[0] for _ in range(repeats)]
 
     warm, cold = milliseconds(before, WARM), milliseconds(emptied, COLD)
     return Times(
@@ -172,43 +173,43 @@ def times_of(case: Timed, given: Mapping[str, Any], request: Request, before: Re
 def take(
     cases: Sequence[Timed],
     device: Device,
-    kept: Callable[[Mapping[str, Any]], None],
-    done: Callable[[str], None] = print,
-    known: Mapping[str, Any] | None = None,
+    save_record: Callable[[Mapping[str, Any]], None],
+    progress: Callable[[str], None] = print,
+    reused: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A record of times: device, clocks before and after, date, the time of a kernel that does nothing, and of each case by name
-    its times and the digest of its printed kernel. kept: given the record after each case. known: a record whose launches of
-    the same kernels stay as they are. A case that fails is named with its reason and ends no other."""
-    launches: dict[str, Any] = dict(known["launches"]) if known else {}
+    """Return a record of times: device, clocks before and after, date, the time of an empty kernel, and by case its
+    times and the digest of its printed kernel. kept: called with the record after each case. known: a record with
+    launches to reuse if the kernel is the same. The record names failed cases with their errors."""
+    launches: dict[str, Any] = dict(reused["launches"]) if reused else {}
     failed: dict[str, str] = {}
     record: dict[str, Any] = {
         "device": device.name, "clocks": [clocks()], "dated": date.today().isoformat(), "empty_us": 0.0, "launches": launches,
         "failed": failed,
     }  # fmt: skip
-    done("compiling")
+    progress("compiling")
     compile_ahead(cases)
     before, emptied = busy(), emptying(device)
     nothing = Timed("empty", empty, 1, 32, lambda: {"out": np.zeros(1, np.int32)})
-    given = nothing.make()
-    record["empty_us"] = times_of(nothing, given, nothing.request(given), before, emptied).warm_us
+    arguments = nothing.make()
+    record["empty_us"] = times_of(nothing, arguments, nothing.request(arguments), before, emptied).warm_us
     for case in cases:
         try:
-            given = case.make()
-            request = case.request(given)
+            arguments = case.make()
+            request = case.request(arguments)
             source = source_digest(cuda_source(request.program, request.block).text)
             if launches.get(case.name, {}).get("source") == source:
                 continue
-            launches[case.name] = {**asdict(times_of(case, given, request, before, emptied)), "source": source}
+            launches[case.name] = {**asdict(times_of(case, arguments, request, before, emptied)), "source": source}
         except (SimtbedError, MemoryError) as error:
             launches.pop(case.name, None)
             failed[case.name] = str(error)
-        done(case.name)
-        kept(record)
+        progress(case.name)
+        save_record(record)
     record["clocks"].append(clocks())
-    kept(record)
+    save_record(record)
     return record
 
 
 def save(record: Mapping[str, Any], path: Path) -> None:
-    """Write a record of times, whole or not at all."""
+    """Write a record of times atomically."""
     write(path, [json.dumps(record, indent=1) + "\n"])

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from simtbed import LaunchError, devices
 from simtbed.reports.hardware import nsight, single_accesses_process
-from simtbed.reports.hardware.single_accesses import OPERATIONS, drawn, launched, metrics_of, save, take
+from simtbed.reports.hardware.single_accesses import OPERATIONS, launch_all, metrics_of, random_accesses, save, take
 from simtbed.reports.profile.accesses import Access, computed, read, report
 
-ROWS = drawn()
+ROWS = random_accesses()
 COUNTERS = {
     "global_load": "global_load", "global_store": "global_store", "global_atomic": "global_atomic",
     "global_compare": "global_atomic", "global_reduce": "global_reduction", "shared_load": "shared_load",
@@ -25,7 +25,7 @@ COUNTERS = {
 
 
 def test_a_seed_draws_the_same_accesses() -> None:
-    assert len(ROWS) == 2000 and drawn() == ROWS and drawn(seed=1) != ROWS
+    assert len(ROWS) == 2000 and random_accesses() == ROWS and random_accesses(seed=1) != ROWS
     assert len({(row.op, row.bytes, row.lanes) for row in ROWS}) == len(ROWS)
 
 
@@ -42,7 +42,7 @@ def test_all_kinds_are_drawn() -> None:
 def test_each_launch_makes_the_access_that_it_says() -> None:
     """The emulator counts of every kernel what the rules say of the one access; reading the table is a load too."""
     wrong = []
-    for row, result in zip(ROWS, launched(ROWS, "jit"), strict=True):
+    for row, result in zip(ROWS, launch_all(ROWS, "jit"), strict=True):
         totals, expected = result.counters.totals(), computed(row, devices.H200)
         if row.op.startswith("async"):
             continue
@@ -148,6 +148,6 @@ def test_the_watched_process_makes_every_access(tmp_path: Path, monkeypatch: pyt
 
     path = tmp_path / "rows.csv"
     save(ROWS[:5], path)
-    monkeypatch.setattr(single_accesses_process, "launched", counted)
+    monkeypatch.setattr(single_accesses_process, "launch_all", counted)
     single_accesses_process.main(str(path))
     assert made == [(row.bytes, "cuda") for row in ROWS[:5]]

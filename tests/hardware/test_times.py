@@ -31,7 +31,7 @@ from simtbed.reports.hardware import (
 )
 from simtbed.reports.hardware.errors import Compared, Errors
 from simtbed.reports.hardware.launches import Timed
-from simtbed.reports.hardware.measuring import Taken, cycle
+from simtbed.reports.hardware.measuring import LaunchResult, cycle
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.runtime.registry import engine_named
 
@@ -119,7 +119,7 @@ class Pretended:
         "product_chain": 5 * 1024, "convert_chain": 20 * 1024,
     }  # fmt: skip
 
-    def __call__(self, kernel: Kernel, grid: int, block: int, args: Mapping[str, Any]) -> Taken:
+    def __call__(self, kernel: Kernel, grid: int, block: int, args: Mapping[str, Any]) -> LaunchResult:
         name, milliseconds = kernel.__name__, 1.002
         out = np.zeros(args["out"].shape, np.int64)
         out[0] = self.CYCLES.get(name, 0)
@@ -133,7 +133,7 @@ class Pretended:
             out[:64] = [args["hops"] * (300 if line % 2 else 400) for line in range(64)]
         if name == "pick":
             raise st.LaunchError("out of memory")
-        return Taken({"out": out}, {"empty": 0.002, "wide_copy": 0.502}.get(name, milliseconds))
+        return LaunchResult({"out": out}, {"empty": 0.002, "wide_copy": 0.502}.get(name, milliseconds))
 
 
 def pretended() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -141,7 +141,7 @@ def pretended() -> tuple[dict[str, Any], dict[str, Any]]:
     kept: list[tuple[str, str]] = []
     device = replace(st.devices.H200, l2=1 << 22)
     timing.device_row(device, Pretended(), "2026-11-22", lambda row, found: kept.append((row, found)), scale=16)
-    assert len(kept) == len(measuring.PARTS), "written after each part"
+    assert len(kept) == len(measuring.SECTIONS), "written after each part"
     return tomllib.loads(kept[-1][0]), json.loads(kept[-1][1])
 
 
@@ -177,9 +177,9 @@ def test_a_measured_row_is_a_device(tmp_path: Path) -> None:
 def test_all_of_them_run_on_an_emulator() -> None:
     trouble: dict[str, str] = {}
     bench = measuring.Bench(SMALL, timing.Runner("jit"), 256)
-    measuring.measured(bench, lambda part, of: trouble.update({part: of}))
+    measuring.measure_all(bench, lambda part, of: trouble.update({part: of}))
     timed = {"rates", "caches"}  # an emulator's time of 0 cannot be divided by
-    assert {part for part, of in trouble.items() if of} <= timed and set(trouble) == set(measuring.PARTS)
+    assert {part for part, of in trouble.items() if of} <= timed and set(trouble) == set(measuring.SECTIONS)
 
 
 # ------------------------------------------------------------------ times
@@ -344,7 +344,7 @@ def rows() -> list[Compared]:
 
 def test_constants_that_made_the_times_are_found() -> None:
     assert errors.fitted(rows()) == (0.7, 1.03)
-    assert Errors.of((time, row.measured_us) for row, time in errors.left_out(rows())).worst < 1e-9
+    assert Errors.from_pairs((time, row.measured_us) for row, time in errors.left_out(rows())).worst < 1e-9
 
 
 def test_a_roofline_is_the_larger_of_two() -> None:
@@ -384,7 +384,7 @@ def test_the_time_lost_by_a_choice() -> None:
 
 
 def test_errors_are_shares_of_the_measured() -> None:
-    found = Errors.of([(11.0, 10.0), (8.0, 10.0), (10.0, 10.0)])
+    found = Errors.from_pairs([(11.0, 10.0), (8.0, 10.0), (10.0, 10.0)])
     assert (found.mean, found.p90, found.worst) == pytest.approx((0.1, 0.18, 0.2))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.machine.device import C2070, H200, K40
-from simtbed.reports.hardware.single_accesses import drawn
+from simtbed.reports.hardware.single_accesses import random_accesses
 from simtbed.reports.profile.accesses import Access, AccessError, computed, read, report
 
 MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
@@ -60,7 +60,9 @@ def test_accesses_drawn_from_a_seed() -> None:
     rows = read(DRAWN, measured=True)
     wrong = Counter("_".join(row.op.split("_")[:2]) for row in rows if computed(row, H200) != row.measured)
     assert len(rows) == 1419
-    assert {(row.op, row.bytes, row.lanes) for row in rows} <= {(row.op, row.bytes, row.lanes) for row in drawn()}
+    assert {(row.op, row.bytes, row.lanes) for row in rows} <= {
+        (row.op, row.bytes, row.lanes) for row in random_accesses()
+    }
     assert wrong == {"global_atomic": 8, "global_compare": 1, "global_reduce": 3}
     beyond = [row for row in rows if row.op.startswith("global") and computed(row, H200) != row.measured]
     assert {row.measured["sectors"] - computed(row, H200)["sectors"] for row in beyond} == {-1, 1, 2}

@@ -40,7 +40,7 @@ def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
     kernel, _ = patterns.WIDTHS[size]
     measured = [row for row in rows("h100_l1_loads.csv") if row["kernel"] == kernel.__name__]
     assert len(measured) == patterns.EACH
-    for row, lanes in zip(measured, patterns.drawn(size), strict=True):
+    for row, lanes in zip(measured, patterns.random_patterns(size), strict=True):
         found = cycles(kernel, patterns.from_l1(size, lanes))
         assert abs(max(found, size / 4) - float(row["cycles"])) <= 0.2 + 0.02 * found, row
         assert found >= max(float(row["wavefronts"]), float(row["tags"])) - 0.15, row

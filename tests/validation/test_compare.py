@@ -47,7 +47,7 @@ def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison
     """But for barriers of the grid, which are the compiler's own code."""
     names = ("barriers", "registers", "occupancy")
     grid = {reason.kernels for reason in comparing.reasons() if "barriers" in reason.figures}
-    differ = {c.kernel for c in found.cells if c.figure.name in names and not c.meets}
+    differ = {c.kernel for c in found.cells if c.figure.name in names and not c.within_tolerance}
     assert [set(kernels) for kernels in grid] == [differ]
 
 
@@ -106,7 +106,7 @@ real = comparing.reasons
 def test_goals() -> None:
     def meets(goal: str, emulated: float, measured: float) -> bool:
         figure = next(f for f in FIGURES if f.goal == goal)
-        return comparing.Cell("kernel", figure, emulated, measured).meets
+        return comparing.Cell("kernel", figure, emulated, measured).within_tolerance
 
     assert [meets("equal", 3, n) for n in (3, 4)] == [True, False]
     assert [meets("5 %", n, 100) for n in (95, 105, 94, 106)] == [True, True, False, False]

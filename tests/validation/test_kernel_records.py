@@ -66,7 +66,7 @@ def test_figures_do_not_get_worse(found: tuple[str, Comparison]) -> None:
     device, compared = found
     met = Counter(dict.fromkeys(MET[device], 0))
     for name, figures in GROUPS:
-        met[name] += sum(cell.meets for cell in compared.cells if cell.figure.name in figures)
+        met[name] += sum(cell.within_tolerance for cell in compared.cells if cell.figure.name in figures)
     assert {name: (n, MET[device][name]) for name, n in met.items() if n < MET[device][name]} == {}
 
 
@@ -88,5 +88,5 @@ def test_shared_atomics_are_exact(found: tuple[str, Comparison]) -> None:
         )
     }
     cells = [cell for cell in found[1].cells if cell.kernel not in of_order]
-    wrong = [cell for cell in cells if cell.figure.name.startswith("shared_atomic") and not cell.meets]
+    wrong = [cell for cell in cells if cell.figure.name.startswith("shared_atomic") and not cell.within_tolerance]
     assert [(cell.kernel, cell.figure.name, cell.emulated, cell.measured) for cell in wrong] == []
