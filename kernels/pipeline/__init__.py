@@ -4,7 +4,7 @@ A `Flow` starts with an iterable of items, such as blocks of a file, and passes 
 
     flow = Flow(pieces(file))                 # read: the first stage, in its own thread
     flow = flow.map(parse, workers=2)         # a function of one item; the threads share one queue
-    flow = flow.through(lay_out)              # a generator from items to items: one thread, items in order
+    flow = flow.through(arrange)              # a generator from items to items: one thread, items in order
     flow = flow.map(solve, gpus=2)            # one thread per GPU; its launches run on that GPU
     flow = flow.over_cluster(solve, dask)     # the workers of a Dask cluster, lost ones included: (item, result) pairs
     flow = flow.map_pairs(solve, dask, gpus)  # the same pairs, on a cluster if one is named, else locally
