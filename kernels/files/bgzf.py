@@ -74,7 +74,7 @@ class Job(NamedTuple):
         except (DeflateError, OSError, EOFError) as error:
             raise ValueError(str(error)) from None
         if wrong:
-            raise ValueError("a block of BGZF does not hold what it says")
+            raise ValueError("the content of a BGZF block does not have the stated size")
         return self.whole
 
 
@@ -87,7 +87,7 @@ def jobs(groups: Iterable[Blocks], size: int, margin: int) -> Iterator[Job]:
     buffer, at = np.empty(size, np.uint8), margin
     for data, ends, totals in groups:
         if np.diff(totals, prepend=0).max(initial=0) > MAX_BLOCK:
-            raise ValueError("a block of BGZF does not hold what it says")
+            raise ValueError("the content of a BGZF block does not have the stated size")
         begin, unpacked = 0, 0
         while (fit := int(np.searchsorted(totals, unpacked + size - at, "right"))) < len(totals):
             end, total = (int(ends[fit - 1]), int(totals[fit - 1])) if fit else (0, 0)

@@ -274,14 +274,14 @@ class DecompressedFile(io.RawIOBase):
         return InputError(f"{self.path}: damaged or truncated: {error}")
 
     def _trailing_data(self) -> InputError:
-        return InputError(f"{self.path}: damaged: something else follows the end of the {self.name} data")
+        return InputError(f"{self.path}: damaged: other data follow the end of the {self.name} data")
 
     def _truncated(self) -> InputError:
         return InputError(f"{self.path}: damaged or truncated: it ends within its {self.name} data")
 
     def _check_end(self) -> None:
         if self.blocked and self.last != END_OF_BGZF:
-            raise InputError(f"{self.path}: truncated: the empty block that ends a BGZF file is not there")
+            raise InputError(f"{self.path}: truncated: the empty block at the end of a BGZF file is missing")
 
     def _read_some(self, size: int) -> bytes:
         data = self._checked_read(lambda: self.file.read1(size))

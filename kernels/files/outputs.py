@@ -57,7 +57,7 @@ class Outputs:
         self._refuse_overlaps()
         for path in self.targets.values():
             if path.name.endswith(OTHER_PACKINGS):
-                raise SimtbedError(f"{printable(path)}: of packed outputs only .gz is written, as BGZF")
+                raise SimtbedError(f"{printable(path)}: compressed outputs are written as BGZF, with a name in .gz")
         with ExitStack() as stack:
             for name, path in self.targets.items():
                 descriptor = _descriptor(path)
@@ -172,7 +172,7 @@ class _RegularOutput(_RawOutput):
         try:
             self.final = os.path.realpath(path, strict=False)
             if os.path.islink(self.final):
-                raise SimtbedError(f"{printable(path)}: cannot be written: the links lead in a circle")
+                raise SimtbedError(f"{printable(path)}: cannot be written: the symbolic links form a cycle")
             folder, name = os.path.split(self.final)
             if not os.path.isdir(folder):
                 raise SimtbedError(f"{printable(path)}: there is no folder {printable(path.parent)}")

@@ -159,7 +159,7 @@ def test_an_empty_file_is_said_to_be_empty(simtbed: Simtbed, tmp_path: Path, con
     source.write_bytes(content)
     ran = simtbed("correct", str(source), "-o", str(target))
     assert ran.code == 0
-    assert "holds no reads" in ran.err
+    assert "contains no reads" in ran.err
     assert target.read_bytes() == b""
 
 
@@ -209,7 +209,7 @@ def test_bad_use(simtbed: Simtbed, reads: Path, options: str, told: str) -> None
 def test_a_source_must_be_there(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "No such file" in simtbed("correct", str(tmp_path / "nothing.fq")).refused()
     assert "Is a directory" in simtbed("correct", str(tmp_path)).refused()
-    assert "/dev/null holds no reads" in simtbed("correct", "/dev/null").err
+    assert "/dev/null contains no reads" in simtbed("correct", "/dev/null").err
 
 
 def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:

@@ -90,9 +90,9 @@ class Counter:
         while used + new > MAX_LOAD * size:
             size *= 2
         if size > self.most:
-            reason = "" if self.most == LARGEST_TABLE else " in what --max-memory leaves for it"
+            reason = "" if self.most == LARGEST_TABLE else " at this --max-memory"
             raise SimtbedError(
-                f"there may be more than {int(MAX_LOAD * self.most):,} different k-mers: the table holds no more{reason}"
+                f"there may be more than {int(MAX_LOAD * self.most):,} different k-mers, the maximum of the table{reason}"
             )
         if size > self.table.size:
             expected_new = self._expected_new(used, new, fraction)

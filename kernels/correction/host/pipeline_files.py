@@ -342,7 +342,7 @@ def _correct_file(reads: ReadFile, writers: Writers, options: CorrectionOptions,
         arranged = blocks.map(arrange, workers_for(ARRANGERS))
         arranged.map(solve, workers_for(SOLVERS)).map(format_block, workers_for(FORMATTERS)).into(take)
     if not summary.reads:
-        summary.warnings.append(f"{reads.name} holds no reads")
+        summary.warnings.append(f"{reads.name} contains no reads")
     return summary
 
 

@@ -189,8 +189,8 @@ class _SiteScan:
         data = self.data[at:]
         header, last = self.header, self._last()
         try:
-            sections = _record(data, self.longest)
-            contig, site = _site(sections, header)
+            blocks = _record(data, self.longest)
+            contig, site = _site(blocks, header)
             place = last = f"{site.chromosome}:{site.position}"
             self.state[[CONTIG, POSITION]] = contig, site.position
             name = field_of(site.alternatives, list(site.fields), header.likelihood_fields, self.counts)
@@ -198,10 +198,10 @@ class _SiteScan:
             def get(field: str) -> Values:
                 return _values(field, *site.fields[field], self.individuals)
 
-            state = likelihoods(self.path, place, name, get(name), self.counts) if name else None
-            if state is not None:
+            result = likelihoods(self.path, place, name, get(name), self.counts) if name else None
+            if result is not None:
                 alleles = (site.identifier, site.reference, ",".join(site.alternatives))
-                self.unusual[self.count] = (*state, alleles)
+                self.unusual[self.count] = (*result, alleles)
                 self.ids[self.count], self.positions[self.count] = contig, site.position
                 if self.reads_wanted:
                     self.reads.append(reads(list(site.fields), get, self.individuals))
@@ -209,7 +209,7 @@ class _SiteScan:
         except _Damage as error:
             place_of_record = f"record {number}, after {last}"
             raise InputError(f"{self.path}: {place_of_record}: truncated or damaged: {error}") from None
-        self.state[AT] += LENGTHS + sum(map(len, sections))
+        self.state[AT] += LENGTHS + sum(map(len, blocks))
         self.state[RECORDS] += 1
 
     def end(self) -> None:
@@ -238,9 +238,9 @@ class _SiteScan:
         alleles = (
             [unusual[at][2] if at in unusual else self._alleles(at) for at in range(count)] if self.posteriors else []
         )
-        state = Sites(likelihoods, chromosomes, positions, scale, reads, alleles, tuple(self.header.samples))
+        sites = Sites(likelihoods, chromosomes, positions, scale, reads, alleles, tuple(self.header.samples))
         self._new()
-        return state
+        return sites
 
     def _alleles(self, site: int) -> Alleles:
         """Return ID, REF and ALT of a site of the usual form."""
@@ -251,9 +251,9 @@ class _SiteScan:
 
 def _defined(names: Mapping[int, str]) -> npt.NDArray[np.bool_]:
     """Return whether each number has a name."""
-    state = np.zeros(max(names, default=-1) + 1, np.bool_)
-    state[list(names)] = True
-    return state
+    defined = np.zeros(max(names, default=-1) + 1, np.bool_)
+    defined[list(names)] = True
+    return defined
 
 
 def _header(source: Input) -> Header:
@@ -266,7 +266,7 @@ def _header(source: Input) -> Header:
     text = source.read(length)
     content = text.rstrip(b"\0")
     if len(text) < length or b"\0" in content or len(content) == len(text):
-        raise InputError(f"{source.path}: the header is truncated or damaged: it does not end where it says")
+        raise InputError(f"{source.path}: the header is truncated or damaged: it does not have the stated length")
     lines = enumerate(content.split(b"\n"), 1)
     header = parse(lines, source.path)
     if any(line.strip() for _, line in lines):
@@ -301,8 +301,8 @@ def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
         raise _Damage(f"{samples & 0xFFFFFF} samples, expected {len(header.samples)}")
     values = _ByteReader(shared, FIXED.size)
     identifier = values.text("ID") or "."
-    state = [values.text("an allele") for _ in range(alleles >> 16)]
-    if not state:
+    alleles_of_site = [values.text("an allele") for _ in range(alleles >> 16)]
+    if not alleles_of_site:
         raise _Damage("no alleles")
     values.skip()
     for _ in range(alleles & 0xFFFF):
@@ -318,7 +318,9 @@ def _site(data: tuple[bytes, bytes], header: Header) -> tuple[int, Site]:
         kind, count = values.type()
         fields[name] = kind, count, values.take(SIZES[kind] * count * len(header.samples))
     values.end()
-    return chromosome, Site(header.contigs[chromosome], position + 1, identifier, state[0], state[1:], fields)
+    return chromosome, Site(
+        header.contigs[chromosome], position + 1, identifier, alleles_of_site[0], alleles_of_site[1:], fields
+    )
 
 
 def _name(header: Header, number: int) -> str:

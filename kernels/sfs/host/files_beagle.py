@@ -87,10 +87,10 @@ class _SiteScan:
         """Return the sites of this batch."""
         likelihoods, lines = self.likelihoods[: self.count], self.lines + self.first
         markers = [self.data[a:b].tobytes() for a, b in self.markers[: self.count].tolist()]
-        state = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
+        places = [_position(marker, f"{self.path}:{lines[at]}") for at, marker in enumerate(markers)]
         check_likelihoods(self.path, likelihoods, lambda site: f"line {lines[site]}")
-        positions = np.array([position for _, position in state], np.int64)
-        return Sites(likelihoods, [chromosome for chromosome, _ in state], positions, np.zeros(self.count))
+        positions = np.array([position for _, position in places], np.int64)
+        return Sites(likelihoods, [chromosome for chromosome, _ in places], positions, np.zeros(self.count))
 
 
 def _numbers(fields: list[bytes], place: str) -> Floats:
@@ -115,8 +115,8 @@ def _position(marker: bytes, place: str) -> tuple[str, int]:
     if not name.isprintable():
         raise InputError(f"{place}: the marker {excerpt(marker)} is not printable")
     for separator in "_:":
-        chromosome, state, last = name.rpartition(separator)
-        if state and last.isdigit():
+        chromosome, found_separator, last = name.rpartition(separator)
+        if found_separator and last.isdigit():
             at = position(last.encode())
             if at is None:
                 raise InputError(f"{place}: {excerpt(marker)}: expected a position of at most 18 digits 0 to 9")

@@ -39,10 +39,8 @@ def sections(source: Input) -> Iterator[SectionReader]:
             archive = stack.enter_context(zipfile.ZipFile(file))
         names = _members(path, archive)
         if "P" not in names:
-            names_found = printable(", ".join(names))[:200]
-            raise InputError(
-                f"{path}: expected an array P of sites x individuals x 3, found {names_found or 'nothing'}"
-            )
+            arrays = printable(", ".join(names))[:200]
+            raise InputError(f"{path}: expected an array P of sites x individuals x 3, found {arrays or 'nothing'}")
         members = {
             name: stack.enter_context(_Member.opened(path, archive, name))
             for name in ("P", "chrom", "pos")
@@ -88,10 +86,10 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
     names = archive.namelist()
     if len(names) > MOST_MEMBERS:
         raise InputError(f"{path}: {len(names):,} members, expected at most {MOST_MEMBERS:,}")
-    names_found = [name.removesuffix(".npy") for name in names]
-    if len(set(names_found)) < len(names_found):
+    arrays = [name.removesuffix(".npy") for name in names]
+    if len(set(arrays)) < len(arrays):
         raise InputError(f"{path}: two members have one name")
-    return names_found
+    return arrays
 
 
 class _Member:
@@ -161,7 +159,7 @@ def _names(path: Path, member: _Member, start: int, count: int) -> list[str]:
     try:
         array = member.take(count)
         if kind == "U" and (array.view(f"{array.dtype.str[0]}u4") > sys.maxunicode).any():
-            raise ValueError("it holds what is no character")
+            raise ValueError("it contains an invalid character")
         values = array.tolist()
         names = [value.decode("ascii") if kind == "S" else str(value) for value in values]
     except (UnicodeDecodeError, ValueError) as error:

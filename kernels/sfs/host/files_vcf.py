@@ -88,10 +88,10 @@ def _read(
     piece: Piece, lines: int, header: Header, path: Path, posteriors: bool, counts: SiteCounts
 ) -> Iterator[Sites]:
     """Yield the sites of complete lines in batches. lines: lines of the header."""
-    usual, scan = _UsualSites(piece.data, header, posteriors), _LineBatch()
+    usual, pending = _UsualSites(piece.data, header, posteriors), _LineBatch()
     most, before = batch_size(len(header.samples)), lines + piece.lines
     while usual.at < len(piece.data):
-        if not scan.text:  # a batch of cyvcf2 has consecutive lines
+        if not pending.text:  # a batch of cyvcf2 has consecutive lines
             stopped = usual.scan()
             if stopped == FULL:
                 yield usual.sites()
@@ -101,19 +101,19 @@ def _read(
         number = before + usual.lines + 1
         if not line:
             raise InputError(f"{path}:{number}: a blank line, expected a site")
-        if not scan.text and usual.expects(line):
+        if not pending.text and usual.expects(line):
             continue
-        _add(scan, line, number, header, path, counts)
+        _add(pending, line, number, header, path, counts)
         usual.skip()
-        if scan.text and usual.count:
+        if pending.text and usual.count:
             yield usual.sites()
-        if len(scan.text) >= most:
-            yield _sites(scan, header, path, counts)
-            scan = _LineBatch()
+        if len(pending.text) >= most:
+            yield _sites(pending, header, path, counts)
+            pending = _LineBatch()
     if usual.count:  # no lines of cyvcf2 are pending then
         yield usual.sites()
-    elif scan.text or piece.last:
-        yield _sites(scan, header, path, counts)
+    elif pending.text or piece.last:
+        yield _sites(pending, header, path, counts)
 
 
 class _UsualSites:
@@ -199,11 +199,11 @@ class _UsualSites:
         if self.posteriors:
             columns = zip(*(self._texts(places, at) for at in (2, 4, 6)), strict=True)
             names = list(columns)
-        state = Sites(
+        sites = Sites(
             likelihoods, chromosomes, self.positions[:count].copy(), scale, None, names, tuple(self.header.samples)
         )
         self._new()
-        return state
+        return sites
 
     def _texts(self, places: Counts, at: int) -> list[str]:
         """Return a column of the sites."""
@@ -229,39 +229,39 @@ def require_cyvcf2() -> Any:
     return cyvcf2
 
 
-def _add(scan: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
+def _add(pending: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
     """Check a line, and add it to the batch if it has likelihoods."""
     place, columns = f"{path}:{number}", 9 + len(header.samples)
-    sections = line.split(b"\t", 9)
-    if len(sections) < 10 or sections[9].count(b"\t") + 10 != columns:
+    cells = line.split(b"\t", 9)
+    if len(cells) < 10 or cells[9].count(b"\t") + 10 != columns:
         raise InputError(f"{place}: {line.count(bytes([9])) + 1} columns, expected {columns} with tabs between them")
     try:
         chromosome, position, identifier, reference, alternatives, _, _, _, fields = (
-            part.decode("utf-8") for part in sections[:9]
+            part.decode("utf-8") for part in cells[:9]
         )
     except UnicodeDecodeError:
         raise InputError(f"{place}: {excerpt(line)} is not UTF-8") from None
     if not chromosome or not chromosome.isprintable() or " " in chromosome:
-        raise InputError(f"{place}: CHROM is {excerpt(sections[0])}, expected a name without spaces")
+        raise InputError(f"{place}: CHROM is {excerpt(cells[0])}, expected a name without spaces")
     if not (position.isascii() and position.isdigit() and len(position) <= 10 and int(position) <= HIGHEST):
-        raise InputError(f"{place}: POS is {excerpt(sections[1])}, expected a number from 0 to {HIGHEST:,}")
+        raise InputError(f"{place}: POS is {excerpt(cells[1])}, expected a number from 0 to {HIGHEST:,}")
     if not reference or not alternatives or not all(alternatives.split(",")):
         raise InputError(f"{place}: an allele is empty")
     keys = fields.split(":")
     if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
-        raise InputError(f"{place}: FORMAT is {excerpt(sections[8])}, expected different names with ':' between them")
+        raise InputError(f"{place}: FORMAT is {excerpt(cells[8])}, expected different names with ':' between them")
     name = field_of(alternatives.split(","), keys, header.likelihood_fields, counts)
     if name is None:
         return
-    if sections[9].count(b"\0") or b"\r" in sections[9]:
+    if cells[9].count(b"\0") or b"\r" in cells[9]:
         raise InputError(f"{place}: a sample holds a control character")
-    _check_long(sections[9], keys, place)
-    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", sections[8], sections[9]]) + b"\n"
-    scan.text.append(text)
-    scan.places.append((chromosome, int(position), (identifier, reference, alternatives)))
-    scan.numbers.append(number)
-    scan.fields.append(keys)
-    scan.names.append(name)
+    _check_long(cells[9], keys, place)
+    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", cells[8], cells[9]]) + b"\n"
+    pending.text.append(text)
+    pending.places.append((chromosome, int(position), (identifier, reference, alternatives)))
+    pending.numbers.append(number)
+    pending.fields.append(keys)
+    pending.names.append(name)
 
 
 def _check_long(samples: bytes, keys: list[str], place: str) -> None:
@@ -279,45 +279,45 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
                     )
 
 
-def _sites(scan: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> Sites:
+def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> Sites:
     """Return the sites of a batch of lines."""
     individuals = len(header.samples)
     batch = SiteBatch(individuals, samples=tuple(header.samples))
-    records = _records(scan, individuals)
-    for at, (chromosome, position, alleles) in enumerate(scan.places):
+    records = _records(pending, individuals)
+    for at, (chromosome, position, alleles) in enumerate(pending.places):
         place = f"{chromosome}:{position}"
         try:
             record = next(records)
-            got = {name: record.format(name) for name in (scan.names[at], "AD", "DP") if name in scan.fields[at]}
+            got = {name: record.format(name) for name in (pending.names[at], "AD", "DP") if name in pending.fields[at]}
         except (SimtbedError, MemoryError):
             raise
         except Exception as error:  # cyvcf2 raises no more specific error, and StopIteration for unreadable lines
             what = f" ({error})" if str(error) else ""
-            raise InputError(f"{path}:{scan.numbers[at]}: the samples of {place} cannot be read{what}") from None
+            raise InputError(f"{path}:{pending.numbers[at]}: the samples of {place} cannot be read{what}") from None
         if any(values is None or len(values) != individuals for values in got.values()):
-            raise InputError(f"{path}:{scan.numbers[at]}: the samples of {place} cannot be read")
-        state = likelihoods(path, place, scan.names[at], got[scan.names[at]], counts)
-        if state is None:
+            raise InputError(f"{path}:{pending.numbers[at]}: the samples of {place} cannot be read")
+        result = likelihoods(path, place, pending.names[at], got[pending.names[at]], counts)
+        if result is None:
             continue
-        batch.add(state[0], chromosome, position, place, state[1])
+        batch.add(result[0], chromosome, position, place, result[1])
         batch.alleles.append(alleles)
         if "AD" in header.formats:
-            batch.reads.append(reads(scan.fields[at], got.__getitem__, individuals))
+            batch.reads.append(reads(pending.fields[at], got.__getitem__, individuals))
     return batch.sites(path, "genotype likelihood")
 
 
-def _records(scan: _LineBatch, individuals: int) -> Iterator[Any]:
+def _records(pending: _LineBatch, individuals: int) -> Iterator[Any]:
     """Yield the records of cyvcf2 for the lines, with a header that declares exactly their fields."""
-    if not scan.text:
+    if not pending.text:
         return
-    names = sorted({key for keys in scan.fields for key in keys if key != "."})
+    names = sorted({key for keys in pending.fields for key in keys if key != "."})
     declared = [f'##FORMAT=<ID={name},Number=.,Type={TYPES.get(name, "String")},Description="">\n' for name in names]
     columns = "\t".join(
         ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *map(str, range(individuals))]
     )
     with temporary_file() as file:
         file.write(f"##fileformat=VCFv4.2\n##contig=<ID=1>\n{''.join(declared)}{columns}\n".encode())
-        file.writelines(scan.text)
+        file.writelines(pending.text)
         file.flush()
         file.seek(0)
         reader = require_cyvcf2().VCF(file.fileno())

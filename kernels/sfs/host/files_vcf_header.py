@@ -80,7 +80,7 @@ def _parse_line(header: Header, text: str, place: str) -> None:
     numbered = header.contigs if kind == "contig" else header.strings
     if number:
         if numbered.setdefault(int(number), name) != name:
-            raise InputError(f"{place}: IDX {number} stands for {printable(numbered[int(number)])} and for {name}")
+            raise InputError(f"{place}: IDX {number} refers to {printable(numbered[int(number)])} and to {name}")
     elif name not in header.numbers[kind == "contig"]:
         number = str(header.next_numbers[kind == "contig"])
         numbered[int(number)] = name
@@ -112,6 +112,6 @@ def _check(header: Header, path: Path) -> Header:
         raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
     for name, expected in TYPES.items():
         if header.formats.get(name, expected) != expected:
-            match = printable(header.formats[name])[:24]
-            raise InputError(f"{path}: FORMAT {name} has the Type {match or 'nothing'}, expected {expected}")
+            declared = printable(header.formats[name])[:24]
+            raise InputError(f"{path}: FORMAT {name} has the Type {declared or 'nothing'}, expected {expected}")
     return header

@@ -74,7 +74,9 @@ def _lines(problem: Problem, answer: Floats) -> Iterator[bytes]:
         zip(named, sites, strict=True)
     ):
         if not f"{name}{reference}{alternative}".isprintable() or " " in f"{name}{reference}{alternative}":
-            raise InputError(f"{printable(chromosome)}:{position}: ID, REF or ALT holds what a VCF cannot")
+            raise InputError(
+                f"{printable(chromosome)}:{position}: ID, REF or ALT contains a character that VCF excludes"
+            )
         info = f"AF={frequency:.6g};MAPAC={count};PVAR={share:.6g}"
         start = f"{chromosome}\t{position}\t{name}\t{reference}\t{alternative}\t{phred:.2f}\t.\t{info}\tGT:GQ:GP"
         yield start.encode() + sample_text(posteriors[site], informative[site]) + b"\n"

@@ -44,7 +44,7 @@ def require_range(problem: Problem, variant: str) -> None:
     """Raise SimtbedError if the result of a problem may exceed the range of plain doubles."""
     if problem.mode == "saf" and problem.individuals > MOST_IN_SAF:
         raise SimtbedError(
-            f"{variant} keeps plain doubles, as the paper does: expected at most {MOST_IN_SAF} individuals in saf mode, "
+            f"{variant} computes in plain doubles, as the paper does: expected at most {MOST_IN_SAF} individuals in saf mode, "
             f"got {problem.individuals:,}"
         )
 

@@ -57,7 +57,7 @@ def test_packings_are_told_by_content(packing: str, size: int, tmp_path: Path) -
 def test_a_bgzf_file_ends_with_its_empty_block(tmp_path: Path) -> None:
     whole = bgzf(b"ACGT" * 200)
     (tmp_path / "in").write_bytes(whole[:-28])
-    with pytest.raises(InputError, match="truncated: the empty block that ends a BGZF file is not there"):
+    with pytest.raises(InputError, match="truncated: the empty block at the end of a BGZF file is missing"):
         contents(tmp_path / "in")
 
 
