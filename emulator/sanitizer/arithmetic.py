@@ -1,8 +1,7 @@
-"""The arithmetic checker: operands outside the domain of their operation, where CUDA leaves the result undefined.
+"""Arithmetic checker: operands outside the domain of their operation, for which CUDA leaves the result undefined.
 
-The emulator has a result for them, so a kernel may look right where a GPU computes anything. Only operations that are
-evaluated are checked: those in the arm of a conditional expression that is taken, and in the right side of an `and`
-that is reached.
+The emulator defines a result for them, so a kernel may look right that is wrong on a GPU. Only evaluated operations are
+checked: not those in the other arm of a conditional expression, or in a skipped right operand of `and`.
 """
 
 from __future__ import annotations
@@ -22,44 +21,44 @@ Obligation = tuple[ir.Op, ir.Expr | None]
 
 
 class Instrumentation(checker.Instrumentation):
-    """Checks before each statement of the operations it is about to evaluate."""
+    """Adds checks before each statement for the operations it evaluates."""
 
     def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         for expr in children(stmt):
-            for op, given in obligations(expr):
+            for op, guard in obligations(expr):
                 holds: ir.Expr = ir.Defined(op, BOOL, op.span)
-                if given is not None:
-                    holds = ir.Op("either", (ir.Op("not", (given,), BOOL, op.span), holds), BOOL, op.span)
+                if guard is not None:
+                    holds = ir.Op("either", (ir.Op("not", (guard,), BOOL, op.span), holds), BOOL, op.span)
                 yield ir.Check("arithmetic", holds, op, op.args, op.span)
 
 
-def obligations(expr: ir.Expr, given: ir.Expr | None = None) -> Iterator[Obligation]:
-    """The operations in an expression that may leave their domain, in the order of evaluation."""
+def obligations(expr: ir.Expr, guard: ir.Expr | None = None) -> Iterator[Obligation]:
+    """Yield the operations of an expression that may leave their domain, in the order of evaluation."""
     match expr:
         case ir.Op(name="select" | "both" | "either" as name, args=(first, *rest)):
-            yield from obligations(first, given)
+            yield from obligations(first, guard)
             without = ir.Op("not", (first,), BOOL, expr.span)
             conditions = {"select": (first, without), "both": (first,), "either": (without,)}[name]
             for condition, arm in zip(conditions, rest, strict=True):
-                yield from obligations(arm, _and(given, condition))
+                yield from obligations(arm, _and(guard, condition))
         case ir.Op():
             for arg in expr.args:
-                yield from obligations(arg, given)
+                yield from obligations(arg, guard)
             if may_leave_domain(expr):
-                yield expr, given
+                yield expr, guard
         case ir.Pack():
             for arg in expr.args:
-                yield from obligations(arg, given)
+                yield from obligations(arg, guard)
         case ir.Component():
-            yield from obligations(expr.value, given)
+            yield from obligations(expr.value, guard)
 
 
 def _and(a: ir.Expr | None, b: ir.Expr) -> ir.Expr:
     return b if a is None else ir.Op("both", (a, b), BOOL, b.span)
 
 
-def undefined_result(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
-    """The diagnostic of one operation whose operands had these values."""
+def undefined_result(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
+    """Return the diagnostic of an operation with these operands."""
     op = check.subject
     assert isinstance(op, ir.Op)
     type, domain = op.args[0].type, TABLE[op.name].domain
@@ -75,4 +74,4 @@ def undefined_result(check: ir.Check, kernel: ir.Function, values: Sequence[obje
             advice = f"; wrap on purpose in {str(type).replace('i', 'u')}, or use a wider type"
         case _:
             what = f"{values[0]} does not fit in {op.type}"
-    return Diagnostic("arithmetic", what, op.span, (where, f"CUDA leaves the result undefined{advice}"))
+    return Diagnostic("arithmetic", what, op.span, (thread, f"CUDA leaves the result undefined{advice}"))

@@ -10,31 +10,31 @@ from ..machine.device import Device
 from ..span import Span
 
 
-def wants_every_thread(checks: Collection[str], device: Device) -> bool:
-    """Whether a barrier must be reached by every thread of its block, those that have returned included.
+def requires_every_thread(checks: Collection[str], device: Device) -> bool:
+    """Return whether every thread of a block must reach a barrier, including threads that have returned.
 
-    From compute capability 7.0 on CUDA counts the threads that have not returned, and so does every engine. Below, it
-    documents a barrier for all threads of the block alone; `check="barriers"` holds a kernel for such a device to that.
+    From compute capability 7.0 on CUDA counts the threads that have not returned, and so does every engine. For earlier
+    devices CUDA requires all threads of the block; `check="barriers"` checks that.
     """
     return "barriers" in checks and device.warp_synchronous
 
 
-def divergent(span: Span, where: str, arrived: int, waiting: int, missing: str) -> Diagnostic:
-    """A block barrier reached by some of the threads that have not returned."""
+def divergent(span: Span, thread: str, arrived: int, waiting: int, missing: str) -> Diagnostic:
+    """Return the diagnostic of a block barrier reached by only some of the threads that have not returned."""
     message = f"barrier divergence: {arrived} of {arrived + waiting} threads of the block reach this barrier"
     notes = (
-        where,
+        thread,
         f"missing: {missing}",
         "every thread that has not returned must reach it: move it out of the branch",
     )
     return Diagnostic("barrier", message, span, notes)
 
 
-def returned(span: Span, where: str, arrived: int, gone: int, first: str) -> Diagnostic:
-    """A block barrier after threads of the block have returned."""
-    message = f"{gone} of {arrived + gone} threads returned before this barrier of their block"
+def returned(span: Span, thread: str, arrived: int, returned_threads: int, first: str) -> Diagnostic:
+    """Return the diagnostic of a block barrier after threads of the block have returned."""
+    message = f"{returned_threads} of {arrived + returned_threads} threads returned before this barrier of their block"
     notes = (
-        where,
+        thread,
         f"returned: {first}",
         "below compute capability 7.0 CUDA counts on every thread of the block, from 7.0 on, on those that have not "
         "returned: put the work under a condition, not the return",
@@ -42,47 +42,47 @@ def returned(span: Span, where: str, arrived: int, gone: int, first: str) -> Dia
     return Diagnostic("barrier", message, span, notes)
 
 
-def inactive_lanes(span: Span, what: str, where: str, mask: int, missing: int) -> Diagnostic:
-    """A warp operation whose mask names lanes that have not returned but are not active."""
+def inactive_lanes(span: Span, what: str, thread: str, mask: int, missing: int) -> Diagnostic:
+    """Return the diagnostic of a warp operation whose mask names inactive lanes that have not returned."""
     message = f"{what} names lanes that are not active here: {lanes(missing)}"
     notes = (
-        where,
+        thread,
         f"mask 0x{mask:08x}; name only lanes that reach this line: mask=st.active_mask(), or move it out of the branch",
     )
     return Diagnostic("convergence", message, span, notes)
 
 
-def not_in_mask(span: Span, what: str, where: str, mask: int) -> Diagnostic:
-    """A warp operation run by a lane its own mask leaves out."""
-    return Diagnostic("convergence", f"{what} by a lane that its mask 0x{mask:08x} leaves out", span, (where,))
+def not_in_mask(span: Span, what: str, thread: str, mask: int) -> Diagnostic:
+    """Return the diagnostic of a warp operation by a lane outside its own mask."""
+    return Diagnostic("convergence", f"{what} by a lane that its mask 0x{mask:08x} leaves out", span, (thread,))
 
 
-def reads_inactive(span: Span, where: str, source: int) -> Diagnostic:
-    """A shuffle that reads a lane which does not take part."""
+def reads_inactive(span: Span, thread: str, source: int) -> Diagnostic:
+    """Return the diagnostic of a shuffle from an inactive lane."""
     message = f"shuffle reads lane {source}, which is not active here: CUDA leaves the value undefined"
-    return Diagnostic("convergence", message, span, (where, "the emulator gives the reading lane its own value"))
+    return Diagnostic("convergence", message, span, (thread, "the emulator gives the reading lane its own value"))
 
 
-def endless(span: Span, where: str, limit: int, stalled: bool = False) -> Diagnostic:
-    """A loop that was cut off. stalled: one that works in some iterations, and waited in that many in a row."""
+def endless(span: Span, thread: str, limit: int, stalled: bool = False) -> Diagnostic:
+    """Return the diagnostic of a loop that exceeded its limit. stalled: in consecutive iterations that only wait."""
     message = f"this loop ran {limit:,} iterations without {'getting any further' if stalled else 'ending'}"
-    advice = "it may wait for a thread that cannot go on (a later block, a lane masked off) or that waits too; or raise step_limit"
-    return Diagnostic("step limit", message, span, (where, advice))
+    advice = "it may wait for a thread that cannot proceed (a later block, a lane masked off) or that waits too; or raise step_limit"
+    return Diagnostic("step limit", message, span, (thread, advice))
 
 
-def failed(span: Span, where: str, message: str) -> Diagnostic:
-    """An assertion of the kernel that does not hold."""
-    return Diagnostic("assertion", f"assertion failed{': ' if message else ''}{message}", span, (where,))
+def failed(span: Span, thread: str, message: str) -> Diagnostic:
+    """Return the diagnostic of a failed assertion of the kernel."""
+    return Diagnostic("assertion", f"assertion failed{': ' if message else ''}{message}", span, (thread,))
 
 
 def lanes(mask: int) -> str:
-    """Lanes of a mask as ranges: 0-3, 8."""
-    parts, lane = [], 0
+    """Return the lanes of a mask as ranges: 0-3, 8."""
+    ranges, lane = [], 0
     while lane < WARP_SIZE:
         if mask >> lane & 1:
             first = lane
             while lane + 1 < WARP_SIZE and mask >> (lane + 1) & 1:
                 lane += 1
-            parts.append(str(first) if first == lane else f"{first}-{lane}")
+            ranges.append(str(first) if first == lane else f"{first}-{lane}")
         lane += 1
-    return ", ".join(parts)
+    return ", ".join(ranges)

@@ -1,4 +1,4 @@
-"""The bounds checker: diagnostics of accesses outside an array, and of views that begin outside theirs."""
+"""Bounds checker: diagnostics of accesses outside an array, and of views that begin outside theirs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..span import Span
 
 
 def user_name(name: str) -> str:
-    """A register or array as the user wrote it."""
+    """Return the name of a register or array in the source."""
     return Name.parse(name).user
 
 
-_DONE = {
+_VERBS = {
     Operation.LOAD: "read",
     Operation.STORE: "write",
     Operation.ATOMIC: "atomic",
@@ -34,20 +34,22 @@ def out_of_bounds(
     node: ir.Access,
     type: Array,
     numbers: Sequence[int],
-    where: str,
+    thread: str,
     values: dict[str, object],
     allocated: Span,
 ) -> Diagnostic:
-    """The diagnostic of one access. numbers: its flat index, the elements of the array, and `shown_dimensions`.
-    values: the registers of the index."""
+    """Return the diagnostic of one access.
+
+    numbers: its flat index, the elements of the array, and `shown_dimensions`. values: the registers of the index.
+    """
     name, shown = user_name(node.array), user_name(node.array)
     index, length, *dimensions = numbers
     what = f"{name}[{index}], but {name} has {_elements(length)}"
     extents = [length]
-    if isinstance(node.index, ir.Within) and (left := _left(node.index, dimensions)):
+    if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):
         what, shown = left, node.index.shown
         extents = dimensions[len(dimensions) // 2 :]
-    notes = [where]
+    notes = [thread]
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
@@ -57,27 +59,27 @@ def out_of_bounds(
         if shown == name
         else f"{shown}: {form}, a view of {name}, {verb} at {allocated.place}"
     )
-    return Diagnostic("bounds", f"{type.space} {_DONE[operation]} out of bounds: {what}", node.span, tuple(notes))
+    return Diagnostic("bounds", f"{type.space} {_VERBS[operation]} out of bounds: {what}", node.span, tuple(notes))
 
 
 def _elements(count: int) -> str:
     return f"{count} element{'' if count == 1 else 's'}"
 
 
-def _left(within: ir.Within, numbers: Sequence[int]) -> str | None:
-    """The first dimension that an index leaves, in words; numbers: `shown_dimensions`."""
-    given = iter(numbers)
-    parts = [None if part is None else next(given) for part in within.index]
-    extents = list(given)
-    for dimension, (part, extent) in enumerate(zip(parts, extents, strict=True)):
-        if part is not None and not 0 <= part < extent:
-            place = ", ".join(":" if p is None else str(p) for p in parts)
-            return f"{within.shown}[{place}], but {within.shown} has {_extent(extent, dimension, len(parts))}"
+def _dimension_out_of_bounds(within: ir.Within, numbers: Sequence[int]) -> str | None:
+    """Return a text about the first dimension out of bounds. numbers: `shown_dimensions`."""
+    values = iter(numbers)
+    indices = [None if index is None else next(values) for index in within.index]
+    extents = list(values)
+    for dimension, (index, extent) in enumerate(zip(indices, extents, strict=True)):
+        if index is not None and not 0 <= index < extent:
+            place = ", ".join(":" if p is None else str(p) for p in indices)
+            return f"{within.shown}[{place}], but {within.shown} has {_extent(extent, dimension, len(indices))}"
     return None
 
 
 def _extent(extent: int, dimension: int, dimensions: int) -> str:
-    """`4 columns (dimension 1)`."""
+    """Return `4 columns (dimension 1)`."""
     if dimensions == 1:
         return _elements(extent)
     if dimensions == 2:
@@ -87,15 +89,17 @@ def _extent(extent: int, dimension: int, dimensions: int) -> str:
 
 
 def index_registers(index: ir.Expr) -> list[str]:
-    """Registers an index is made of, named by the user, in order of appearance."""
+    """Return the named registers of an index, in order of appearance."""
     names = [e.name for e in (index, *expressions(index)) if isinstance(e, ir.Reg)]
     return list(dict.fromkeys(n for n in names if not Name.parse(n).temporary))
 
 
-def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
-    """The diagnostic of a view. values: `shown_dimensions` of the Within that the check is of; of a slice, its start."""
+def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
+    """Return the diagnostic of a view. values: `shown_dimensions` of the Within that is checked; for a slice, its start."""
     numbers = [int(str(value)) for value in values]
     if isinstance(check.subject, ir.Within):
-        return Diagnostic("bounds", f"view out of bounds: {_left(check.subject, numbers)}", check.span, (where,))
+        return Diagnostic(
+            "bounds", f"view out of bounds: {_dimension_out_of_bounds(check.subject, numbers)}", check.span, (thread,)
+        )
     advice = "arrays do not wrap around in a kernel"
-    return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (where, advice))
+    return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (thread, advice))

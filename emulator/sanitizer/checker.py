@@ -1,4 +1,4 @@
-"""What a checker is made of: a row of data, the statements it adds to a program, and the accesses it follows."""
+"""Components of a checker: a row of data, the statements it adds to a program, and the accesses it tracks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..language.types import Array
 
 
 class Instrumentation:
-    """The statements that a checker adds to one kernel. `Check`s have the checker's name; sites are numbered later."""
+    """Statements that a checker adds to one kernel. Each `Check` has the checker's name; sites are numbered later."""
 
     def __init__(self, kernel: ir.Function) -> None:
         self.kernel = kernel
 
     def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-        """What runs before a statement, or before the test of a `While`; bodies are visited by themselves."""
+        """Yield the statements to insert before a statement, or before the test of a `While`, without those of its body."""
         return iter(())
 
     def after(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-        """What runs after a statement."""
+        """Yield the statements to insert after a statement."""
         return iter(())
 
 
@@ -43,11 +43,11 @@ class Checker:
     """One checker.
 
     name: in `check=` and in `Check` statements.
-    kinds: of its diagnostics. suppressible: whether a comment may allow them; it names the first kind.
-    remarks: kinds that are no faults unless the word given here is asked for too.
-    instrument: makes what it adds to a kernel. on_access: what it asks of each access to memory.
-    always: whether its `Check` statements are kept without being asked for.
-    describe: the diagnostic of a `Check` that does not hold, given the values of `Check.shown` and the place.
+    kinds: of its diagnostics. suppressible: whether a comment may suppress them; the comment names the first kind.
+    remarks: kinds that are remarks unless their option is requested too.
+    instrument: returns the statements to add to a kernel. on_access: accesses to compare with shadow memory.
+    always: whether its `Check` statements remain in a program without a request.
+    describe: returns the diagnostic of a failed `Check`, given the values of `Check.shown` and the thread.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """The table of checkers, one row each, and the meaning of `check=`.
 
-Without being asked for, engines always report accesses outside an array, barriers and warp operations that not all
-lanes reach, and loops that do not end.
+Independently of `check=`, engines report accesses outside an array, divergent barriers and warp operations, and endless loops.
 """
 
 from __future__ import annotations
@@ -42,48 +41,48 @@ CHECKERS = (
 )
 BY_NAME = {row.name: row for row in CHECKERS}
 OPTIONS = {word: row.name for row in CHECKERS for word in row.remarks.values()}
-"""Words of `check=` that make faults of remarks, and their checkers."""
+"""Words of `check=` that make remarks faults, and their checkers."""
 SUPPRESSIBLE = {row.kinds[0]: row for row in CHECKERS if row.suppressible}
-"""What a comment may allow, and the checker that finds it."""
+"""Kinds of finding that a comment may suppress, and their checkers."""
 
 
-def parse(given: str | Iterable[str]) -> frozenset[str]:
-    """The checkers and options that a text such as "all" or "races,arithmetic", or several of them, asks for."""
-    words = [w.strip() for part in ([given] if isinstance(given, str) else given) for w in part.split(",")]
-    found: set[str] = set()
-    for word in filter(None, words):
+def parse(words: str | Iterable[str]) -> frozenset[str]:
+    """Return the checkers and options in texts such as "all" or "races,arithmetic". Raises LaunchError for an unknown word."""
+    texts = [words] if isinstance(words, str) else words
+    names: set[str] = set()
+    for word in filter(None, (word.strip() for text in texts for word in text.split(","))):
         if word == "all":
-            found |= set(BY_NAME)
+            names |= set(BY_NAME)
         elif word in BY_NAME or word in OPTIONS:
-            found |= {word, OPTIONS.get(word, word)}
+            names |= {word, OPTIONS.get(word, word)}
         else:
             raise LaunchError(f"no check is called {word!r}; there are all, {', '.join((*BY_NAME, *OPTIONS))}")
-    return frozenset(found)
+    return frozenset(names)
 
 
-def asked(checks: frozenset[str]) -> list[Checker]:
-    """The rows of the checkers asked for."""
+def requested(checks: frozenset[str]) -> list[Checker]:
+    """Return the rows of the requested checkers."""
     return [row for row in CHECKERS if row.name in checks]
 
 
 def keeps(about: str, checks: frozenset[str]) -> bool:
-    """Whether `Check` statements of a checker stay in a program."""
+    """Return whether `Check` statements of a checker remain in a program."""
     return about in checks or BY_NAME[about].always
 
 
 def need_order(checks: frozenset[str]) -> bool:
-    """Whether blocks must run one after another, because accesses are compared with earlier ones."""
-    return any(row.on_access for row in asked(checks))
+    """Return whether blocks must run in sequence, because accesses are compared with earlier ones."""
+    return any(row.on_access for row in requested(checks))
 
 
 def is_remark(kind: str, checks: frozenset[str]) -> bool:
-    """Whether findings of a kind are remarks: the word that makes them faults was not asked for."""
+    """Return whether findings of a kind are remarks: the word that makes them faults was not requested."""
     words = {word for row in CHECKERS for remark, word in row.remarks.items() if remark == kind}
     return bool(words) and not words & checks
 
 
-def describe(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
-    """The diagnostic of a check that did not hold; `values` are those of `check.shown`."""
-    found = BY_NAME[check.about].describe
-    assert found is not None
-    return found(check, kernel, values, where)
+def describe(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
+    """Return the diagnostic of a failed check. values: of `check.shown`."""
+    describe_check = BY_NAME[check.about].describe
+    assert describe_check is not None
+    return describe_check(check, kernel, values, thread)

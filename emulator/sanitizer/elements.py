@@ -1,4 +1,4 @@
-"""An element of an array, as the user indexes it."""
+"""Text of an array element, indexed as in the source."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Form(Protocol):
 
 
 Forms = Mapping[str, Form]
-"""Of the global arrays of a launch, by name."""
+"""Forms of the global arrays of a launch, by name."""
 
 
 def element(array: str, type: Array, index: int, forms: Forms) -> str:
-    """`x[1, 2]`: an element of an array, given its flat index."""
+    """Return `x[1, 2]` for an element, given its flat index."""
     if array in forms:
         shape, strides = forms[array].shape, forms[array].strides
     else:
         shape = type.shape or (0,)
         strides = tuple(_product(shape[d + 1 :]) for d in range(len(shape)))
-    found, rest = [0] * len(shape), index
+    indices, rest = [0] * len(shape), index
     if len(shape) == 1 and strides[0] <= 1:
         return f"{user_name(array)}[{index}]"
     for dimension in sorted(range(len(shape)), key=lambda d: -strides[d]):
         if strides[dimension] and shape[dimension] > 1:
-            found[dimension], rest = divmod(rest, strides[dimension])
-    return f"{user_name(array)}[{', '.join(map(str, found))}]"
+            indices[dimension], rest = divmod(rest, strides[dimension])
+    return f"{user_name(array)}[{', '.join(map(str, indices))}]"
 
 
 def _product(extents: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""The findings of one launch: for each site and kind the first in execution order, with a count."""
+"""Findings of one launch: for each site and kind the first in execution order, with a count."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class _Entry:
 
 
 class Faults:
-    """Collects findings, which engines may report in any order."""
+    """Collects findings, in any order."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], _Entry] = {}
 
     def add(self, kind: str, site: int, order: Order, count: int, build: Callable[[], Diagnostic]) -> None:
-        """`order` is (block, phase, warp) of the first of `count` lanes; `build` describes that first one."""
+        """Add a finding. order: (block, phase, warp) of the first of `count` lanes. build: describes that first finding."""
         entry = self._entries.get((kind, site))
         if entry is None:
             self._entries[kind, site] = _Entry(order, _once(build), count)
@@ -34,18 +34,18 @@ class Faults:
             entry.order, entry.build = order, _once(build)
 
     def drop(self, kind: str, site: int) -> None:
-        """Forget a finding that another one explains."""
+        """Remove a finding explained by another finding."""
         self._entries.pop((kind, site), None)
 
     def diagnostics(self) -> list[Diagnostic]:
-        """In execution order; the copies of an unrolled line are one."""
-        found: dict[tuple[object, ...], Diagnostic] = {}
+        """Return the findings in execution order. Copies of an unrolled line are merged."""
+        merged: dict[tuple[object, ...], Diagnostic] = {}
         for (kind, _), entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1])):
-            one = entry.build()
-            place = (kind, one.span, one.related)
-            count = entry.count + (found[place].count if place in found else 0)
-            found[place] = replace(found.get(place, one), count=count)
-        return list(found.values())
+            finding = entry.build()
+            place = (kind, finding.span, finding.related)
+            count = entry.count + (merged[place].count if place in merged else 0)
+            merged[place] = replace(merged.get(place, finding), count=count)
+        return list(merged.values())
 
 
 def _once(build: Callable[[], Diagnostic]) -> Callable[[], Diagnostic]:

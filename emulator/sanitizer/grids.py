@@ -1,4 +1,4 @@
-"""Grid barriers: which blocks wait at one, and the diagnostic where not all of them do."""
+"""Grid barriers: the diagnostic of a barrier that only some blocks reach."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from .places import Dim3, coordinates
 
 
 def check_arrivals(
-    faults: Faults, span: Span, site: int, passed: int, here: Sequence[int], others: Sequence[int], grid: Dim3
+    faults: Faults, span: Span, site: int, passed: int, arrived: Sequence[int], missing: Sequence[int], grid: Dim3
 ) -> None:
-    """Add the fault of a grid barrier that only some blocks reach. here, others: linear indices of blocks, ascending.
-    passed: the grid barriers before."""
-    if not others:
+    """Add the fault of a grid barrier that only some blocks reach.
+
+    arrived, missing: linear indices of blocks, ascending. passed: number of grid barriers before.
+    """
+    if not missing:
         return
-    all_of = len(here) + len(others)
-    message = f"grid barrier divergence: {len(here)} of {all_of} blocks reach this grid barrier"
+    all_of = len(arrived) + len(missing)
+    message = f"grid barrier divergence: {len(arrived)} of {all_of} blocks reach this grid barrier"
     notes = (
-        f"block {coordinates(here[0], grid)} waits here",
-        f"missing: block {coordinates(others[0], grid)}",
+        f"block {coordinates(arrived[0], grid)} waits here",
+        f"missing: block {coordinates(missing[0], grid)}",
         "every block of the grid must reach it: move it out of the branch, and let no block return before it",
     )
-    order = (here[0], passed, 0)
-    faults.add("grid barrier", site, order, len(others), lambda: Diagnostic("barrier", message, span, notes))
+    order = (arrived[0], passed, 0)
+    faults.add("grid barrier", site, order, len(missing), lambda: Diagnostic("barrier", message, span, notes))

@@ -1,6 +1,6 @@
-"""Instrumentation: the statements that checkers add to a kernel, the same ones for every engine.
+"""Instrumentation: the statements that checkers add to a kernel, the same for every engine.
 
-Their sites are numbered after those that are counted.
+Their sites are numbered after the counted sites.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from . import checkers
 
 
 def instrument(kernel: ir.Function, sites: int, checks: frozenset[str]) -> ir.Function:
-    """The kernel with the checks asked for and without the others. sites: those that are numbered already."""
+    """Return the kernel with the requested checks only. sites: number of counted sites."""
     return _Instrumenter(kernel, sites, checks).run()
 
 
 class _Instrumenter:
     def __init__(self, kernel: ir.Function, sites: int, checks: frozenset[str]) -> None:
         self.kernel, self.sites, self.checks = kernel, sites, checks
-        self.added = [row.instrument(kernel) for row in checkers.asked(checks) if row.instrument is not None]
+        self.added = [row.instrument(kernel) for row in checkers.requested(checks) if row.instrument is not None]
 
     def run(self) -> ir.Function:
         return replace(self.kernel, body=self.body(self.kernel.body))
@@ -36,8 +36,8 @@ class _Instrumenter:
 
     def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         if isinstance(stmt, ir.Check):
-            known = isinstance(stmt.cond, ir.Const) and stmt.cond.value
-            if checkers.keeps(stmt.about, self.checks) and not known:
+            always_true = isinstance(stmt.cond, ir.Const) and stmt.cond.value
+            if checkers.keeps(stmt.about, self.checks) and not always_true:
                 yield from self.numbered((stmt,))
             return
         if isinstance(stmt, ir.While):
@@ -55,5 +55,5 @@ class _Instrumenter:
 
 
 def unchecked(body: ir.Body) -> ir.Body:
-    """The statements without checks."""
+    """Return the statements without checks."""
     return tuple(map_bodies(stmt, unchecked) for stmt in body if not isinstance(stmt, ir.Check))

@@ -1,7 +1,6 @@
 """Schedules: random orders of blocks, and of warps between two barriers, in place of the ascending order.
 
-A program gives the same results under all schedules if it has no race and if no choice depends on which thread comes
-first.
+A program gives the same results under all schedules if it has no race and if no decision depends on the order of threads.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from .elements import Forms, element
 from .places import Dim3, coordinates
 
 ROWS = 64
-"""Different orders of warps; phase p of block b has number (p + b) mod ROWS."""
+"""Number of orders of warps; phase p of block b has order (p + b) mod ROWS."""
 RELATIVE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 1e-5, "float64": 1e-12}
 """Relative difference allowed in sums of floats made by atomic operations, whose order is undefined."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """blocks: int64[blocks], in order of execution. warps: int64[ROWS, 32], of which the first of a block's count."""
+    """An order of execution. blocks: int64[blocks]. warps: int64[ROWS, 32], the first columns of which are the warps of a block."""
 
     blocks: npt.NDArray[np.int64]
     warps: npt.NDArray[np.int64]
 
     @staticmethod
-    def of(seed: int, grid: Dim3, block: Dim3) -> Schedule:
-        """The order of a seed; that of a launch depends on nothing else."""
+    def from_seed(seed: int, grid: Dim3, block: Dim3) -> Schedule:
+        """Return the schedule of a seed and a launch's shape."""
         random = np.random.default_rng(seed)
         blocks = random.permutation(grid[0] * grid[1] * grid[2])
         if (np.diff(blocks) > 0).all():
@@ -47,9 +46,9 @@ class Schedule:
         return Schedule(blocks.astype(np.int64), orders)
 
     def of_phase(self, block: int, phase: int, warps: int) -> list[int]:
-        """The order of a block's warps."""
-        found: list[int] = self.warps[(block + phase) % ROWS, :warps].tolist()
-        return found
+        """Return the order of a block's warps."""
+        order: list[int] = self.warps[(block + phase) % ROWS, :warps].tolist()
+        return order
 
 
 def difference(
@@ -61,7 +60,7 @@ def difference(
     block: Dim3,
     forms: Forms,
 ) -> Diagnostic | None:
-    """The first element that differs between the ascending order and that of a seed, or None."""
+    """Return a diagnostic of the first element that differs between the ascending order and that of a seed, or None."""
     sums = {
         e.array
         for s in statements(kernel.body)
@@ -69,25 +68,25 @@ def difference(
     }
     for name, ascending in first.items():
         other = second[name]
-        apart = ascending.view(f"u{ascending.dtype.itemsize}") != other.view(f"u{other.dtype.itemsize}")
+        differs = ascending.view(f"u{ascending.dtype.itemsize}") != other.view(f"u{other.dtype.itemsize}")
         if name in sums:
             wide = (ascending.astype(np.float64), other.astype(np.float64))
-            apart &= ~np.isclose(*wide, RELATIVE[ascending.dtype.name], 0, equal_nan=True)
-        if not apart.any():
+            differs &= ~np.isclose(*wide, RELATIVE[ascending.dtype.name], 0, equal_nan=True)
+        if not differs.any():
             continue
-        at = tuple(int(n) for n in np.argwhere(apart)[0])
+        at = tuple(int(n) for n in np.argwhere(differs)[0])
         type = next(p.type for p in kernel.params if p.name == name)
         assert isinstance(type, Array)
         place = element(name, type, at[0], forms) + (f".{'xyzw'[at[1]]}" if len(at) > 1 else "")
         message = f"{place} depends on the order of warps and blocks: {ascending[at]} or {other[at]}"
         return Diagnostic(
-            "schedule", message, _writer(kernel, name), tuple(_orders(seed, grid, block)), int(apart.sum())
+            "schedule", message, _writer(kernel, name), tuple(_orders(seed, grid, block)), int(differs.sum())
         )
     return None
 
 
 def _writer(kernel: ir.Function, array: str) -> Any:
-    """Where the array is written first."""
+    """Return the span of the first write to an array."""
     for stmt in statements(kernel.body):
         if written_array(stmt) == array:
             return performed(stmt).span
@@ -95,7 +94,7 @@ def _writer(kernel: ir.Function, array: str) -> Any:
 
 
 def _orders(seed: int, grid: Dim3, block: Dim3) -> list[str]:
-    schedule = Schedule.of(seed, grid, block)
+    schedule = Schedule.from_seed(seed, grid, block)
     blocks = [str(coordinates(int(b), grid)) for b in schedule.blocks[:8]]
     more = ", ..." if len(schedule.blocks) > 8 else ""
     warps = -(-block[0] * block[1] * block[2] // 32)

@@ -1,6 +1,6 @@
 """Suppression of findings by comments in the kernel: `# simtbed: allow race - reason`.
 
-The comment stands on the line of one of the two accesses, or by itself on the line before. A suppressed finding is
+The comment is on the line of one of the two accesses, or by itself on the line before. A suppressed finding is
 listed as a remark with the reason. So is a comment that suppresses nothing.
 """
 
@@ -24,7 +24,7 @@ ALLOWED, UNUSED = "allowed", "unused suppression"
 
 @dataclass(frozen=True)
 class _Comment:
-    """line: of the source line it refers to."""
+    """A suppression comment. line: of the source line it refers to."""
 
     kind: str
     reason: str
@@ -36,50 +36,50 @@ _COMMENTS: weakref.WeakKeyDictionary[ir.Function, dict[tuple[str, int], _Comment
 
 
 def sort_findings(
-    found: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
+    findings: Sequence[Diagnostic], kernel: ir.Function, checks: frozenset[str]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The findings of a launch as faults and remarks.
+    """Return the faults and the remarks of a launch. kernel: the prepared one.
 
-    Remarks are benign findings, allowed ones, and comments that allow nothing. `kernel` is the prepared one.
+    Remarks are benign findings, suppressed ones, and comments that suppress nothing.
     """
-    if not found and not checks:
+    if not findings and not checks:
         return [], []
     if kernel not in _COMMENTS:
         _COMMENTS[kernel] = {(c.span.file, c.line): c for c in _comments(kernel)}
     comments, used = _COMMENTS[kernel], set()
     faults, remarks = [], []
-    for one in found:
-        comment = next((c for place in _lines(one) if (c := comments.get(place)) and _covers(c, one)), None)
+    for finding in findings:
+        comment = next((c for place in _lines(finding) if (c := comments.get(place)) and _covers(c, finding)), None)
         if comment is not None:
             used.add(comment)
-            silenced = replace(one, kind=ALLOWED, message=f"allowed, as {comment.reason}: {one.message}")
+            silenced = replace(finding, kind=ALLOWED, message=f"allowed, as {comment.reason}: {finding.message}")
             remarks.append(silenced)
-        elif is_remark(one.kind, checks):
-            remarks.append(one)
+        elif is_remark(finding.kind, checks):
+            remarks.append(finding)
         else:
-            faults.append(one)
-    remarks += [_unused(c) for c in comments.values() if c not in used and _looked_for(c, checks)]
+            faults.append(finding)
+    remarks += [_unused(c) for c in comments.values() if c not in used and _is_requested(c, checks)]
     return faults, remarks
 
 
-def _lines(found: Diagnostic) -> Iterator[tuple[str, int]]:
-    for span in (found.span, found.related):
+def _lines(finding: Diagnostic) -> Iterator[tuple[str, int]]:
+    for span in (finding.span, finding.related):
         if span is not None:
             yield from ((span.file, line) for line in range(span.line, span.end_line + 1))
 
 
-def _covers(comment: _Comment, found: Diagnostic) -> bool:
+def _covers(comment: _Comment, finding: Diagnostic) -> bool:
     checker = SUPPRESSIBLE.get(comment.kind)
-    return bool(comment.reason) and checker is not None and found.kind in checker.kinds
+    return bool(comment.reason) and checker is not None and finding.kind in checker.kinds
 
 
-def _looked_for(comment: _Comment, checks: frozenset[str]) -> bool:
-    """Whether the checker of a comment was asked for; of a comment with an unknown kind, the race detector."""
+def _is_requested(comment: _Comment, checks: frozenset[str]) -> bool:
+    """Return whether the checker of a comment was requested; for an unknown kind, the race detector."""
     return SUPPRESSIBLE.get(comment.kind, SUPPRESSIBLE["race"]).name in checks
 
 
 def _comments(kernel: ir.Function) -> Iterator[_Comment]:
-    """The comments on the lines of a kernel and of the device functions it calls."""
+    """Yield the comments on the lines of a kernel and of the device functions it calls."""
     lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
     for file, line in sorted(lines):
         for at in (line, line - 1):

@@ -1,4 +1,4 @@
-"""Which arrays of a kernel have shadow memory, the race state of a launch, and the races found in it."""
+"""Tracked arrays of a kernel (those with shadow memory), the race state of a launch, and its races."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .races import report, shadow
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
 
 RELEASES = ("release", "acq_rel")
-"""Orders of accesses that order what their thread did before."""
+"""Memory orders that release the earlier accesses of their thread."""
 ACQUIRES = ("acquire", "acq_rel")
-"""Orders of accesses that learn by themselves what was done before what they read was released."""
+"""Memory orders that acquire the accesses released to the element."""
 LOG_ROWS = shadow.MOST_TIMESTAMPS
 """Rows of the log of a launch."""
 
@@ -33,8 +33,8 @@ LOG_ROWS = shadow.MOST_TIMESTAMPS
 class TrackedArray:
     """An array with shadow memory.
 
-    number: among the tracked arrays. for_races: whether races are looked for. for_unwritten: whether reads of elements
-    that were never written are. atomic: whether the kernel has atomic operations on it.
+    number: among the tracked arrays. for_races: whether it is checked for races. for_unwritten: whether it is checked for
+    uninitialised reads. atomic: whether the kernel has atomic operations on it.
     """
 
     kernel: ir.Function
@@ -47,7 +47,7 @@ class TrackedArray:
 
 @dataclass(frozen=True)
 class Plan:
-    """The tracked arrays of a kernel, and what is needed to describe its races. It does not depend on the launch.
+    """The tracked arrays of a kernel, and the data that describe its races. It does not depend on the launch.
 
     sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
     fenced: whether the kernel has fences, or accesses that release. roles: of its sites, see `shadow.ACQUIRES`.
@@ -63,14 +63,14 @@ class Plan:
     roles: Mapping[int, int]
 
     @staticmethod
-    def of(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
-        """The arrays that the checkers asked for track; `unwritten` names those given as `empty`."""
+    def for_kernel(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
+        """Return the plan of the requested checkers. unwritten: names of arrays given as `empty`."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
         types |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
-        found = list(accesses(kernel))
-        atomic = {access.array for _, access in found if access.order != "weak"}  # asynchronous copies too
-        written = {access.array for _, access in found if not isinstance(access, ir.Load)}
-        rules = [row.on_access for row in checkers.asked(frozenset(checks)) if row.on_access is not None]
+        operations = list(accesses(kernel))
+        atomic = {access.array for _, access in operations if access.order != "weak"}  # asynchronous copies too
+        written = {access.array for _, access in operations if not isinstance(access, ir.Load)}
+        rules = [row.on_access for row in checkers.requested(frozenset(checks)) if row.on_access is not None]
         tracked: dict[str, TrackedArray] = {}
         for name, type in types.items():
             finds = {rule.finds for rule in rules if rule.tracks(type, name in written, name in unwritten)}
@@ -86,10 +86,10 @@ class Plan:
         rows = [(s, row) for s in statements(kernel.body) if (row := row_of(s)) is not None]
         barriers = [s.span.line for s, row in rows if row.transition in ("syncwarp", "barrier")]
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
-        fenced |= any(access.order in RELEASES for _, access in found)
+        fenced |= any(access.order in RELEASES for _, access in operations)
         roles = {
             s.site: shadow.ACQUIRES * (e.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(e, ir.Load)
-            for s, e in found
+            for s, e in operations
             if is_ordered(e)
         }
         roles |= {
@@ -109,9 +109,11 @@ class Plan:
         blocks: int = 1,
         written: Mapping[str, Any] | None = None,
     ) -> RaceState:
-        """The race state at the start of a launch. carved: the lengths of arrays in dynamic shared memory. A local array
-        has an element for every thread of the block. blocks: how many have shared and local arrays at the same time. written:
-        of global arrays, the elements that were written before."""
+        """Return the race state at the start of a launch.
+
+        carved: lengths of arrays in dynamic shared memory. A local array has an element for every thread of the block. blocks:
+        number of blocks with shared and local arrays at the same time. written: of global arrays, the elements written before.
+        """
         warps = -(-block[0] * block[1] * block[2] // 32)
         lengths = {}
         for name in self.tracked:
@@ -125,64 +127,64 @@ class Plan:
         if is_cooperative(self.kernel):
             own = [False] * len(own)
         attributes = [(mine, f.atomic) for mine, f in zip(own, self.tracked.values(), strict=True)]
-        found = shadow.new(
+        race = shadow.new(
             layout, attributes, 1 + self.last, warps, device.warp_synchronous, self.fenced, rows or LOG_ROWS, self.roles
         )
         for name, elements in (written or {}).items():
             if name in self.tracked:
-                self._written(found, name, len(elements))[...] = elements
-        return found
+                self._written(race, name, len(elements))[...] = elements
+        return race
 
-    def written(self, found: RaceState, arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-        """Of those of the global arrays in which unwritten elements are looked for: bool by element, which are written."""
+    def written(self, race: RaceState, arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        """Return which elements of global arrays are written (bool by element), of arrays checked for uninitialised reads."""
         chosen = (name for name in names if name in self.tracked and self.tracked[name].for_unwritten)
-        return {name: self._written(found, name, len(arguments[name])) != 0 for name in chosen}
+        return {name: self._written(race, name, len(arguments[name])) != 0 for name in chosen}
 
-    def _written(self, found: RaceState, name: str, length: int) -> Any:
-        """The WRITTEN plane of a global array."""
-        start = int(found.planes.reshape(-1, 4)[self.tracked[name].number, 0])
-        return found.epochs[start : start + length]
+    def _written(self, race: RaceState, name: str, length: int) -> Any:
+        """Return the WRITTEN plane of a global array."""
+        start = int(race.planes.reshape(-1, 4)[self.tracked[name].number, 0])
+        return race.epochs[start : start + length]
 
-    def select_block(self, found: RaceState, block: int, blocks: int) -> None:
-        """Of blocks that take their turns, make the planes of one the ones that its shared and local arrays have."""
-        places, start = found.planes.reshape(-1, 4), shadow.PADDING
+    def select_block(self, race: RaceState, block: int, blocks: int) -> None:
+        """Select the planes of shared and local arrays of one block of a cooperative launch."""
+        places, start = race.planes.reshape(-1, 4), shadow.PADDING
         for name, tracked in self.tracked.items():
             step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
             mine = self.types[name].space != "global"
             places[tracked.number, 0] = start + (block * step if mine else 0)
             start += step * (blocks if mine else 1)
 
-    def report(self, found: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
-        """Add the races found in a launch to its faults."""
+    def report(self, race: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
+        """Add the races of a launch to its faults."""
         names = list(self.tracked)
         types = [self.types[name] for name in names]
-        races = report.findings(found, names, types, self.sites, self.barriers, grid, block, forms)
+        races = report.findings(race, names, types, self.sites, self.barriers, grid, block, forms)
         for number, (order, sites, diagnostic) in enumerate(races):
-            for one in sites:  # a read before a write that nothing orders with it is one mistake, not two
-                faults.drop("uninitialised", one)
+            for racing in sites:  # an unordered read before a write is one mistake, not two
+                faults.drop("uninitialised", racing)
             site = min(sites)
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
 
 
 def _planes(tracked: TrackedArray) -> int:
-    """Epochs an element: where races are not looked for, only the last write's."""
+    """Return the epochs per element: without a check for races only the last write."""
     return (4 if tracked.atomic else 3) if tracked.for_races else 1
 
 
 @dataclass(frozen=True)
 class AccessId:
-    """A site and what it does to memory: LOADS, STORES, ATOMICS (atomically) or BLOCK_ATOMICS (for its block)."""
+    """A site and its operation: LOADS, STORES, ATOMICS, or BLOCK_ATOMICS (atomic for its block)."""
 
     site: int
     effect: int
 
     @staticmethod
-    def of(site: int, operation: Operation, node: ir.Access) -> AccessId:
+    def for_access(site: int, operation: Operation, node: ir.Access) -> AccessId:
         if not is_ordered(node):
             return AccessId(site, LOADS if operation is Operation.LOAD else STORES)
         return AccessId(site, BLOCK_ATOMICS if node.scope == "block" else ATOMICS)
 
     @property
     def number(self) -> int:
-        """As the race state has it."""
+        """The access id in the race state."""
         return 4 * self.site + self.effect

@@ -1,8 +1,8 @@
-"""The checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
+"""Checker of uninitialised reads: of shared and local memory, of registers, and of arrays given as `empty`.
 
 A kernel writes whole elements, vectors included, so an element is either written or not. Shadow memory has an epoch in
-the WRITTEN plane of each element. Shared and local memory begin without contents in every block. An atomic operation
-reads the element that it changes: an array that a kernel counts in is given as `zeros`.
+the WRITTEN plane of each element. Shared and local memory are uninitialised at the start of every block. An atomic
+operation reads its element: an array of counters is given as `zeros`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ KIND = "uninitialised"
 
 
 def tracks(type: Array, written: bool, empty: bool) -> bool:
-    """Whether an array begins without contents."""
+    """Return whether an array is uninitialised at the start."""
     return type.space in ("shared", "local") or empty
 
 
 class Instrumentation(checker.Instrumentation):
-    """A flag beside each register of an array, set when the register is assigned and checked when it is read."""
+    """A flag for each register of an array, set when the register is assigned and checked when it is read."""
 
     def __init__(self, kernel: ir.Function) -> None:
         super().__init__(kernel)
@@ -61,7 +61,7 @@ class Instrumentation(checker.Instrumentation):
 
 
 def _flag(register: ir.Reg) -> ir.Reg:
-    """Whether the register was assigned."""
+    """Return the flag that the register was assigned."""
     return ir.Reg(assigned_flag(register.name), BOOL, register.span)
 
 
@@ -70,27 +70,34 @@ def _set_flag(register: ir.Reg, value: bool) -> ir.Let:
 
 
 def read(
-    kernel: ir.Function, span: Span, array: str, type: Array, index: int, where: str, forms: elements.Forms, stays: bool
+    kernel: ir.Function,
+    span: Span,
+    array: str,
+    type: Array,
+    index: int,
+    thread: str,
+    forms: elements.Forms,
+    persistent: bool,
 ) -> Diagnostic:
-    """The diagnostic of a read of memory. stays: whether the array is of earlier launches too."""
+    """Return the diagnostic of a read of memory. persistent: whether the array belongs to earlier launches too."""
     what = elements.element(array, type, index, forms)
-    message = f"{type.space} read of {what}, which nobody has written"
-    return _diagnostic(kernel, span, array, type, message, where, stays)
+    message = f"{type.space} read of {what}, which was never written"
+    return _diagnostic(kernel, span, array, type, message, thread, persistent)
 
 
-def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], where: str) -> Diagnostic:
-    """The diagnostic of a read of an element of a register array."""
+def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
+    """Return the diagnostic of a read of an element of a register array."""
     register = check.subject
     assert isinstance(register, ir.Reg)
     name = Name.parse(register.name)
     array = name.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
     message = f"read of register {name.user}[{name.element}], which was not assigned"
-    return _diagnostic(kernel, register.span, array, type, message, where)
+    return _diagnostic(kernel, register.span, array, type, message, thread)
 
 
 def _diagnostic(
-    kernel: ir.Function, span: Span, array: str, type: Array, message: str, where: str, stays: bool = False
+    kernel: ir.Function, span: Span, array: str, type: Array, message: str, thread: str, persistent: bool = False
 ) -> Diagnostic:
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
@@ -98,17 +105,17 @@ def _diagnostic(
         allocated = next(p.span for p in kernel.params if p.name == array)
     writers = dict.fromkeys(s.span.line for s in statements(kernel.body) if array in _writes(s))
     lines = ", ".join(str(line) for line in sorted(writers))
-    by = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
+    cause = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
     verb = "given as empty" if type.space == "global" else "allocated"
-    by = by or f"nothing in the kernel writes {name}"
-    if stays:
-        by += "; nor did a launch before this one"
-    notes = (where, f"{name}: {type}, {verb} at {allocated.place}", by)
+    cause = cause or f"nothing in the kernel writes {name}"
+    if persistent:
+        cause += "; nor did a launch before this one"
+    notes = (thread, f"{name}: {type}, {verb} at {allocated.place}", cause)
     return Diagnostic(KIND, message, span, notes)
 
 
 def _writes(stmt: ir.Stmt) -> tuple[str, ...]:
-    """The array a statement writes to."""
+    """Return the array that a statement writes to."""
     if (array := written_array(stmt)) is not None:
         return (array,)
     if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..runtime.engine import Request
-from ..sanitizer.places import where
+from ..sanitizer.places import thread_text
 from .tolerance import Tolerance
 from .writers import last_write
 
@@ -41,6 +41,6 @@ def disagreement(
         (x, y, _), (i, j, _) = request.grid, request.block
         block = written.block[0] + x * (written.block[1] + y * written.block[2])
         thread = written.thread[0] + i * (written.thread[1] + j * written.thread[2])
-        notes.append("written by " + where(block, thread, request.grid, request.block, 0))
+        notes.append("written by " + thread_text(block, thread, request.grid, request.block, 0))
         return Diagnostic("disagreement", message, written.span, tuple(notes), len(apart))
     return None

@@ -72,14 +72,14 @@ def run(kernel: Any, engine: EngineName, check: str = "all", **args: Any) -> lis
     return [(fault.kind, fault.message) for fault in result.faults]
 
 
-UNWRITTEN = [("uninitialised", "global read of a[96], which nobody has written")]
+UNWRITTEN = [("uninitialised", "global read of a[96], which was never written")]
 
 
 @engines
 def test_what_no_launch_has_written_is_found(engine: EngineName) -> None:
     kept = DeviceArray(st.empty(N, i32))
     found = run(take, engine, a=kept, n=N)
-    assert found == [("uninitialised", "global read of a[0], which nobody has written")]
+    assert found == [("uninitialised", "global read of a[0], which was never written")]
     assert run(put, engine, a=kept, first=0, last=96) == []
     assert run(take, engine, a=kept, n=96) == []
     assert run(take, engine, a=kept, n=N) == UNWRITTEN
@@ -133,7 +133,7 @@ def test_vectors_are_written_whole(engine: EngineName) -> None:
     how = partial(launch, grid=1, block=64, engine=engine, check="all", faults="return")
     how(put_pairs, args={"a": kept, "n": 40})
     found = how(take_pairs, args={"a": kept, "out": st.empty(64, i32)}).faults
-    assert [fault.message for fault in found] == ["global read of a[40], which nobody has written"]
+    assert [fault.message for fault in found] == ["global read of a[40], which was never written"]
     kept.keep(40)
     assert how(take_pairs, block=40, args={"a": kept, "out": st.empty(64, i32)}).faults == []
 

@@ -132,7 +132,7 @@ MISTAKES: dict[str, tuple[Try, Try, str, str]] = {
     ),
     "pitch": (
         lambda: of_tile(32), lambda: of_tile(33),
-        "bank conflicts", "takes 32 wavefronts .* instead of 1: .* 32 words, .* share 1 of 32 banks.* pitch of 33",
+        "bank conflicts", "takes 32 wavefronts instead of 1: .* 32 words, .*share 1 of 32 banks.* pitch of 33",
     ),
     "even pitch": (
         lambda: of_tile(34), lambda: of_tile(35),

@@ -18,7 +18,7 @@ from ...passes.barriers import holds_barrier
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers
-from ...sanitizer.places import where
+from ...sanitizer.places import thread_text
 from ...sanitizer.schedules import ROWS
 from .context import CodegenContext
 from .control import StatementEmitter
@@ -358,7 +358,7 @@ class BlockEmitter:
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """A barrier, and the fault where some threads of the block do not reach it."""
         self._check_all_arrive(stmt, node)
-        if barriers.wants_every_thread(self.context.options.checks, self.context.options.device):
+        if barriers.requires_every_thread(self.context.options.checks, self.context.options.device):
             self._check_none_returned(stmt, node)
         if node.mode not in ("sync", "grid"):
             self._reduce_predicates(stmt, node)
@@ -376,7 +376,7 @@ class BlockEmitter:
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, missing, absent, linear = (int(n) for n in found)
-            away = where(linear, absent, request.grid, request.block, 0)
+            away = thread_text(linear, absent, request.grid, request.block, 0)
             return barriers.divergent(node.span, place, here, missing, away)
 
         builder = self.builder
@@ -396,7 +396,7 @@ class BlockEmitter:
 
         def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
             here, gone, first, linear = (int(n) for n in found)
-            away = where(linear, first, request.grid, request.block, 0)
+            away = thread_text(linear, first, request.grid, request.block, 0)
             return barriers.returned(node.span, place, here, gone, away)
 
         builder = self.builder

@@ -128,7 +128,7 @@ class _CompiledKernel:
     def plan(self) -> Plan:
         from ...sanitizer.tracking import Plan
 
-        return Plan.of(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
+        return Plan.for_kernel(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
 
     @cached_property
     def module(self) -> Module:
@@ -341,7 +341,7 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
         return np.zeros(1, np.int64)
     from ...sanitizer.schedules import Schedule
 
-    schedule = Schedule.of(request.schedule, request.grid, request.block)
+    schedule = Schedule.from_seed(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
 

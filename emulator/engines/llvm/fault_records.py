@@ -16,7 +16,7 @@ from ...errors import Diagnostic
 from ...language.types import BOOL, Scalar
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
-from ...sanitizer.places import where
+from ...sanitizer.places import thread_text
 
 HEADER = np.dtype([(name, np.int64) for name in ("lanes", "block", "phase", "warp", "mask")])
 """lanes: lanes at fault so far. block, phase, warp, mask (of lanes): where the first fault was. The values that its
@@ -98,7 +98,7 @@ def _diagnostic(record: FaultRecord, header: np.void, values: npt.NDArray[np.int
     mask = int(header["mask"]) & 0xFFFFFFFF
     lane = (mask & -mask).bit_length() - 1
     thread = 32 * int(header["warp"]) + lane
-    place = where(int(header["block"]), thread, request.grid, request.block, mask.bit_count() - 1)
+    place = thread_text(int(header["block"]), thread, request.grid, request.block, mask.bit_count() - 1)
     numbers = [_number(bits, type) for bits, type in zip(values, record.types, strict=True)]
     return record.describe(place, request, numbers)
 

@@ -54,7 +54,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
     builder.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     builder.slots.append("  %.alive = alloca i32")
     found = analyse_divergence(kernel, prepared.private, options.block)
-    plan = Plan.of(kernel, options.checks, options.unwritten)
+    plan = Plan.for_kernel(kernel, options.checks, options.unwritten)
     depth = SPECIALISE_DEPTH if optimised else 0
     context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan, depth)
     builder.reserve(*tracking.table_names(context))

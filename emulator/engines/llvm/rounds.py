@@ -112,7 +112,9 @@ class Rounds:
             return range(blocks)
         from ...sanitizer.schedules import Schedule
 
-        found: list[int] = Schedule.of(self.request.schedule, self.request.grid, self.request.block).blocks.tolist()
+        found: list[int] = Schedule.from_seed(
+            self.request.schedule, self.request.grid, self.request.block
+        ).blocks.tolist()
         return found
 
     def _bound(self) -> Any:

@@ -23,7 +23,7 @@ from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
 from ...runtime.engine import MAX_FAULTS_PER_LOOP
 from ...sanitizer import barriers, grids
-from ...sanitizer.places import where
+from ...sanitizer.places import thread_text
 from ...sanitizer.races import happens_before
 from ...sanitizer.tracking import Plan
 from . import lanes
@@ -299,7 +299,7 @@ class BlockBarrier:
         arrived: Values | int = 1
         if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)
-        if barriers.wants_every_thread(groups[0].request.checks, groups[0].request.device):
+        if barriers.requires_every_thread(groups[0].request.checks, groups[0].request.device):
             self._check_none_returned(groups)
         for group in groups:
             warps, active_lanes = group.population()
@@ -357,7 +357,7 @@ class BlockBarrier:
             np.arange(WARP_SIZE), active.shape[0]
         )
         here, absent = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, others))
-        place, away = (where(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
+        place, away = (thread_text(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
         order = (linear, int(group.phase[block]), int(here[0]) // WARP_SIZE)
         count = len(absent)
         group.faults.add(kind, self.site, order, count, lambda: describe(self.node.span, place, len(here), count, away))

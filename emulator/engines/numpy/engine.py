@@ -85,8 +85,8 @@ class _Run:
         self.arrays |= {s.array: s.type for s in self.allocations}
         self.changed = prepared.changed
         seed = request.schedule
-        self.schedule = None if seed is None else Schedule.of(seed, request.grid, request.block)
-        self.plan = tracking.Plan.of(self.kernel, request.checks, request.unwritten)
+        self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
+        self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten)
         carved = {name: array.length for name, array in request.dynamic_arrays.items()}
         given = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1

@@ -48,7 +48,7 @@ class Access:
         tracked: TrackedArray | None,
         samples: Table | None,
     ) -> None:
-        self.tracked, self.id = tracked, AccessId.of(site, kind.operation, node)
+        self.tracked, self.id = tracked, AccessId.for_access(site, kind.operation, node)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row, self.samples = None if counts is None else counts[site], samples
         self.index = scalar(node.index)

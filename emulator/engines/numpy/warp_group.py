@@ -13,7 +13,7 @@ from ...errors import Diagnostic
 from ...language.intrinsics import WARP_SIZE
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
-from ...sanitizer.places import where
+from ...sanitizer.places import thread_text
 from ...sanitizer.races.happens_before import BoundRaceState
 from ...sanitizer.schedules import Schedule
 from ...span import Span
@@ -135,7 +135,7 @@ class WarpGroup:
         linear = int(self.blocks[block])
         thread = int(self.warps[warp]) * WARP_SIZE + lane
         others = int(bad[row].sum()) - 1
-        place = where(linear, thread, self.request.grid, self.request.block, others)
+        place = thread_text(linear, thread, self.request.grid, self.request.block, others)
         order = (linear, int(self.phase[block]), int(self.warps[warp]))
         self.faults.add(kind, site, order, int(bad.sum()), lambda: describe(row, lane, place))
 

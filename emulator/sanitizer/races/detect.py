@@ -67,7 +67,7 @@ RELEASER: RELEASED_BY_LANE, RELEASED_BY_WARP, or 0."""
 
 class Access(NamedTuple):
     """One access of the current warp. base: the epoch of lane 0. start: of the WRITTEN plane. size: epochs of a plane.
-    shared: whether the array is the block's own. parts: 64-bit words of a stored element."""
+    shared: whether the array is the block's own. words: 64-bit words of a stored element."""
 
     array: i64
     access_id: i64
@@ -75,7 +75,7 @@ class Access(NamedTuple):
     start: i64
     size: i64
     shared: bool
-    parts: i64
+    words: i64
 
 
 class Finding(NamedTuple):
@@ -159,17 +159,17 @@ def _is_pending(race: RaceState, shared: bool, wrote: i64) -> bool:
 
 # ------------------------------------------------------------------ one access of a warp
 @native
-def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global[i64], parts: i64) -> None:
+def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global[i64], words: i64) -> None:
     """Check an access of lanes of the current warp for races, and update shadow memory.
 
-    lanes: int64[1 + 2 parts, 32]: the elements, then the words a store writes, then the words in memory before it.
+    lanes: int64[1 + 2 words, 32]: the elements, then the words a store writes, then the words in memory before it.
     """
     base = timestamp_of(race, access_id) << BITS | race.state[WARP] << 5
     if race.roles[access_id // 4] & ASYNCHRONOUS != 0:
         race.log_groups[base >> BITS] = i32(race.copy_groups[4 * race.state[WARP]] + 1)
     place = 4 * array
     shared = race.planes[place + 2] != 0
-    current = Access(array, access_id, base, race.planes[place], race.planes[place + 1], shared, parts)
+    current = Access(array, access_id, base, race.planes[place], race.planes[place + 1], shared, words)
     recorded = u32(0)
     for lane in range(i64(32)):
         if has(mask, lane) and _check_lane(race, current, lanes, lane):
@@ -238,7 +238,7 @@ def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i
                 race.epochs[at] = u32(0)  # an access that races with it races with this store
             return False
     same = kind == STORES and first == STORES and epoch == i64(race.epochs[current.start + lanes[lane]])
-    same = same and _writes_same(current, lanes, 1 + current.parts, lane, lane)
+    same = same and _writes_same(current, lanes, 1 + current.words, lane, lane)
     remark = i32(SAME_VALUE) if same else i32(HARMFUL)
     _report(race, current, lanes[lane], epoch, thread, Finding(remark, relation, SEPARATE, status))
     return True
@@ -274,8 +274,8 @@ def _kind(race: RaceState, epoch: i64) -> i64:
 def _writes_same(current: Access, lanes: Global[i64], second: i64, lane: i64, other: i64) -> bool:
     """Return whether the words a lane writes equal another lane's words in the rows from `second` on."""
     same = True
-    for part in range(current.parts):
-        same = same and lanes[32 * (1 + part) + lane] == lanes[32 * (second + part) + other]
+    for word in range(current.words):
+        same = same and lanes[32 * (1 + word) + lane] == lanes[32 * (second + word) + other]
     return same
 
 

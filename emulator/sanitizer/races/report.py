@@ -1,4 +1,4 @@
-"""Diagnostics of the races that `detect` found: one for each pair of source places, with advice how to order them."""
+"""Diagnostics of the races found by `detect`: one for each pair of source places, with advice on how to order them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
 from .shadow import ATOMICS, BLOCK_ATOMICS, FENCED, LOADS, MERGED, PAIR, STORES, RaceState
 
 
-# ------------------------------------------------------------------ what is said about them
 def findings(
     h: RaceState,
     names: Sequence[str],
@@ -50,26 +49,28 @@ def findings(
     block: Dim3,
     forms: Forms,
 ) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
-    """(order, its sites, diagnostic) of every pair of sites that raced. names, arrays: by number of the array.
-    barriers: their lines."""
+    """Return (order, its sites, diagnostic) of every pair of sites that race.
+
+    names, arrays: by number of the array. barriers: their lines.
+    """
     rows = sorted((row for row in h.findings.reshape(-1, PAIR) if row[USED]), key=_order)
     harmful = {_places(row, sites) for row in rows if not row[REMARK]}
-    together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are one
+    together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are merged
     for row in rows:
         if not row[REMARK] or _places(row, sites) not in harmful:
             together.setdefault(_places(row, sites), []).append(row)
-    found = []
+    result = []
     for same in together.values():
-        row = max(same, key=lambda one: one[RELATION])  # the first of those farthest apart
+        row = max(same, key=lambda one: one[RELATION])  # the first with the widest scope
         number = int(row[ARRAY])
         forgotten = bool(h.state[MERGED]) and row[RELATION] == WITHIN_GRID
         place = element(names[number], arrays[number], int(row[INDEX]), forms)
         fenced = bool(h.state[FENCED])
-        told = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten, fenced).told()
-        told = replace(told, count=sum(int(one[COUNT]) for one in same))
+        diagnostic = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten, fenced).diagnostic()
+        diagnostic = replace(diagnostic, count=sum(int(one[COUNT]) for one in same))
         accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
-        found.append((_order(row), accessed, told))
-    return found
+        result.append((_order(row), accessed, diagnostic))
+    return result
 
 
 def _order(row: Any) -> tuple[int, int, int]:
@@ -82,7 +83,7 @@ def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One row of `pairs`, and what is needed to describe it."""
+    """One row of `findings`, with the data that describe it."""
 
     row: Any
     element: str
@@ -94,11 +95,11 @@ class _Finding:
     forgotten: bool
     fenced: bool
 
-    def told(self) -> Diagnostic:
+    def diagnostic(self) -> Diagnostic:
         row, (first, second), kinds = self.row, self.spans, self.kinds
         element = self.element
         if row[OVERLAP] == PENDING_COPY:
-            what = f"{element} is {_DONE[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
+            what = f"{element} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
         elif row[OVERLAP]:
             what = f"{element} is written by several threads at once"
         elif first == second and kinds[0] == kinds[1]:
@@ -106,10 +107,10 @@ class _Finding:
         elif first == second:
             what = f"one thread {_THIRD[kinds[1]]} {element} here and another one {_THIRD[kinds[0]]} it"
         else:
-            what = f"{element} is {_DONE[kinds[1]]} here, and {_DONE[kinds[0]]} by another thread at {first.place}"
+            what = f"{element} is {_PARTICIPLES[kinds[1]]} here, and {_PARTICIPLES[kinds[0]]} by another thread at {first.place}"
         notes = [self._thread(1), self._thread(0), self._advice()]
         if row[REMARK] == SAME_VALUE:
-            notes.insert(2, "both write the same value: the result does not depend on who comes last")
+            notes.insert(2, "both write the same value: the result does not depend on their order")
         benign = _BENIGN[int(row[REMARK])]
         message = f"{benign}race on {self.type.space} memory: {what}"
         related = None if first == second else first
@@ -125,14 +126,14 @@ class _Finding:
 
     def _thread(self, which: int) -> str:
         block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
-        where = f"block {coordinates(block, self.grid)}"
+        owner = f"block {coordinates(block, self.grid)}"
         if which == 0 and self.forgotten:
-            where = "an earlier block"
+            owner = "an earlier block"
         position = f"warp {thread // 32} lane {thread % 32}"
-        return f"{_THIRD[self.kinds[which]]}: {where}, thread {coordinates(thread, self.block)} = {position}"
+        return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.block)} = {position}"
 
     def _advice(self) -> str:
-        """How the two accesses could be ordered."""
+        """Return advice on how to order the two accesses."""
         first, second = self.spans
         if self.row[OVERLAP] == PENDING_COPY:
             return "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
@@ -148,19 +149,19 @@ class _Finding:
         if self.row[RELEASER] == RELEASED_BY_WARP:
             return f"another warp of the block released it: st.sync() after line {first.line}, before that release"
         if first == second and STORES in self.kinds:
-            release = "; or, where it is handed over, release it: st.fence() before the atomic operation" * self.fenced
+            release = "; or release it: st.fence() before the atomic operation" * self.fenced
             return f"use an atomic operation, or give each thread an element of its own{release}"
-        between = "between the two, in statements of their own"
+        position = "between the two, in statements of their own"
         if first.line != second.line:
             low, high = sorted((first.line, second.line))
-            between = f"between lines {low} and {high}"
+            position = f"between lines {low} and {high}"
             if any(low < line < high for line in self.barriers):
-                between = f"after line {high} too, before the next iteration reaches line {low}"
-        how = _ORDERS[int(self.row[RELATION])].format(between)
+                position = f"after line {high} too, before the next iteration reaches line {low}"
+        how = _ORDERS[int(self.row[RELATION])].format(position)
         if max(self.kinds) >= ATOMICS:
             plain, kind = (second, self.kinds[1]) if self.kinds[0] >= ATOMICS else (first, self.kinds[0])
-            ways = "st.volatile_load() where it only reads" if kind == LOADS else "st.volatile_store()"
-            return f"line {plain.line} is not atomic: make it so, by an atomic operation or {ways}, or order it: {how}"
+            alternative = "st.volatile_load() where it only reads" if kind == LOADS else "st.volatile_store()"
+            return f"line {plain.line} is not atomic: make it so, by an atomic operation or {alternative}, or order it: {how}"
         return f"to order them: {how}"
 
 
@@ -173,7 +174,7 @@ _THIRD = {
     ATOMICS: "acts atomically on",
     BLOCK_ATOMICS: "acts, atomically for its block, on",
 }
-_DONE = {
+_PARTICIPLES = {
     LOADS: "read",
     STORES: "written",
     ATOMICS: "changed by an atomic operation",
@@ -182,5 +183,5 @@ _DONE = {
 _ORDERS = {
     WITHIN_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
     WITHIN_BLOCK: "st.sync() {}",
-    WITHIN_GRID: "end the launch between them (no barrier orders blocks), or hand over by st.fence() and an atomic flag",
+    WITHIN_GRID: "end the launch between them (no barrier orders blocks), or release by st.fence() and an atomic flag",
 }

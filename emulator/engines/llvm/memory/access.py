@@ -83,7 +83,7 @@ class _Access:
         tracked = node.array in context.plan.tracked
         self.tracked_access = (
             TrackedAccess(
-                context, node, site, AccessId.of(site, self.kind.operation, node), self.array, self.index, given
+                context, node, site, AccessId.for_access(site, self.kind.operation, node), self.array, self.index, given
             )
             if tracked
             else None
