@@ -70,17 +70,12 @@ def _worst_bank(units: Local[i64], used: i64, groups: i64, every_lane: bool, loa
 
 @native
 def _count(
-    kind: i64,
-    index: Global[i64],
-    active: Global[bool],
-    warps: i64,
-    phases: i64,
-    to_unit: i64,
-    groups: i64,
-    load: Global[i64],
+    kind: i64, index: Global[i64], active: Global[bool], warps: i64, shape: Global[i64], load: Global[i64],
     out: Global[i64],
-) -> None:
-    """load: int64[groups], for what each group of banks delivers."""
+) -> None:  # fmt: skip
+    """shape: phases of a warp, shift from an element to its unit, groups of banks. load: int64[groups], scratch memory for
+    the units of each group of banks."""
+    phases, to_unit, groups = shape[0], shape[1], shape[2]
     units = st.local(i64, WARP_SIZE)
     for warp in range(warps):
         if kind < ATOMIC and consecutive(index, active, warp):
@@ -122,8 +117,8 @@ def count(kind: int, index: Index, active: Active, size: int, banks: int, width:
     phases = max(1, WARP_SIZE * size // (banks * width))
     unit = max(size, width)  # what lies in one group of banks: a word, or an element of several
     groups = banks * width // unit
-    load = np.empty(groups, np.int64)
-    _count(kind, *flat(index, active), phases, log2(unit // size), groups, load, out)
+    shape, load = np.array([phases, log2(unit // size), groups]), np.empty(groups, np.int64)
+    _count(kind, *flat(index, active), shape, load, out)
 
 
 def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: int = 4) -> Wavefronts:

@@ -32,9 +32,9 @@ def main(log: str, listed: str, cases: Sequence[str]) -> None:
             try:
                 with DeviceLaunch(request) as launch:
                     print(name, file=file, flush=True)
-                    launch.go(1)
+                    launch.run(1)
                 with DeviceLaunch(case.request(resident)) as launch:
-                    launch.go(1)
+                    launch.run(1)
             except SimtbedError as error:
                 print(f"{name}: {error}", file=sys.stderr)
 

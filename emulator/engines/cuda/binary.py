@@ -24,15 +24,15 @@ def binary(request: Request, arch: str) -> Binary:
     """A request's kernel for an architecture such as "sm_90". Where its digest is known, what was printed and compiled
     before is found by it, without the front end, the passes and the printer. Raises what `build` raises."""
     name = _name(request, arch)
-    found = None if name is None else disk_cache.load(name, _decode)
-    if found is None:
-        found = _made(request, arch)
+    loaded = None if name is None else disk_cache.load(name, _decode)
+    if loaded is None:
+        loaded = _compile(request, arch)
         if name is not None:
-            disk_cache.save(name, _encode(found))
-    return found
+            disk_cache.save(name, _encode(loaded))
+    return loaded
 
 
-def _made(request: Request, arch: str) -> Binary:
+def _compile(request: Request, arch: str) -> Binary:
     from .printer import cuda_source  # late: most launches find their kernel on the disk
 
     source = cuda_source(request.program, request.block)
@@ -41,28 +41,28 @@ def _made(request: Request, arch: str) -> Binary:
 
 def _name(request: Request, arch: str) -> str | None:
     """Of the entry on disk: everything that the cubin depends on, the lines it refers to included."""
-    known = request.specialisation
-    if known.key is None:
+    specialisation = request.specialisation
+    if specialisation.key is None:
         return None
-    parts = (
-        known.key,
-        known.places,
+    inputs = (
+        specialisation.key,
+        specialisation.places,
         repr(request.block),
         arch,
         *nvcc.OPTIONS,
         nvcc.version(nvcc.find_nvcc()),
         disk_cache.edition(),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest() + ".kernel"
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest() + ".kernel"
 
 
-def _encode(found: Binary) -> bytes:
-    built = found.built
-    header = [found.interface.encode(), asdict(built.resources), built.compiler]
+def _encode(loaded: Binary) -> bytes:
+    built = loaded.built
+    header = [loaded.interface.encode(), asdict(built.resources), built.compiler]
     return json.dumps(header).encode() + b"\n" + built.cubin
 
 
-def _decode(kept: bytes) -> Binary:
-    header, _, cubin = kept.partition(b"\n")
+def _decode(data: bytes) -> Binary:
+    header, _, cubin = data.partition(b"\n")
     interface, resources, compiler = json.loads(header)
     return Binary(Interface.decode(interface), nvcc.Built(cubin, Resources(**resources), compiler))

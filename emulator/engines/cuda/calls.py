@@ -70,78 +70,78 @@ class _Lifter:
 
     def call(self, call: ir.Call) -> ir.Call:
         """The call with arrays of this function for those its callee lost."""
-        given = []
+        arguments = []
         for alloc in self.lifted[call.function]:
             name = self.name(f"{call.function}_{alloc.array}")
             self.shared.append(replace(alloc, array=name))
-            given.append(ir.ArrayRef(name, call.span))
-        return replace(call, args=(*call.args, *given))
+            arguments.append(ir.ArrayRef(name, call.span))
+        return replace(call, args=(*call.args, *arguments))
 
-    def name(self, wanted: str) -> str:
-        taken = set(names(self.function)) | {a.array for a in self.shared}
-        number, chosen = 1, wanted
-        while chosen in taken:
+    def name(self, preferred: str) -> str:
+        used = set(names(self.function)) | {a.array for a in self.shared}
+        number, chosen = 1, preferred
+        while chosen in used:
             number += 1
-            chosen = f"{wanted}_{number}"
+            chosen = f"{preferred}_{number}"
         return chosen
 
 
 def names(function: ir.Function) -> dict[str, Any]:
     """Parameters, registers, loop variables and arrays of a function in order of appearance, with their types."""
-    found: dict[str, Any] = {p.name: p.type for p in function.params}
+    result: dict[str, Any] = {p.name: p.type for p in function.params}
     for stmt in statements(function.body):
         match stmt:
             case ir.Let(target=ir.Reg() as target):
-                found.setdefault(target.name, target.type)
+                result.setdefault(target.name, target.type)
             case ir.For():
-                found.setdefault(stmt.var.name, stmt.var.type)
+                result.setdefault(stmt.var.name, stmt.var.type)
             case ir.Alloc():
-                found.setdefault(stmt.array, stmt.type)
-    return found
+                result.setdefault(stmt.array, stmt.type)
+    return result
 
 
 def scalars(functions: tuple[ir.Function, ...]) -> set[Scalar]:
     """The types of the numbers that functions hold, in arrays and vectors too."""
-    found = set()
+    result = set()
     for function in functions:
         read = (n for s in statements(function.body) for n in nodes(s))
         for type in {*names(function).values(), *(n.type for n in read if hasattr(n, "type"))}:
             while isinstance(type, Array | Vector):
                 type = type.element
-            found |= {type} if isinstance(type, Scalar) else set()
-    return found
+            result |= {type} if isinstance(type, Scalar) else set()
+    return result
 
 
 def written(functions: tuple[ir.Function, ...]) -> dict[str, set[str]]:
     """By function, its arrays that it or a callee writes."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for function in functions:
-        mine = found[function.name] = set()
+        mine = result[function.name] = set()
         for stmt in statements(function.body):
             if (array := written_array(stmt)) is not None:
                 mine.add(array)
             if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Item):
                 mine.add(stmt.target.array)
-            done = effect(stmt)
-            if isinstance(done, ir.Call):
-                mine |= {outer for inner, outer in passed(done, functions) if inner in found[done.function]}
-    return found
+            call = effect(stmt)
+            if isinstance(call, ir.Call):
+                mine |= {outer for inner, outer in passed(call, functions) if inner in result[call.function]}
+    return result
 
 
 def lengths(functions: tuple[ir.Function, ...], shared: tuple[ir.Alloc, ...]) -> dict[str, tuple[str, ...]]:
     """By function, its arrays of unknown length whose length it or a callee reads, in order."""
-    found: dict[str, tuple[str, ...]] = {}
+    result: dict[str, tuple[str, ...]] = {}
     for function in functions:
         types = names(function) | ({a.array: a.type for a in shared} if function is functions[-1] else {})
         mine: set[str] = set()
         for stmt in statements(function.body):
             mine |= {e.array for e in expressions(stmt) if isinstance(e, ir.Extent)}
-            done = effect(stmt)
-            if isinstance(done, ir.Call):
-                mine |= {outer for inner, outer in passed(done, functions) if inner in found[done.function]}
+            call = effect(stmt)
+            if isinstance(call, ir.Call):
+                mine |= {outer for inner, outer in passed(call, functions) if inner in result[call.function]}
         unknown = [name for name, type in types.items() if isinstance(type, Array) and type.shape is None]
-        found[function.name] = tuple(name for name in unknown if name in mine)
-    return found
+        result[function.name] = tuple(name for name in unknown if name in mine)
+    return result
 
 
 def passed(call: ir.Call, functions: tuple[ir.Function, ...]) -> list[tuple[str, str]]:
@@ -170,10 +170,10 @@ def plain(program: ir.Program) -> ir.Program:
 
     def change(stmt: ir.Stmt) -> ir.Stmt:
         stmt = flattened(stmt)
-        done = effect(stmt)
-        if isinstance(done, ir.Call) and isinstance(stmt, ir.Let):
-            kept = tuple(a for n, a in enumerate(done.args) if n not in dropped[done.function])
-            stmt = replace(stmt, value=replace(done, args=kept))
+        call = effect(stmt)
+        if isinstance(call, ir.Call) and isinstance(stmt, ir.Let):
+            remaining = tuple(a for n, a in enumerate(call.args) if n not in dropped[call.function])
+            stmt = replace(stmt, value=replace(call, args=remaining))
         return map_bodies(stmt, lambda inner: tuple(map(change, inner)))
 
     for function in (*program.functions, program.kernel):
@@ -186,5 +186,5 @@ def plain(program: ir.Program) -> ir.Program:
         dropped[function.name] = unread
         params = tuple(param for n, param in enumerate(function.params) if n not in unread)
         functions[function.name] = replace(function, params=params, body=body)
-    *others, kernel = functions.values()
-    return ir.Program(kernel, tuple(others))
+    *callees, kernel = functions.values()
+    return ir.Program(kernel, tuple(callees))

@@ -30,8 +30,8 @@ class CooperativeFunction:
         self.name = name
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
         _check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), f"loading {name}")
-        found = cuda_driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
-        _check(found, f"loading {name}")
+        status = cuda_driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
+        _check(status, f"loading {name}")
 
     def set_attribute(self, attribute: Any, value: int) -> None:
         """Only the most dynamic shared memory is ever set."""
@@ -41,6 +41,6 @@ class CooperativeFunction:
         """Launch. Raises LaunchError where the blocks cannot all be resident."""
         values = [ctypes.create_string_buffer(np.asarray(value).tobytes()) for value in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        where = ctypes.c_void_p(None if stream is None else int(stream.handle))
+        stream_handle = ctypes.c_void_p(None if stream is None else int(stream.handle))
         launch: Callable[..., int] = cuda_driver().cuLaunchCooperativeKernel
-        _check(launch(self.function, *grid, *block, shared, where, pointers), self.name)
+        _check(launch(self.function, *grid, *block, shared, stream_handle, pointers), self.name)

@@ -17,40 +17,40 @@ class Places:
     """By id of a statement: the variables declared before it; whether its own assignment declares."""
 
     before: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    here: set[int] = field(default_factory=set)
+    at_assignment: set[int] = field(default_factory=set)
 
 
 def places(body: ir.Body, variables: list[str]) -> Places:
     """Where to declare each of the variables: registers, register arrays and local arrays."""
-    found = Places()
+    result = Places()
     for name in variables:
-        _place(body, name, found)
-    return found
+        _place(body, name, result)
+    return result
 
 
-def _place(body: ir.Body, name: str, found: Places) -> None:
+def _place(body: ir.Body, name: str, result: Places) -> None:
     touching = [s for s in body if _occurs(s, name)]
     if not touching:
         return
     first = touching[0]
     if _defines(first, name) and not _reads(first, name):
-        found.here.add(id(first))
+        result.at_assignment.add(id(first))
         return
     inner = [b for s in touching for b in _blocks(s, name)]
     direct = any(_defines(s, name) or _reads(s, name) for s in touching)
     if direct or any(_flow(b, name, False)[1] for b in inner):
-        found.before[id(first)].append(name)
+        result.before[id(first)].append(name)
         return
     for block in inner:
-        _place(block, name, found)
+        _place(block, name, result)
 
 
 @once_a_node
 def _names(node: Any) -> set[str]:
     """Registers and arrays a statement reads or, for arrays, writes (bodies left out)."""
-    found = {n.name for n in reads(node) if isinstance(n, ir.Reg | ir.ArrayRef)}
-    found |= {n.array for n in reads(node) if isinstance(n, ir.Item | ir.Access)}
-    return found | ({node.array} if isinstance(node, ir.Store | Update) else set())
+    result = {n.name for n in reads(node) if isinstance(n, ir.Reg | ir.ArrayRef)}
+    result |= {n.array for n in reads(node) if isinstance(n, ir.Item | ir.Access)}
+    return result | ({node.array} if isinstance(node, ir.Store | Update) else set())
 
 
 def _reads(stmt: Any, name: str) -> bool:
@@ -72,15 +72,15 @@ def _occurs(stmt: Any, name: str) -> bool:
     return _defines(stmt, name) or _reads(stmt, name) or any(_occurs(s, name) for b in _blocks(stmt, name) for s in b)
 
 
-def _flow(body: ir.Body, name: str, known: bool) -> tuple[bool, bool]:
+def _flow(body: ir.Body, name: str, defined: bool) -> tuple[bool, bool]:
     """Whether the variable has a value after the body, given whether before; whether one may be read without."""
     bare = False
     for stmt in body:
-        bare |= not known and _reads(stmt, name)
-        inner = [_flow(b, name, known) for b in _blocks(stmt, name)]
+        bare |= not defined and _reads(stmt, name)
+        inner = [_flow(b, name, defined) for b in _blocks(stmt, name)]
         bare |= any(exposed for _, exposed in inner)
         if isinstance(stmt, ir.If):
-            known = all(after for after, _ in inner)
+            defined = all(after for after, _ in inner)
         elif _defines(stmt, name) or isinstance(stmt, ir.Break | ir.Continue | ir.Return):
-            known = True
-    return known, bare
+            defined = True
+    return defined, bare

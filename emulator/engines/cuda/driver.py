@@ -110,23 +110,23 @@ class _Loaded:
 
     interface: Interface
     resources: Resources
-    held: list[Any]
+    handles: list[Any]
 
     @property
     def function(self) -> Any:
-        return self.held[-1]
+        return self.handles[-1]
 
     @staticmethod
-    def of(context: Context, interface: Interface, resources: Resources, *held: Any) -> _Loaded:
-        made = _Loaded(interface, resources, list(held))
-        weakref.finalize(made, _unload, context, made.held)
-        return made
+    def create(context: Context, interface: Interface, resources: Resources, *handles: Any) -> _Loaded:
+        instance = _Loaded(interface, resources, list(handles))
+        weakref.finalize(instance, _unload, context, instance.handles)
+        return instance
 
 
-def _unload(context: Context, held: list[Any]) -> None:
+def _unload(context: Context, handles: list[Any]) -> None:
     """Let go of a module in its context: PyCUDA makes it current only in the thread that made it."""
     with suppress(Exception), context.current():  # at the end of a process there may be no driver any more
-        held.clear()
+        handles.clear()
 
 
 def _forget(context: Context) -> None:
@@ -144,32 +144,32 @@ def is_loaded(request: Request) -> bool:
 def load(request: Request) -> _Loaded:
     """A request's program in the device's memory."""
     context = primary_context()
-    known = context.loaded.setdefault(request.specialisation, {})
-    if request.block not in known:
-        found = binary(request, context.arch)
-        interface, made = found.interface, found.built
-        resources = replace(made.resources, shared_bytes=made.resources.shared_bytes + interface.carved_bytes)
+    cache = context.loaded.setdefault(request.specialisation, {})
+    if request.block not in cache:
+        compiled = binary(request, context.arch)
+        interface, built = compiled.interface, compiled.built
+        resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
         if interface.cooperative:
-            held = [CooperativeFunction(made.cubin, interface.kernel)]
+            handles = [CooperativeFunction(built.cubin, interface.kernel)]
         else:
-            module = _module(made)
-            held = [module, module.get_function(interface.kernel)]
-        known[request.block] = _Loaded.of(context, interface, resources, *held)
-    return known[request.block]
+            module = _module(built)
+            handles = [module, module.get_function(interface.kernel)]
+        cache[request.block] = _Loaded.create(context, interface, resources, *handles)
+    return cache[request.block]
 
 
-def _module(made: Built) -> Any:
+def _module(built: Built) -> Any:
     """A compiled kernel in the device's memory. Raises UnavailableError where the driver does not take it."""
     driver = pycuda_driver()
     try:
-        return driver.module_from_buffer(made.cubin)
+        return driver.module_from_buffer(built.cubin)
     except driver.MemoryError:
         raise
     except driver.Error as error:
         version = driver.get_driver_version()
         raise UnavailableError(
             f"the GPU does not load the kernel: {error}; its driver is for CUDA {version // 1000}.{version % 1000 // 10}, "
-            f"and the kernel was made by {made.compiler}"
+            f"and the kernel was made by {built.compiler}"
         ) from None
 
 
@@ -190,11 +190,11 @@ class _RemoteArray:
         return contents
 
     @staticmethod
-    def of(context: Context, allocation: Any, form: Buffer) -> _RemoteArray:
+    def create(context: Context, allocation: Any, form: Buffer) -> _RemoteArray:
         """An array of that shape and type."""
-        made = _RemoteArray(context, allocation, form.shape, form.dtype)
-        weakref.finalize(made, _free, context, allocation)
-        return made
+        instance = _RemoteArray(context, allocation, form.shape, form.dtype)
+        weakref.finalize(instance, _free, context, allocation)
+        return instance
 
 
 def _free(context: Context, allocation: Any) -> None:
@@ -262,7 +262,7 @@ class DeviceLaunch:
             else:
                 self.driver.memcpy_htod(allocation, value)
             if device_array:
-                device_array.attach(_RemoteArray.of(self.context, allocation, value))
+                device_array.attach(_RemoteArray.create(self.context, allocation, value))
 
     @property
     def dynamic_shared(self) -> int:
@@ -276,15 +276,15 @@ class DeviceLaunch:
 
     def arguments(self) -> list[np.number[Any]]:
         """The kernel's arguments in order: addresses (0 for an array without elements), scalars, lengths."""
-        given: list[np.number[Any]] = []
+        arguments: list[np.number[Any]] = []
         for name in self.loaded.interface.arguments:
             value = self.request.arguments[name]
             if isinstance(value, np.ndarray):
-                given.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
+                arguments.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
             else:
                 short: Any = value.view(f"u{value.itemsize}") if value.itemsize <= 2 else value
-                given.append(short)  # PyCUDA knows neither bool nor bfloat16
-        return given + [np.int32(self.length(name)) for name in self.loaded.interface.lengths]
+                arguments.append(short)  # PyCUDA knows neither bool nor bfloat16
+        return arguments + [np.int32(self.length(name)) for name in self.loaded.interface.lengths]
 
     def length(self, array: str) -> int:
         """Elements of a global array or, where it is none, of one in dynamic shared memory."""
@@ -297,7 +297,7 @@ class DeviceLaunch:
         request = self.request
         self.loaded.function(*self.arguments(), grid=request.grid, block=request.block, shared=self.dynamic_shared)
 
-    def go(self, times: int, before: DeviceLaunch | None = None) -> list[float]:
+    def run(self, times: int, before: DeviceLaunch | None = None) -> list[float]:
         """Launch so many times; milliseconds of each. before: what is launched before each, without being timed."""
         measured = []
         with self.errors():

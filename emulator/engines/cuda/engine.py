@@ -23,7 +23,7 @@ class CudaEngine:
         Raises LaunchError without PyCUDA, a driver, a device or nvcc, and where the kernel fails.
         """
         with DeviceLaunch(request) as launch:
-            (milliseconds,) = launch.go(1)
+            (milliseconds,) = launch.run(1)
             return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.resources)
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
@@ -34,14 +34,14 @@ class CudaEngine:
         """Milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
         launch finds the arrays as the one before it left them."""
         with DeviceLaunch(request) as launch:
-            launch.go(1)
-            return launch.go(repeats)
+            launch.run(1)
+            return launch.run(repeats)
 
     def time_behind(self, before: Request, request: Request, repeats: int) -> list[float]:
         """Milliseconds of each of `repeats` launches, all of them timed, each behind a launch of `before`. While the GPU works
         on that one the host sends the next, so that what the host takes for it is not in the time."""
         with DeviceLaunch(before) as busy, DeviceLaunch(request) as launch:
-            return launch.go(repeats, busy)
+            return launch.run(repeats, busy)
 
 
 def describe() -> dict[str, str]:

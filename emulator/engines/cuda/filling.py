@@ -23,13 +23,13 @@ def fill(driver: Any, address: Any, size: int, element: Buffer, stream: Any = No
     for period, memset in ((1, driver.memset_d8_async), (2, driver.memset_d16_async), (4, driver.memset_d32_async)):
         if len(pattern) % period == 0 and pattern == pattern[:period] * (len(pattern) // period):
             word = int.from_bytes(pattern[:period], sys.byteorder)
-            for done in range(0, size, MOST):
-                memset(begin + done, word, min(MOST, size - done) // period, stream)
+            for filled in range(0, size, MOST):
+                memset(begin + filled, word, min(MOST, size - filled) // period, stream)
             return
     for number, word in enumerate(np.frombuffer(pattern, np.uint32).tolist()):
         driver.memset_d32_async(begin + 4 * number, word, 1, stream)
-    done = len(pattern)
-    while done < size:
-        some = min(done, size - done, MOST)  # what is copied is a whole number of elements, and lies before it
-        driver.memcpy_dtod_async(begin + done, begin, some, stream)
-        done += some
+    filled = len(pattern)
+    while filled < size:
+        some = min(filled, size - filled, MOST)  # what is copied is a whole number of elements, and lies before it
+        driver.memcpy_dtod_async(begin + filled, begin, some, stream)
+        filled += some

@@ -51,20 +51,20 @@ def fold(function: ir.Function) -> ir.Function:
 
 
 # ------------------------------------------------------------------ looking at trees that may hold effects
-def parts(node: Any) -> Iterator[Any]:
+def operands(node: Any) -> Iterator[Any]:
     """Expressions, effects and array references directly under a node (bodies left out)."""
     for field in fields(node):
         value = getattr(node, field.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, ir.Expr | ir.Effect | ir.ArrayRef):
-                yield part
+        for operand in value if isinstance(value, tuple) else (value,):
+            if isinstance(operand, ir.Expr | ir.Effect | ir.ArrayRef):
+                yield operand
 
 
 def nodes(node: Any) -> Iterator[Any]:
     """Expressions, effects and array references under a node, at any depth (bodies left out)."""
-    for part in parts(node):
-        yield part
-        yield from nodes(part)
+    for operand in operands(node):
+        yield operand
+        yield from nodes(operand)
 
 
 def reads(stmt: Any) -> Iterator[Any]:
@@ -93,15 +93,15 @@ def touched(node: Any) -> set[str]:
 
 def assigned(stmt: Any) -> set[str]:
     """Registers and register arrays that a statement may change, at any depth."""
-    found: set[str] = set()
+    result: set[str] = set()
     for inner in statements((stmt,)):
         target = getattr(inner, "target", None)
         if target is not None:
-            found.add(target.name if isinstance(target, ir.Reg) else target.array)
+            result.add(target.name if isinstance(target, ir.Reg) else target.array)
         if isinstance(inner, ir.For):
-            found.add(inner.var.name)
-        found.update(n.name for n in nodes(inner) if isinstance(n, ir.ArrayRef))
-    return found
+            result.add(inner.var.name)
+        result.update(n.name for n in nodes(inner) if isinstance(n, ir.ArrayRef))
+    return result
 
 
 class _Folder:
@@ -136,13 +136,13 @@ class _Folder:
         body = self.body(loop.body)
         changed = set().union(*(assigned(s) for s in body)) | {loop.var.name}
         before: list[ir.Stmt] = []
-        kept: dict[str, Any] = {}
+        bounds: dict[str, Any] = {}
         for field in ("stop", "step"):
             bound = getattr(loop, field)
             if not isinstance(bound, int) and touched(bound) & changed:
-                kept[field] = ir.Reg(f"{loop.var.name}_{field}@", bound.type, bound.span)
-                before.append(ir.Let(kept[field], bound, bound.span))
-        return [*before, replace(loop, body=body, **kept)]
+                bounds[field] = ir.Reg(f"{loop.var.name}_{field}@", bound.type, bound.span)
+                before.append(ir.Let(bounds[field], bound, bound.span))
+        return [*before, replace(loop, body=body, **bounds)]
 
     def loop(self, loop: ir.While) -> ir.While:
         """A setup that does not fold into the condition moves into the body, with the test after it."""
@@ -177,23 +177,23 @@ class _Folder:
         if not (isinstance(stmt, ir.If) and len(stmt.then) == len(stmt.orelse) == 1):
             return stmt
         match stmt.then[0], stmt.orelse[0]:
-            case ir.Let(target=ir.Reg() as kept) as yes, ir.Let(target=ir.Reg() as other) as no:
-                if kept.name == other.name and "@" in kept.name and isinstance(kept.type, Scalar):
-                    self.writes[kept.name] -= 1
-                    return ir.Let(kept, _op("select", (stmt.cond, yes.value, no.value), kept), stmt.span)
+            case ir.Let(target=ir.Reg() as target) as yes, ir.Let(target=ir.Reg() as other) as no:
+                if target.name == other.name and "@" in target.name and isinstance(target.type, Scalar):
+                    self.writes[target.name] -= 1
+                    return ir.Let(target, _op("select", (stmt.cond, yes.value, no.value), target), stmt.span)
         return stmt
 
     def joined(self, before: Any, stmt: Any) -> ir.Let | None:
         """`t = a; if t: t = b` of a temporary is `a and b`, with `else` in place of the branch `a or b`."""
         match before, stmt:
-            case ir.Let(target=ir.Reg() as kept), ir.If(cond=ir.Reg() as cond):
+            case ir.Let(target=ir.Reg() as target), ir.If(cond=ir.Reg() as cond):
                 name, arm = ("either", stmt.orelse) if stmt.orelse else ("both", stmt.then)
-                if "@" not in kept.name or kept.name != cond.name or len(stmt.then) + len(stmt.orelse) != 1:
+                if "@" not in target.name or target.name != cond.name or len(stmt.then) + len(stmt.orelse) != 1:
                     return None
-                if isinstance(arm[0], ir.Let) and _assigns(arm[0], kept.name) and not _deep(before.value):
-                    self.writes[kept.name] -= 1
-                    self.reads[kept.name] -= 1
-                    return ir.Let(kept, _op(name, (before.value, arm[0].value), kept), stmt.span)
+                if isinstance(arm[0], ir.Let) and _assigns(arm[0], target.name) and not _deep(before.value):
+                    self.writes[target.name] -= 1
+                    self.reads[target.name] -= 1
+                    return ir.Let(target, _op(name, (before.value, arm[0].value), target), stmt.span)
         return None
 
     def named(self, out: list[Any], stmt: Any) -> bool:
@@ -203,8 +203,8 @@ class _Folder:
                 at = next((i for i in reversed(range(len(out))) if _assigns(out[i], value.name)), None)
                 if at is None or not self.single(value.name):
                     return False
-                between = out[at + 1 :]
-                if any(not isinstance(s, ir.Let) or target.name in touched(s) | assigned(s) for s in between):
+                intermediate = out[at + 1 :]
+                if any(not isinstance(s, ir.Let) or target.name in touched(s) | assigned(s) for s in intermediate):
                     return False
                 out[at] = ir.Let(target, out[at].value, stmt.span)
                 return True
@@ -248,7 +248,7 @@ def _read_once(stmt: Any) -> Iterator[tuple[str, Any]]:
 
 def _registers_read_once(stmt: Any) -> list[str]:
     fields_read = [value if isinstance(value, tuple) else (value,) for _, value in _read_once(stmt)]
-    roots = [part for parts in fields_read for part in parts if not isinstance(part, str)]
+    roots = [operand for operands in fields_read for operand in operands if not isinstance(operand, str)]
     return [n.name for root in roots for n in (root, *nodes(root)) if isinstance(n, ir.Reg)]
 
 
@@ -265,11 +265,11 @@ def _substitute(stmt: Any, name: str, new: Any) -> Any:
     return replace(stmt, **updates)
 
 
-def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
+def _may_move(value: Any, intermediate: list[Any], stmt: Any, name: str) -> bool:
     """Whether `value` means the same when it is computed at the read of `name` in `stmt`."""
     inside = [value, *nodes(value)]
     effects = [n for n in inside if isinstance(n, ir.Effect)]
-    if _deep(value) or any(touched(value) & assigned(s) for s in between):
+    if _deep(value) or any(touched(value) & assigned(s) for s in intermediate):
         return False
     if not effects:
         return True
@@ -278,9 +278,9 @@ def _may_move(value: Any, between: list[Any], stmt: Any, name: str) -> bool:
     for node, below in pairwise(above):
         if isinstance(node, ir.Op) and node.name in LAZY and node.args[0] is not below:
             return False
-    if not all(isinstance(s, ir.Let) for s in between):
+    if not all(isinstance(s, ir.Let) for s in intermediate):
         return False
-    passed_by = [n for s in (*between, stmt) for n in nodes(s) if n not in above]
+    passed_by = [n for s in (*intermediate, stmt) for n in nodes(s) if n not in above]
     if any(isinstance(n, ir.Effect) and not (light and _is_light(n)) for n in passed_by):
         return False
     # A call may change registers: nothing it moves past, or stands beside, may read them.
@@ -292,7 +292,7 @@ def _deep(node: Any) -> bool:
     """Whether an expression is as deep as one may become by folding: compilers have their limits too."""
     level = [node]
     for _ in range(DEEPEST):
-        level = [part for one in level for part in parts(one)]
+        level = [operand for one in level for operand in operands(one)]
     return bool(level)
 
 
@@ -305,8 +305,8 @@ def _path(node: Any, name: str) -> list[Any]:
     """The nodes from a statement down to the read of a register, both included."""
     if isinstance(node, ir.Reg) and node.name == name:
         return [node]
-    for part in parts(node):
-        if below := _path(part, name):
+    for operand in operands(node):
+        if below := _path(operand, name):
             return [node, *below]
     return []
 
@@ -315,11 +315,11 @@ def _update(stmt: Any) -> Update | None:
     """`a[i] = a[i] + v` as an Update."""
     match stmt:
         case ir.Store(value=ir.Op() as op):
-            found = infix(op)
+            result = infix(op)
             old: Any = op.args[0]
-            if found is None or not _is_light(old) or old.array != stmt.array or stmt.order != "weak":
+            if result is None or not _is_light(old) or old.array != stmt.array or stmt.order != "weak":
                 return None
             inside = (old.index, *nodes(old.index))
             if same(old.index, stmt.index) and not any(isinstance(n, ir.Effect) for n in inside):
-                return Update(stmt.array, stmt.index, *found, stmt.span)
+                return Update(stmt.array, stmt.index, *result, stmt.span)
     return None

@@ -26,13 +26,13 @@ class Interface:
         return {**asdict(self), "written": sorted(self.written)}
 
     @staticmethod
-    def decode(kept: dict[str, object]) -> Interface:
-        found = Interface(**kept)  # type: ignore[arg-type]  # the disk cache gives what `encode` made
+    def decode(data: dict[str, object]) -> Interface:
+        interface = Interface(**data)  # type: ignore[arg-type]  # the disk cache gives what `encode` made
         return Interface(
-            found.kernel,
-            tuple(found.arguments),
-            tuple(found.lengths),
-            frozenset(found.written),
-            found.carved_bytes,
-            found.cooperative,
+            interface.kernel,
+            tuple(interface.arguments),
+            tuple(interface.lengths),
+            frozenset(interface.written),
+            interface.carved_bytes,
+            interface.cooperative,
         )

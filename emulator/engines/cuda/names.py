@@ -59,7 +59,7 @@ class Names:
     """The identifiers of one scope; names of an enclosing scope stay taken."""
 
     def __init__(self, enclosing: Names | None = None) -> None:
-        self._taken: set[str] = set(enclosing._taken) if enclosing else set(RESERVED)
+        self._used: set[str] = set(enclosing._used) if enclosing else set(RESERVED)
 
     def new(self, name: str) -> str:
         """An identifier for a Python name; for a generated one (with `@`) its stem, numbered."""
@@ -72,8 +72,8 @@ class Names:
             stem += "_v"  # no number makes such a name safe
         number = 1
         chosen = f"{stem}_1" if generated else stem
-        while chosen in self._taken:
+        while chosen in self._used:
             number += 1
             chosen = f"{stem}_{number}"
-        self._taken.add(chosen)
+        self._used.add(chosen)
         return chosen

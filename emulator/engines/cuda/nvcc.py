@@ -48,25 +48,25 @@ def build(text: str, kernel: str, arch: str) -> Built:
     compiler = version(nvcc)
     key = hashlib.sha256("\0".join((text, arch, *OPTIONS, compiler)).encode()).hexdigest()
 
-    def built(kept: bytes) -> Built:
-        report, _, cubin = kept.partition(b"\0")
+    def built(data: bytes) -> Built:
+        report, _, cubin = data.partition(b"\0")
         return Built(cubin, resources(report.decode(), kernel, cubin), compiler)
 
-    found = disk_cache.load(f"{key}.cubin", built)
-    if found is None:
+    result = disk_cache.load(f"{key}.cubin", built)
+    if result is None:
         cubin, report = _compile(nvcc, text, arch)
-        found = built(whole := report.encode() + b"\0" + cubin)
+        result = built(whole := report.encode() + b"\0" + cubin)
         disk_cache.save(f"{key}.cubin", whole)
-    return found
+    return result
 
 
 # ------------------------------------------------------------------ nvcc
 def find_nvcc() -> Path:
     """The compiler, or UnavailableError with what to do."""
-    found = find_tool("nvcc")
-    if found is None:
+    result = find_tool("nvcc")
+    if result is None:
         raise UnavailableError(MISSING)
-    return found
+    return result
 
 
 def find_tool(name: str) -> Path | None:
@@ -75,8 +75,8 @@ def find_tool(name: str) -> Path | None:
     folders = [os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)]
     folders += (str(p) for root in sys.path for p in sorted(Path(root).glob("nvidia/cu*/bin")))
     for folder in folders:
-        if folder and (found := shutil.which(name, path=folder)):
-            return Path(found)
+        if folder and (result := shutil.which(name, path=folder)):
+            return Path(result)
     return None
 
 
@@ -84,12 +84,12 @@ def find_tool(name: str) -> Path | None:
 def version(nvcc: Path) -> str:
     """The line of `nvcc --version` that names the build. It is asked again when nvcc's file has another size or time."""
     name = identity(nvcc)
-    found = disk_cache.load(f"{name}.nvcc", bytes.decode) if name else None
-    if found is None:
-        found = _ask_version(nvcc)
+    result = disk_cache.load(f"{name}.nvcc", bytes.decode) if name else None
+    if result is None:
+        result = _query_version(nvcc)
         if name:
-            disk_cache.save(f"{name}.nvcc", found.encode())
-    return found
+            disk_cache.save(f"{name}.nvcc", result.encode())
+    return result
 
 
 def identity(tool: Path) -> str:
@@ -98,45 +98,47 @@ def identity(tool: Path) -> str:
         status = os.stat(tool)
     except OSError:
         return ""
-    parts = (os.path.realpath(tool), str(status.st_ino), str(status.st_size), str(status.st_mtime_ns))
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+    file_identity = (os.path.realpath(tool), str(status.st_ino), str(status.st_size), str(status.st_mtime_ns))
+    return hashlib.sha256("\0".join(file_identity).encode(errors="surrogateescape")).hexdigest()
 
 
-def _ask_version(nvcc: Path) -> str:
-    done = run([str(nvcc), "--version"], None)
-    if done.returncode:
-        raise LaunchError(f"{nvcc} --version failed\n{said(done)}")
-    return next((line.strip() for line in reversed(done.stdout.splitlines()) if "elease" in line), done.stdout.strip())
+def _query_version(nvcc: Path) -> str:
+    process = run([str(nvcc), "--version"], None)
+    if process.returncode:
+        raise LaunchError(f"{nvcc} --version failed\n{output_of(process)}")
+    return next(
+        (line.strip() for line in reversed(process.stdout.splitlines()) if "elease" in line), process.stdout.strip()
+    )
 
 
 @cache
 def architectures(nvcc: Path) -> tuple[str, ...]:
     """What a compiler makes code for, such as "sm_90", the oldest first."""
-    done = run([str(nvcc), "--list-gpu-code"], None)
-    found = [line.strip() for line in done.stdout.splitlines() if re.fullmatch(r"sm_\d+", line.strip())]
-    if done.returncode or not found:
-        raise LaunchError(f"{nvcc} --list-gpu-code failed\n{said(done)}")
-    return tuple(sorted(found, key=lambda name: int(name[3:])))
+    process = run([str(nvcc), "--list-gpu-code"], None)
+    result = [line.strip() for line in process.stdout.splitlines() if re.fullmatch(r"sm_\d+", line.strip())]
+    if process.returncode or not result:
+        raise LaunchError(f"{nvcc} --list-gpu-code failed\n{output_of(process)}")
+    return tuple(sorted(result, key=lambda name: int(name[3:])))
 
 
 def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
     """The cubin and nvcc's report. Raises UnavailableError where temporary files cannot be written."""
     try:
-        return _compile_beside(nvcc, text, arch)
+        return _compile_in_folder(nvcc, text, arch)
     except OSError as error:
         raise UnavailableError(
             f"temporary files cannot be written (TMPDIR names their folder): {error.strerror}"
         ) from None
 
 
-def _compile_beside(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
+def _compile_in_folder(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")
-        done = run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
-        if done.returncode:
-            raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{said(done)}")
-        return target.read_bytes(), done.stdout + done.stderr
+        process = run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
+        if process.returncode:
+            raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{output_of(process)}")
+        return target.read_bytes(), process.stdout + process.stderr
 
 
 def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[str]:
@@ -146,8 +148,8 @@ def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[s
         raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
-def said(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr + done.stdout).strip() or f"exit code {done.returncode}"
+def output_of(process: subprocess.CompletedProcess[str]) -> str:
+    return (process.stderr + process.stdout).strip() or f"exit code {process.returncode}"
 
 
 # ------------------------------------------------------------------ resources
@@ -160,8 +162,8 @@ def resources(report: str, kernel: str, cubin: bytes) -> Resources:
     mine = mine.partition("Compiling entry function")[0]
 
     def number(pattern: str) -> int:
-        found = re.search(pattern, mine)
-        return int(found[1]) if found else 0
+        result = re.search(pattern, mine)
+        return int(result[1]) if result else 0
 
     if not re.search(r"Used \d+ registers", mine):
         raise LaunchError(f"nvcc reported nothing about {kernel}\n{report.strip()}")

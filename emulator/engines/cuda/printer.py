@@ -82,10 +82,10 @@ class Source:
 def cuda_source(program: ir.Program, block: Dim3) -> Source:
     """The program as the frontend made it, calls and unrolled loops included, for blocks of exactly `block` threads.
     Printed once as long as the program lives."""
-    known = _PRINTED.setdefault(program, {})
-    if block not in known:
-        known[block] = _printed(program, block)
-    return known[block]
+    printed = _PRINTED.setdefault(program, {})
+    if block not in printed:
+        printed[block] = _printed(program, block)
+    return printed[block]
 
 
 _PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, Source]] = weakref.WeakKeyDictionary()
@@ -97,11 +97,11 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
     written = calls.written(whole.functions)
     lengths = calls.lengths(whole.functions, whole.shared)
     scope = Names()
-    known: dict[str, tuple[str, tuple[int, ...]]] = {}
+    signatures: dict[str, tuple[str, tuple[int, ...]]] = {}
     for function in functions:
         positions = [p.name for p in function.params]
         measured = () if function is functions[-1] else tuple(positions.index(a) for a in lengths[function.name])
-        known[function.name] = scope.new(function.name), measured
+        signatures[function.name] = scope.new(function.name), measured
     allocations = [(f, s) for f in functions for s in statements(f.body) if isinstance(s, ir.Alloc)]
     tables = [(f, alloc) for f, alloc in allocations if alloc.type.space == "constant"]
     constants = {(f.name, table.array): scope.new(table.array) for f, table in tables}
@@ -117,17 +117,17 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
         items = (f"{type_name(item)} item{n};" for n, item in enumerate(results.items))
         lines += [Line(f"struct {name} {{"), *(Line(f"{INDENT}{item}") for item in items), Line("};"), Line("")]
     cooperative = any(map(is_cooperative, functions))
+    common = _Common(signatures, scope, block, structs, cooperative)
     for function in functions:
         own = {array: name for (owner, array), name in constants.items() if owner == function.name}
         shared = whole.shared if function is functions[-1] else ()
-        kept = (written[function.name], lengths[function.name], known)
-        printer = _Function(function, own, shared, *kept, scope, block, structs, cooperative)
+        printer = _Function(function, own, shared, written[function.name], lengths[function.name], common)
         lines += [*printer.lines(), Line("")]
     kernel = whole.kernel
     arrays = {p.name for p in kernel.params if isinstance(p.type, Array)}
     return Source(
         tuple(wrapped for line in lines[:-1] for wrapped in _wrapped(line)),
-        known[kernel.name][0],
+        signatures[kernel.name][0],
         tuple(p.name for p in kernel.params),
         lengths[kernel.name],
         frozenset(written[kernel.name] & arrays),
@@ -168,6 +168,21 @@ def _table(alloc: ir.Alloc, name: str) -> Line:
     return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
 
 
+@dataclass(frozen=True)
+class _Common:
+    """Names and facts common to the functions of a program.
+
+    signatures: by function, its C++ name and the positions of arrays whose length it takes. scope: the names in use.
+    structs: by type of results, the name of its struct.
+    """
+
+    signatures: dict[str, tuple[str, tuple[int, ...]]]
+    scope: Names
+    block: Dim3
+    structs: dict[Any, str]
+    cooperative: bool
+
+
 class _Function:
     """Prints one function."""
 
@@ -178,24 +193,21 @@ class _Function:
         shared: tuple[ir.Alloc, ...],
         written: set[str],
         lengths: tuple[str, ...],
-        known: dict[str, tuple[str, tuple[int, ...]]],
-        enclosing: Names,
-        block: Dim3,
-        structs: dict[Any, str],
-        cooperative: bool,
+        common: _Common,
     ) -> None:
-        self.cooperative = cooperative
-        self.function, self.shared, self.written, self.block = function, shared, written, block
-        self.kernel = function.name == list(known)[-1]
-        self.scope = Names(enclosing)
+        self.cooperative = common.cooperative
+        self.function, self.shared, self.written, self.block = function, shared, written, common.block
+        signatures = common.signatures
+        self.kernel = function.name == list(signatures)[-1]
+        self.scope = Names(common.scope)
         self.types: dict[str, Any] = calls.names(function) | {a.array: a.type for a in shared}
         own = [n for n in self.types if n not in constants]
         # The user's names first: a generated one must not take them.
         names = constants | {n: self.scope.new(n) for n in sorted(own, key=lambda n: "@" in n)}
         self.lengths = {array: self.scope.new(f"{array}_length") for array in lengths}
         extents = {n: t.length for n, t in self.types.items() if isinstance(t, Array)}
-        self.expr = Expressions(names, extents, self.lengths, known, block, structs)
-        self.name = known[function.name][0]
+        self.expr = Expressions(names, extents, self.lengths, signatures, common.block, common.structs)
+        self.name = signatures[function.name][0]
         elsewhere = {*constants, *(p.name for p in function.params), *(a.array for a in shared)}
         self.places = places(function.body, [n for n in self.types if n not in elsewhere])
 
@@ -265,7 +277,7 @@ class _Function:
             case Update():
                 place = self.expr.element(stmt.array, stmt.index).text
                 yield at(f"{lead}{place} {stmt.symbol}= {self.expr(stmt.value)};")
-            case ir.Alloc(type=array) if array.space in ("register", "local") and id(stmt) in self.places.here:
+            case ir.Alloc(type=array) if array.space in ("register", "local") and id(stmt) in self.places.at_assignment:
                 yield at(f"{lead}{type_name(array.element)} {self.expr.names[stmt.array]}[{array.length}];")
             case ir.If():
                 yield from self.branch(stmt, lead)
@@ -292,16 +304,16 @@ class _Function:
             text = self.expr(value)
             return f"(void){text}" if isinstance(value, ir.Load) else text
         name = self.expr(target)
-        if isinstance(target, ir.Reg) and id(let) in self.places.here:
+        if isinstance(target, ir.Reg) and id(let) in self.places.at_assignment:
             return f"{self.expr.type_name(target.type)} {name} = {self.expr(value)}"
-        if isinstance(value, ir.Op) and same(value.args[0], target) and (found := infix(value)) is not None:
-            return f"{name} {found[0]}= {self.expr(found[1])}"
+        if isinstance(value, ir.Op) and same(value.args[0], target) and (update := infix(value)) is not None:
+            return f"{name} {update[0]}= {self.expr(update[1])}"
         if isinstance(value, ir.Pack) and isinstance(target, ir.Reg):
-            changed = [(i, a) for i, a in enumerate(value.args) if not _is_part(a, target.name, i)]
+            changed = [(i, a) for i, a in enumerate(value.args) if not _is_component(a, target.name, i)]
             if len(changed) == 1:
                 ((at, new),) = changed
-                found = infix(new) if isinstance(new, ir.Op) and _is_part(new.args[0], target.name, at) else None
-                symbol, new = found or ("", new)
+                update = infix(new) if isinstance(new, ir.Op) and _is_component(new.args[0], target.name, at) else None
+                symbol, new = update or ("", new)
                 return f"{name}.{'xyzw'[at]} {symbol}= {self.expr(new)}"
         return f"{name} = {self.expr(value)}"
 
@@ -360,19 +372,19 @@ class _Function:
         """As the emulators print it, the block and the thread before the text."""
         values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
         formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
-        for part in stmt.items:
-            if isinstance(part, str):
-                formats.append(part.replace("%", "%%"))
+        for item in stmt.items:
+            if isinstance(item, str):
+                formats.append(item.replace("%", "%%"))
                 continue
-            formats.append(format_of(part.type))  # type: ignore[arg-type]
-            text = self.expr(part, INFIX["||"] if part.type is BOOL else ANY)
-            if part.type in HALVES:
-                text = widened(part.type).format(text)
-            values.append(f'{text} ? "True" : "False"' if part.type is BOOL else text)
+            formats.append(format_of(item.type))  # type: ignore[arg-type]
+            text = self.expr(item, INFIX["||"] if item.type is BOOL else ANY)
+            if item.type in HALVES:
+                text = widened(item.type).format(text)
+            values.append(f'{text} ? "True" : "False"' if item.type is BOOL else text)
         return f"printf({', '.join([quoted(''.join(formats) + chr(10)), *values])});"
 
 
-def _is_part(expr: ir.Expr, vector: str, index: int) -> bool:
+def _is_component(expr: ir.Expr, vector: str, index: int) -> bool:
     """Whether an expression is `vector.x` and so on for the index."""
     match expr:
         case ir.Component(value=ir.Reg() as value, index=ir.Const() as at):

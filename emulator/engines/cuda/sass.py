@@ -34,7 +34,7 @@ class Control:
     reuse: tuple[int, ...]
 
     @staticmethod
-    def of(code: int) -> Control:
+    def decode(code: int) -> Control:
         """From the 128 bits of an instruction, of which 105-125 are for the scheduler (Jia et al. 2018, section 2.1)."""
         bits = code >> 105
 
@@ -94,10 +94,10 @@ JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
 
 def find_nvdisasm() -> Path:
     """The disassembler, where the compiler is looked for. Raises LaunchError."""
-    found = nvcc.find_tool("nvdisasm")
-    if found is None:
+    result = nvcc.find_tool("nvdisasm")
+    if result is None:
         raise UnavailableError(MISSING)
-    return found
+    return result
 
 
 def disassemble(cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
@@ -112,27 +112,27 @@ def disassemble(cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
 def _disassembled(nvdisasm: Path, cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
     key = hashlib.sha256("\0".join(("listing", nvcc.identity(nvdisasm))).encode() + cubin).hexdigest()
 
-    def read(kept: bytes) -> tuple[Instruction, ...]:
-        if not (instructions := parse(kept.decode(), kernel)):
+    def read(data: bytes) -> tuple[Instruction, ...]:
+        if not (instructions := parse(data.decode(), kernel)):
             raise ValueError(f"no instruction of {kernel}")
         return instructions
 
-    found = disk_cache.load(f"{key}.listing", read)
-    if found is None:
+    result = disk_cache.load(f"{key}.listing", read)
+    if result is None:
         listing = _listing(nvdisasm, cubin, kernel)
         disk_cache.save(f"{key}.listing", listing.encode())
-        found = parse(listing, kernel)
-    return found
+        result = parse(listing, kernel)
+    return result
 
 
 def _listing(nvdisasm: Path, cubin: bytes, kernel: str) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        done = nvcc.run([str(nvdisasm), "-c", "-gi", "-hex", file.name], None)
-    if done.returncode:
-        raise LaunchError(f"nvdisasm does not read the cubin of {kernel}\n{nvcc.said(done)}")
-    return done.stdout
+        process = nvcc.run([str(nvdisasm), "-c", "-gi", "-hex", file.name], None)
+    if process.returncode:
+        raise LaunchError(f"nvdisasm does not read the cubin of {kernel}\n{nvcc.output_of(process)}")
+    return process.stdout
 
 
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(.*?)\s*;(?:\s*/\* 0x([0-9a-f]{16}) \*/)?")
@@ -147,7 +147,7 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
     section = section.partition("\n\t.section\t")[0]
     labels: dict[str, int] = {}
     waiting: list[str] = []
-    found: list[Instruction] = []
+    result: list[Instruction] = []
     places: tuple[tuple[str, int], ...] = ()
     low: str | None = None  # the first half of an instruction's code
     inside = False  # of a run of places: those of an inlined instruction stand one below the other
@@ -161,14 +161,14 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
             offset = int(instruction[1], 16)
             labels |= dict.fromkeys(waiting, offset)
             waiting.clear()
-            found.append(Instruction(offset, " ".join(instruction[2].split()), places))
+            result.append(Instruction(offset, " ".join(instruction[2].split()), places))
             low = instruction[3]
         elif (high := _REST.match(row)) and low:
-            found[-1] = replace(found[-1], control=Control.of(int(high[1] + low, 16)))
+            result[-1] = replace(result[-1], control=Control.decode(int(high[1] + low, 16)))
 
     def resolved(text: str) -> str:
         """Labels as offsets; one that is not of this section stays."""
         text = re.sub(r"`\(([^)]+)\)", lambda m: f"{labels[m[1]]:#x}" if m[1] in labels else m[0], text)
         return re.sub(r"(?<=[ ,])\.L_x_\d+", lambda m: f"{labels[m[0]]:#x}" if m[0] in labels else m[0], text)
 
-    return tuple(replace(instruction, text=resolved(instruction.text)) for instruction in found)
+    return tuple(replace(instruction, text=resolved(instruction.text)) for instruction in result)

@@ -42,7 +42,7 @@ def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) 
     memory, start = scope.new("shared_memory"), 0
     yield f"extern __shared__ __align__({UNIT}) unsigned char {memory}[];", shared[0]
     for alloc in fixed if together else ():
-        yield f"{_part(alloc, expr, memory, start)}  // {alloc.type.length} elements", alloc
+        yield f"{_declaration(alloc, expr, memory, start)}  // {alloc.type.length} elements", alloc
         start += _bytes(alloc)
     yield from _dynamic(dynamic, expr, scope, memory, start)
 
@@ -60,7 +60,7 @@ def _dynamic(
             start = scope.new(f"{expr.names[alloc.array]}_start")
             rounded = end if size <= aligned else f"({end} + {size - 1}) & ~{size - 1}"
             yield f"const int {start} = {rounded};", alloc
-        yield _part(alloc, expr, memory, start), alloc
+        yield _declaration(alloc, expr, memory, start), alloc
         count = alloc.count
         if isinstance(start, int) and isinstance(count, ir.Const):
             end = start + int(count.value) * size
@@ -78,7 +78,7 @@ def _times(size: int, count: ir.Expr, expr: Expressions) -> str:
     return f"{size} * {expr(count, INFIX['*'] + 1, '*')}" if count.type is I32 else f"{size} * int({expr(count)})"
 
 
-def _part(alloc: ir.Alloc, expr: Expressions, memory: str, start: int | str) -> str:
+def _declaration(alloc: ir.Alloc, expr: Expressions, memory: str, start: int | str) -> str:
     name, type = expr.names[alloc.array], type_name(alloc.type.element)
     return f"{type}* {name} = reinterpret_cast<{type}*>({memory} + {start});"
 

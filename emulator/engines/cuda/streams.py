@@ -45,9 +45,9 @@ def _resources_of(context: Context) -> _Resources:
     from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
     stream = pycuda_driver().Stream
-    made = _Resources(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
-    context.before_the_end.append(made.clear)
-    return made
+    resources = _Resources(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
+    context.before_the_end.append(resources.clear)
+    return resources
 
 
 def _resources() -> _Resources:
@@ -76,8 +76,8 @@ def _empty(form: Buffer) -> Buffer:
     """A page-locked array of that shape and type."""
     if not form.nbytes:
         return np.empty_like(form)
-    made: Buffer = _resources().page_locked.allocate(form.shape, form.dtype)
-    return made
+    array: Buffer = _resources().page_locked.allocate(form.shape, form.dtype)
+    return array
 
 
 def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
@@ -132,12 +132,12 @@ class _StartedLaunch:
 
     launch: DeviceLaunch
     results: dict[str, Buffer]
-    done: Any
+    event: Any
 
     def outcome(self) -> Outcome:
         """The outcome, once the launch has ended."""
         with self.launch.errors():
-            self.done.synchronize()
+            self.event.synchronize()
         return Outcome(self.results, resources=self.launch.loaded.resources)
 
 
@@ -146,14 +146,14 @@ class _ConcurrentLaunches:
 
     def __init__(self) -> None:
         self.driver, self.resources = pycuda_driver(), _resources()
-        self.begun: list[DeviceLaunch] = []
+        self.launched: list[DeviceLaunch] = []
         self.launches: deque[_StartedLaunch] = deque()
         self.shared: dict[tuple[int, int], tuple[Any, Any]] = {}  # address and event of each array that is only read
-        self.held: list[Any] = []  # memory in use until the end
+        self.retained: list[Any] = []  # memory in use until the end
 
     def start(self, request: Request, stream: Any) -> None:
         launch = DeviceLaunch(request)
-        self.begun.append(launch)
+        self.launched.append(launch)
         with launch.errors():
             launch.loaded = load(request)
             launch.allow_shared()
@@ -163,9 +163,9 @@ class _ConcurrentLaunches:
             launch.loaded.function(
                 *launch.arguments(), grid=request.grid, block=request.block, shared=launch.dynamic_shared, stream=stream
             )
-            results, done = self._copy_back(launch, stream), self._event()
-            done.record(stream)
-            self.launches.append(_StartedLaunch(launch, results, done))
+            results, event = self._copy_back(launch, stream), self._event()
+            event.record(stream)
+            self.launches.append(_StartedLaunch(launch, results, event))
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
         """The address of an argument, copied before what `stream` does next."""
@@ -191,24 +191,24 @@ class _ConcurrentLaunches:
         return self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
 
     def _allocate(self, size: int) -> Any:
-        self.held.append(self.resources.device.allocate(size))
-        return self.held[-1]
+        self.retained.append(self.resources.device.allocate(size))
+        return self.retained[-1]
 
     def _page_locked(self, value: Buffer) -> Buffer:
         if type(value.base).__module__.startswith("pycuda"):
             return value
-        self.held.append(_copy(value))
-        return self.held[-1]  # type: ignore[no-any-return]
+        self.retained.append(_copy(value))
+        return self.retained[-1]  # type: ignore[no-any-return]
 
     def _copy_back(self, launch: DeviceLaunch, stream: Any) -> dict[str, Buffer]:
-        found: dict[str, Buffer] = {}
+        results: dict[str, Buffer] = {}
         for name in launch.loaded.interface.arguments:
             if name in launch.loaded.interface.written:
                 form = np.asarray(launch.request.arguments[name])
-                found[name] = _empty(form)
+                results[name] = _empty(form)
                 if name in launch.addresses:
-                    self.driver.memcpy_dtoh_async(found[name], launch.addresses[name], stream)
-        return found
+                    self.driver.memcpy_dtoh_async(results[name], launch.addresses[name], stream)
+        return results
 
     def end(self) -> None:
         """Wait for all launches and free their memory.
@@ -217,8 +217,8 @@ class _ConcurrentLaunches:
         """
         with suppress(self.driver.Error):  # a kernel that failed took the context with it
             self.driver.Context.synchronize()
-        for launch in self.begun:  # an error, or who has a result, may hold the launch itself a little longer
+        for launch in self.launched:  # an error, or who has a result, may hold the launch itself a little longer
             launch.addresses.clear()
         self.launches.clear()
-        self.held.clear()
+        self.retained.clear()
         self.shared.clear()

@@ -27,7 +27,7 @@ from ...sanitizer.places import thread_text
 from ...sanitizer.races import happens_before
 from ...sanitizer.tracking import Plan
 from . import lanes
-from .warp_group import NO_LANES, Mask, Values, WarpGroup
+from .warp_group import NO_LANES, Mask, Scheduler, Values, WarpGroup
 
 Condition = Callable[[WarpGroup], Values]
 
@@ -73,9 +73,9 @@ class Phase:
     def run(self, groups: Sequence[WarpGroup]) -> None:
         for group in scheduled(groups):
             if group.active is not NO_LANES:
-                one = (group,) if len(groups) > 1 else groups
+                single = (group,) if len(groups) > 1 else groups
                 for step in self.steps:
-                    step.run(one)
+                    step.run(single)
 
 
 @dataclass
@@ -97,20 +97,20 @@ def split(group: WarpGroup, site: int, holds: Values, counts: Counts | None) -> 
     if active.size == 1 and holds.size == 1:
         warps, active_lanes = group.population()
         yes, divergent = bool(holds.flat[0]), 0
-        taken, rest = (active, NO_LANES) if yes else (NO_LANES, active)
+        true_lanes, false_lanes = (active, NO_LANES) if yes else (NO_LANES, active)
     else:
         whole = (group.shape[0] * group.shape[1], WARP_SIZE)
-        taken, rest = np.empty(whole, np.bool_), np.empty(whole, np.bool_)
-        warps, active_lanes, n, divergent = lanes.branch(group.full(active), group.full(holds), taken, rest)
+        true_lanes, false_lanes = np.empty(whole, np.bool_), np.empty(whole, np.bool_)
+        warps, active_lanes, n, divergent = lanes.branch(group.full(active), group.full(holds), true_lanes, false_lanes)
         yes = n > 0
-        taken = active if n == active_lanes else taken.reshape(group.shape) if yes else NO_LANES
-        rest = active if n == 0 else NO_LANES if n == active_lanes else rest.reshape(group.shape)
+        true_lanes = active if n == active_lanes else true_lanes.reshape(group.shape) if yes else NO_LANES
+        false_lanes = active if n == 0 else NO_LANES if n == active_lanes else false_lanes.reshape(group.shape)
     if counts is not None and active_lanes:
         row = counts[site]
         row[events.WARPS] += warps
         row[events.LANES] += active_lanes
         row[events.DIVERGENT] += divergent
-    return taken, rest, yes
+    return true_lanes, false_lanes, yes
 
 
 @dataclass
@@ -125,15 +125,15 @@ class Branch:
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
         before = [(group.active, group.left) for group in groups]
-        parts = [
+        splits = [
             split(group, self.site, self.condition(group), self.counts)
             if group.active is not NO_LANES
             else (NO_LANES, NO_LANES, False)
             for group in groups
         ]
-        self._arm(self.then, groups, [taken for taken, _, _ in parts])
+        self._arm(self.then, groups, [true_lanes for true_lanes, _, _ in splits])
         if self.orelse is not None:
-            self._arm(self.orelse, groups, [rest for _, rest, _ in parts])
+            self._arm(self.orelse, groups, [false_lanes for _, false_lanes, _ in splits])
         for group, (active, left) in zip(groups, before, strict=True):
             group.active = active if group.left is left else normalised(active & ~group.left)
 
@@ -152,6 +152,49 @@ class _SavedMasks:
     left: Mask
     returned: Mask
     continued: Mask
+
+
+@dataclass
+class _StepLimits:
+    """The limits of one execution of a loop, and its progress towards them.
+
+    limit: iterations of the loop or, where it may stall, those in a row without progress. waiting: the latter. scheduler: of warps that
+    run one at a time, where the loop observes other threads.
+    """
+
+    site: int
+    group: WarpGroup
+    only_waits: bool
+    may_stall: bool
+    longest: int
+    waiting: int
+    scheduler: Scheduler | None
+    iterations: int = 0
+    stalled: int = 0
+
+    @staticmethod
+    def of(loop: Loop, groups: Sequence[WarpGroup]) -> _StepLimits:
+        group = groups[0]
+        only_waits, waiting = waits(loop.node), group.request.iteration_limits[0]
+        longest = waiting if only_waits else group.request.iteration_limits[1]
+        scheduler = group.scheduler if sees_others(loop.node) else None
+        return _StepLimits(loop.site, group, only_waits, bool(may_stall(loop.node)), longest, waiting, scheduler)
+
+    @property
+    def limit(self) -> int:
+        """The limit that a diagnostic states."""
+        return self.waiting if self.may_stall else self.longest
+
+    def exceeded(self) -> bool:
+        """Whether the loop must end before its next iteration. Other warps of the block may run meanwhile."""
+        if self.may_stall:  # its warps run one by one
+            self.stalled = 0 if self.site in self.group.further else self.stalled
+            self.group.further.discard(self.site)
+        idle = self.only_waits or self.stalled > 0
+        stop = self.scheduler.pause(idle) if self.scheduler is not None and self.iterations > 0 else False
+        too_many = self.iterations == self.longest or (self.may_stall and self.stalled == self.waiting)
+        self.stalled += 1
+        return stop or (too_many and not (idle and self.scheduler is not None))
 
 
 @dataclass
@@ -175,44 +218,16 @@ class Loop:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
-        only_waits, furthering = waits(self.node), may_stall(self.node)
-        waiting, longest = groups[0].request.iteration_limits
-        iterations, stalled, limit = 0, 0, waiting if only_waits else longest
-        turn = groups[0].turn if sees_others(self.node) else None
-        astray = [0 if group.astray is None else group.astray for group in groups]
-        while True:
-            self.setup.run(groups)
-            running = False
-            for group in groups:
-                if group.active is not NO_LANES:
-                    group.active, _, yes = split(group, self.site, self.condition(group), self.counts)
-                    running |= yes
-            if not running:
+        limits = _StepLimits.of(self, groups)
+        out_of_bounds = [0 if group.out_of_bounds is None else group.out_of_bounds for group in groups]
+        while self._test(groups) and self._end_faulty(groups, out_of_bounds):
+            if limits.exceeded():
+                self._reach_step_limit(groups, limits.limit, limits.may_stall)
                 break
-            if not self._end_astray(groups, astray):
-                break
-            if furthering:  # its warps run one by one
-                stalled = 0 if self.site in groups[0].further else stalled
-                groups[0].further.discard(self.site)
-            idle = only_waits or stalled > 0
-            cut = iterations > 0 and turn.pause(idle) if turn is not None else False
-            too_many = iterations == limit or (bool(furthering) and stalled == waiting)
-            if cut or (too_many and not (idle and turn is not None)):
-                self._reach_step_limit(groups, waiting if furthering else limit, bool(furthering))
-                break
-            stalled += 1
             if self.samples is not None:
-                self._sample(self.samples, groups, iterations)
-            iterations += 1
-            for group in groups:
-                group.continued = NO_LANES
-            self.body.run(groups)
-            for group in groups:
-                if group.continued is not NO_LANES:
-                    group.active = group.active | group.continued
-                group.left = NO_LANES
-                if self.advance is not None and group.active is not NO_LANES:
-                    self.advance(group)
+                self._sample(self.samples, groups, limits.iterations)
+            limits.iterations += 1
+            self._iterate(groups)
         for group, saved in zip(groups, before, strict=True):
             group.continued = saved.continued
             if group.returned is saved.returned:
@@ -220,24 +235,45 @@ class Loop:
             else:
                 group.active, group.left = normalised(saved.entry & ~group.returned), saved.left | group.returned
 
+    def _test(self, groups: Sequence[WarpGroup]) -> bool:
+        """Evaluate the condition; return whether a lane starts another iteration."""
+        self.setup.run(groups)
+        running = False
+        for group in groups:
+            if group.active is not NO_LANES:
+                group.active, _, yes = split(group, self.site, self.condition(group), self.counts)
+                running |= yes
+        return running
+
+    def _iterate(self, groups: Sequence[WarpGroup]) -> None:
+        for group in groups:
+            group.continued = NO_LANES
+        self.body.run(groups)
+        for group in groups:
+            if group.continued is not NO_LANES:
+                group.active = group.active | group.continued
+            group.left = NO_LANES
+            if self.advance is not None and group.active is not NO_LANES:
+                self.advance(group)
+
     def _sample(self, table: Table, groups: Sequence[WarpGroup], iteration: int) -> None:
         """Count the lanes and warps that begin an iteration."""
         row = row_of(iteration)
         if row is not None:
             for group in groups:
-                warps, lanes_begun = group.population()
-                table["lanes"][row] += lanes_begun
+                warps, active_lanes = group.population()
+                table["lanes"][row] += active_lanes
                 table["warps"][row] += warps
 
     def _endless(self, limit: int, stalled: bool) -> Callable[[int, int, str], Diagnostic]:
         return lambda row, lane, place: barriers.endless(self.node.span, place, limit, stalled)
 
-    def _end_astray(self, groups: Sequence[WarpGroup], before: Sequence[Values | int]) -> bool:
+    def _end_faulty(self, groups: Sequence[WarpGroup], before: Sequence[Values | int]) -> bool:
         """End the warps with too many accesses out of bounds since the loop began; whether others go on."""
         for group, start in zip(groups, before, strict=True):
-            if group.astray is None or group.active is NO_LANES or holds_barrier(self.node):
+            if group.out_of_bounds is None or group.active is NO_LANES or holds_barrier(self.node):
                 continue
-            over = (group.astray - start >= MAX_FAULTS_PER_LOOP).reshape(*group.shape[:2], 1)
+            over = (group.out_of_bounds - start >= MAX_FAULTS_PER_LOOP).reshape(*group.shape[:2], 1)
             if over.any():
                 group.kill(group.active & over)
                 group.active = normalised(group.active & ~over)
@@ -288,13 +324,13 @@ class BlockBarrier:
     counts: Counts | None
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
-        turn = groups[0].turn
-        if turn is None:
-            self.meet(groups)
+        scheduler = groups[0].scheduler
+        if scheduler is None:
+            self.synchronise(groups)
         else:
-            turn.arrive(self)
+            scheduler.arrive(self)
 
-    def meet(self, groups: Sequence[WarpGroup]) -> None:
+    def synchronise(self, groups: Sequence[WarpGroup]) -> None:
         """All warps of the block are here, or will not come."""
         arrived: Values | int = 1
         if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
@@ -349,22 +385,26 @@ class BlockBarrier:
         groups: Sequence[WarpGroup],
         block: int,
         active: Mask,
-        others: Mask,
+        missing: Mask,
     ) -> None:
         group, request = groups[0], groups[0].request
         linear = int(group.blocks[block])
         threads = np.concatenate([t.warps for t in groups]).repeat(WARP_SIZE) * WARP_SIZE + np.tile(
             np.arange(WARP_SIZE), active.shape[0]
         )
-        here, absent = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, others))
-        place, away = (thread_text(linear, int(t[0]), request.grid, request.block, 0) for t in (here, absent))
-        order = (linear, int(group.phase[block]), int(here[0]) // WARP_SIZE)
-        count = len(absent)
-        group.faults.add(kind, self.site, order, count, lambda: describe(self.node.span, place, len(here), count, away))
+        present, absent_threads = (np.sort(threads[np.flatnonzero(mask)]) for mask in (active, missing))
+        place, absent_place = (
+            thread_text(linear, int(t[0]), request.grid, request.block, 0) for t in (present, absent_threads)
+        )
+        order = (linear, int(group.phase[block]), int(present[0]) // WARP_SIZE)
+        count = len(absent_threads)
+        group.faults.add(
+            kind, self.site, order, count, lambda: describe(self.node.span, place, len(present), count, absent_place)
+        )
 
 
 @dataclass
-class Turns:
+class GridPhase:
     """Steps without a grid barrier: each block runs to the end before the next one starts."""
 
     body: Body
@@ -391,20 +431,20 @@ class GridBarrier:
     passed: int = 0
 
     def run(self, groups: Sequence[WarpGroup]) -> None:
-        here: list[int] = []
-        others: list[int] = []
+        present: list[int] = []
+        missing: list[int] = []
         for team in teams(groups):
             arrived = np.zeros(team[0].shape[0], np.bool_)
             for group in team:
                 arrived |= np.broadcast_to(group.active, group.shape).any(axis=(1, 2))
             for block, yes in zip(team[0].blocks.tolist(), arrived.tolist(), strict=True):
-                (here if yes else others).append(block)
+                (present if yes else missing).append(block)
             if arrived.any():
                 self.block.run(team)
         first, span = groups[0], self.block.node.span
-        if here:
+        if present:
             grids.check_arrivals(
-                first.faults, span, self.block.site, self.passed, sorted(here), sorted(others), first.request.grid
+                first.faults, span, self.block.site, self.passed, sorted(present), sorted(missing), first.request.grid
             )
         self.passed += 1
         if first.memory.race_state is not None:

@@ -34,11 +34,11 @@ from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
-from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, Line, Loop, Phase, Step, Turns, scheduled
+from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step, scheduled
+from .decision_recording import DecisionRecorder, record_decision
 from .expressions import scalar, value
-from .notes import Notebook, noting
-from .turns import take_turns
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
+from .warp_interleaving import interleave
 
 LANES_AT_ONCE = 1 << 16
 """Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
@@ -53,13 +53,13 @@ class NumpyEngine:
         prepared = request.prepared
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         samples = Samples({}, {}) if request.detail else None
-        notebook = Notebook(request.warps) if request.decisions else None
-        run = _Run(request, prepared, counts, samples, notebook)
+        recorder = DecisionRecorder(request.warps) if request.decisions else None
+        run = _Run(request, prepared, counts, samples, recorder)
         with np.errstate(all="ignore"):
             run.run_blocks()
-        decisions = notebook.finish() if notebook is not None else None
-        found, printed = run.faults.diagnostics(), run.prints.finish()
-        outcome = Outcome(run.written(), counts, found, printed, samples=samples, decisions=decisions)
+        decisions = recorder.finish() if recorder is not None else None
+        diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
+        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, decisions=decisions)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.device_arrays)
         return outcome
@@ -74,7 +74,7 @@ class _Run:
         prepared: PreparedProgram,
         counts: Counts | None,
         samples: Samples | None,
-        notebook: Notebook | None,
+        recorder: DecisionRecorder | None,
     ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
@@ -88,10 +88,12 @@ class _Run:
         self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
         self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten)
         carved = {name: array.length for name, array in request.dynamic_arrays.items()}
-        given = (request.block, request.arguments, carved, request.device)
+        race_arguments = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
         self.race_state = (
-            happens_before.BoundRaceState(self.plan.new_race_state(*given, blocks=blocks, written=request.written))
+            happens_before.BoundRaceState(
+                self.plan.new_race_state(*race_arguments, blocks=blocks, written=request.written)
+            )
             if self.plan.tracked
             else None
         )
@@ -100,9 +102,9 @@ class _Run:
             for name, type in self.arrays.items()
             if type.space == "global"
         }
-        self.compiler = _Compiler(prepared, self.arrays, counts, samples, notebook, self.prints, self.plan)
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, recorder, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
-        self.body = (self.compiler.turns if self.cooperative else self.compiler.body)(self.kernel.body)
+        self.body = (self.compiler.grid_phases if self.cooperative else self.compiler.body)(self.kernel.body)
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
@@ -115,7 +117,7 @@ class _Run:
             if self.race_state is not None:
                 self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
             if self.request.interleave:
-                take_turns(groups, scheduled(groups), self.body.run)
+                interleave(groups, scheduled(groups), self.body.run)
             else:
                 self.body.run(groups)
         for line in self.compiler.lines:
@@ -187,7 +189,7 @@ class _Compiler:
         arrays: dict[str, Array],
         counts: Counts | None,
         samples: Samples | None,
-        notebook: Notebook | None,
+        recorder: DecisionRecorder | None,
         prints: Prints,
         plan: tracking.Plan,
     ) -> None:
@@ -195,7 +197,7 @@ class _Compiler:
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
-        self.notebook = notebook
+        self.recorder = recorder
         self.lines: list[Line] = []
         self.frames = 0
         loops = (stmt for stmt in statements(prepared.program.kernel.body) if isinstance(stmt, ir.While))
@@ -235,14 +237,14 @@ class _Compiler:
                 phase.steps.append(step)
         return Body(grouped)
 
-    def turns(self, stmts: ir.Body) -> Body:
+    def grid_phases(self, stmts: ir.Body) -> Body:
         """A statement list of a cooperative kernel: between grid barriers blocks take their turns."""
         steps: list[Step] = []
         for together, run in groupby(stmts, key=holds_grid_barrier):
             if together:
-                steps += [step for stmt in run if (step := self.control(stmt, self.turns)) is not None]
+                steps += [step for stmt in run if (step := self.control(stmt, self.grid_phases)) is not None]
             else:
-                steps.append(Turns(self.body(tuple(run)), self.plan))
+                steps.append(GridPhase(self.body(tuple(run)), self.plan))
         return Body(steps)
 
     # -------------------------------------------------------------- control
@@ -358,8 +360,8 @@ class _Compiler:
             case ir.Assert():
                 return _assertion(stmt)
             case ir.RecordDecision():
-                assert self.notebook is not None
-                return noting(stmt, self.notebook)
+                assert self.recorder is not None
+                return record_decision(stmt, self.recorder)
             case ir.Check():
                 return _check(stmt, self.prepared.program.kernel)
             case ir.Print():
@@ -389,10 +391,10 @@ class _Compiler:
         return memory.Access(node, kind, site, self.arrays[node.array], self.counts, tracked, samples)
 
     def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:
-        parts = [p if isinstance(p, str) else scalar(p) for p in stmt.items]
+        items = [p if isinstance(p, str) else scalar(p) for p in stmt.items]
 
         def run(group: WarpGroup) -> None:
-            columns = [p if isinstance(p, str) else group.full(p(group)) for p in parts]
+            columns = [p if isinstance(p, str) else group.full(p(group)) for p in items]
             for row, lane in np.argwhere(group.full(group.active)):
                 block, warp = divmod(int(row), group.shape[1])
                 thread = int(group.warps[warp]) * WARP_SIZE + int(lane)

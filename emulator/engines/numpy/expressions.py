@@ -50,8 +50,8 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
 def vector(expr: ir.Expr) -> Callable[[WarpGroup], tuple[Values, ...]]:
     """A closure that computes a vector expression: one array a part."""
     if isinstance(expr, ir.Pack):
-        parts = tuple(scalar(a) for a in expr.args)
-        return lambda group: tuple(part(group) for part in parts)
+        components = tuple(scalar(a) for a in expr.args)
+        return lambda group: tuple(part(group) for part in components)
     assert isinstance(expr, ir.Reg)
     name = expr.name
     return lambda group: group.registers[name]  # type: ignore[return-value]
@@ -91,12 +91,12 @@ def _special(name: str) -> Callable[[WarpGroup], Values]:
         return lambda group: np.full((1, 1, 1), extent(group)[axis], np.int32)
 
     def coordinate(group: WarpGroup) -> Values:
-        found = group.registers.get(name)  # never changes
-        if found is None:
+        special = group.registers.get(name)  # never changes
+        if special is None:
             linear = group.thread if index == "thread" else group.blocks.reshape(-1, 1, 1)
             x, y, _ = extent(group)
-            found = (linear // (1, x, x * y)[axis] % extent(group)[axis]).astype(np.int32)
-            group.registers[name] = found
-        return found  # type: ignore[return-value]
+            special = (linear // (1, x, x * y)[axis] % extent(group)[axis]).astype(np.int32)
+            group.registers[name] = special
+        return special  # type: ignore[return-value]
 
     return coordinate

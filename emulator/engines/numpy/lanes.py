@@ -20,20 +20,20 @@ def _flat(mask: Mask) -> Mask:
 
 
 @native
-def _population(active: Global[bool], warps: i64, found: Global[i64]) -> None:
+def _population(active: Global[bool], warps: i64, counts: Global[i64]) -> None:
     for w in range(warps):
         n = i64(0)
         for lane in range(WARP_SIZE * w, WARP_SIZE * w + WARP_SIZE):
             n += i64(active[lane])
-        found[0] += i64(n > 0)
-        found[1] += n
+        counts[0] += i64(n > 0)
+        counts[1] += n
 
 
 def population(active: Mask) -> tuple[int, int]:
     """(warps with an active lane, active lanes) of bool[warps, 32]."""
-    found = np.zeros(2, np.int64)
-    _population(_flat(active), len(active), found)
-    return int(found[0]), int(found[1])
+    counts = np.zeros(2, np.int64)
+    _population(_flat(active), len(active), counts)
+    return int(counts[0]), int(counts[1])
 
 
 @native
@@ -41,31 +41,31 @@ def _branch(
     active: Global[bool],
     holds: Global[bool],
     warps: i64,
-    taken: Global[bool],
+    true_lanes: Global[bool],
     rest: Global[bool],
-    found: Global[i64],
+    counts: Global[i64],
 ) -> None:
     for w in range(warps):
         n = i64(0)
         m = i64(0)
         for lane in range(WARP_SIZE * w, WARP_SIZE * w + WARP_SIZE):
-            here = active[lane]
-            yes = here & holds[lane]
-            taken[lane] = yes
-            rest[lane] = here ^ yes
-            n += i64(here)
+            is_active = active[lane]
+            yes = is_active & holds[lane]
+            true_lanes[lane] = yes
+            rest[lane] = is_active ^ yes
+            n += i64(is_active)
             m += i64(yes)
-        found[0] += i64(n > 0)
-        found[1] += n
-        found[2] += m
-        found[3] += i64(0 < m < n)
+        counts[0] += i64(n > 0)
+        counts[1] += n
+        counts[2] += m
+        counts[3] += i64(0 < m < n)
 
 
-def branch(active: Mask, holds: Mask, taken: Mask, rest: Mask) -> tuple[int, int, int, int]:
+def branch(active: Mask, holds: Mask, true_lanes: Mask, rest: Mask) -> tuple[int, int, int, int]:
     """Split active lanes by a condition: (warps, lanes, lanes taken, warps whose lanes disagree)."""
-    found = np.zeros(4, np.int64)
-    _branch(_flat(active), _flat(holds), len(active), taken.reshape(-1), rest.reshape(-1), found)
-    warps, lanes, lanes_taken, divergent = found.tolist()
+    counts = np.zeros(4, np.int64)
+    _branch(_flat(active), _flat(holds), len(active), true_lanes.reshape(-1), rest.reshape(-1), counts)
+    warps, lanes, lanes_taken, divergent = counts.tolist()
     return warps, lanes, lanes_taken, divergent
 
 

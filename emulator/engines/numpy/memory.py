@@ -52,8 +52,8 @@ class Access:
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row, self.samples = None if counts is None else counts[site], samples
         self.index = scalar(node.index)
-        self.dimensions = [(scalar(part), scalar(extent)) for part, extent in open_dimensions(node.index)]
-        self.shown = [scalar(part) for part in shown_dimensions(node.index)]
+        self.dimensions = [(scalar(component), scalar(extent)) for component, extent in open_dimensions(node.index)]
+        self.shown = [scalar(component) for component in shown_dimensions(node.index)]
         self.size = array.element.size
         self.space = array.space
         self.name = node.array
@@ -64,8 +64,8 @@ class Access:
         """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
         length = group.memory.lengths[self.name]
-        for part, extent in self.dimensions:
-            at = group.full(part(group))
+        for component, extent in self.dimensions:
+            at = group.full(component(group))
             index = np.where((at < 0) | (at >= group.full(extent(group))), -1, index)
         self.out_of_bounds, safe, inside = lanes.guard(index, active, length)
         if self.out_of_bounds:
@@ -75,14 +75,14 @@ class Access:
                 active & ~inside,
                 lambda row, lane, place: self._describe_out_of_bounds(group, index, length, row, lane, place),
             )
-            group.go_astray(active & ~inside)
+            group.count_out_of_bounds(active & ~inside)
         if self.row is not None:
             self.count(group, safe, inside)
         if self.samples is not None:
             self.sample(self.samples, group, safe, active, active & ~inside)
         tracer = group.request.trace
         if tracer is not None and self.row is not None and self.space in tracer.spaces:
-            self.hand_on(tracer, group, safe, active, active & ~inside)
+            self.trace(tracer, group, safe, active, active & ~inside)
         return safe, inside
 
     def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
@@ -105,21 +105,23 @@ class Access:
         """Keep the warps' accesses by their cost. Those of which a lane is out of bounds are not kept."""
         for row in np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1)):
             block, warp = divmod(int(row), group.shape[1])
-            here = active[row : row + 1]
-            cost = int(self._costs(group, np.ascontiguousarray(index[row : row + 1]), np.ascontiguousarray(here))[1])
-            one = np.zeros(1, samples.ACCESS)
-            one["count"], one["block"], one["phase"] = 1, group.blocks[block], group.phase[block]
-            one["warp"], one["mask"] = group.warps[warp], lane_bits(here)[0, 0]
-            one["index"] = np.where(here, index[row], 0)
-            kept = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
-            table[kept] = samples.merge_tables([table[kept], one])
+            row_active = active[row : row + 1]
+            cost = int(
+                self._costs(group, np.ascontiguousarray(index[row : row + 1]), np.ascontiguousarray(row_active))[1]
+            )
+            record = np.zeros(1, samples.ACCESS)
+            record["count"], record["block"], record["phase"] = 1, group.blocks[block], group.phase[block]
+            record["warp"], record["mask"] = group.warps[warp], lane_bits(row_active)[0, 0]
+            record["index"] = np.where(row_active, index[row], 0)
+            bucket = slice(min(cost, samples.COSTS - 1), min(cost, samples.COSTS - 1) + 1)
+            table[bucket] = samples.merge_tables([table[bucket], record])
 
-    def hand_on(self, tracer: Tracer, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
+    def trace(self, tracer: Tracer, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
         """Give the accesses of the warps to a tracer."""
         rows = np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1))
         blocks, warps = np.divmod(rows, group.shape[1])
-        wanted = (group.blocks[blocks] < tracer.blocks) & sampled_blocks(group.blocks[blocks], tracer.interval)
-        rows, blocks, warps = rows[wanted], blocks[wanted], warps[wanted]
+        sampled = (group.blocks[blocks] < tracer.blocks) & sampled_blocks(group.blocks[blocks], tracer.interval)
+        rows, blocks, warps = rows[sampled], blocks[sampled], warps[sampled]
         if not len(rows):
             return
         entries = np.zeros(len(rows), ENTRY)
@@ -163,8 +165,15 @@ class Access:
             if unwritten:
                 self._report_uninitialised(group, index, unwritten)
         if self.tracked.for_races:
-            given = [bits for values in (new, old) if values is not None for bits in _bits(values)]
-            race_state(detect.access, number, self.id.number, mask, np.concatenate([at, *given]), len(given) // 2)
+            operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
+            race_state(
+                detect.access,
+                number,
+                self.id.number,
+                mask,
+                np.concatenate([at, *operand_values]),
+                len(operand_values) // 2,
+            )
         elif self.id.effect != shadow.LOADS:
             race_state(happens_before.record_writes, number, mask, at)
 
@@ -186,11 +195,11 @@ class Access:
     ) -> Diagnostic:
         names = bounds.index_registers(self.node.index)
         values = {bounds.user_name(n): group.lane_value(n, row, lane) for n in names}
-        known = {n: v for n, v in values.items() if v is not None}
+        shown_values = {n: v for n, v in values.items() if v is not None}
         allocated = group.memory.allocated[self.name]
-        shown = [int(group.full(part(group))[row, lane]) for part in self.shown]
-        where = (int(index[row, lane]), length, *shown)
-        return bounds.out_of_bounds(self.kind.operation, self.node, self.array, where, place, known, allocated)
+        shown = [int(group.full(component(group))[row, lane]) for component in self.shown]
+        numbers = (int(index[row, lane]), length, *shown)
+        return bounds.out_of_bounds(self.kind.operation, self.node, self.array, numbers, place, shown_values, allocated)
 
 
 def _bits(values: Values) -> Values:
@@ -202,21 +211,21 @@ def _bits(values: Values) -> Values:
 def load(access: Access) -> Effect:
     """The value that each lane loads; 0 where it is out of bounds."""
     array = access.array
-    parts = array.element.lanes if isinstance(array.element, Vector) else 0
+    components = array.element.lanes if isinstance(array.element, Vector) else 0
 
     def run(group: WarpGroup) -> Register:
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
         if storage.shape[0] == 0:
             blank = np.zeros(group.shape, storage.dtype)
-            return (blank,) * parts if parts else blank
+            return (blank,) * components if components else blank
         access.track(group, index, inside)
-        found = storage.take(access.positions(group, index), axis=0)
+        loaded = storage.take(access.positions(group, index), axis=0)
         if access.out_of_bounds:
-            found[~inside] = 0
-        if parts:
-            return tuple(np.ascontiguousarray(found[..., p]).reshape(group.shape) for p in range(parts))
-        return found.reshape(group.shape)
+            loaded[~inside] = 0
+        if components:
+            return tuple(np.ascontiguousarray(loaded[..., p]).reshape(group.shape) for p in range(components))
+        return loaded.reshape(group.shape)
 
     return run
 
@@ -226,32 +235,32 @@ def store(access: Access, stmt: ir.Store) -> Effect:
     source = value(stmt.value)
 
     def run(group: WarpGroup) -> None:
-        given = source(group)
+        operand_values = source(group)
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
         at = access.positions(group, index)[inside]
         if access.tracked is not None and len(storage):
-            parts = given if isinstance(given, tuple) else (given,)
-            new = np.stack([group.full(part)[0].astype(storage.dtype) for part in parts], axis=-1)
+            components = operand_values if isinstance(operand_values, tuple) else (operand_values,)
+            new = np.stack([group.full(component)[0].astype(storage.dtype) for component in components], axis=-1)
             access.track(group, index, inside, new, storage[access.positions(group, index)[0]])
-        if isinstance(given, tuple):
-            for part, values in enumerate(given):
-                storage[at, part] = group.full(values)[inside]
+        if isinstance(operand_values, tuple):
+            for component, values in enumerate(operand_values):
+                storage[at, component] = group.full(values)[inside]
         else:
-            storage[at] = group.full(given)[inside]
+            storage[at] = group.full(operand_values)[inside]
 
     return run
 
 
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     """An atomic operation. Lanes take their turns in ascending order; the result is what each of them found."""
-    operand, parts = value(node.value), isinstance(node.type, Vector)
+    operand, components = value(node.value), isinstance(node.type, Vector)
     update = UPDATES[node.op]
 
     def run(group: WarpGroup) -> Register | None:
         operands = operand(group)
-        given = (
-            np.stack([group.full(part) for part in operands], axis=-1)
+        operand_values = (
+            np.stack([group.full(component) for component in operands], axis=-1)
             if isinstance(operands, tuple)
             else group.full(operands)
         )
@@ -260,14 +269,14 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
         positions = access.positions(group, index)
         access.track(group, index, inside)
         if isinstance(update, np.ufunc) and not used:
-            update.at(storage, positions[inside], given[inside])
+            update.at(storage, positions[inside], operand_values[inside])
             return None
         old = np.zeros((*index.shape, *storage.shape[1:]), storage.dtype)
         for row, lane in np.argwhere(inside):
             at = positions[row, lane]
             old[row, lane] = storage[at]
-            storage[at] = update(storage[at], given[row, lane])
-        if parts:
+            storage[at] = update(storage[at], operand_values[row, lane])
+        if components:
             return tuple(np.ascontiguousarray(old[..., p]).reshape(group.shape) for p in range(old.shape[-1]))
         return old.reshape(group.shape)
 
@@ -279,7 +288,7 @@ def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
     expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(group: WarpGroup) -> Values:
-        wanted, given = group.full(expected(group)), group.full(operand(group))
+        expected_values, operand_values = group.full(expected(group)), group.full(operand(group))
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
         positions = access.positions(group, index)
@@ -288,8 +297,8 @@ def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
         for row, lane in np.argwhere(inside):
             at = positions[row, lane]
             old[row, lane] = storage[at]
-            if storage[at] == wanted[row, lane]:
-                storage[at] = given[row, lane]
+            if storage[at] == expected_values[row, lane]:
+                storage[at] = operand_values[row, lane]
         return old.reshape(group.shape)
 
     return run

@@ -29,8 +29,8 @@ def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
         active = group.full(group.active)
         if full and group.active is group.alive:
             return active
-        masks, here = group.full(mask_of(group)), lane_bits(active)
-        missing = masks & ~here & lane_bits(group.full(group.alive))
+        masks, active_bits = group.full(mask_of(group)), lane_bits(active)
+        missing = masks & ~active_bits & lane_bits(group.full(group.alive))
         bad = active & (missing != 0)
         if bad.any():
             group.fault(
@@ -64,16 +64,16 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
 
     def run(group: WarpGroup) -> Values:
         active = check(group)
-        given = lane_of(group) & np.int32(WARP_SIZE - 1)
+        offset = lane_of(group) & np.int32(WARP_SIZE - 1)
         match node.mode:
             case "idx":
-                source = first + (given & (node.width - 1))
+                source = first + (offset & (node.width - 1))
             case "up":
-                source = np.where(lane - given < first, lane, lane - given)
+                source = np.where(lane - offset < first, lane, lane - offset)
             case "down":
-                source = np.where(lane + given > last, lane, lane + given)
+                source = np.where(lane + offset > last, lane, lane + offset)
             case "xor":
-                source = np.where((lane ^ given) > last, lane, lane ^ given)
+                source = np.where((lane ^ offset) > last, lane, lane ^ offset)
         values = np.broadcast_to(value_of(group), group.shape)
         source = np.broadcast_to(source, (*source.shape[:2], WARP_SIZE))
         if source.shape == (1, 1, WARP_SIZE):
@@ -83,8 +83,8 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
         if group.active.size == 1:
             return moved
         sources = group.full(source)
-        there = np.take_along_axis(active, sources.astype(np.int64), axis=-1)
-        bad = active & ~there
+        source_active = np.take_along_axis(active, sources.astype(np.int64), axis=-1)
+        bad = active & ~source_active
         if bad.any():
             group.fault(
                 "shuffle",
@@ -132,8 +132,10 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
         race_state = group.memory.race_state
         if race_state is not None:
             race_state(happens_before.resume_warp, int(group.warps[0]))
-            here, alive = (int(lane_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive))
-            race_state(happens_before.syncwarp, here, alive, group.full(mask_of(group))[0].astype(np.uint32))
+            active_bits, alive = (
+                int(lane_bits(group.full(m))[0, 0]) for m in (active.reshape(group.shape), group.alive)
+            )
+            race_state(happens_before.syncwarp, active_bits, alive, group.full(mask_of(group))[0].astype(np.uint32))
 
     return run
 

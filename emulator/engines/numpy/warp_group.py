@@ -45,7 +45,7 @@ class ArrayStorage:
     schedule: Schedule | None = None
 
 
-class Turn(Protocol):
+class Scheduler(Protocol):
     """What a warp that takes turns with others of its block tells of itself (`turns`)."""
 
     def pause(self, waits: bool) -> bool: ...
@@ -79,8 +79,8 @@ class WarpGroup:
         self.killed: Mask = NO_LANES  # taken out of the kernel by the step limit
         self.continued: Mask = NO_LANES  # goes on with the next iteration
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
-        self.turn: Turn | None = None  # where the warps of the block take turns
-        self.astray: Values | None = None  # accesses out of bounds by warp, int64[blocks * warps]; None for none
+        self.scheduler: Scheduler | None = None  # where the warps of the block take turns
+        self.out_of_bounds: Values | None = None  # accesses out of bounds by warp, int64[blocks * warps]; None for none
         self.further: set[int] = set()  # loops that were taken further since they looked
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
@@ -115,17 +115,17 @@ class WarpGroup:
             self.returned = self.returned | self.active
         self.active = NO_LANES
 
-    def go_astray(self, beyond: Mask) -> None:
+    def count_out_of_bounds(self, beyond: Mask) -> None:
         """Count an access of the warps that have lanes out of bounds, bool[blocks * warps, 32]."""
         wrong = np.asarray(beyond.any(axis=1), np.int64)
-        self.astray = wrong if self.astray is None else np.add(self.astray, wrong)
+        self.out_of_bounds = wrong if self.out_of_bounds is None else np.add(self.out_of_bounds, wrong)
 
-    def kill(self, gone: Mask) -> None:
+    def kill(self, leaving: Mask) -> None:
         """Some of the active lanes leave the kernel."""
-        self.killed = self.killed | gone
-        self.alive = self.alive & ~gone
-        self.left = self.left | gone
-        self.returned = self.returned | gone
+        self.killed = self.killed | leaving
+        self.alive = self.alive & ~leaving
+        self.left = self.left | leaving
+        self.returned = self.returned | leaving
 
     # -------------------------------------------------------------- faults
     def fault(self, kind: str, site: int, bad: Mask, describe: Callable[[int, int, str], Diagnostic]) -> None:
@@ -134,8 +134,8 @@ class WarpGroup:
         block, warp = divmod(row, self.shape[1])
         linear = int(self.blocks[block])
         thread = int(self.warps[warp]) * WARP_SIZE + lane
-        others = int(bad[row].sum()) - 1
-        place = thread_text(linear, thread, self.request.grid, self.request.block, others)
+        more = int(bad[row].sum()) - 1
+        place = thread_text(linear, thread, self.request.grid, self.request.block, more)
         order = (linear, int(self.phase[block]), int(self.warps[warp]))
         self.faults.add(kind, site, order, int(bad.sum()), lambda: describe(row, lane, place))
 

@@ -16,17 +16,17 @@ import numpy as np
 
 from .warp_group import NO_LANES, Mask, WarpGroup
 
-PATIENCE = 64
+MAX_IDLE_ROUNDS = 64
 """Turns in a row that each waiting warp of a block takes in vain before it is taken to wait for good."""
 
 
-class Meeting(Protocol):
+class BarrierStep(Protocol):
     """A barrier."""
 
     @property
     def site(self) -> int: ...
 
-    def meet(self, groups: Sequence[WarpGroup]) -> None: ...
+    def synchronise(self, groups: Sequence[WarpGroup]) -> None: ...
 
 
 class _State(Enum):
@@ -38,15 +38,15 @@ class _Abandoned(BaseException):
 
 
 @dataclass
-class Turn:
+class ScheduledWarp:
     """A warp that takes turns. cut: whether the loop in which it waits is cut off in its next turn."""
 
     group: WarpGroup
-    back: threading.Semaphore
-    go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    yielded: threading.Semaphore
+    resume: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     state: _State = _State.READY
-    barrier: Meeting | None = None
-    cut: bool = False
+    barrier: BarrierStep | None = None
+    stop_loop: bool = False
     abandoned: bool = False
     raised: BaseException | None = None
     thread: threading.Thread | None = None
@@ -55,10 +55,10 @@ class Turn:
     def pause(self, waits: bool) -> bool:
         """End the turn after an iteration. waits: of a loop that only waits. Whether the loop is to be cut off."""
         self._yield(_State.WAITS if waits else _State.READY)
-        cut, self.cut = self.cut, False
-        return cut
+        stop_loop, self.stop_loop = self.stop_loop, False
+        return stop_loop
 
-    def arrive(self, barrier: Meeting) -> None:
+    def arrive(self, barrier: BarrierStep) -> None:
         """End the turn at a barrier."""
         if self.group.active is not NO_LANES:
             self.barrier = barrier
@@ -66,21 +66,21 @@ class Turn:
 
     def _yield(self, state: _State) -> None:
         self.state = state
-        self.back.release()
-        self.go.acquire()
+        self.yielded.release()
+        self.resume.acquire()
         if self.abandoned:
             raise _Abandoned
         self.state = _State.READY
 
     # -------------------------------------------------------------- in the thread of the launch
-    def take(self, body: Callable[[Sequence[WarpGroup]], None]) -> None:
+    def run_slice(self, body: Callable[[Sequence[WarpGroup]], None]) -> None:
         """Let the warp run until its turn ends. Raises what it raises."""
         if self.thread is None:
             self.thread = threading.Thread(target=self._run, args=(body,), daemon=True)
             self.thread.start()
         else:
-            self.go.release()
-        self.back.acquire()
+            self.resume.release()
+        self.yielded.acquire()
         if self.raised is not None:
             raise self.raised
 
@@ -94,51 +94,51 @@ class Turn:
             self.raised = error
         self.group.active = NO_LANES
         self.state = _State.ENDED
-        self.back.release()
+        self.yielded.release()
 
     def abandon(self) -> None:
         """End the thread."""
         if self.thread is not None and self.thread.is_alive() and self.state is not _State.ENDED:
             self.abandoned = True
-            self.go.release()
+            self.resume.release()
             self.thread.join()
 
 
-def take_turns(
+def interleave(
     groups: Sequence[WarpGroup], order: Sequence[WarpGroup], body: Callable[[Sequence[WarpGroup]], None]
 ) -> None:
     """Run the warps of a block to their ends. order: in which they take their turns."""
-    back = threading.Semaphore(0)
-    turns = [Turn(group, back) for group in order]
-    for turn in turns:
-        turn.group.turn = turn
-    vain = 0
+    yielded = threading.Semaphore(0)
+    warps = [ScheduledWarp(group, yielded) for group in order]
+    for warp in warps:
+        warp.group.scheduler = warp
+    idle_rounds = 0
     try:
-        while any(turn.state is not _State.ENDED for turn in turns):
-            ready = [turn for turn in turns if turn.state is _State.READY]
-            waiting = [turn for turn in turns if turn.state is _State.WAITS]
-            for turn in ready or waiting:
-                turn.cut = not ready and vain == PATIENCE
-                turn.take(body)
+        while any(warp.state is not _State.ENDED for warp in warps):
+            ready = [warp for warp in warps if warp.state is _State.READY]
+            waiting = [warp for warp in warps if warp.state is _State.WAITS]
+            for warp in ready or waiting:
+                warp.stop_loop = not ready and idle_rounds == MAX_IDLE_ROUNDS
+                warp.run_slice(body)
             if not ready and not waiting:
-                _meet([turn for turn in turns if turn.state is _State.ARRIVED], groups)
-            in_vain = waiting and not ready and all(turn.state is _State.WAITS for turn in waiting)
-            vain = vain + 1 if in_vain and vain < PATIENCE else 0
+                _release_first_barrier([warp for warp in warps if warp.state is _State.ARRIVED], groups)
+            idle = waiting and not ready and all(warp.state is _State.WAITS for warp in waiting)
+            idle_rounds = idle_rounds + 1 if idle and idle_rounds < MAX_IDLE_ROUNDS else 0
     finally:
-        for turn in turns:
-            turn.abandon()
+        for warp in warps:
+            warp.abandon()
 
 
-def _meet(arrived: Sequence[Turn], groups: Sequence[WarpGroup]) -> None:
+def _release_first_barrier(arrived: Sequence[ScheduledWarp], groups: Sequence[WarpGroup]) -> None:
     """All warps that have not ended are at barriers: those at the first one pass it."""
-    barrier = min((turn.barrier for turn in arrived if turn.barrier is not None), key=lambda one: one.site)
-    others = [turn for turn in arrived if turn.barrier is not barrier]
-    masks: list[Mask] = [turn.group.active for turn in others]
-    for turn in others:
-        turn.group.active = NO_LANES
-    barrier.meet(groups)
-    for turn, mask in zip(others, masks, strict=True):
-        turn.group.active = mask
-    for turn in arrived:
-        if turn.barrier is barrier:
-            turn.state = _State.READY
+    barrier = min((warp.barrier for warp in arrived if warp.barrier is not None), key=lambda one: one.site)
+    rest = [warp for warp in arrived if warp.barrier is not barrier]
+    masks: list[Mask] = [warp.group.active for warp in rest]
+    for warp in rest:
+        warp.group.active = NO_LANES
+    barrier.synchronise(groups)
+    for warp, mask in zip(rest, masks, strict=True):
+        warp.group.active = mask
+    for warp in arrived:
+        if warp.barrier is barrier:
+            warp.state = _State.READY

@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 14
 """Notes that are taken in together."""
 
 
-class Notebook:
+class DecisionRecorder:
     """The notes of a launch, taken in from time to time."""
 
     def __init__(self, warps: int) -> None:
@@ -42,20 +42,20 @@ class Notebook:
         self.length = 0
 
 
-def noting(stmt: ir.RecordDecision, notebook: Notebook) -> Callable[[WarpGroup], None]:
+def record_decision(stmt: ir.RecordDecision, recorder: DecisionRecorder) -> Callable[[WarpGroup], None]:
     """A closure that notes the values of the active lanes, a row a warp."""
     value, site = scalar(stmt.value), stmt.about if stmt.whole else -1 - stmt.about
 
     def run(group: WarpGroup) -> None:
         active = group.full(group.active)
-        here = np.flatnonzero(active.any(axis=1))
-        notes = np.zeros(len(here), NOTE)
-        block, warp = np.divmod(here, group.shape[1])
+        rows = np.flatnonzero(active.any(axis=1))
+        notes = np.zeros(len(rows), NOTE)
+        block, warp = np.divmod(rows, group.shape[1])
         notes["count"], notes["site"] = 1, site
         notes["block"], notes["warp"] = group.blocks[block], group.warps[warp]
         notes["phase"] = group.phase[block]
-        notes["mask"] = np.packbits(active[here], axis=1, bitorder="little").view(np.uint32)[:, 0]
-        notes["value"] = np.where(active[here], group.full(value(group))[here], 0)
-        notebook.add(notes)
+        notes["mask"] = np.packbits(active[rows], axis=1, bitorder="little").view(np.uint32)[:, 0]
+        notes["value"] = np.where(active[rows], group.full(value(group))[rows], 0)
+        recorder.add(notes)
 
     return run
