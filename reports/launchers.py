@@ -1,4 +1,4 @@
-"""Launchers that reports solve problems with: they remember what their launches did."""
+"""Launchers that record the counters, number and times of their launches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from simtbed import (
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
 
-if TYPE_CHECKING:  # most runs count nothing
+if TYPE_CHECKING:  # most runs have no counters
     from simtbed import Counters
     from simtbed.ir.nodes import Program
 
@@ -35,11 +35,11 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 @dataclass
 class Runner(Launcher):
-    """A launcher for `Family.solve` that remembers what its launches did; threads may share it.
+    """A thread-safe launcher for `Family.solve` that accumulates counters and times.
 
-    uncounted: kernels that are launched without counting.
-    counted: each program that was launched, with its counters over all its launches.
-    milliseconds: of the kernels alone, on a GPU.
+    uncounted: kernels to launch without counters.
+    counted: launched programs with their counters, summed over launches.
+    milliseconds: time of the kernels on a GPU, without copies.
     """
 
     engine: EngineName
@@ -69,24 +69,24 @@ class Runner(Launcher):
         return result
 
     def _count(self, program: Program, counters: Counters) -> None:
-        for at, (known, before) in enumerate(self.counted):
-            if known is program:
-                self.counted[at] = (program, before + counters)
+        for index, (counted_program, total) in enumerate(self.counted):
+            if counted_program is program:
+                self.counted[index] = (program, total + counters)
                 return
         self.counted.append((program, counters))
 
     @property
     def counters(self) -> Counters | None:
-        """Summed over all launches, source place by source place; None where nothing was counted."""
-        found = [counters for _, counters in self.counted]
-        return sum(found[1:], found[0]) if found else None
+        """Counters by source place, summed over all launches; None without counters."""
+        counters = [total for _, total in self.counted]
+        return sum(counters[1:], counters[0]) if counters else None
 
 
 class ConcurrentRunner(Runner):
-    """A runner on a GPU whose launches that do not depend on each other run concurrently; no single one is timed."""
+    """A runner for a GPU; independent launches run concurrently and are not timed."""
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """An array in page-locked memory, which is copied at the speed of the bus."""
+        """Return an array in page-locked memory, for fast copies."""
         from simtbed.engines.cuda import streams
 
         return streams.empty(shape, dtype)
@@ -99,17 +99,17 @@ class ConcurrentRunner(Runner):
 
 
 def new_runner(engine: EngineName, counting: bool = False) -> Runner:
-    """A runner for whole problems: concurrent where the engine is a GPU."""
+    """Return a runner for complete problems, concurrent on a GPU."""
     return ConcurrentRunner(engine) if engine == "cuda" else Runner(engine, counting=counting)
 
 
 def launcher_of_workers(engine: EngineName) -> FunctionLauncher:
-    """A launcher that can be pickled: a worker of a cluster launches with it, and nobody counts."""
+    """Return a picklable launcher without counters, for workers of a cluster."""
     return FunctionLauncher(partial(launch, engine=engine, counters=False))
 
 
 def require_gpus(gpus: int, engine: EngineName) -> None:
-    """Raises SimtbedError where so many GPUs cannot share the work. Nothing waits for their contexts."""
+    """Raise SimtbedError if the number of GPUs is not available. Does not wait for their contexts."""
     if gpus == 1:
         return
     if engine != "cuda":
@@ -121,12 +121,12 @@ def require_gpus(gpus: int, engine: EngineName) -> None:
 
 @st.kernel
 def _smallest(out: Global[i32]) -> None:
-    """A kernel that any engine that runs at all can run."""
+    """A minimal kernel."""
     out[st.lane] = st.lane
 
 
 def why_unavailable(engine: EngineName) -> str | None:
-    """Why an engine cannot run on this machine, found by running a small kernel on it; None if it can."""
+    """Run a small kernel; return the reason why an engine cannot run on this machine, or None."""
     try:
         launch(_smallest, grid=1, block=32, args={"out": st.empty(32, "i32")}, engine=engine)
     except LaunchError as error:
@@ -135,6 +135,6 @@ def why_unavailable(engine: EngineName) -> str | None:
 
 
 def require_engine(engine: EngineName) -> None:
-    """Raises UnavailableError where an engine cannot run on this machine."""
+    """Raise UnavailableError if an engine cannot run on this machine."""
     if reason := why_unavailable(engine):
         raise UnavailableError(f"the {engine} engine cannot run here: {reason}")

@@ -1,4 +1,4 @@
-"""The launch that a variant makes of its own kernel on a problem, without running it."""
+"""The first launch request of a variant's kernel on a problem, without its execution."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from simtbed.runtime.request import prepare_request
 
 
 def first_request(family: Family[Any], variant: str, problem: Any) -> Request:
-    """The first launch of the variant's kernel that solving `problem` would make; what comes before it is emulated."""
+    """Return the first launch of the variant's kernel on `problem`. Launches of other kernels before it are emulated."""
     kernel = family.variants[variant].kernel
     return only_request(lambda launcher: family.solve(problem, variant, launcher), kernel)
 
 
-def only_request(solve: Callable[[Launcher], object], of: Kernel | None = None) -> Request:
-    """The first launch that `solve` would make with a launcher, of a kernel where one is named; what comes before is emulated."""
+def only_request(solve: Callable[[Launcher], object], kernel: Kernel | None = None) -> Request:
+    """Return the first launch of `solve`, or its first launch of `kernel`; launches before it are emulated."""
 
-    class Reached(Exception):
+    class FirstLaunch(Exception):
         pass
 
-    found: list[Request] = []
+    requests: list[Request] = []
 
     @FunctionLauncher
-    def stop(kernel: Kernel, **how: Any) -> Result:
-        if of is not None and kernel is not of:
-            return launch(kernel, counters=False, **how)
-        found.append(prepare_request(kernel, **how))
-        raise Reached
+    def stop(launched: Kernel, **settings: Any) -> Result:
+        if kernel is not None and launched is not kernel:
+            return launch(launched, counters=False, **settings)
+        requests.append(prepare_request(launched, **settings))
+        raise FirstLaunch
 
     try:
         solve(stop)
-    except Reached:
-        return found[0]
-    raise SimtbedError(f"{of.__name__ if of else 'a kernel'} is not launched on this input")
+    except FirstLaunch:
+        return requests[0]
+    raise SimtbedError(f"{kernel.__name__ if kernel else 'a kernel'} is not launched on this input")

@@ -1,4 +1,4 @@
-"""What a command works on: families, variants, devices and problems by the names that a user gives."""
+"""Lookup of families, variants and problems by name."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ from simtbed.kernels import FAMILIES, Family
 
 
 def variants_called(name: str) -> list[Family[Any]]:
-    """The families with a variant of that name, VARIANT or FAMILY/VARIANT."""
+    """Return the families with a variant VARIANT or FAMILY/VARIANT."""
     family, _, variant = name.rpartition("/")
     return [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
 
 
 def find_variant(name: str) -> tuple[Family[Any], str]:
-    """The family and the name of a variant, given as VARIANT or, where several families have one, FAMILY/VARIANT."""
-    variant, found = name.rpartition("/")[2], variants_called(name)
-    if len(found) == 1:
-        return found[0], variant
-    if found:
-        raise SimtbedError(f"{name} is ambiguous: say {' or '.join(f'{f.name}/{variant}' for f in found)}")
+    """Return the family and the variant named VARIANT or, if the name is ambiguous, FAMILY/VARIANT."""
+    variant, families = name.rpartition("/")[2], variants_called(name)
+    if len(families) == 1:
+        return families[0], variant
+    if families:
+        raise SimtbedError(f"{name} is ambiguous: write {' or '.join(f'{f.name}/{variant}' for f in families)}")
     names = [v for f in FAMILIES.values() for v in f.variants]
-    known = (v if names.count(v) == 1 else f"{f.name}/{v}" for f in FAMILIES.values() for v in f.variants)
-    raise SimtbedError(f"no variant is called {name!r}; there are {', '.join(known)}")
+    choices = (v if names.count(v) == 1 else f"{f.name}/{v}" for f in FAMILIES.values() for v in f.variants)
+    raise SimtbedError(f"there is no variant {name!r}; expected one of {', '.join(choices)}")
 
 
 def find_family(name: str) -> Family[Any]:
-    """The family of that name."""
+    """Return the family of a name."""
     if name not in FAMILIES:
-        raise SimtbedError(f"no family is called {name!r}; there are {', '.join(FAMILIES)}")
+        raise SimtbedError(f"there is no family {name!r}; expected one of {', '.join(FAMILIES)}")
     return FAMILIES[name]
 
 
 def find_variants(family: str | None, variant: str | None, source: Path | None) -> list[tuple[Family[Any], list[str]]]:
-    """The families chosen by name, or by the name of a variant, or all; with their variants. source: an input, which
-    only one family can read."""
+    """Return the families selected by name or by variant, by default all, each with its selected variants.
+
+    source: an input file, which requires a single family.
+    """
     if variant is not None:
         if family is None:
-            one, variant = find_variant(variant)
-            return [(one, [variant])]
+            owner, variant = find_variant(variant)
+            return [(owner, [variant])]
         if variant not in find_family(family).variants:
             raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
     chosen = [find_family(family)] if family else list(FAMILIES.values())
     if source is not None and len(chosen) > 1:
-        raise SimtbedError("--input belongs to one family: name it with --family or --variant")
-    return [(one, [variant] if variant else list(one.variants)) for one in chosen]
+        raise SimtbedError("--input needs a single family: add --family or --variant")
+    return [(f, [variant] if variant else list(f.variants)) for f in chosen]
 
 
 def find_problem(family: Family[Any], source: Path | None) -> tuple[Any, str]:
-    """The problem to solve and what to call it: a file's, or the shipped example."""
+    """Return the problem of a file, or the shipped example, and its name in reports."""
     return (family.example(), "the example") if source is None else (family.read(source), str(source))

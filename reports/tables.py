@@ -1,4 +1,4 @@
-"""How results look: tables for people, the same content as JSON for programs."""
+"""Output of results as plain tables and as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
-    """A plain table; the first `left` columns are text, the others figures. Numbers get thousands separators."""
-    from tabulate import tabulate  # which takes longer to import than most commands need for all else
+    """Return a table. The first `left` columns are left-aligned, the others right-aligned; integers have thousands separators."""
+    from tabulate import tabulate  # late: its import takes longer than most commands
 
     shown = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     aligned = ["left" if column < left else "right" for column in range(len(headers))]
@@ -18,8 +18,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) 
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The content as JSON text; NumPy's scalars are Python's. JSON has no infinite numbers: they are null, as what is no
-    number."""
+    """Return the content as JSON; NumPy scalars are converted, infinities and NaN are null."""
     return json.dumps(_finite(content), indent=1, allow_nan=False, default=lambda scalar: scalar.item())
 
 
@@ -27,5 +26,5 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _finite(member) for name, member in value.items()}
+    return [_finite(member) for member in value] if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of long work."""
+"""Progress displays on stderr, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from simtbed.kernels.pipeline import Show
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on stderr while long work runs, if stderr is a terminal; it takes what is done so far."""
+    """Show a spinner. Yields a function to update its text with the finished step."""
     if not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda step: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status(what) as status:
-        yield lambda done: status.update(f"{what}: {done}")
+        yield lambda step: status.update(f"{what}: {step}")
 
 
 @contextmanager
 def progress_of_records(what: str, unit: str) -> Iterator[Show]:
-    """While a flow runs, if stderr is a terminal: what is done, how many records, how many a second, the time left."""
+    """Show the step, the number of records, records per second and the remaining time of a pipeline."""
     if not sys.stderr.isatty():
-        yield lambda step, records, part: None
+        yield lambda step, records, fraction: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -40,14 +40,14 @@ def progress_of_records(what: str, unit: str) -> Iterator[Show]:
         task = bar.add_task(what, total=None, records=0, unit=unit, rate="")
         before = ""
 
-        def show(step: str, records: int, part: float | None) -> None:
+        def show(step: str, records: int, fraction: float | None) -> None:
             nonlocal before
             if step != before:
                 bar.reset(task, total=None, description=f"{what}, {step}" if step else what)
                 before = step
             elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f", {records / elapsed:,.0f} a second" if elapsed else ""
-            total = None if part is None else 1.0
-            bar.update(task, total=total, completed=part or 0.0, records=records, rate=rate)
+            rate = f", {records / elapsed:,.0f}/s" if elapsed else ""
+            total = None if fraction is None else 1.0
+            bar.update(task, total=total, completed=fraction or 0.0, records=records, rate=rate)
 
         yield show

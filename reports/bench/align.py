@@ -1,8 +1,7 @@
-"""What `simtbed bench align` measures: the paper's comparisons on counters, and every variant's speed on a GPU.
+"""`simtbed bench align`: the comparisons of Ren 2019 by counters, and the throughput of every variant on a GPU.
 
-On the emulator, Figures 8 and 9 of Ren 2019 as counts, which is what decides them: the steps a block waits through and
-the instructions warps issue, the accesses of stage 2, the sectors of the two layouts. On a GPU, billions of cells a
-second by length and number of pairs.
+On the emulator, the counters behind Figures 8 and 9 of Ren 2019: barrier steps of a block, warp instructions, accesses of
+stage 2, sectors of the two layouts. On a GPU, billions of cells per second by length and number of pairs.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from ..launchers import Runner, require_engine
 from ..terminal import progress
 
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
-"""Of both sequences: the paper's."""
+"""Lengths of both sequences, as in the paper."""
 MIXED = (300, 520)
-"""Shortest and longest haplotype and reference of the paper's third situation."""
+"""Shortest and longest sequences of the third situation of the paper."""
 COUNTS = (25, 100, 1_000)
-"""Pairs: the paper's."""
+"""Numbers of pairs, as in the paper."""
 MANY = 100_000
-"""Pairs that fill a GPU of today; only `packed` is made for so many."""
+"""Pairs that fill a current GPU; only `packed` is designed for this number."""
 COUNTED = 25
-"""Pairs whose counters are taken."""
+"""Counted pairs."""
 DIFFERENT = 1_000
-"""Pairs that are made; larger problems repeat them."""
+"""Generated pairs; larger problems repeat them."""
 TIMED = ("wide-diagonal-major-runs", "passes-diagonal-major-runs", "pairalign", "packed")
 
 Row = dict[str, Any]
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
-    """With cuda, measure: the median of `repeat` runs. Else count on that engine."""
+    """Measure medians of `repeat` runs with cuda, else count on the engine."""
     require_engine(engine)
     if engine == "cuda":
         content: Row = {**describe(), "measured": measured(repeat, LENGTHS)}
@@ -59,7 +58,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
 
 # ------------------------------------------------------------------ on the emulator
 def counted(lengths: Iterable[int], engine: EngineName) -> tuple[list[Row], list[Row]]:
-    """(stage 1, stage 2) of the paper's variants, by length."""
+    """Return the rows of stage 1 and stage 2 for the variants of the paper, by length."""
     first, second = [], []
     for length in lengths:
         problem = generate(length, COUNTED, (length, length), (length, length))
@@ -68,33 +67,33 @@ def counted(lengths: Iterable[int], engine: EngineName) -> tuple[list[Row], list
             with progress(f"{blocks}, {length} bases"):
                 diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", "intratask", engine)
                 rows = _stage(problem, f"{blocks}-row-major-runs", "intratask", engine)
-            found, warps = diagonal.totals(), -(-length // 32) if blocks == "wide" else 4
+            totals, warps = diagonal.totals(), -(-length // 32) if blocks == "wide" else 4
             first.append({
                 "variant": blocks,
                 "length": length,
-                "steps of a block": found["barriers"] // (COUNTED * warps),
-                "instructions a cell": 32 * found["warp_instructions"] / problem.cells,
+                "steps of a block": totals["barriers"] // (COUNTED * warps),
+                "instructions per cell": 32 * totals["warp_instructions"] / problem.cells,
                 "idle lanes": 1 - _busy(diagonal),
-                "sectors a store, diagonal-major": _sectors(diagonal),
-                "sectors a store, row-major": _sectors(rows),
+                "sectors/store, diagonal-major": _sectors(diagonal),
+                "sectors/store, row-major": _sectors(rows),
             })  # fmt: skip
-        looks = {
+        loads = {
             moves: _stage(equal, f"wide-diagonal-major-{moves}", "traceback", engine).at("moves[place.x")
             for moves in ("runs", "steps")
         }
         second.append({
             "length": length,
-            **{f"looks a pair, {moves}": _lanes(looks[moves]) / COUNTED for moves in looks},
+            **{f"loads per pair, {moves}": _lanes(loads[moves]) / COUNTED for moves in loads},
         })  # fmt: skip
     return first, second
 
 
 def _stage(problem: Problem, variant: str, kernel: str, engine: EngineName) -> Counters:
-    """What a kernel counted over the launches of a variant."""
+    """Return the counters of a kernel, summed over the launches of a variant."""
     runner = Runner(engine, counting=True)
     FAMILY.solve(problem, variant, runner)
-    found = [counters for program, counters in runner.counted if program.kernel.name == kernel]
-    return sum(found[1:], found[0])
+    matching = [counters for program, counters in runner.counted if program.kernel.name == kernel]
+    return sum(matching[1:], matching[0])
 
 
 def _sectors(counters: Counters) -> float:
@@ -107,15 +106,15 @@ def _lanes(counters: Counters) -> int:
 
 
 def _busy(counters: Counters) -> float:
-    """Lanes that compute a cell, of those of every warp at every step: all of them meet at the barrier."""
-    found = counters.totals()
+    """Return the fraction of lanes with a cell over all steps. Every warp executes the barrier of every step."""
+    totals = counters.totals()
     cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
-    return cells / (32 * found["barriers"])
+    return cells / (32 * totals["barriers"])
 
 
 # ------------------------------------------------------------------ on a GPU
 def measured(repeat: int, lengths: Iterable[int]) -> list[Row]:
-    """Speed by length, pairs and variant, and of lengths as the paper's haplotypes have them."""
+    """Measure throughput by length, number of pairs and variant, also for mixed lengths as in the paper."""
     rows = []
     for shortest, longest in (*((length, length) for length in lengths), MIXED):
         different = generate(longest, DIFFERENT, (shortest, longest), (shortest, longest))
@@ -131,13 +130,13 @@ def measured(repeat: int, lengths: Iterable[int]) -> list[Row]:
 
 
 def timed(problem: Problem, variant: str, repeat: int) -> Row:
-    """Medians of both stages, kernels only; the first run, which loads the kernels, is left out."""
-    taken: list[tuple[float, float]] = []
+    """Return medians of both stages, kernels only, after a warm-up run."""
+    times: list[tuple[float, float]] = []
     for _ in range(repeat + 1):
         stages = Stages()
         FAMILY.solve(problem, variant, stages)
-        taken.append((stages.milliseconds["stage 1"], stages.milliseconds["stage 2"]))
-    first, second = (statistics.median(column) for column in zip(*taken[1:], strict=True))
+        times.append((stages.milliseconds["stage 1"], stages.milliseconds["stage 2"]))
+    first, second = (statistics.median(column) for column in zip(*times[1:], strict=True))
     return {
         "GCUPS, stage 1": problem.cells / first / 1e6,
         "ms, stage 2": second,
@@ -146,7 +145,7 @@ def timed(problem: Problem, variant: str, repeat: int) -> Row:
 
 
 class Stages(Launcher):
-    """A launcher for a GPU that adds up the milliseconds of each stage."""
+    """A launcher for a GPU that sums the time of each stage, in milliseconds."""
 
     def __init__(self) -> None:
         self.milliseconds = {"stage 1": 0.0, "stage 2": 0.0}
@@ -159,12 +158,12 @@ class Stages(Launcher):
 
 
 def repeated(problem: Problem, count: int) -> Problem:
-    """So many pairs: those of the problem, over and over."""
+    """Repeat the pairs of a problem cyclically up to `count`."""
     pairs = list(problem.pairs())
     return Problem.of(pairs[p % len(pairs)] for p in range(count))
 
 
-# ------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------ output
 def _table(rows: list[Row]) -> str:
     def shown(name: str, value: Any) -> Any:
         if not isinstance(value, float):

@@ -1,4 +1,4 @@
-"""What `simtbed bench correct` shows: how fast a GPU corrects reads, or what the paper's claims look like in counters."""
+"""`simtbed bench correct`: throughput of read correction on a GPU, or the claims of Mangal and Jain 2014 by counters."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..papers.mangal2014 import profiled as mangal2014
 from ..terminal import progress
 
 GENOME, READS = 1_125_000, 2_000_000
-"""As many solid k-mers as the paper's filter of 18 MB has room for, at 64 bits each."""
+"""The solid k-mers fill a filter of 18 MB, as in the paper, at 64 bits each."""
 LENGTH, ERROR_RATE, SEED = 36, 0.01, 1
 FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "blocked")
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
-    """With cuda, millions of reads a second; else what the paper's tables say of counters, emulated."""
+    """Measure millions of reads per second with cuda, else count the tables of the paper."""
     if engine != "cuda":
         with progress("the paper's tables"):
-            found = mangal2014.content(engine)
-        print(tables.as_json(found) if json else mangal2014.text(found))
+            content = mangal2014.content(engine)
+        print(tables.as_json(content) if json else mangal2014.text(content))
         return 0
     require_engine("cuda")
     measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
@@ -45,7 +45,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
 
 
 def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -> dict[str, Any]:
-    """Kernels alone: the spectrum counted once, then every variant with every filter, medians of `repeat` rounds."""
+    """Time the kernels: the spectrum once, then every variant with every filter, medians of `repeat` rounds."""
     counting = runner("cuda")
     with progress("the spectrum"):
         counter = pipeline.Counter(Parameters().k, counting)
@@ -66,25 +66,25 @@ def _measured(
     reads: Reads, filter: pipeline.Filter, parameters: Parameters, variant: str, repeat: int,
     runner: Callable[[EngineName], Runner],
 ) -> dict[str, Any]:  # fmt: skip
-    taken = []
-    for _ in range(repeat + 1):  # the first one compiles
-        one = runner("cuda")
-        corrected = pipeline.correct(reads, filter, parameters, variant, one)
-        taken.append(one.milliseconds or math.nan)
-    taken = taken[1:]
+    times = []
+    for _ in range(repeat + 1):  # the first run compiles
+        launcher = runner("cuda")
+        corrected = pipeline.correct(reads, filter, parameters, variant, launcher)
+        times.append(launcher.milliseconds or math.nan)
+    times = times[1:]
     return {
         "variant": variant,
         "filter": parameters.filter,
-        "milliseconds": statistics.median(taken),
-        "least": min(taken),
-        "most": max(taken),
-        "reads_a_second": 1000 * len(reads) / statistics.median(taken),
+        "milliseconds": statistics.median(times),
+        "least": min(times),
+        "most": max(times),
+        "reads_a_second": 1000 * len(reads) / statistics.median(times),
         "kept": int((corrected.flags == ord("F")).sum()),
     }
 
 
 def text(measured: dict[str, Any]) -> str:
-    """The measurement as a table."""
+    """Return the measurement as a table."""
     rows, spectrum = measured["correction"], measured["spectrum"]
     base = {row["filter"]: row["milliseconds"] for row in rows if row["variant"] == "warp-per-read"}
     cells = [
@@ -97,5 +97,5 @@ def text(measured: dict[str, Any]) -> str:
     ]  # fmt: skip
     headers = ["kernels only", "filter", "million reads/s", "ms (least-most)", "to warp-per-read", "reads kept"]
     rate = measured["reads"] / spectrum["milliseconds"] / 1000
-    note = f"spectrum: {rate:,.1f} million reads a second counted; {spectrum['solid']:,} solid k-mers of both strands"
+    note = f"spectrum: {rate:,.1f} million reads/s counted; {spectrum['solid']:,} solid k-mers of both strands"
     return f"{tables.table(headers, cells, left=2)}\n\n{note}"

@@ -1,4 +1,4 @@
-"""The works of `simtbed bench` as Numba CUDA kernels, timed in Numba's simulator in a process of its own."""
+"""The workloads of `simtbed bench` as Numba CUDA kernels, timed in Numba's simulator in a child process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simtbed.runtime.engine import Request
 
 from .kernels import BLOCK, Size, Work, works
 
-cuda: Any = _cuda  # the names for threads and blocks are there only while a kernel runs
+cuda: Any = _cuda  # the attributes for threads and blocks exist only while a kernel runs
 
 
 def _transpose(pitch: int) -> Callable[..., None]:
@@ -50,11 +50,11 @@ def _block_sum(x: Any, out: Any) -> None:
         out[cuda.blockIdx.x] = partial[0]
 
 
-def _intertask_naive(
+def _intertask_naive(  # the parameters of the shipped kernel
     groups: Any, lengths: Any, reads: Any, haplotypes: Any, error: Any, alpha: Any, delta: Any, zeta: Any,
     epsilon: Any, match_row: Any, insertion_row: Any, deletion_row: Any, sums: Any, scale: Any,
 ) -> None:  # fmt: skip
-    """The shipped kernel, word for word; its letters are explained there."""
+    """The shipped kernel `intertask_naive`; its docstring defines the letters."""
     pair = cuda.grid(1)
     lane = cuda.threadIdx.x % 32
     group = pair // 32
@@ -99,11 +99,11 @@ KERNELS: dict[str, Callable[..., None]] = {
     "transpose, pitch 32": _transpose(32),
     "block sum": _block_sum,
 }
-"""Wavefront is not among them: the simulator has no warp shuffles."""
+"""Wavefront is missing: the simulator has no warp shuffles."""
 
 
 def simulated(work: Work, repeat: int) -> list[float]:
-    """Seconds of each launch in the simulator. Raises RuntimeError where the answer is not the jit engine's."""
+    """Return the seconds of each launch in the simulator. Raises RuntimeError if the answer differs from the jit engine."""
     request = work.request()
     kernel = cuda.jit(KERNELS[work.name])[request.grid, request.block]
     seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""How fast the jit engine emulates on this machine: measured in one run, beside scalar code and other emulators."""
+"""`simtbed bench emulator`: throughput of the jit engine, compared with scalar code and other emulators."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 
 STARTS = 3
-"""Processes that compile a work anew, and as many that find it in the cache."""
+"""Number of processes that compile a workload, and of processes that load it from the cache."""
 SAMPLE = 0.02
-"""Seconds a sample takes at least: shorter works are done several times over."""
+"""Minimum seconds of a sample; shorter workloads are repeated."""
 
 COMPILED_PEER = Size(SMALL.reads, SMALL.haplotypes, FULL.side)
-"""For a peer whose small launches would be over too soon to be measured."""
+"""Size for a compiled peer: a small launch is too short to measure."""
 
 RETURNING = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-"""Has glibc give freed arrays back at once. Otherwise a launch takes its memory from what making the problem left
-behind, and the peak does not show it."""
+"""Settings of glibc to return freed arrays to the system at once. Otherwise a launch reuses memory of the problem setup, and
+the peak does not include it."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """The median of several measurements, the smallest and the largest."""
+class Statistics:
+    """Median, minimum and maximum of several measurements."""
 
     median: float
     least: float
     most: float
 
     @staticmethod
-    def of(measured: Sequence[float]) -> Figure:
-        return Figure(statistics.median(measured), min(measured), max(measured))
+    def from_samples(measured: Sequence[float]) -> Statistics:
+        return Statistics(statistics.median(measured), min(measured), max(measured))
 
     def shown(self, digits: int, unit: float = 1.0) -> str:
-        """Median (least-most), divided by the unit."""
+        """Format as median (min-max), divided by the unit."""
         median, least, most = (f"{n / unit:,.{digits}f}" for n in (self.median, self.least, self.most))
         return f"{median} ({least}-{most})"
 
 
 def bench(repeat: int, peers: bool, json: bool, size: Size = FULL) -> int:
-    """Measure and print; a median of `repeat` rounds, in each of which everything is done once, in turns."""
+    """Measure and print medians of `repeat` rounds; a round runs every action once."""
     rows, starts = [], []
     for work in works(size):
         with progress(f"{work.name}: throughput"):
@@ -88,49 +88,48 @@ def bench(repeat: int, peers: bool, json: bool, size: Size = FULL) -> int:
 
 # ------------------------------------------------------------------ throughput
 def throughput(work: Work, repeat: int) -> dict[str, Any]:
-    """Elements a second with counters, without, on two threads and in scalar code; the ratios round by round."""
+    """Return elements per second with and without counters, on two threads and in scalar code, and ratios by round."""
     counting = work.request()
-    one, two = LlvmEngine(threads=1), LlvmEngine(threads=2)
+    single, double = LlvmEngine(threads=1), LlvmEngine(threads=2)
     actions: dict[str, Callable[[], object]] = {
-        "counters": lambda: one.run(counting),
-        "plain": lambda: one.run(replace(counting, counters=False)),
-        "two_threads": lambda: two.run(counting),
+        "counters": lambda: single.run(counting),
+        "plain": lambda: single.run(replace(counting, counters=False)),
+        "two_threads": lambda: double.run(counting),
         "scalar": work.scalar,
     }
     seconds = rounds(actions, repeat)
     rates = {name: [work.elements / s for s in taken] for name, taken in seconds.items()}
-    instructions = warp_instructions(one, counting)
+    instructions = warp_instructions(single, counting)
     return {
         "work": work.name,
         "unit": work.unit,
         "elements": work.elements,
-        "launch_seconds": Figure.of(seconds["counters"]),
-        **{name: Figure.of(rate) for name, rate in rates.items()},
+        "launch_seconds": Statistics.from_samples(seconds["counters"]),
+        **{name: Statistics.from_samples(rate) for name, rate in rates.items()},
         "counters_over_plain": _ratio(rates, "counters", "plain"),
         "counters_over_scalar": _ratio(rates, "counters", "scalar"),
         "two_threads_over_one": _ratio(rates, "two_threads", "counters"),
-        "warp_instructions": Figure.of([instructions / s for s in seconds["counters"]]),
+        "warp_instructions": Statistics.from_samples([instructions / s for s in seconds["counters"]]),
     }
 
 
 def rounds(actions: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
-    """Seconds of each action in each round. Before the first, each is done twice: to compile, and to see how long
-    it takes."""
+    """Return the seconds of each action in each round. Each action is first run twice, to compile and to estimate its time."""
     calls = {}
     for name, action in actions.items():
         action()
         calls[name] = max(1, math.ceil(SAMPLE / _seconds(action, 1)))
-    taken: dict[str, list[float]] = {name: [] for name in actions}
+    seconds: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeat):
         for name, action in actions.items():
-            taken[name].append(_seconds(action, calls[name]))
-    return taken
+            seconds[name].append(_seconds(action, calls[name]))
+    return seconds
 
 
 def warp_instructions(engine: LlvmEngine, request: Request) -> int:
-    """Instructions the warps of a launch execute."""
+    """Return the warp instructions of a launch."""
     counts = engine.run(request).counts
-    assert counts is not None  # the request asks for them
+    assert counts is not None  # the request enables counters
     sites = prepare(request.program).sites
     return sum(int(row[WARPS]) * sum(site.costs.values()) for site, row in zip(sites, counts, strict=True))
 
@@ -142,47 +141,49 @@ def _seconds(action: Callable[[], object], calls: int) -> float:
     return (time.perf_counter() - begin) / calls
 
 
-def _ratio(rates: Mapping[str, Sequence[float]], above: str, below: str) -> Figure:
-    return Figure.of([a / b for a, b in zip(rates[above], rates[below], strict=True)])
+def _ratio(rates: Mapping[str, Sequence[float]], above: str, below: str) -> Statistics:
+    return Statistics.from_samples([a / b for a, b in zip(rates[above], rates[below], strict=True)])
 
 
 # ------------------------------------------------------------------ other processes
 def start(name: str, size: Size) -> dict[str, Any]:
-    """Front end, compiling, reading the cache (seconds), and memory beyond the buffers (bytes or None)."""
+    """Measure the seconds of the front end, the compiler and a cache read, and memory beyond the buffers in bytes, or None."""
     cold: list[dict[str, Any]] = []
     cached: list[dict[str, Any]] = []
     for _ in range(STARTS):
         with tempfile.TemporaryDirectory() as folder:
-            for found in (cold, cached):
-                found.append(_process("start", [name, *_words(size)], SIMTBED_CACHE=folder, **RETURNING))
+            for samples in (cold, cached):
+                samples.append(_process("start", [name, *_words(size)], SIMTBED_CACHE=folder, **RETURNING))
     memory = [each["memory"] for each in cached]
     return {
         "work": name,
-        "front_end": Figure.of([each["front_end"] for each in cold + cached]),
-        "compile": Figure.of([each["compile"] for each in cold]),
-        "from_cache": Figure.of([each["compile"] for each in cached]),
-        "memory": None if None in memory else Figure.of(memory),
+        "front_end": Statistics.from_samples([each["front_end"] for each in cold + cached]),
+        "compile": Statistics.from_samples([each["compile"] for each in cold]),
+        "from_cache": Statistics.from_samples([each["compile"] for each in cached]),
+        "memory": None if None in memory else Statistics.from_samples(memory),
     }
 
 
-def against_peers(repeat: int, full: Mapping[str, Figure]) -> list[dict[str, Any]]:
-    """Numba CUDASIM and, where it is installed, Oclgrind, beside the jit engine on the same works, and on the full
-    size, where `full` is its rate with counters."""
+def against_peers(repeat: int, full: Mapping[str, Statistics]) -> list[dict[str, Any]]:
+    """Compare Numba CUDASIM and, if installed, Oclgrind with the jit engine on the same workloads and at full size.
+
+    full: rates of the jit engine with counters at full size.
+    """
     with progress("Numba CUDASIM"):
         seconds = _process("cudasim", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
-        found = [_beside("CUDASIM", work, seconds[work.name], full) for work in works(SMALL) if work.name in seconds]
+        rows = [_compare("CUDASIM", work, seconds[work.name], full) for work in works(SMALL) if work.name in seconds]
     if program := oclgrind.installed():
         for work in works(COMPILED_PEER):
             if work.name in oclgrind.NAMES:
                 with progress(f"Oclgrind: {work.name}"):
-                    found.append(_beside("Oclgrind", work, oclgrind.simulated(program, work, repeat), full))
-    return found
+                    rows.append(_compare("Oclgrind", work, oclgrind.simulated(program, work, repeat), full))
+    return rows
 
 
-def _beside(peer: str, work: Work, seconds: Sequence[float], full: Mapping[str, Figure]) -> dict[str, Any]:
+def _compare(peer: str, work: Work, seconds: Sequence[float], full: Mapping[str, Statistics]) -> dict[str, Any]:
     engine, request = LlvmEngine(threads=1), work.request()
-    taken = rounds({"jit": lambda: engine.run(request)}, len(seconds))["jit"]
-    same, rate = (Figure.of([work.elements / s for s in measured]) for measured in (taken, seconds))
+    jit_seconds = rounds({"jit": lambda: engine.run(request)}, len(seconds))["jit"]
+    same, rate = (Statistics.from_samples([work.elements / s for s in measured]) for measured in (jit_seconds, seconds))
     return {
         "work": work.name, "unit": work.unit, "elements": work.elements, "peer": peer, "rate": rate,
         "jit_same_size": same, "same_size_over_peer": same.median / rate.median,
@@ -192,21 +193,21 @@ def _beside(peer: str, work: Work, seconds: Sequence[float], full: Mapping[str, 
 
 def _process(module: str, words: list[str], **environment: str) -> dict[str, Any]:
     command = [sys.executable, "-m", f"{__package__}.{module}", *words]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    completed = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    if completed.returncode:
+        reason = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[-1]
         raise SimtbedError(f"{module} failed: {reason}")
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(completed.stdout))
 
 
 def _words(size: Size) -> list[str]:
     return [str(size.reads), str(size.haplotypes), str(size.side)]
 
 
-# ------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------ output
 def _throughput_table(rows: list[dict[str, Any]]) -> str:
     headers = [
-        "million a second", "of", "counters", "no counters", "on / off", "scalar Numba", "jit / scalar", "2 threads / 1",
+        "million/s", "unit", "counters", "no counters", "on / off", "scalar Numba", "jit / scalar", "2 threads / 1",
         "warp instr.", "launch ms",
     ]  # fmt: skip
     cells = [
@@ -234,7 +235,7 @@ def _starts_table(starts: list[dict[str, Any]]) -> str:
 
 def _peers_table(compared: list[dict[str, Any]]) -> str:
     headers = [
-        "thousand a second", "of", "peer", "elements", "its rate", "jit, same size", "jit / peer", "jit at full size / peer",
+        "thousand/s", "unit", "peer", "elements", "peer rate", "jit, same size", "jit / peer", "jit at full size / peer",
     ]  # fmt: skip
     cells = [
         [
@@ -248,17 +249,17 @@ def _peers_table(compared: list[dict[str, Any]]) -> str:
 
 def _notes(size: Size, repeat: int, peers: bool) -> list[str]:
     notes = [
-        f"median (least-most) of {repeat} rounds, of {STARTS} processes for starts; one thread, ratios round by round",
+        f"median (min-max) of {repeat} rounds, of {STARTS} processes for starts; one thread, ratios by round",
         f"pairs: {size.reads} reads x {size.haplotypes} haplotypes, generated, gap continuation quality {CONTINUATION}: "
         "no denormals",
-        "kernels compute pairs in float, the scalar oracle in double; a launch copies the arrays it changes",
+        "kernels compute pairs in float, the scalar oracle in double; a launch copies the modified arrays",
         "compile: a program's first launch less its second; front end: Python source to a checked request",
-        "memory: by how much a launch raises the peak of resident memory, less the arrays it returns (/proc, VmHWM)",
+        "memory: increase of the peak resident memory by a launch, less the returned arrays (/proc, VmHWM)",
     ]
     if peers:
         notes += [
             f"peers: {SMALL.reads * SMALL.haplotypes} pairs; CUDASIM {SMALL.side} x {SMALL.side} elements, Oclgrind "
-            f"{COMPILED_PEER.side} x {COMPILED_PEER.side}; neither counts, and without warp shuffles neither runs wavefront"
+            f"{COMPILED_PEER.side} x {COMPILED_PEER.side}; both lack counters and warp shuffles, hence wavefront"
         ]
         if not oclgrind.installed():
             notes.append("Oclgrind is not installed and was not measured")
@@ -266,13 +267,13 @@ def _notes(size: Size, repeat: int, peers: bool) -> list[str]:
 
 
 def _processor() -> str:
-    """The host as LLVM names it."""
+    """Return the LLVM name of the processor."""
     return host().cpu
 
 
 def _plain(value: Any) -> Any:
-    """Figures as dictionaries, for JSON."""
-    if isinstance(value, Figure):
+    """Convert statistics to dictionaries, for JSON."""
+    if isinstance(value, Statistics):
         return asdict(value)
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}

@@ -1,4 +1,4 @@
-"""Whole commands from file to file: the inputs and their seeds, the command lines, and other programs on the same inputs."""
+"""`simtbed bench files`: whole commands from file to file, compared with other programs on the same inputs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..terminal import progress
-from .files_made import aligned_pairs, as_gzip, equal_pairs, likelihood_file, variants
+from .generated_inputs import aligned_pairs, as_gzip, equal_pairs, likelihood_file, variants
 
 SIMTBED = (sys.executable, "-m", "simtbed")
 GENOME = 1_200_000
 LARGE_GENOME = 20_000_000
 COPIES = 817
 PAIRS, VCF = "pairhmm/10s.in", "sfs_1000g/small.vcf.gz"
-"""Published files, in the folder that SIMTBED_DATA names."""
+"""Published files in the folder SIMTBED_DATA."""
 BARE = {"cuda": "import numpy, pycuda.autoinit"}
-"""What a start is held to, by engine: Python with NumPy, and on a GPU a context."""
+"""Baseline of a start by engine: Python with NumPy, on a GPU with a context."""
 _LAUNCHER = """
 import json, os, subprocess, sys, time
 start = time.perf_counter()
@@ -43,15 +43,18 @@ _, status, used = os.wait4(process.pid, 0)
 wall = time.perf_counter() - start
 print(json.dumps([os.waitstatus_to_exitcode(status), wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024]))
 """
-"""Runs a program: its exit status and the figures of `Took`. A small process of its own, for on Linux the peak memory of
-a program begins with that of the process that started it."""
+"""Runs a program; prints its exit status and the values of `ResourceUsage`. It runs in a small process: on Linux the peak
+memory of a program starts at that of its parent."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. make: writes the input into a folder, unless it is there; None where the command needs none.
-    command: its words, with {in} and {out}. records: of the input, of that unit. peer: another program's name and its
-    words. only: an engine that it is for. inputs: what neighbours that share their inputs call them."""
+    """A benchmark of a command.
+
+    make: writes the input into a folder, if missing; returns None without input. command: arguments, with {in} and {out}.
+    records: number of input records in `unit`. peer: command line of another program. only: the required engine, if any.
+    inputs: name of inputs shared with neighbouring rows.
+    """
 
     name: str
     make: Callable[[Path], Path | None]
@@ -63,8 +66,8 @@ class Row:
     inputs: str = ""
 
 
-class Took(NamedTuple):
-    """Of a process: seconds, seconds of processors, bytes of resident memory at most."""
+class ResourceUsage(NamedTuple):
+    """Wall time and processor time of a process in seconds, and its peak resident memory in bytes."""
 
     wall: float
     processors: float
@@ -87,17 +90,17 @@ def _simulated(genome: int, coverage: int, length: int, name: str) -> Callable[[
 
 
 def _as_gzip(make: Callable[[Path], Path], name: str) -> Callable[[Path], Path]:
-    """The same file in one member of gzip."""
+    """Compress the file as one gzip member."""
 
-    def made(folder: Path) -> Path:
+    def make_gzip(folder: Path) -> Path:
         write(folder / name, as_gzip(make(folder)))
         return folder / name
 
-    return made
+    return make_gzip
 
 
 def _published(name: str, copies: int = 1) -> Callable[[Path], Path]:
-    """So many copies of a published file. Raises UnavailableError where it is not there."""
+    """Concatenate copies of a published file. Raises UnavailableError if it is missing."""
 
     def make(folder: Path) -> Path:
         data = os.environ.get("SIMTBED_DATA")
@@ -110,11 +113,11 @@ def _published(name: str, copies: int = 1) -> Callable[[Path], Path]:
     return make
 
 
-def _written(name: str, parts: Callable[[], Iterable[bytes]]) -> Callable[[Path], Path]:
+def _written(name: str, content: Callable[[], Iterable[bytes]]) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         path = folder / name
         if not path.exists():
-            write(path, parts())
+            write(path, content())
         return path
 
     return make
@@ -186,56 +189,60 @@ ROWS = (
         "sites",
     ),
 )
-"""The short ones first: a run that is ended for its time has them."""
+"""Short benchmarks first, so that an interrupted run includes them."""
 
 
 def bench(engine: EngineName, repeat: int, only: list[str], json: bool, target: Path | None = None) -> int:
-    """Run every row, or those of some names, once and then `repeat` times; print medians. target: a file that is written
-    anew after each row, as JSON. A row that fails is told and the others go on; then the exit code is 3."""
+    """Run all rows, or selected ones, once and then `repeat` times; print medians.
+
+    target: a JSON file, rewritten after each row. A failed row is reported; the others run, and the exit code is 3.
+    """
     if unknown := set(only) - {row.name for row in ROWS}:
         raise SimtbedError(f"bench files has no {unknown.pop()!r}; it has {', '.join(row.name for row in ROWS)}")
     if target is not None and not is_file_name(target):
-        raise SimtbedError(f"{printable(target)}: --output names a file that is written after each row")
+        raise SimtbedError(f"{printable(target)}: --output needs a file name: the file is rewritten after each row")
     chosen = [row for row in ROWS if (row.name in only or not only) and row.only in (None, engine)]
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
 
     def content() -> str:
-        return tables.as_json({"cores": current_cores(), "engine": engine, "repeat": repeat, "rows": found})
+        return tables.as_json({"cores": current_cores(), "engine": engine, "repeat": repeat, "rows": results})
 
     for _, rows in groupby(chosen, key=lambda row: row.inputs or row.name):
         with tempfile.TemporaryDirectory() as folder:
             for row in rows:
                 with progress(row.name):
-                    found.append(_measured(row, engine, repeat, Path(folder)))
+                    results.append(_measured(row, engine, repeat, Path(folder)))
                 if target is not None:
                     write(target, [content(), "\n"])
-    print(content() if json else _table(found))
-    return 3 if any("failed" in one for one in found) else 0
+    print(content() if json else _table(results))
+    return 3 if any("failed" in one for one in results) else 0
 
 
-def _table(found: list[dict[str, Any]]) -> str:
-    columns = ("seconds", "of processors", "MB resident", "a second", "beside")
-    cells = [[one["name"], *(one.get(name, "") for name in columns)] for one in found]
-    headers = ["command", "s", "s of processors", "MB resident", "records/s", "beside, s"]
-    told = (f"{one['name']}: {one.get('missing') or one.get('failed') or one['command']}" for one in found)
-    return "\n".join([tables.table(headers, cells), *told])
+def _table(results: list[dict[str, Any]]) -> str:
+    columns = ("seconds", "processor seconds", "MB resident", "records/s", "peer seconds")
+    cells = [[one["name"], *(one.get(name, "") for name in columns)] for one in results]
+    headers = ["command", "s", "processor s", "MB resident", "records/s", "peer s"]
+    notes = (f"{one['name']}: {one.get('missing') or one.get('failed') or one['command']}" for one in results)
+    return "\n".join([tables.table(headers, cells), *notes])
 
 
 def _measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[str, Any]:
-    """A row as figures, or why there are none."""
+    """Measure a row, or return the reason of a failure."""
     start = time.perf_counter()
     try:
-        found = measured(row, engine, repeat, folder)
+        result = measured(row, engine, repeat, folder)
     except UnavailableError as error:
-        found = {"name": row.name, "missing": str(error)}
+        result = {"name": row.name, "missing": str(error)}
     except (SimtbedError, OSError, subprocess.CalledProcessError) as error:
-        found = {"name": row.name, "failed": str(error)}
-    return {**found, "seconds of the row": round(time.perf_counter() - start, 1)}
+        result = {"name": row.name, "failed": str(error)}
+    return {**result, "seconds of the row": round(time.perf_counter() - start, 1)}
 
 
 def measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[str, Any]:
-    """A row as figures, medians of `repeat` runs after a first one, which fills the caches; the runs' own seconds beside
-    them. Raises UnavailableError where its input is not there, SimtbedError where a program fails."""
+    """Measure a row: medians of `repeat` runs after a warm-up run, and the seconds of each run.
+
+    Raises UnavailableError if the input is missing, SimtbedError if a program fails.
+    """
     source = row.make(folder)
     places = {
         "in": source, "out": folder / "out", "engine": engine, "folder": folder / "peer", "threads": current_cores(),
@@ -244,39 +251,39 @@ def measured(row: Row, engine: EngineName, repeat: int, folder: Path) -> dict[st
     words = row.command.format(**places).split()
     runs = [_run([*SIMTBED, *words]) for _ in range(repeat + 1)][1:]
     seconds = statistics.median(one.wall for one in runs)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "name": row.name,
         "command": f"simtbed {row.command}",
         "records": row.records,
         "unit": row.unit,
         "seconds": round(seconds, 3),
-        "of processors": round(statistics.median(one.processors for one in runs), 3),
+        "processor seconds": round(statistics.median(one.processors for one in runs), 3),
         "MB resident": round(max(one.memory for one in runs) / 1e6),
-        "a second": round(row.records / seconds),
+        "records/s": round(row.records / seconds),
         "runs": [round(one.wall, 3) for one in runs],
     }
     peer = shlex.split(row.peer.format(**places)) if row.peer else []
     if peer and shutil.which(peer[0]):
-        with suppress(SimtbedError):  # of another program, which may lack something here
-            others = [_run(peer) for _ in range(repeat + 1)][1:]
-            found |= {
+        with suppress(SimtbedError):  # a peer may be unusable on this machine
+            peer_runs = [_run(peer) for _ in range(repeat + 1)][1:]
+            result |= {
                 "peer": row.peer,
-                "beside": round(statistics.median(one.wall for one in others), 3),
-                "beside, of processors": round(statistics.median(one.processors for one in others), 3),
+                "peer seconds": round(statistics.median(one.wall for one in peer_runs), 3),
+                "peer processor seconds": round(statistics.median(one.processors for one in peer_runs), 3),
             }
-    return found
+    return result
 
 
-def _run(words: list[str]) -> Took:
-    """Run a program to its end, without its output. Raises SimtbedError, with what it said last, where it fails."""
-    with temporary_file() as told:
+def _run(words: list[str]) -> ResourceUsage:
+    """Run a program without its output. Raises SimtbedError with its last line if it fails."""
+    with temporary_file() as errors:
         launched = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words], stdout=subprocess.PIPE, stderr=told
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words], stdout=subprocess.PIPE, stderr=errors
         )
         launched.check_returncode()
         code, *figures = json.loads(launched.stdout)
         if code:
-            told.seek(0)
-            said = told.read().decode(errors="replace").strip().splitlines() or ["without a word"]
-            raise SimtbedError(f"{shlex.join(words)} ended with {code}: {printable(said[-1][:300])}")
-    return Took(*figures)
+            errors.seek(0)
+            lines = errors.read().decode(errors="replace").strip().splitlines() or ["no output"]
+            raise SimtbedError(f"{shlex.join(words)} ended with {code}: {printable(lines[-1][:300])}")
+    return ResourceUsage(*figures)

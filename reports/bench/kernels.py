@@ -1,4 +1,4 @@
-"""What `simtbed bench` runs: the shipped pair-HMM variants and two general kernels, each beside a scalar loop."""
+"""Workloads of `simtbed bench`: pair-HMM variants and two general kernels, each with a scalar loop."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..selection import find_family
 
 Floats = npt.NDArray[np.float32]
 BLOCK = 256
-"""Threads of a block of the reduction."""
+"""Block size of the reduction."""
 CONTINUATION = 2
-"""Phred gap continuation: so likely that no cell becomes a denormal, which would time the processor's slow path."""
+"""Phred gap continuation, high enough to avoid denormals and the slow path of the processor."""
 
 
 @st.kernel
@@ -42,7 +42,7 @@ def transpose(x: Global[f32], out: Global[f32], width: i32, PITCH: Const) -> Non
 
 @st.kernel
 def block_sum(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
-    """out[b] = the sum of block b's slice of x; the first threads add neighbouring elements, halved each turn."""
+    """out[b] = the sum of block b's slice of x, by a tree with half of the threads in each iteration."""
     partial = st.shared(f32, BLOCK)
     t = st.thread.x
     partial[t] = x[st.block.x * BLOCK + t]
@@ -58,7 +58,7 @@ def block_sum(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
 
 
 def _transpose_loop(x: Floats, out: Floats, width: int) -> None:
-    """By tiles as the kernel does it: row by row, the stores would miss the cache, and any emulator would look fast."""
+    """Transpose by tiles as the kernel; a loop by rows would miss the cache and make any emulator appear fast."""
     for top in range(0, width, 32):
         for left in range(0, width, 32):
             for row in range(top, top + 32):
@@ -80,7 +80,7 @@ block_sum_loop: Callable[[Floats, Floats, int], None] = njit()(_block_sum_loop)
 
 @dataclass(frozen=True)
 class Size:
-    """How much is done: reads times haplotypes are pairs; side x side elements, a multiple of 32 each way."""
+    """Problem size: reads x haplotypes pairs; side x side elements, side a multiple of 32."""
 
     reads: int
     haplotypes: int
@@ -89,7 +89,7 @@ class Size:
 
 FULL = Size(64, 64, 1024)
 SMALL = Size(8, 4, 64)
-"""Small enough for interpreters."""
+"""Size for interpreters."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Work:
 
 
 def pairs(size: Size) -> Problem:
-    """The pair-HMM problem of a size: one record, reads of 113 to 127 bases, haplotypes of about 250."""
+    """Return the pair-HMM problem of a size: one record, reads of 113 to 127 bases, haplotypes of about 250."""
     return generate(
         1,
         records=1,
@@ -121,14 +121,14 @@ def pairs(size: Size) -> Problem:
 
 
 def matrix(size: Size) -> Floats:
-    """side * side random elements."""
+    """Return side * side random elements."""
     return np.random.default_rng(1).random(size.side * size.side, np.float32)
 
 
 def works(size: Size) -> list[Work]:
-    """All that is measured: each pair-HMM variant's first launch, in float; the transposes; the reduction."""
+    """Return all workloads: the first launch of each pair-HMM variant in float, the transposes, the reduction."""
     family, problem = find_family("pairhmm"), pairs(size)
-    found = [
+    workloads = [
         Work(
             name, "cells", problem.cells, partial(first_request, family, name, problem), partial(family.oracle, problem)
         )
@@ -144,6 +144,6 @@ def works(size: Size) -> list[Work]:
     for pitch in (33, 32):
         launch = request(transpose, (tiles, tiles), (32, 8), len(x), width=size.side, PITCH=pitch)
         looped = partial(transpose_loop, x, out, size.side)
-        found.append(Work(f"transpose, pitch {pitch}", "elements", len(x), launch, looped))
+        workloads.append(Work(f"transpose, pitch {pitch}", "elements", len(x), launch, looped))
     launch = request(block_sum, len(sums), BLOCK, len(sums), BLOCK=BLOCK)
-    return [*found, Work("block sum", "elements", len(x), launch, partial(block_sum_loop, x, sums, BLOCK))]
+    return [*workloads, Work("block sum", "elements", len(x), launch, partial(block_sum_loop, x, sums, BLOCK))]

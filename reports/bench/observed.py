@@ -1,4 +1,4 @@
-"""What observing costs: scripts run alone, under `simtbed profile` and under `simtbed check`, one after another."""
+"""Overhead of observation: scripts run alone, under `simtbed profile` and under `simtbed check`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ COMMANDS = ("profile", "check")
 
 
 def measure(line: str, folder: Path) -> tuple[float, list[tuple[float, float]]]:
-    """Seconds in launches; then those of the whole process, and of the processors: alone, and under each command. Each is
-    run once before to fill the caches."""
-    words, kept = shlex.split(line), folder / "run.json"
+    """Return the seconds in launches, and wall and processor seconds of the script alone and under each command.
+
+    Each command is first run once to fill the caches.
+    """
+    words, saved = shlex.split(line), folder / "run.json"
     simtbed = [sys.executable, "-m", "simtbed"]
     report = ["-o", str(folder / "report.txt")]
     lines = [[sys.executable, *words], *([*simtbed, command, *report, *words] for command in COMMANDS)]
-    for one in lines:
-        _seconds(one)
-    _seconds([*simtbed, "profile", "--save", str(kept), *report, *words])
-    launches = sum(one.seconds for one in Run.load(kept).launches)
-    return launches, [_seconds(one) for one in lines]
+    for argv in lines:
+        _seconds(argv)
+    _seconds([*simtbed, "profile", "--save", str(saved), *report, *words])
+    launches = sum(launch.seconds for launch in Run.load(saved).launches)
+    return launches, [_seconds(argv) for argv in lines]
 
 
 def _seconds(command: Sequence[str]) -> tuple[float, float]:
@@ -41,12 +43,12 @@ def _seconds(command: Sequence[str]) -> tuple[float, float]:
 
 
 def main(lines: Sequence[str]) -> None:
-    """Print a row for each script with its arguments, and the medians of the ratios."""
+    """Print a row per script, and the medians of the ratios."""
     with tempfile.TemporaryDirectory() as folder:
-        found = {line: measure(line, Path(folder)) for line in lines}
+        measurements = {line: measure(line, Path(folder)) for line in lines}
     for at, what in enumerate(("seconds", "seconds of processors")):
         rows, ratios = [], []
-        for line, (launches, times) in found.items():
+        for line, (launches, times) in measurements.items():
             alone, *under = (one[at] for one in times)
             ratios.append([one / alone for one in under])
             figures = (launches, alone, *under, *ratios[-1])

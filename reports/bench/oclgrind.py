@@ -1,4 +1,4 @@
-"""The works of `simtbed bench` as OpenCL kernels, timed in Oclgrind where it is installed."""
+"""The workloads of `simtbed bench` as OpenCL kernels, timed in Oclgrind if installed."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ kernel void transpose(global const float* x, global float* out, int width) {
 
 kernel void block_sum(global const float* x, global float* out) {
 #ifndef NOTHING
-  local float part[BLOCK];
+  local float partial[BLOCK];
   int t = get_local_id(0);
-  part[t] = x[get_group_id(0) * BLOCK + t];
+  partial[t] = x[get_group_id(0) * BLOCK + t];
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int width = BLOCK / 2; width > 0; width /= 2) {
-    if (t < width) part[t] += part[t + width];
+    if (t < width) partial[t] += partial[t + width];
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (t == 0) out[get_group_id(0)] = part[0];
+  if (t == 0) out[get_group_id(0)] = partial[0];
 #endif
 }
 
@@ -78,18 +78,18 @@ kernel void intertask_naive(
 }
 """
 NAMES = {"intertask-naive", "transpose, pitch 33", "transpose, pitch 32", "block sum"}
-"""Wavefront is not among them: Oclgrind has no sub-groups."""
+"""Wavefront is missing: Oclgrind has no sub-groups."""
 
 
 def installed() -> str | None:
-    """The program that runs one kernel in Oclgrind."""
+    """Return the path of the program that runs one kernel in Oclgrind."""
     return shutil.which("oclgrind-kernel")
 
 
 def simulated(program: str, work: Work, repeat: int) -> list[float]:
-    """Seconds of each launch, on one thread: of a process less one whose kernel does nothing.
+    """Return the seconds of each launch on one thread: a process less one with an empty kernel.
 
-    Raises SimtbedError where Oclgrind fails or its answer is not the jit engine's.
+    Raises SimtbedError if Oclgrind fails or its answer differs from the jit engine.
     """
     request = work.request()
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
@@ -100,11 +100,11 @@ def simulated(program: str, work: Work, repeat: int) -> list[float]:
         options = f"-cl-std=CL1.2 -DPITCH={pitch} -DBLOCK={BLOCK}"
         seconds: list[float] = []
         for _ in range(repeat):
-            full, told = _timed(program, options, simulation)
+            full, output = _timed(program, options, simulation)
             empty, _ = _timed(program, f"{options} -DNOTHING", simulation)
             seconds.append(full - empty)
     for name, expected in LlvmEngine(threads=1).run(request).buffers.items():
-        if not np.allclose(_told(told, name), expected.reshape(-1), rtol=1e-3, atol=0):
+        if not np.allclose(_parse_dump(output, name), expected.reshape(-1), rtol=1e-3, atol=0):
             raise SimtbedError(f"{work.name}: {name} of Oclgrind and of the jit engine differ")
     return seconds
 
@@ -112,14 +112,14 @@ def simulated(program: str, work: Work, repeat: int) -> list[float]:
 def _timed(program: str, options: str, simulation: Path) -> tuple[float, str]:
     command = [program, "--num-threads", "1", "--build-options", options, simulation.name]
     start = time.perf_counter()
-    done = subprocess.run(command, cwd=simulation.parent, capture_output=True, text=True)
-    if done.returncode or "error" in done.stderr.lower():
-        raise SimtbedError(f"oclgrind-kernel failed: {(done.stderr or done.stdout).strip()}")
-    return time.perf_counter() - start, done.stdout
+    completed = subprocess.run(command, cwd=simulation.parent, capture_output=True, text=True)
+    if completed.returncode or "error" in completed.stderr.lower():
+        raise SimtbedError(f"oclgrind-kernel failed: {(completed.stderr or completed.stdout).strip()}")
+    return time.perf_counter() - start, completed.stdout
 
 
 def _simulation(request: Request) -> str:
-    """Oclgrind's description of a launch: file, kernel, sizes, and each argument in words of 4 bytes."""
+    """Return Oclgrind's description of a launch: file, kernel, sizes, and arguments in words of 4 bytes."""
     kernel = request.program.kernel.name
     threads = [blocks * size for blocks, size in zip(request.grid, request.block, strict=True)]
     lines = ["kernels.cl", kernel, " ".join(map(str, threads)), " ".join(map(str, request.block))]
@@ -131,8 +131,8 @@ def _simulation(request: Request) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(output: str, name: str) -> npt.NDArray[np.float32]:
-    """What Oclgrind dumped of an argument, whose words are floats."""
+def _parse_dump(output: str, name: str) -> npt.NDArray[np.float32]:
+    """Parse Oclgrind's dump of a float argument."""
     _, _, after = output.partition(f"Argument '{name}':")
     rows = after.partition("Argument '")[0].splitlines()[1:]
     return np.array([int(row.partition("=")[2]) for row in rows if "=" in row], np.uint32).view(np.float32)

@@ -1,7 +1,7 @@
-"""What `simtbed bench pairhmm` measures: the pair-HMM's variants by length, beside gpuPairHMM and on Ren 2018's sets.
+"""`simtbed bench pairhmm`: pair-HMM variants by length, compared with gpuPairHMM, and on the sets of Ren 2018.
 
-On a GPU, trillions of cells a second (TCUPS) of the kernels alone. On the emulator, what decides them: instructions,
-global and shared memory traffic a cell, barriers a pair.
+On a GPU, trillions of cells per second (TCUPS) of the kernels. On the emulator, the counters behind them: instructions,
+global and shared memory traffic a cell, barriers per pair.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ PEER = {
     32: 1.54, 48: 1.98, 64: 2.12, 96: 2.24, 112: 2.36, 128: 2.35, 192: 2.41, 224: 2.55, 256: 2.48, 448: 2.66, 512: 2.57,
     896: 2.78, 1024: 2.59,
 }  # fmt: skip
-"""TCUPS of gpuPairHMM's own benchmark on an H200 by length of read and haplotype, the best of its configurations."""
+"""TCUPS of the gpuPairHMM benchmark on an H200 by length of read and haplotype, best configuration."""
 LENGTHS = tuple(PEER)
 CEILING = {"wavefront-loaded": 3.6, "wavefront-rescaled": 5.3}
-"""TCUPS of an H200 (132 SMs, 128 lanes, 1.98 GHz) that did nothing but issue a cell's instructions: 8 of floats or 5,
-a quarter of a load, and one for what a step shares."""
+"""Upper bound of TCUPS on an H200 (132 SMs, 128 lanes, 1.98 GHz) by instruction issue: per cell 8 or 5 float instructions,
+a quarter of a load, and one for shared work of a step."""
 CELLS = 20_000_000_000
-"""Of each problem that is timed by length, but no more than 1.5 million pairs."""
+"""Cells of each problem timed by length, limited to 1.5 million pairs."""
 COUNTED = 64
-"""Pairs whose counters are taken."""
+"""Counted pairs."""
 
 INTERTASK_SETS = {number: (24 * number, 24 * number) for number in range(1, 7)}
 """Ren 2018, Table 1: length of read and haplotype."""
@@ -56,11 +56,11 @@ INTRATASK_SETS = dict(enumerate(((m, n) for m in (32, 64, 96, 128) for n in rang
 REN_PAIRS = 500_000
 RESCALED = "wavefront-rescaled"
 LARGE = 2_900_000
-"""Pairs that gpuPairHMM was measured with."""
+"""Pairs of the gpuPairHMM measurement."""
 
 Row = dict[str, Any]
 Section = Literal["lengths", "files", "ren", "tables"]
-"""Equal lengths; a file and its copies; Ren 2018's sets; his Tables 2 and 4."""
+"""Equal lengths; a file and its copies; the sets of Ren 2018; Tables 2 and 4 of Ren 2018."""
 
 
 def bench(
@@ -71,30 +71,32 @@ def bench(
     json: bool,
     sections: Sequence[Section] = (),
 ) -> int:
-    """Measure or count. pairs: of each of Ren's sets. sections: all, unless some are named."""
+    """Measure or count. pairs: size of each set of Ren 2018. sections: by default all."""
     require_engine(engine)
-    wanted: Sequence[Section] = sections or get_args(Section)
+    selected: Sequence[Section] = sections or get_args(Section)
     once = FAMILY.read(source) if source else FAMILY.example()
     content: Row = {}
     if engine == "cuda":
         content |= describe()
         with progress("nvcc"):
-            compile_first(wanted, once)
-    where = f"{content['device']}, kernels only, median of {repeat}" if engine == "cuda" else "counted on the emulator"
+            compile_first(selected, once)
+    setting = (
+        f"{content['device']}, kernels only, median of {repeat}" if engine == "cuda" else "counted on the emulator"
+    )
     titles = {}
-    if "lengths" in wanted:
-        titles["lengths"] = f"Equal lengths of read and haplotype; {where}"
+    if "lengths" in selected:
+        titles["lengths"] = f"Equal lengths of read and haplotype; {setting}"
         content["lengths"] = by_length(repeat) if engine == "cuda" else counted_by_length(pairs or COUNTED, engine)
-    if "ren" in wanted:
-        titles["Ren 2018"] = f"Ren 2018, Tables 1 and 3; {where}"
+    if "ren" in selected:
+        titles["Ren 2018"] = f"Ren 2018, Tables 1 and 3; {setting}"
         content["Ren 2018"] = (
             ren(repeat, pairs or REN_PAIRS) if engine == "cuda" else counted_ren(pairs or COUNTED, engine)
         )
-    if "files" in wanted:
+    if "files" in selected:
         titles["files"] = f"wavefront-rescaled, {engine}; milliseconds, medians of {repeat}"
         name = str(source) if source else "the example"
         content["files"] = by_file(engine, repeat, once, name, LARGE if engine == "cuda" else 0)
-    if "tables" in wanted:
+    if "tables" in selected:
         titles["Ren 2018, Tables 2 and 4"] = "Ren 2018, Tables 2 and 4, and ours"
         with progress("Tables 2 and 4"):
             content["Ren 2018, Tables 2 and 4"] = profiled.rows()
@@ -104,8 +106,8 @@ def bench(
 
 # ------------------------------------------------------------------ on a GPU
 def _not_faint(request: Request) -> Result:
-    """What a launch gives whose pairs need not be computed again in double. Pairs of long and unlike sequences would be,
-    most of them, and it is the float kernel that is measured."""
+    """Return a result without pairs to recompute in double, so that only the float kernel is measured. Most pairs of long, random
+    sequences would be recomputed."""
     sums = np.ones_like(request.arguments["sums"])
     return Result(
         buffers={"sums": sums}, faults=[], remarks=[], printed=[], milliseconds=None, resources=None, request=request
@@ -114,8 +116,8 @@ def _not_faint(request: Request) -> Result:
 
 @dataclass
 class Timer(Launcher):
-    """A launcher that times each of its launches `repeat` times; milliseconds: the sum of the medians. A launch that counts
-    in memory, which must not find what it counted before, is timed once."""
+    """A launcher that times each launch `repeat` times. milliseconds: sum of the medians. A launch that accumulates in memory
+    is timed once, because a repetition would change its input."""
 
     repeat: int
     milliseconds: float = 0.0
@@ -135,16 +137,16 @@ class Timer(Launcher):
 
 
 class Prepared(Launcher):
-    """A launcher that keeps what it is asked to launch, in memory that a GPU can copy by itself, and launches nothing
-    but what puts reads into lists."""
+    """A launcher that records requests with arrays in page-locked memory, and executes only the launches that sort reads into
+    lists."""
 
     def __init__(self, lasting: Callable[[Any], Any] = lambda array: array) -> None:
         self.requests: list[Request] = []
         self.lasting = lasting
-        self.known: dict[int, tuple[Any, Any]] = {}
+        self.copies: dict[int, tuple[Any, Any]] = {}
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
-        args = {name: self._kept(value) for name, value in arguments["args"].items()}
+        args = {name: self._page_locked(value) for name, value in arguments["args"].items()}
         self.requests.append(prepare_request(kernel, **{**arguments, "args": args}))
         if "sums" in args:
             return _not_faint(self.requests[-1])
@@ -153,23 +155,23 @@ class Prepared(Launcher):
     def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
         return (self.launch(kernel, **arguments) for kernel, arguments in list(launches))
 
-    def _kept(self, array: Any) -> Any:
+    def _page_locked(self, array: Any) -> Any:
         if not isinstance(array, np.ndarray):
             return array
-        if id(array) not in self.known:
-            self.known[id(array)] = array, self.lasting(array)
-        return self.known[id(array)][1]
+        if id(array) not in self.copies:
+            self.copies[id(array)] = array, self.lasting(array)
+        return self.copies[id(array)][1]
 
     @property
     def nbytes(self) -> tuple[int, int]:
-        """Bytes that go to the GPU, what launches share once; bytes that come back."""
+        """Return the bytes copied to the GPU, shared arrays once, and the bytes copied back."""
         arrays = [(name in r.filled, a) for r in self.requests for name, a in r.arguments.items() if np.ndim(a)]
-        there = {id(a): np.asarray(a).nbytes for new, a in arrays if not new}
-        return sum(there.values()), sum(np.asarray(a).nbytes for new, a in arrays if new)
+        shared = {id(a): np.asarray(a).nbytes for new, a in arrays if not new}
+        return sum(shared.values()), sum(np.asarray(a).nbytes for new, a in arrays if new)
 
 
 def compile_first(sections: Sequence[Section], once: Problem) -> None:
-    """Compile what these sections launch, several kernels at a time."""
+    """Compile the kernels of the sections concurrently."""
     from simtbed.engines.cuda.streams import compile_all
 
     prepared = Prepared()
@@ -187,7 +189,7 @@ def compile_first(sections: Sequence[Section], once: Problem) -> None:
 
 
 def by_file(engine: EngineName, repeat: int, once: Problem, name: str, large: int) -> list[Row]:
-    """A problem, and one of at least `large` pairs, if any: its copies."""
+    """Measure a problem and, with `large`, copies of it with at least that number of pairs."""
     works = [(name, 1)]
     if large:
         copies = -(-large // int(once.first_pairs[-1]))
@@ -196,7 +198,7 @@ def by_file(engine: EngineName, repeat: int, once: Problem, name: str, large: in
 
 
 def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
-    """Milliseconds, in a process that is already warm.
+    """Return milliseconds in a warm process.
 
     batch: laid out, in bins and in page-locked memory, to sums in the host's memory, all transfers included, before
     any pair is computed again in double. solved: from what was parsed to scores, the layout included. parsed, written:
@@ -218,26 +220,26 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
     row["solved"] = _median(lambda: FAMILY.solve(problem, RESCALED, runner), repeat)
     scores = FAMILY.solve(problem, RESCALED, runner)
     with tempfile.TemporaryDirectory() as folder:
-        given, answer = Path(folder) / "given", Path(folder) / "answer"
-        write(given, list(records(once)) * copies)
-        row["MB in"] = given.stat().st_size / 1e6
-        row["parsed"] = _median(lambda: [None for _ in blocks(given)], repeat)
+        input_file, answer = Path(folder) / "given", Path(folder) / "answer"
+        write(input_file, list(records(once)) * copies)
+        row["MB in"] = input_file.stat().st_size / 1e6
+        row["parsed"] = _median(lambda: [None for _ in blocks(input_file)], repeat)
         row["written"] = _median(lambda: write(answer, lines(problem, scores)), repeat)
         row["MB out"] = answer.stat().st_size / 1e6
         row["file to file"] = _median(
-            lambda: solve_file(given, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
+            lambda: solve_file(input_file, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
         )
     return row
 
 
 def _median(work: Callable[[], object], repeat: int) -> float:
-    """Milliseconds, after a run that is not timed."""
-    taken = []
+    """Return milliseconds of each run, after a warm-up run."""
+    times = []
     for _ in range(repeat + 1):
         start = time.perf_counter()
         work()
-        taken.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(taken[1:])
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times[1:])
 
 
 def _tera(problem: Problem, variant: str, repeat: int) -> float:
@@ -247,7 +249,7 @@ def _tera(problem: Problem, variant: str, repeat: int) -> float:
 
 
 def by_length(repeat: int, cells: int = CELLS) -> list[Row]:
-    """TCUPS of both wavefronts for equal lengths."""
+    """Measure the TCUPS of both wavefront kernels for equal lengths."""
     rows = []
     for length in LENGTHS:
         problem = equal_lengths(length, max(1, min(cells // length**2, 1_500_000)), length, length)
@@ -264,7 +266,7 @@ def by_length(repeat: int, cells: int = CELLS) -> list[Row]:
 
 
 def ren(repeat: int, pairs: int) -> list[Row]:
-    """GCUPS of every variant of Ren 2018 on the sets of its kind, and of the wavefronts on all of them."""
+    """Measure the GCUPS of each variant of Ren 2018 on its sets, and of the wavefront kernels on all sets."""
     rows = []
     for name, number, (m, n) in _ren_sets():
         problem = equal_lengths(number, pairs, m, n)
@@ -287,7 +289,7 @@ def _ren_variants(name: str) -> list[str]:
 
 # ------------------------------------------------------------------ on the emulator
 def counted_by_length(pairs: int, engine: EngineName) -> list[Row]:
-    """What both wavefronts cost for equal lengths."""
+    """Count both wavefront kernels for equal lengths."""
     rows = []
     for length in LENGTHS:
         problem = equal_lengths(length, pairs, length, length)
@@ -298,7 +300,7 @@ def counted_by_length(pairs: int, engine: EngineName) -> list[Row]:
 
 
 def counted_ren(pairs: int, engine: EngineName) -> list[Row]:
-    """What every variant of Ren 2018 costs on the sets of its kind."""
+    """Count each variant of Ren 2018 on its sets."""
     rows = []
     for name, number, (m, n) in _ren_sets():
         problem = equal_lengths(number, pairs, m, n)
@@ -310,21 +312,21 @@ def counted_ren(pairs: int, engine: EngineName) -> list[Row]:
 
 
 def costs(problem: Problem, variant: str, engine: EngineName) -> Row:
-    """Counters of a variant by what it computes."""
+    """Return the counters of a variant per cell."""
     runner = Runner(engine, counting=True)
     FAMILY.solve(problem, variant, runner)
     counters: Counters = sum((c for _, c in runner.counted[1:]), runner.counted[0][1])
-    found, cells = counters.totals(), problem.cells
+    totals, cells = counters.totals(), problem.cells
     return {
-        "instructions a cell": 32 * found["warp_instructions"] / cells,
-        "global bytes a cell": 32 * (found["global_load_sectors"] + found["global_store_sectors"]) / cells,
-        "shared bytes a cell": 128 * (found["shared_load_wavefronts"] + found["shared_store_wavefronts"]) / cells,
-        "barriers a pair": found["barriers"] / len(problem.pairs[0]),
+        "instructions per cell": 32 * totals["warp_instructions"] / cells,
+        "global bytes per cell": 32 * (totals["global_load_sectors"] + totals["global_store_sectors"]) / cells,
+        "shared bytes per cell": 128 * (totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"]) / cells,
+        "barriers per pair": totals["barriers"] / len(problem.pairs[0]),
         "busy lanes": counters.derived()["warp_execution_efficiency"],
     }
 
 
-# ------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------ output
 def table(rows: list[Row]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     return tables.table(names, [[_shown(row.get(name)) for name in names] for row in rows])

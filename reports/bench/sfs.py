@@ -1,4 +1,4 @@
-"""`simtbed bench sfs`: site frequency spectra a second on a GPU; on the emulator, the tables of Lu 2012."""
+"""`simtbed bench sfs`: site frequency spectra per second on a GPU; on the emulator, the tables of Lu 2012."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from .. import tables
 from ..launchers import Runner, require_engine
 from ..papers.lu2012 import profiled as lu2012
 from ..terminal import progress
-from .emulation import Figure
+from .emulation import Statistics
 
 Row = dict[str, Any]
 
 SIZES = (64, 256, 1024, 4096)
 """Individuals."""
 EVERYWHERE = ("tiled", "reduction-shared")
-"""Measured at every size; the other variants at one."""
+"""Variants measured at every size; the others at one size."""
 OTHERS_AT = 256
 DIFFERENT = 64
-"""Sites that are generated; the problem repeats them."""
+"""Generated sites; the problem repeats them."""
 BYTES = 1 << 27
-"""Of a problem's likelihoods: enough sites to fill a GPU."""
+"""Bytes of the likelihoods of a problem, enough to fill a GPU."""
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
-    """With cuda, measure the kernels of whole problems, normalisation included. Else count: the tables of the paper."""
+    """Measure the kernels of complete problems with cuda, including normalisation; else count the tables of the paper."""
     require_engine(engine)
     if engine != "cuda":
         print(lu2012.as_json(engine) if json else lu2012.as_text(engine))
@@ -51,9 +51,9 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
         with progress(f"one core, {individuals} individuals"):
             rows.append(one_core(individuals, repeat))
     notes = [
-        f"median (least-most) of {repeat}; sites: {DIFFERENT} generated ones, repeated; transfers and packing left out",
-        "fma: 2 N^2 a site, the reduction's leading term; an H200's peak: 132 SMs x 64 a clock x 1.98 GHz",
-        "one core: the same reduction as a plain loop, compiled by Numba",
+        f"median (min-max) of {repeat}; sites: {DIFFERENT} generated, repeated; without transfers and packing",
+        "fma: 2 N^2 per site, the leading term of the reduction; peak of an H200: 132 SMs x 64 per clock x 1.98 GHz",
+        "one core: the same reduction as a loop compiled by Numba",
     ]
     if json:
         print(tables.as_json({"rows": rows, "notes": notes}))
@@ -63,8 +63,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
 
 
 def measured(variant: str, individuals: int, repeat: int) -> Row:
-    """A variant's launches on a problem that fills the card: milliseconds of its kernels, summed, in each of `repeat`
-    rounds after one that is not timed."""
+    """Time a variant on a problem that fills the GPU: summed kernel milliseconds of `repeat` rounds after a warm-up round."""
     sites = max(1, BYTES // (24 * individuals))
     few = generate(1, DIFFERENT, individuals).likelihoods
     problem = Problem(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
@@ -79,34 +78,34 @@ def measured(variant: str, individuals: int, repeat: int) -> Row:
 
 def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
     action()
-    taken = []
+    seconds = []
     for _ in range(repeat):
         begin = time.perf_counter()
         action()
-        taken.append(time.perf_counter() - begin)
-    return taken
+        seconds.append(time.perf_counter() - begin)
+    return seconds
 
 
-def _row(variant: str, where: str, individuals: int, sites: int, seconds: Iterable[float]) -> Row:
-    taken = list(seconds)
-    fma = 2 * individuals**2 * sites / statistics.median(taken)
+def _row(variant: str, machine: str, individuals: int, sites: int, seconds: Iterable[float]) -> Row:
+    samples = list(seconds)
+    fma = 2 * individuals**2 * sites / statistics.median(samples)
     rates = devices.H200.rates
     peak = devices.H200.sms * rates.fp64 * devices.H200.clock * 1e6
     return {
         "variant": variant,
-        "where": where,
+        "where": machine,
         "individuals": individuals,
         "sites": sites,
-        "milliseconds": 1e3 * statistics.median(taken),
-        "sites_a_second": asdict(Figure.of([sites / each for each in taken])),
+        "milliseconds": 1e3 * statistics.median(samples),
+        "sites_a_second": asdict(Statistics.from_samples([sites / each for each in samples])),
         "fma_a_second": fma,
-        "share_of_peak": fma / peak if where == "GPU" else None,
+        "share_of_peak": fma / peak if machine == "GPU" else None,
     }
 
 
 # ------------------------------------------------------------------ one core
 def one_core(individuals: int, repeat: int) -> Row:
-    """The plain loop, of as many sites as take a moment."""
+    """Time the scalar loop."""
     sites = max(1, (1 << 25) // individuals**2)
     vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
     return _row(
@@ -121,14 +120,14 @@ def _table(rows: list[Row]) -> str:
         "individuals",
         "sites",
         "ms",
-        "thousand sites a second",
+        "thousand sites/s",
         "T fma/s",
-        "of an H200's peak",
+        "fraction of H200 peak",
     ]
     cells = [
         [
             r["variant"], r["where"], r["individuals"], r["sites"], f"{r['milliseconds']:.3f}",
-            Figure(**r["sites_a_second"]).shown(2, 1e3), f"{r['fma_a_second'] / 1e12:.4f}",
+            Statistics(**r["sites_a_second"]).shown(2, 1e3), f"{r['fma_a_second'] / 1e12:.4f}",
             "" if r["share_of_peak"] is None else f"{100 * r['share_of_peak']:.1f} %",
         ]
         for r in rows

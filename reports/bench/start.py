@@ -1,4 +1,4 @@
-"""A process of its own that starts one work of `simtbed bench` once: what compiling takes, and the memory of a launch."""
+"""Child process of `simtbed bench`: compile time and memory of one workload."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 def started(name: str, size: Size) -> dict[str, float | None]:
     """{"front_end": s, "compile": s, "memory": bytes or None}, one thread, counting.
 
-    front_end: the first request for a small launch less the second. compile: its first run less the second: printing
-    and LLVM, or reading the cache. memory: how far a launch of `size` raises the peak of resident memory, less
-    the arrays it returns; None where the kernel does not tell (it takes Linux's /proc).
+    front_end: time of the first request of a small launch less the second. compile: its first run less the second, that is code
+    generation and LLVM, or a cache read. memory: increase of the peak resident memory by a launch of `size`, less the returned
+    arrays; None without /proc of Linux.
     """
     engine = LlvmEngine(threads=1)
     small, full = ({w.name: w for w in works(of)}[name] for of in (SMALL, size))
@@ -48,9 +48,9 @@ def _returned(outcome: Outcome) -> int:
 
 
 def _restart_peak() -> int | None:
-    """Resident bytes, from which the peak counts anew.
+    """Reset the peak of resident memory; return the current bytes.
 
-    Not `resource.getrusage`: its ru_maxrss never falls, and on Linux a process inherits its parent's.
+    `resource.getrusage` is unsuitable: ru_maxrss never falls, and on Linux a process inherits that of its parent.
     """
     try:
         _CLEAR.write_text("5")

@@ -1,4 +1,4 @@
-"""`simtbed access`: what single warp accesses cost."""
+"""`simtbed access`: cost of single warp accesses."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from .parameters import Argument, Option, command
 
 @command
 def access(
-    source: Annotated[Path, Argument(metavar="FILE", help="CSV: op, bytes, lanes; with --compare the figures too.")],
+    source: Annotated[
+        Path, Argument(metavar="FILE", help="CSV with op, bytes, lanes; with --compare also the counters.")
+    ],
     device: Device = "H200",
-    compare: Annotated[bool, Option(("--compare",), help="Show the rows that differ from the file's figures.")] = False,
+    compare: Annotated[
+        bool, Option(("--compare",), help="Print only the rows with other counters than in FILE.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """What single warp accesses cost.
+    """Compute the cost of single warp accesses.
 
-    Requests, sectors, wavefronts and bank conflicts of each row of the file; 1 where a compared row differs.
+    Print requests, sectors, wavefronts and bank conflicts for each row of FILE. With --compare, the exit code is 1 if a
+    row differs.
 
     \b
     simtbed access accesses.csv --device K40

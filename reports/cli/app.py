@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, loaded when they run, and how errors leave it."""
+"""The `simtbed` command: lazy loading of subcommands, and conversion of exceptions to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from simtbed import SimtbedError, __version__
 from simtbed.kernels.files.paths import discard_standard_output, flush_standard_output
 
 COMMANDS = {
-    "list": "The kernel families, their variants by paper, and the devices.",
-    "explain": "How a shipped variant works.",
-    "pairhmm": "Pair-HMM forward likelihoods, from file to file.",
-    "align": "Semi-global alignment with traceback, from file to file.",
+    "list": "List the kernel families, their variants by paper, and the devices.",
+    "explain": "Explain a shipped variant.",
+    "pairhmm": "Compute Pair-HMM forward likelihoods, from file to file.",
+    "align": "Align pairs of sequences semi-globally, from file to file.",
     "correct": "Correct sequencing errors in reads, from file to file.",
-    "simulate": "Make reads with sequencing errors, to try `simtbed correct` on.",
-    "sfs": "Site frequency spectra of N individuals, from file to file.",
-    "profile": "What a target would cost on a device.",
-    "whatif": "How long a target's launches would take.",
-    "verify": "A target on several engines, or every shipped variant against its oracle.",
-    "check": "A target under the checkers, or all shipped variants.",
-    "cuda": "The kernels of a target as CUDA C++.",
-    "diff": "What changed from A to B, by kernel, line and counter.",
-    "new": "A small project: a kernel, its oracle, its test, its workflow.",
-    "ci": "A workflow: the tests on an emulator and on a GPU.",
-    "doctor": "What works on this machine, what is missing, and what brings it.",
-    "access": "What single warp accesses cost.",
-    "hardware": "The emulator beside hardware: counters, times, and the figures of a GPU.",
-    "record": "What this machine's GPU answers and counts, as a record.",
-    "report": "Every table and figure of a paper, beside what is found here.",
-    "bench": "How fast the emulator, the kernels and whole commands are.",
+    "simulate": "Simulate reads with sequencing errors.",
+    "sfs": "Compute site frequency spectra of N individuals, from file to file.",
+    "profile": "Profile the kernels of a target on a device.",
+    "whatif": "Predict the time of a target's launches.",
+    "verify": "Compare engines on a target, or all shipped variants with their oracles.",
+    "check": "Run a target, or all shipped variants, under the checkers.",
+    "cuda": "Print the kernels of a target as CUDA C++.",
+    "diff": "Compare the counters of A and B by kernel, line and counter.",
+    "new": "Create a project with a kernel, its oracle, its test and its workflow.",
+    "ci": "Write a workflow with the tests on an emulator and on a GPU.",
+    "doctor": "List available and missing components of this machine, with remedies.",
+    "access": "Compute the cost of single warp accesses.",
+    "hardware": "Compare the emulator with a GPU: counters, times, device constants.",
+    "record": "Record the answers and counters of this machine's GPU.",
+    "report": "Compare the tables and figures of a paper with this package.",
+    "bench": "Measure the speed of the emulator, the kernels or whole commands.",
 }
-"""Each command with its line of `simtbed --help`. Its module has the same name and is imported when the command runs."""
-ON_FILES = ("pairhmm", "align", "correct", "sfs")
-"""Those that launch kernels on what is in a file."""
+"""Commands with their lines of `simtbed --help`. A command is imported from the module of its name on first use."""
+FILE_COMMANDS = ("pairhmm", "align", "correct", "sfs")
+"""Commands that launch kernels on the contents of files."""
 
-MOST_BEGUN = 16
-"""GPUs that are begun with before it is known whether they are there."""
-SWITCHING = 1e-4
-"""Seconds that a thread keeps the interpreter's lock while others wait for it. By Python's 5 ms, threads that need it a moment for each
-block of a packed file wait longer than they work."""
+MAX_EARLY_CONTEXTS = 16
+"""GPUs to initialise before their existence is verified."""
+SWITCH_INTERVAL = 1e-4
+"""Interval of thread switches, in seconds. With Python's 5 ms, threads that need the interpreter lock briefly for each block of a packed
+file wait longer than they work."""
 
 
 class Commands(click.Group):
-    """The commands of the table, each imported when it is asked for."""
+    """A group of commands that are imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -73,13 +73,16 @@ class Commands(click.Group):
 def simtbed() -> None:
     """A testbed for GPU kernels that needs no GPU.
 
-    Exit codes: 0; 1 for a finding (a fault, a disagreement); 2 for bad use or input; 3 where what was asked for could
-    not run here (no GPU, no compiler, a full disk); 128 + N where signal N ended it.
+    Exit codes: 0 for success; 1 for a finding (a fault, a disagreement); 2 for bad use or input; 3 if the command cannot
+    run on this machine (no GPU, no compiler, a full disk); 128 + N after signal N.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command line; the exit code. An error is one line on stderr, and JSON on stdout where --json was asked for."""
+    """Run a command line and return the exit code.
+
+    An error is printed as one line on stderr, with --json also as JSON on stdout.
+    """
     try:
         code = _run(list(arguments) or ["--help"])
         flush_standard_output()
@@ -90,56 +93,55 @@ def run(arguments: Sequence[str]) -> int:
     except BaseException as error:
         if sys.flags.dev_mode and isinstance(error, DEFECTS):
             raise
-        ended = _ended(error)
-    if ended.message:
+        failure = _failure(error)
+    if failure.message:
         with suppress(OSError):
-            print(ended.message, file=sys.stderr)
-    if ended.error and "--json" in arguments:
-        return _error_as_json(ended)
-    return ended.code
+            print(failure.message, file=sys.stderr)
+    if failure.error and "--json" in arguments:
+        return _error_as_json(failure)
+    return failure.code
 
 
 def _run(arguments: list[str]) -> int:
-    """Without Click's `main`, which prints and exits by itself, but for a shell that completes: here errors have one
-    form."""
+    """Run a command line without Click's `main`, which prints errors in its own format; completion in a shell needs it."""
     if "_SIMTBED_COMPLETE" in os.environ:
         simtbed.main(arguments, prog_name="simtbed")
     if gpus := _gpus(arguments):
         from simtbed.engines.cuda.startup import begin_context
 
         for number in range(gpus):
-            begin_context(number)  # beside the imports of the command
+            begin_context(number)  # concurrently with the imports of the command
     try:
         with simtbed.make_context("simtbed", arguments) as context:
             return int(simtbed.invoke(context) or 0)
-    except click.exceptions.Exit as done:  # after --help
-        return int(done.exit_code)
+    except click.exceptions.Exit as error:  # after --help
+        return int(error.exit_code)
 
 
 def _gpus(arguments: list[str]) -> int:
-    """How many GPUs of this process a command on files is going to launch on, as far as its words tell."""
+    """Estimate the number of GPUs that a command on files will use, from its unparsed arguments."""
     words = " ".join(arguments).replace("=", " ").split(" ")
-    given = dict(pairwise(words))  # of an option that is given twice, the last one
-    if words[0] not in ON_FILES or given.get("--engine") != "cuda" or {"--dask", "--help"} & set(words):
+    values = dict(pairwise(words))  # the last value of a repeated option
+    if words[0] not in FILE_COMMANDS or values.get("--engine") != "cuda" or {"--dask", "--help"} & set(words):
         return 0
-    gpus = given.get("--gpus", "1")
-    return min(int(gpus), MOST_BEGUN) if gpus.isascii() and gpus.isdigit() else 1
+    gpus = values.get("--gpus", "1")
+    return min(int(gpus), MAX_EARLY_CONTEXTS) if gpus.isascii() and gpus.isdigit() else 1
 
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError)
-"""What python -X dev shows with the way to it."""
+"""Exceptions with a traceback under python -X dev."""
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """How an error leaves the command line. message: for people. error: for programs; empty where all is said."""
+class _Failure:
+    """Exit code and texts of an exception. message: for stderr. error: for JSON; empty if already printed."""
 
     code: int
     message: str
     error: str
 
 
-def _ended(error: BaseException) -> _Ended:
+def _failure(error: BaseException) -> _Failure:
     from simtbed import FaultError
     from simtbed.errors import CompileError, OutOfMemory, SimtbedError, UnavailableError
     from simtbed.kernels import InputError
@@ -149,63 +151,66 @@ def _ended(error: BaseException) -> _Ended:
 
     from ..targets.failed import TargetFailed
 
-    def refuse(text: str, code: int = 2) -> _Ended:
-        return _Ended(code, f"simtbed: {text}", text)
+    def refuse(text: str, code: int = 2) -> _Failure:
+        return _Failure(code, f"simtbed: {text}", text)
 
     if isinstance(error, click.UsageError):
         message = error.format_message()
-        if isinstance(error, click.NoSuchOption):  # worded differently from version to version of Click
+        if isinstance(error, click.NoSuchOption):  # the text depends on the version of Click
             message = f"No such option: {error.option_name}."
         message = f"{message} (simtbed --help lists the commands, simtbed COMMAND --help the options)"
         return refuse(printable(message))
     if isinstance(error, KeyboardInterrupt):
-        return _Ended(128 + signal.SIGINT, "", "stopped by SIGINT")
+        return _Failure(128 + signal.SIGINT, "", "stopped by SIGINT")
     if isinstance(error, Stopped):
-        return _Ended(128 + error.number, "", str(error))
+        return _Failure(128 + error.number, "", str(error))
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, TargetFailed):
-        return _Ended(error.code, "", "")
+        return _Failure(error.code, "", "")
     if isinstance(error, OSError):
         code = 3 if error.errno in DISK_ERRORS else 2
-        unnamed = "the current folder" if isinstance(error, FileNotFoundError) else "output"  # which may be deleted
+        unnamed = (
+            "the current folder" if isinstance(error, FileNotFoundError) else "output"
+        )  # the folder may be deleted
         return refuse(printable(f"{error.filename or unnamed}: {error.strerror or error}"), code)
     if isinstance(error, MemoryError):
         return refuse("there is not enough memory", 3)
     if isinstance(error, FaultError):
-        return _Ended(1, str(error), str(error))
+        return _Failure(1, str(error), str(error))
     if isinstance(error, CompileError):
         return refuse(str(error))
     if isinstance(error, SimtbedError):
         lines = str(error).split("\n") if not isinstance(error, (InputError, DiskError)) else [str(error)]
         unable = isinstance(error, (UnavailableError, OutOfMemory, DiskError))
         return refuse("\n".join(map(printable, lines)), 3 if unable else 2)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
-    return refuse(f"a defect of simtbed, please report it: {printable(what)}; python -X dev -m simtbed tells more", 3)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    text = f"{type(error).__name__}: {error} ({os.path.basename(frame.filename)}:{frame.lineno})"
+    advice = "python -X dev -m simtbed prints a traceback"
+    return refuse(f"a defect of simtbed, please report it: {printable(text)}; {advice}", 3)
 
 
-def _error_as_json(ended: _Ended) -> int:
+def _error_as_json(failure: _Failure) -> int:
     from .. import tables
 
     try:
-        print(tables.as_json({"error": ended.error}), flush=True)
-    except (OSError, ValueError):  # there is nobody to tell
+        print(tables.as_json({"error": failure.error}), flush=True)
+    except (OSError, ValueError):  # stdout is closed
         discard_standard_output()
-    return ended.code
+    return failure.code
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """Entry point of the console script."""
     from simtbed.kernels.files.signals import watch
     from simtbed.kernels.files.standard_streams import prepare
 
     prepare()
     watch()
-    sys.setswitchinterval(SWITCHING)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     code = run(sys.argv[1:])
     try:
         flush_standard_output()
-    except (OSError, SimtbedError):  # told already
+    except (OSError, SimtbedError):  # reported already
         discard_standard_output()
     sys.exit(code)

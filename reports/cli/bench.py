@@ -1,7 +1,8 @@
-"""`simtbed bench`: how fast the emulator is, and how fast the kernels are."""
+"""`simtbed bench`: benchmarks of the emulator, of kernels and of whole commands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, get_args
@@ -13,7 +14,7 @@ from .parameters import Argument, Option, command
 
 
 class Bench(StrEnum):
-    """What can be measured."""
+    """Subjects of benchmarks."""
 
     emulator = "emulator"
     pairhmm = "pairhmm"
@@ -23,62 +24,75 @@ class Bench(StrEnum):
     files = "files"
 
 
-@command
-def bench(
-    what: Annotated[Bench, Argument("WHAT", help="The jit engine, or a family's kernels.")] = Bench.emulator,
-    peers: Annotated[bool, Option(("--peers",), help="Beside other emulators too.")] = False,
-    repeat: Annotated[int, Option(metavar="N", min=1, max=1000, help="Rounds; medians are printed.")] = 7,
-    engine: Annotated[Engine, Option(help="Of a family's kernels: measured with cuda, else counted.")] = Engine.jit,
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """The options of `simtbed bench`."""
+
+    peers: Annotated[bool, Option(help="Measure other emulators too.")] = False
+    repeat: Annotated[int, Option(metavar="N", min=1, max=1000, help="Number of rounds; medians are printed.")] = 7
+    engine: Annotated[
+        Engine, Option(help="Engine of a family's kernels: cuda measures times, the emulators count.")
+    ] = Engine.jit
     pairs: Annotated[
-        int | None, Option(metavar="N", min=1, max=1 << 31, help="Of a family's synthetic sets, instead of all.")
-    ] = None,
-    source: Input = None,
+        int | None, Option(metavar="N", min=1, max=1 << 31, help="Limit synthetic sets to N pairs; default: all sets.")
+    ] = None
+    input: Input = None
     only: Annotated[
         list[str] | None,
-        Option(("--only",), metavar="NAME", help="Of the pair-HMM's sections or the commands; may be given again."),
-    ] = None,
+        Option(metavar="NAME", help="Select a section of pairhmm, or a command of files; repeatable."),
+    ] = None
     output: Annotated[
         Path | None,
-        Option(("--output", "-o"), metavar="JSON", help="Of files: written anew after each command."),
-    ] = None,
-    json: Json = False,
-) -> int:
-    """How fast the emulator, the kernels and whole commands are.
+        Option(("--output", "-o"), metavar="JSON", help="Write the results of files to JSON after each command."),
+    ] = None
+    json: Json = False
 
-    The jit engine on this machine, beside scalar code; a family's kernels on a GPU, or what they cost on the
-    emulator; or, with files, commands from file to file, beside other programs that are installed. Takes minutes.
+
+@command
+def bench(
+    subject: Annotated[
+        Bench, Argument("WHAT", help="The jit engine (emulator), the kernels of a family, or whole commands (files).")
+    ] = Bench.emulator,
+    *,
+    options: BenchOptions,
+) -> int:
+    """Measure the speed of the emulator, the kernels or whole commands.
+
+    emulator: the jit engine on this machine, compared with scalar code. A family: its kernels on a GPU, or their
+    counters on the emulator. files: commands from file to file, compared with other installed programs. Takes minutes.
 
     \b
     simtbed bench --peers
     simtbed bench pairhmm --engine cuda
     simtbed bench files --only correct
     """
-    if output is not None and what is not Bench.files:
-        raise SimtbedError("--output of bench is for files: simtbed bench files")
-    if what is Bench.files:
+    engine, repeat, only, json = options.engine.value, options.repeat, options.only or [], options.json
+    if options.output is not None and subject is not Bench.files:
+        raise SimtbedError("--output of bench needs files: simtbed bench files")
+    if subject is Bench.files:
         from ..bench import files
 
-        return files.bench(engine.value, repeat, only or [], json, output)
-    if what is Bench.sfs:
+        return files.bench(engine, repeat, only, json, options.output)
+    if subject is Bench.sfs:
         from ..bench import sfs
 
-        return sfs.bench(engine.value, repeat, json)
-    if what is Bench.pairhmm:
+        return sfs.bench(engine, repeat, json)
+    if subject is Bench.pairhmm:
         from ..bench import pairhmm
 
         known = get_args(pairhmm.Section)
-        if unknown := set(only or []).difference(known):
+        if unknown := set(only).difference(known):
             raise SimtbedError(f"bench pairhmm has no section {unknown.pop()!r}; it has {', '.join(known)}")
-        sections = [section for section in known if section in (only or [])]
-        return pairhmm.bench(engine.value, repeat, pairs, source, json, sections)
-    if what is Bench.align:
+        sections = [section for section in known if section in only]
+        return pairhmm.bench(engine, repeat, options.pairs, options.input, json, sections)
+    if subject is Bench.align:
         from ..bench import align
 
-        return align.bench(engine.value, repeat, json)
-    if what is Bench.correct:
+        return align.bench(engine, repeat, json)
+    if subject is Bench.correct:
         from ..bench import correct
 
-        return correct.bench(engine.value, repeat, json)
-    from ..bench import emulation as benchmark
+        return correct.bench(engine, repeat, json)
+    from ..bench import emulation
 
-    return benchmark.bench(repeat, peers, json)
+    return emulation.bench(repeat, options.peers, json)

@@ -1,4 +1,4 @@
-"""What commands with --budget share: the file among their outputs, and how what was found is shown."""
+"""Comparison with baselines in the commands with --budget: the file of baselines and the report."""
 
 from __future__ import annotations
 
@@ -13,74 +13,80 @@ from simtbed.kernels.files import Outputs
 from ..targets.budgets import Budgets
 from ..targets.findings import as_row, as_text
 from ..targets.target import Shipped, Target
-from .output import reports, write_lines
+from .options import BudgetOptions
+from .output import report_files, write_lines
 
 _FILE = "--budget"
 
 
 @dataclass
-class Held:
-    """Runs held to the baselines of a file, where one was named. faults: beyond a limit, missing or unused. remarks:
-    within a hard limit alone."""
+class BudgetCheck:
+    """Comparison of runs with the baselines of a file; does nothing if there is no file.
+
+    faults: kernels beyond a limit, missing or unused baselines. remarks: kernels beyond the soft limit only.
+    """
 
     budgets: Budgets | None
     faults: list[Diagnostic] = field(default_factory=list)
     remarks: list[Diagnostic] = field(default_factory=list)
 
-    def reports(self, targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
-        """`reports`, none of which is the file of baselines; that is one of them where it is to be written."""
+    @classmethod
+    def from_options(cls, options: BudgetOptions, compiled: bool = False, update: bool = False) -> BudgetCheck:
+        """Return the comparison that the options request. Raises SimtbedError for options that exclude each other."""
+        return cls(Budgets.from_options(options.budget, options.soft, options.hard, compiled, update))
+
+    def report_files(self, targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
+        """Return the output files; the file of baselines is an output under --update-budget, else an input."""
         if self.budgets is None:
-            return reports(targets, inputs, device)
+            return report_files(targets, inputs, device)
         path = self.budgets.baselines.path
         if self.budgets.update:
-            return reports({**targets, _FILE: path}, inputs, device)
-        return reports(targets, [*inputs, path], device)
+            return report_files({**targets, _FILE: path}, inputs, device)
+        return report_files(targets, [*inputs, path], device)
 
     def add(self, target: Target | str, run: Run) -> None:
-        """Hold the kernels of a run of a target."""
+        """Compare the kernels of a run with their baselines."""
         if self.budgets is not None:
-            faults, remarks = self.budgets.hold(target, run)
+            faults, remarks = self.budgets.compare(target, run)
             self.faults += faults
             self.remarks += remarks
 
-    def end(self, outputs: Outputs, ran: Callable[[str], bool]) -> None:
-        """All ran: write the file where that is asked for; else look what in it nothing used. ran: whether all launches
-        of the target with a name were held."""
+    def finish(self, outputs: Outputs, is_complete: Callable[[str], bool]) -> None:
+        """Write the baselines under --update-budget, else report unused ones.
+
+        is_complete: whether all launches of a target, given by name, were compared.
+        """
         if self.budgets is None:
             return
         if (file := outputs.get(_FILE)) is not None:
-            write_lines(file, self.budgets.text(ran))
+            write_lines(file, self.budgets.text(is_complete))
         else:
-            self.faults += self.budgets.unused(ran)
+            self.faults += self.budgets.unused(is_complete)
 
     def text(self) -> list[str]:
-        """The paragraphs of a report: the kernels that were held to a baseline, and what is not as it was."""
+        """Return the paragraphs of the report."""
         if self.budgets is None:
             return []
-        many = sum(len(kernels) for kernels in self.budgets.measured.values())
-        word = f"{many:,} kernel{'' if many == 1 else 's'}"
+        count = sum(len(kernels) for kernels in self.budgets.measured.values())
+        kernels = f"{count:,} kernel{'' if count == 1 else 's'}"
         path = self.budgets.baselines.path
         if self.budgets.update:
-            return [f"the baselines of {word} are written to {path}"]
-        found = {"over their budget": self.faults, "within hard limits": self.remarks}
-        shown = [f"{title}:\n{as_text(several)}" for title, several in found.items() if several]
-        return [f"{word} held to {path}", *shown]
+            return [f"wrote the baselines of {kernels} to {path}"]
+        sections = {"over their budget": self.faults, "within hard limits": self.remarks}
+        shown = [f"{title}:\n{as_text(findings)}" for title, findings in sections.items() if findings]
+        return [f"compared {kernels} with {path}", *shown]
 
     def content(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the JSON content of the report."""
         if self.budgets is None:
             return {}
-        return {
-            "budget": {"over": [as_row(one) for one in self.faults], "remarks": [as_row(one) for one in self.remarks]}
-        }
+        over, remarks = ([as_row(finding) for finding in found] for found in (self.faults, self.remarks))
+        return {"budget": {"over": over, "remarks": remarks}}
 
 
-def is_whole(kernel: str, launch: int | None) -> bool:
-    """Whether a command leaves no launch out."""
-    return kernel == "*" and launch is None
-
-
-def is_among(name: str, chosen: Sequence[Shipped], whole: bool) -> bool:
-    """Whether a target of a file of baselines was to run: one of those chosen; or of their families, which are whole."""
-    families = {one.family.name for one in chosen}
-    return name in families | {one.name for one in chosen} or (whole and name.partition("/")[0] in families)
+def is_among(name: str, variants: Sequence[Shipped], complete: bool) -> bool:
+    """Whether a baseline belongs to one of the variants, or, if they are complete families, to their families."""
+    families = {shipped.family.name for shipped in variants}
+    return name in families | {shipped.name for shipped in variants} or (
+        complete and name.partition("/")[0] in families
+    )

@@ -1,4 +1,4 @@
-"""`simtbed check`: targets under the checkers, within their budgets and past the compiler; what is found, merge_findings."""
+"""`simtbed check`: findings of the checkers, the compiler and the budgets, by kernel or variant."""
 
 from __future__ import annotations
 
@@ -19,35 +19,31 @@ from simtbed.testing.known import Pin, read_file
 
 from .. import tables
 from ..selection import find_variants
-from ..targets.budgets import Budgets
 from ..targets.findings import as_row, as_text, findings
-from ..targets.formats import FORMATS, named, summary
+from ..targets.formats import FORMATS, fingerprinted, summary
 from ..targets.running import require_launches, run_shipped, run_target
-from ..targets.target import KEPT, Shipped, Target, find_target, is_program
-from .budgets import Held, is_among, is_whole
+from ..targets.stream import MakeObserver
+from ..targets.target import RUN_SUFFIX, Shipped, Target, find_target, is_program
+from .budgets import BudgetCheck, is_among
 from .options import (
-    Budget,
-    Compiled,
+    BudgetOptions,
     Device,
     Emulator,
-    Hard,
     Input,
     Json,
-    Kernels,
-    Number,
     OnlyFamily,
     Report,
-    Soft,
+    SelectionOptions,
     TargetArguments,
     TargetOrAll,
     UpdateBudget,
 )
-from .output import report_on
+from .output import write_report
 from .parameters import Option, command
 
 
 class Format(StrEnum):
-    """How findings are reported."""
+    """Formats of findings."""
 
     text = "text"
     json = "json"
@@ -57,47 +53,65 @@ class Format(StrEnum):
     junit = "junit"
 
 
-@command
-def check(
-    target: TargetOrAll = None,
-    arguments: TargetArguments = (),
-    family: OnlyFamily = None,
-    what: Annotated[
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of `simtbed check`."""
+
+    family: OnlyFamily = None
+    check: Annotated[
         str,
-        Option(("--check",), metavar="NAMES", help="all, or some of bounds,uninitialised,races,barriers,arithmetic."),
-    ] = "all",
-    kernel: Kernels = "*",
-    launch: Number = None,
-    engine: Annotated[Emulator, Option(help="What checks.")] = Emulator.jit,
-    device: Device = "H200",
+        Option(
+            metavar="NAMES", help="Checkers to run: all, or some of bounds,uninitialised,races,barriers,arithmetic."
+        ),
+    ] = "all"
+    selection: SelectionOptions
+    engine: Annotated[Emulator, Option(help="Engine that runs the checkers.")] = Emulator.jit
+    device: Device = "H200"
     schedules: Annotated[
-        int, Option(metavar="N", min=0, max=1000, help="Run each launch in N more orders of warps and blocks too.")
-    ] = 0,
+        int, Option(metavar="N", min=0, max=1000, help="Repeat each launch in N random orders of warps and blocks.")
+    ] = 0
     archs: Annotated[
         str | None,
         Option(
-            ("--compile",), metavar="ARCHS", help="Compile for these, such as sm_80,sm_90, or all; spills are findings."
+            ("--compile",),
+            metavar="ARCHS",
+            help="Compile the kernels for architectures such as sm_80,sm_90, or all; report spills.",
         ),
-    ] = None,
-    budget: Budget = None,
-    soft: Soft = 0.0,
-    hard: Hard = 0.0,
-    compiled: Compiled = False,
-    update: UpdateBudget = False,
+    ] = None
+    budget: BudgetOptions
+    compiled: Annotated[
+        bool, Option(help="Compare registers, spills and local memory with the baselines too; needs nvcc, not a GPU.")
+    ] = False
+    update_budget: UpdateBudget = False
     known: Annotated[
-        Path | None,
-        Option(("--known",), metavar="FILE", help="Findings pinned there, as pytest has them, are remarks."),
-    ] = None,
-    source: Input = None,
-    output: Report = None,
-    json: Json = False,
-    format: Annotated[Format, Option(("--format",), help="For whom the report is.")] = Format.text,
-) -> int:
-    """A target under the checkers, or all shipped variants.
+        Path | None, Option(metavar="FILE", help="Report the findings that FILE pins as remarks; same file as pytest.")
+    ] = None
+    input: Input = None
+    output: Report = None
+    json: Json = False
+    format: Annotated[Format, Option(help="Format of the report.")] = Format.text
 
-    These look for races, unwritten words, barriers, indices, arithmetic. A finding does not stop a program that would
-    go on without the checkers. Kernels over their budget, and kernels that nvcc refuses or that spill registers, are
-    findings where --budget and --compile ask for it. Of a run that was kept (.json) it reports what was found in it.
+    def observer(self) -> MakeObserver:
+        """Return the constructor of the observer that runs the checkers."""
+        return partial(
+            Recorder,
+            engine=self.engine.value,
+            device=devices.find(self.device),
+            check=parsed(self.check),
+            seeds=tuple(range(1, self.schedules + 1)),
+            counters=self.budget.budget is not None,
+            keep="program" if self.archs or self.compiled else "nothing",
+        )
+
+
+@command
+def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, options: CheckOptions) -> int:
+    """Run a target, or all shipped variants, under the checkers.
+
+    The checkers find races, reads of unwritten memory, barrier errors, accesses out of bounds and arithmetic errors. A
+    program continues after a finding if it would continue without the checkers. With --budget, kernels over their
+    budget are findings; with --compile, kernels that nvcc rejects or that spill registers. The findings of a saved run
+    (.json) are read from its file.
 
     \b
     simtbed check train.py --epochs 1
@@ -106,154 +120,177 @@ def check(
     simtbed check --format sarif -o findings.sarif train.py
     simtbed check --budget .simtbed/kernels.toml --update-budget train.py
     """
-    shape = Format.json if json else format
-    wanted, row = parsed(what), devices.find(device)
-    held = Held(Budgets.asked(budget, soft, hard, compiled, update))
-    compiling = Compiling(architectures(archs)) if archs else None
-    make = partial(
-        Recorder,
-        engine=engine.value,
-        device=row,
-        check=wanted,
-        seeds=tuple(range(1, schedules + 1)),
-        counters=budget is not None,
-        keep="program" if compiling or compiled else "nothing",
+    make = options.observer()
+    check = Check(
+        sorted(parsed(options.check)),
+        Compiling(architectures(options.archs)) if options.archs else None,
+        BudgetCheck.from_options(options.budget, options.compiled, options.update_budget),
+        KnownFindings.read(options.known) if options.known else None,
     )
-    looked = _Looked(sorted(wanted), compiling, held, Known.of(known) if known else None)
-    if target is not None and target.endswith(KEPT):
+    if target is not None and target.endswith(RUN_SUFFIX):
         if arguments:
-            raise SimtbedError(f"{target} is a run that was kept: it takes no arguments, not {' '.join(arguments)}")
-        return _check_kept(Path(target), looked, kernel, launch, output, shape)
-    if target is not None and family is None and is_program(target):
-        found = find_target(target, arguments, source)
-        with held.reports({"--output": output}, found.files, device) as outputs:
-            ran = run_target(found, make, reported=is_whole(kernel, launch))
-            require_launches(ran, found)
-            run = ran.run.select(kernel, launch)
-            held.add(found, run)
-            for name, launches in run.by_kernel().items():
-                looked.add({"kernel": name}, launches)
-            held.end(outputs, lambda name: is_whole(kernel, launch) and name == str(found))
-            bad = _report(found, looked, {"target": str(found)}, "kernels", outputs.get("--output"), shape)
-            return ran.code or bad
-    chosen = [
-        Shipped(one, each, source) for one, variants in find_variants(family, target, source) for each in variants
+            raise SimtbedError(f"{target} is a saved run and takes no arguments, got {' '.join(arguments)}")
+        return _check_saved_run(Path(target), check, options)
+    if target is not None and options.family is None and is_program(target):
+        program = find_target(target, arguments, options.input)
+        return _check_program(program, check, make, options)
+    return _check_variants(target, check, make, options)
+
+
+def _check_program(target: Target, check: Check, make: MakeObserver, options: CheckOptions) -> int:
+    selection = options.selection
+    with check.budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
+        completed = run_target(target, make, reported=selection.is_complete)
+        require_launches(completed, target)
+        run = completed.run.select(selection.kernel, selection.launch)
+        check.budgets.add(target, run)
+        check.add_kernels(run)
+        check.budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
+        heading = {"target": str(target)}
+        code = _report(target, check, heading, "kernels", outputs.get("--output"), options)
+        return completed.code or code
+
+
+def _check_variants(variant: str | None, check: Check, make: MakeObserver, options: CheckOptions) -> int:
+    selection = options.selection
+    targets = [
+        Shipped(family, name, options.input)
+        for family, names in find_variants(options.family, variant, options.input)
+        for name in names
     ]
-    with held.reports({"--output": output}, chosen[0].files, device) as outputs:
-        for shipped, whole in zip(chosen, run_shipped(chosen, make), strict=True):
-            run = whole.select(kernel, launch)
-            held.add(shipped, run)
-            looked.add({"variant": shipped.variant, "input": shipped.input}, run.launches)
-        held.end(outputs, lambda name: is_whole(kernel, launch) and is_among(name, chosen, target is None))
-        return _report(chosen[0], looked, {}, "variants", outputs.get("--output"), shape)
+    with check.budgets.report_files({"--output": options.output}, targets[0].files, options.device) as outputs:
+        for target, complete_run in zip(targets, run_shipped(targets, make), strict=True):
+            run = complete_run.select(selection.kernel, selection.launch)
+            check.budgets.add(target, run)
+            check.add({"variant": target.variant, "input": target.input}, run.launches)
+        check.budgets.finish(
+            outputs, lambda name: selection.is_complete and is_among(name, targets, complete=variant is None)
+        )
+        return _report(targets[0], check, {}, "variants", outputs.get("--output"), options)
 
 
-def _check_kept(
-    path: Path, looked: _Looked, kernel: str, launch: int | None, output: Path | None, shape: Format
-) -> int:
-    """What was found in a run that was kept."""
-    if looked.compiling or (looked.held.budgets and looked.held.budgets.compiled):
-        raise SimtbedError(f"{path}: a run that was kept has no kernels to compile")
-    with looked.held.reports({"--output": output}, [path]) as outputs:
-        run = Run.load(path).select(kernel, launch)
-        looked.held.add(run.target, run)
-        looked.held.end(outputs, lambda name: is_whole(kernel, launch) and name == run.target)
-        for name, launches in run.by_kernel().items():
-            looked.add({"kernel": name}, launches)
-        return _report(None, looked, {"target": run.target}, "kernels", outputs.get("--output"), shape)
+def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
+    budgets, selection = check.budgets, options.selection
+    if check.compiling or (budgets.budgets and budgets.budgets.compiled):
+        raise SimtbedError(f"{path}: a saved run has no kernels to compile")
+    with budgets.report_files({"--output": options.output}, [path]) as outputs:
+        run = Run.load(path).select(selection.kernel, selection.launch)
+        budgets.add(run.target, run)
+        budgets.finish(outputs, lambda name: selection.is_complete and name == run.target)
+        check.add_kernels(run)
+        return _report(None, check, {"target": run.target}, "kernels", outputs.get("--output"), options)
 
 
 @dataclass(frozen=True)
-class Known:
-    """Findings that are let pass. root: the folder that their files count from."""
+class KnownFindings:
+    """Findings to report as remarks. root: the folder to which the files of the pins are relative."""
 
     pins: Sequence[Pin]
     root: Path
 
     @classmethod
-    def of(cls, path: Path) -> Known:
-        """Of a file in the folder .simtbed of a project. Raises SimtbedError, one line."""
+    def read(cls, path: Path) -> KnownFindings:
+        """Read a file in the folder .simtbed of a project. Raises SimtbedError, one line."""
         return cls(read_file(path), path.absolute().parent.parent)
 
-    def covers(self, found: Diagnostic) -> bool:
-        return any(pin.covers(found, self.root) for pin in self.pins)
+    def covers(self, finding: Diagnostic) -> bool:
+        return any(pin.covers(finding, self.root) for pin in self.pins)
 
 
 class _Row:
-    """What was found in some launches. names: what they are the launches of. compiling: what else is asked of them.
-    known: what of it is a remark."""
+    """The findings of some launches.
+
+    names: the kernel, or the variant and its input. compiling: compiles the kernels, if requested. known: findings to report
+    as remarks.
+    """
 
     def __init__(
-        self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None, known: Known | None
+        self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None, known: KnownFindings | None
     ) -> None:
         self.names, self.launches = names, len(launches)
         self.faults, self.remarks = findings(launches)
         if compiling is not None:
-            self.faults += merge_findings(compiling.findings(one.request for one in launches))
+            self.faults += merge_findings(compiling.findings(launch.request for launch in launches))
         if known is not None:
             self.remarks += [fault for fault in self.faults if known.covers(fault)]
             self.faults = [fault for fault in self.faults if not known.covers(fault)]
 
     def content(self) -> dict[str, Any]:
-        faults, remarks = ([as_row(d) for d in found] for found in (self.faults, self.remarks))
+        faults, remarks = ([as_row(d) for d in diagnostics] for diagnostics in (self.faults, self.remarks))
         return {**self.names, "launches": self.launches, "faults": faults, "remarks": remarks}
 
 
 @dataclass
-class _Looked:
-    """What was looked for, and what was found. rows: of kernels or variants. held: to budgets. known: what is let pass."""
+class Check:
+    """The requested checks and their findings. rows: findings by kernel or variant."""
 
-    checks: list[str]
+    checkers: list[str]
     compiling: Compiling | None
-    held: Held
-    known: Known | None = None
+    budgets: BudgetCheck
+    known: KnownFindings | None = None
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, names: dict[str, str], launches: list[Launch]) -> None:
         self.rows.append(_Row(names, launches, self.compiling, self.known))
 
-    @property
-    def bad(self) -> bool:
-        return bool(self.held.faults) or any(row.faults for row in self.rows)
+    def add_kernels(self, run: Run) -> None:
+        for name, launches in run.by_kernel().items():
+            self.add({"kernel": name}, launches)
 
-    def merge_findings(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """Faults and remarks of everything, one a place."""
-        faults = merge_findings(chain(chain.from_iterable(row.faults for row in self.rows), self.held.faults))
-        return faults, merge_findings(chain(chain.from_iterable(row.remarks for row in self.rows), self.held.remarks))
+    @property
+    def has_faults(self) -> bool:
+        return bool(self.budgets.faults) or any(row.faults for row in self.rows)
+
+    def merged(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Return the faults and remarks of all rows, one per place."""
+        faults = merge_findings(chain(chain.from_iterable(row.faults for row in self.rows), self.budgets.faults))
+        return faults, merge_findings(
+            chain(chain.from_iterable(row.remarks for row in self.rows), self.budgets.remarks)
+        )
 
 
 def _report(
-    target: Target | None, looked: _Looked, heading: dict[str, str], what: str, output: BinaryIO | None, shape: Format
+    target: Target | None,
+    check: Check,
+    heading: dict[str, str],
+    rows_key: str,
+    output: BinaryIO | None,
+    options: CheckOptions,
 ) -> int:
-    """Give the report out; 1 where something was found."""
-    rows = looked.rows
-    if shape is Format.json:
-        content: dict[str, Any] = {**heading, "checks": looked.checks, "silent": not looked.bad}
-        content |= {what: [row.content() for row in rows]}
-        content |= {"compiled": looked.compiling.made} if looked.compiling else {}
-        report_on(target, output, tables.as_json(content | looked.held.content()))
-        return int(looked.bad)
-    if shape is not Format.text:
-        report_on(target, output, _for_services(looked, shape))
-        return int(looked.bad)
+    """Write the report; return 1 if there are faults."""
+    form = Format.json if options.json else options.format
+    if form is Format.json:
+        content: dict[str, Any] = {**heading, "checks": check.checkers, "silent": not check.has_faults}
+        content |= {rows_key: [row.content() for row in check.rows]}
+        content |= {"compiled": check.compiling.made} if check.compiling else {}
+        text = tables.as_json(content | check.budgets.content())
+    elif form is Format.text:
+        text = _text(check)
+    else:
+        text = _for_service(check, form)
+    write_report(target, output, text)
+    return int(check.has_faults)
+
+
+def _text(check: Check) -> str:
+    rows = check.rows
     names = list(rows[0].names)
     cells = [[*row.names.values(), row.launches, len(row.faults), len(row.remarks)] for row in rows]
-    parts = [tables.table([*names, "launches", "findings", "remarks"], cells, left=len(names))]
+    paragraphs = [tables.table([*names, "launches", "findings", "remarks"], cells, left=len(names))]
     for row in rows:
-        for title, found in (("found", row.faults), ("remarks", row.remarks)):
-            if found:
-                parts.append(f"{row.names[names[0]]}, {title}:\n{as_text(found)}")
-    if looked.compiling:
-        archs = ", ".join(looked.compiling.architectures)
-        parts.append(f"{looked.compiling.made:,} kernels compiled, each for one of {archs}")
-    report_on(target, output, "\n\n".join([*parts, *looked.held.text()]))
-    return int(looked.bad)
+        for title, diagnostics in (("findings", row.faults), ("remarks", row.remarks)):
+            if diagnostics:
+                paragraphs.append(f"{row.names[names[0]]}, {title}:\n{as_text(diagnostics)}")
+    if check.compiling:
+        archs = ", ".join(check.compiling.architectures)
+        paragraphs.append(f"{check.compiling.made:,} kernels compiled, each for one of {archs}")
+    return "\n\n".join([*paragraphs, *check.budgets.text()])
 
 
-def _for_services(looked: _Looked, shape: Format) -> str:
-    """The findings of all rows, one a place; for GitHub, the table of the step is written too."""
-    found = named(*looked.merge_findings())
-    if shape is Format.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
-        with Path(step).open("a", encoding="utf-8") as page:  # to which others may have written too
-            page.write(summary(found))
-    return FORMATS[shape.value](found)
+def _for_service(check: Check, form: Format) -> str:
+    """Return the findings of all rows, one per place; for GitHub, append them to the summary of the step too."""
+    rows = fingerprinted(*check.merged())
+    if form is Format.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
+        with Path(step).open("a", encoding="utf-8") as page:  # other commands of the step may have written to it
+            page.write(summary(rows))
+    return FORMATS[form.value](rows)

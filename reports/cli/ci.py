@@ -1,4 +1,4 @@
-"""`simtbed ci`: workflows for the services that run a project's tests."""
+"""`simtbed ci`: workflows for GitHub Actions and GitLab CI."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .parameters import Argument, command
 
 
 class Action(StrEnum):
-    """What is done with a workflow."""
+    """Actions on a workflow."""
 
     init = "init"
 
 
 class Service(StrEnum):
-    """Who runs the tests."""
+    """Continuous integration services."""
 
     github = "github"
     gitlab = "gitlab"
@@ -34,10 +34,10 @@ FILES = {
     },
     Service.gitlab: {"gitlab.yml.in": Path(".gitlab-ci.yml")},
 }
-"""The templates of each service, and where it looks for them."""
+"""Templates and their paths in a project, by service."""
 REQUIREMENTS = "requirements.txt"
 NEW = Path(".github/workflows/test.yml")
-"""The workflow that `simtbed new` writes."""
+"""The workflow written by `simtbed new`."""
 
 
 @command
@@ -45,24 +45,24 @@ def ci(
     action: Annotated[Action, Argument(metavar="ACTION", help="init: write the workflow.")],
     service: Annotated[Service, Argument(metavar="SERVICE", help="github or gitlab.")],
 ) -> int:
-    """A workflow: the tests on an emulator and on a GPU.
+    """Write a workflow with the tests on an emulator and on a GPU.
 
-    It is written to where GitHub or GitLab looks for it, with its action. It needs a file
-    requirements.txt. The GPU's job runs where the variable HAS_GPU_RUNNER is true.
+    The workflow and its action are written to the paths that GitHub or GitLab reads. They need a file requirements.txt.
+    The GPU job runs if the variable HAS_GPU_RUNNER is true.
 
     \b
     simtbed ci init github
     """
     paths = FILES[service]
-    if there := [path for path in paths.values() if path.exists()]:
-        raise SimtbedError(f"{there[0]}: is there already")
+    if existing := [path for path in paths.values() if path.exists()]:
+        raise SimtbedError(f"{existing[0]}: exists already")
     for template, path in paths.items():
         text = resources("simtbed.reports.project").joinpath(template).read_text(encoding="utf-8")
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, [text])
         print(path)
     if service is Service.github and NEW.exists():
-        print(f"simtbed: {NEW} runs the tests too; the job cpu does all that it does and more", file=sys.stderr)
+        print(f"simtbed: {NEW} runs the tests too; the job cpu includes all of its steps", file=sys.stderr)
     if not Path(REQUIREMENTS).exists():
-        print(f"simtbed: both jobs install what {REQUIREMENTS} lists, and there is none here yet", file=sys.stderr)
+        print(f"simtbed: both jobs install {REQUIREMENTS}, but there is no such file yet", file=sys.stderr)
     return 0

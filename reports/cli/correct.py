@@ -1,4 +1,4 @@
-"""`simtbed correct`: reads from a file, corrected reads to a file."""
+"""`simtbed correct`: correction of sequencing errors in a file of reads."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from simtbed.kernels.correction.host.pipeline_files import CorrectionOptions, Su
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.cores import current_cores, on_cores
-from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner, launcher_of_workers
 from ..terminal import progress_of_records
-from .options import MEMORY, Dask, Engine, Example, Json, MaxMemory, Output, RunOn, Threads, Variant
-from .output import require_cluster_options, tell, warn
+from .options import Engine, Example, Json, Output, ResourceOptions, RunOn, Variant
+from .output import print_report, require_cluster_options, warn
 from .parameters import Argument, Option, command
 
 
 class Filter(StrEnum):
-    """What tells `simtbed correct` whether a k-mer is solid."""
+    """Data structures for the set of solid k-mers."""
 
     exact = "exact"
     bloom = "bloom"
@@ -35,108 +34,91 @@ class Filter(StrEnum):
     blocked = "blocked"
 
 
-@dataclass(frozen=True)
-class Targets:
-    """Where results go: corrected reads (None: standard output), discarded reads as they came, a line a read. mates: for
-    second mates. spectrum: for the k-mers counted."""
+@dataclass(frozen=True, kw_only=True)
+class CorrectOptions:
+    """The options of `simtbed correct`."""
 
-    output: Path | None = None
-    discarded: Path | None = None
-    log: Path | None = None
-    mates: Path | None = None
-    spectrum: Path | None = None
+    output: Output = None
+    paired_output: Annotated[
+        Path | None, Option(("--paired-output", "-p"), metavar="OUT", help="Write the corrected second mates to OUT.")
+    ] = None
+    k: Annotated[int, Option(min=12, max=31, help="Length of a k-mer, in bases.")] = 20
+    min_multiplicity: Annotated[
+        int, Option(min=1, max=255, help="Smallest count of a solid k-mer, over both strands.")
+    ] = 6
+    min_votes: Annotated[int, Option(min=0, max=255, help="Change a base only if it has more votes than this.")] = 2
+    max_trim: Annotated[int, Option(min=0, max=1 << 24, help="Trim at most this number of bases from each end.")] = 20
+    no_trim: Annotated[bool, Option(help="Discard reads instead of trimming them.")] = False
+    variant: Variant = "packed"
+    filter: Annotated[Filter, Option(help="Data structure for the set of solid k-mers.")] = Filter.exact
+    discarded: Annotated[Path | None, Option(metavar="FILE", help="Write the discarded reads, unchanged, to FILE.")] = (
+        None
+    )
+    log: Annotated[
+        Path | None, Option(metavar="TSV", help="Write the flag, sequence and edits of every read to TSV.")
+    ] = None
+    truth: Annotated[
+        Path | None, Option(metavar="FILE", help="Read the same reads without errors; report the accuracy.")
+    ] = None
+    spectrum: Annotated[
+        Path | None,
+        Option(metavar="DUMP", help="Read k-mers and counts from a dump of KMC, Jellyfish or --save-spectrum."),
+    ] = None
+    save_spectrum: Annotated[Path | None, Option(metavar="FILE", help="Write the k-mers and their counts to FILE.")] = (
+        None
+    )
+    engine: RunOn = Engine.jit
+    example: Example = False
+    resources: ResourceOptions
+    json: Json = False
 
 
 @command
 def correct(
-    source: Annotated[Path | None, Argument(metavar="IN", help="FASTQ or FASTA; plain or packed; - is stdin.")] = None,
+    source: Annotated[
+        Path | None, Argument(metavar="IN", help="FASTQ or FASTA, compressed or not; - is stdin.")
+    ] = None,
     mates: Annotated[Path | None, Argument(metavar="MATES", help="The second mates, if IN has the first.")] = None,
-    output: Output = None,
-    paired_output: Annotated[
-        Path | None, Option(("--paired-output", "-p"), metavar="OUT", help="For corrected second mates.")
-    ] = None,
-    k: Annotated[int, Option(("--k",), min=12, max=31, help="Bases of a k-mer, 12 to 31.")] = 20,
-    min_multiplicity: Annotated[
-        int, Option(min=1, max=255, help="How often a solid k-mer is seen, both strands counted.")
-    ] = 6,
-    min_votes: Annotated[int, Option(min=0, max=255, help="A change needs more votes than this.")] = 2,
-    max_trim: Annotated[int, Option(min=0, max=1 << 24, help="Bases that trimming may take from either end.")] = 20,
-    no_trim: Annotated[bool, Option(("--no-trim",), help="Discard what would be trimmed.")] = False,
-    variant: Variant = "packed",
-    filter: Annotated[Filter, Option(help="What tells whether a k-mer is solid.")] = Filter.exact,
-    discarded: Annotated[
-        Path | None, Option(("--discarded",), metavar="FILE", help="For discarded reads, as they were.")
-    ] = None,
-    log: Annotated[Path | None, Option(("--log",), metavar="TSV", help="Flag, sequence, edits of every read.")] = None,
-    truth: Annotated[
-        Path | None, Option(("--truth",), metavar="FILE", help="The same reads without errors: report accuracy.")
-    ] = None,
-    spectrum: Annotated[
-        Path | None,
-        Option(
-            ("--spectrum",),
-            metavar="DUMP",
-            help="K-mers and counts, instead of those of IN: of KMC, Jellyfish, or saved.",
-        ),
-    ] = None,
-    save_spectrum: Annotated[
-        Path | None, Option(("--save-spectrum",), metavar="FILE", help="For the k-mers counted and their counts.")
-    ] = None,
-    engine: RunOn = Engine.jit,
-    example: Example = False,
-    threads: Threads = None,
-    dask: Dask = None,
-    max_memory: MaxMemory = MEMORY,
-    json: Json = False,
+    *,
+    options: CorrectOptions,
 ) -> int:
     """Correct sequencing errors in reads, from file to file.
 
-    IN is read twice: what comes through a pipe waits in a temporary file. What was done is reported on stdout if the
-    reads go to a file, and on stderr otherwise. Of two files with mates, a pair is kept or discarded: what is written
-    stays in step.
+    IN is read twice; input from a pipe is copied to a temporary file. The report is printed to stdout if the reads are
+    written to a file, and to stderr otherwise. Of paired reads, both mates are written or both are discarded, so the
+    two files remain in step.
 
     \b
     simtbed correct --example
     simtbed correct reads.fastq.gz -o corrected.fastq
     simtbed correct r1.fastq.gz r2.fastq.gz -o c1.fastq.gz -p c2.fastq.gz
     """
-    if (source is None) != example:
+    if (source is None) != options.example:
         raise SimtbedError("correct takes a file, or --example")
-    if example and truth:
-        raise SimtbedError("--truth belongs to a file of reads: the example has none")
-    if (mates is None) != (paired_output is None):
+    if options.example and options.truth:
+        raise SimtbedError("--truth needs a file of reads; the example has no truth")
+    if (mates is None) != (options.paired_output is None):
         raise SimtbedError("pairs need both: a file of MATES, and --paired-output")
-    if mates and truth:
-        raise SimtbedError("--truth belongs to one file of reads, not to pairs")
-    require_cluster_options(dask, counting=False, json=json, gpus=1)
-    parameters = Parameters(k, min_multiplicity, min_votes, max_trim, not no_trim, filter.value)
-    targets = Targets(output, discarded, log, paired_output, save_spectrum)
-    with on_cores(threads or current_cores()):
-        return correct_reads(
-            source, targets, parameters, variant, engine.value, truth, max_memory, json, mates, spectrum, dask or ""
-        )
+    if mates and options.truth:
+        raise SimtbedError("--truth needs a single file of reads, not pairs")
+    require_cluster_options(options.resources.dask, counting=False, json=options.json, gpus=1)
+    with on_cores(options.resources.threads or current_cores()):
+        return correct_reads(source, mates, options)
 
 
-def correct_reads(
-    source: Path | None,
-    targets: Targets,
-    parameters: Parameters,
-    variant: str,
-    engine: EngineName,
-    truth: Path | None,
-    memory: int,
-    json: bool,
-    mates: Path | None = None,
-    spectrum: Path | None = None,
-    cluster: str = "",
-) -> int:
-    """Correct from file to file; the example, without a source."""
+def correct_reads(source: Path | None, mates: Path | None, options: CorrectOptions) -> int:
+    """Correct the reads of a file, or of the example if there is no source."""
+    variant, memory, cluster = options.variant, options.resources.max_memory, options.resources.dask or ""
     if variant not in FAMILY.variants:
         raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
-    runner = Runner(engine)
-    launcher = launcher_of_workers(engine) if cluster else runner
-    named = {"--output": targets.output or STANDARD, "--discarded": targets.discarded, "--log": targets.log}
-    named |= {"--paired-output": targets.mates, "--save-spectrum": targets.spectrum}
+    parameters = Parameters(
+        options.k, options.min_multiplicity, options.min_votes, options.max_trim, not options.no_trim, options.filter.value
+    )  # fmt: skip
+    runner = Runner(options.engine.value)
+    launcher = launcher_of_workers(options.engine.value) if cluster else runner
+    named = {"--output": options.output or STANDARD, "--discarded": options.discarded, "--log": options.log}
+    named |= {"--paired-output": options.paired_output, "--save-spectrum": options.save_spectrum}
+    truth, spectrum = options.truth, options.spectrum
     with (
         Outputs(named, [source, mates, truth, spectrum]) as outputs,
         progress_of_records(f"{variant} on {source or 'the example'}", "reads") as show,
@@ -149,11 +131,11 @@ def correct_reads(
             outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
             outputs.get("--save-spectrum"),
         )  # fmt: skip
-        options = CorrectionOptions(parameters, variant, launcher, true_reads, memory, spectrum, cluster)
-        summary = correct_file(both, writers, options)
+        settings = CorrectionOptions(parameters, variant, launcher, true_reads, memory, spectrum, cluster)
+        summary = correct_file(both, writers, settings)
     for warning in summary.warnings:
         warn(warning)
-    tell(outputs, tables.as_json(_content(summary, runner)) if json else _report(summary))
+    print_report(outputs, tables.as_json(_content(summary, runner)) if options.json else _report(summary))
     return 0
 
 
@@ -166,21 +148,22 @@ def _content(summary: Summary, runner: Runner) -> dict[str, object]:
 
 def _report(summary: Summary) -> str:
     rows: list[list[Any]] = [
-        ["reads", summary.reads], ["kept as they were", summary.unchanged], ["kept, changed", summary.changed],
-        ["kept, trimmed", summary.trimmed], ["kept, shorter than k", summary.short], ["discarded", summary.discarded],
-        ["bases changed", summary.edits], ["solid k-mers, both strands", summary.solid],
-        ["their part of all k-mers counted", f"{100 * summary.solid_share:.1f} %"],
+        ["reads", summary.reads], ["written unchanged", summary.unchanged], ["written, corrected", summary.changed],
+        ["written, trimmed", summary.trimmed], ["written, shorter than k", summary.short],
+        ["discarded", summary.discarded], ["bases changed", summary.edits],
+        ["solid k-mers, both strands", summary.solid],
+        ["solid fraction of the counted k-mers", f"{100 * summary.solid_share:.1f} %"],
     ]  # fmt: skip
     if summary.with_mate:
-        rows.insert(6, ["... because their mates were", summary.with_mate])
+        rows.insert(6, ["discarded with their mates", summary.with_mate])
     text = tables.table(["correction", ""], rows)
     if summary.accuracy is None:
         return text
     a = summary.accuracy
     rows = [
         ["errors corrected", a.corrected], ["errors introduced", a.introduced], ["errors left", a.left],
-        ["gain", f"{100 * a.gain:.2f} %"], ["reads without error before", f"{a.right_before:,} of {a.reads:,}"],
-        ["reads without error among those kept", f"{a.kept_right:,} of {a.kept:,}"],
-        ["reads without error that were discarded", a.discarded_right],
+        ["gain", f"{100 * a.gain:.2f} %"], ["error-free reads of the input", f"{a.right_before:,} of {a.reads:,}"],
+        ["error-free reads of the output", f"{a.kept_right:,} of {a.kept:,}"],
+        ["error-free reads discarded", a.discarded_right],
     ]  # fmt: skip
-    return f"{text}\n\n{tables.table(['against the truth', ''], rows)}"
+    return f"{text}\n\n{tables.table(['accuracy', ''], rows)}"

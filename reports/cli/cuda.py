@@ -1,9 +1,9 @@
-"""`simtbed cuda`: the kernels of a target as CUDA C++, and what nvcc makes of them."""
+"""`simtbed cuda`: CUDA C++ of the kernels of a target, and their resources as nvcc reports them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any, BinaryIO
 
@@ -18,74 +18,85 @@ from ..requests import first_request
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, Target, find_target
 from ..terminal import progress
-from .options import Json, Kernels, Number, Report, TargetArgument, TargetArguments
-from .output import report_on, reports
+from .options import Json, Report, SelectionOptions, TargetArgument, TargetArguments
+from .output import report_files, write_report
 from .parameters import Option, command
 
 
-@command
-def cuda(
-    target: TargetArgument,
-    arguments: TargetArguments = (),
-    kernel: Kernels = "*",
-    launch: Number = None,
-    build: Annotated[bool, Option(("--compile",), help="Run nvcc; print registers, memory and spills.")] = False,
-    arch: Annotated[str, Option(help="What to compile for.")] = "sm_90",
-    output: Report = None,
-    json: Json = False,
-) -> int:
-    """The kernels of a target as CUDA C++.
+@dataclass(frozen=True, kw_only=True)
+class CudaOptions:
+    """The options of `simtbed cuda`."""
 
-    Of a program, each kernel that it launches, for its constants and its blocks. Of a shipped variant, the first launch
-    that it makes on the shipped example.
+    selection: SelectionOptions
+    build: Annotated[bool, Option(("--compile",), help="Compile with nvcc; print registers, memory and spills.")] = (
+        False
+    )
+    arch: Annotated[str, Option(help="Architecture to compile for.")] = "sm_90"
+    output: Report = None
+    json: Json = False
+
+
+@command
+def cuda(target: TargetArgument, arguments: TargetArguments = (), *, options: CudaOptions) -> int:
+    """Print the kernels of a target as CUDA C++.
+
+    For a program, print each launched kernel with its constants and block size. For a shipped variant, print the
+    kernel of the first launch on the shipped example.
 
     \b
     simtbed cuda -o kernels.cu saxpy.py --n 1000
     simtbed cuda --compile --arch sm_80 file.py:function
     simtbed cuda tree
     """
-    found = find_target(target, arguments)
-    with reports({"--output": output}, found.files) as outputs:
-        return _print(found, kernel, launch, arch if build else None, outputs.get("--output"), json)
+    chosen = find_target(target, arguments)
+    with report_files({"--output": options.output}, chosen.files) as outputs:
+        return _print(chosen, options, outputs.get("--output"))
 
 
-def _print(
-    found: Target, kernel: str, launch: int | None, arch: str | None, output: BinaryIO | None, json: bool
-) -> int:
-    """The kernels as text; or what nvcc makes of them for an architecture."""
-    code = 0
-    if isinstance(found, Shipped):
-        if (kernel, launch) != ("*", None):
-            raise SimtbedError("--kernel and --launch are for programs: of a variant, its first launch is printed")
-        sources = [_source(first_request(found.family, found.variant, found.family.example()))]
+def _print(target: Target, options: CudaOptions, output: BinaryIO | None) -> int:
+    """Print the kernels as text or, with --compile, their resources."""
+    code, selection = 0, options.selection
+    if isinstance(target, Shipped):
+        if not selection.is_complete:
+            raise SimtbedError("--kernel and --launch need a program: of a variant, the first launch is printed")
+        sources = [_source(first_request(target.family, target.variant, target.family.example()))]
     else:
-        ran = run_target(found, partial(Recorder, engine="jit", counters=False, keep="program"))
-        require_launches(ran, found)
-        code, launches = ran.code, ran.run.select(kernel, launch).launches
-        sources = _distinct(_source(one.request) for one in launches)
-    name = {"variant" if isinstance(found, Shipped) else "target": str(found)}
-    if arch is None:
-        text = "\n".join(source.text for source in sources)
-        if json and isinstance(found, Shipped):
-            text = tables.as_json({**name, "source": text})
-        elif json:
-            text = tables.as_json({**name, "kernels": [{"kernel": s.kernel, "source": s.text} for s in sources]})
-        report_on(found, output, text.removesuffix("\n"))
-        return code
-    built = []
-    for source in sources:
-        with progress(f"nvcc -arch={arch}"):
-            built.append(_built(source, arch))
-    if json:
-        alone = isinstance(found, Shipped)
-        report_on(found, output, tables.as_json({**name, **built[0]} if alone else {**name, "kernels": built}))
-        return code
-    shown = [
-        tables.table(["kernel", s.kernel], [(key.replace("_", " "), value) for key, value in {**name, **one}.items()])
-        for s, one in zip(sources, built, strict=True)
-    ]
-    report_on(found, output, "\n\n".join(shown))
+        completed = run_target(target, partial(Recorder, engine="jit", counters=False, keep="program"))
+        require_launches(completed, target)
+        code, launches = completed.code, completed.run.select(selection.kernel, selection.launch).launches
+        sources = _distinct(_source(launch.request) for launch in launches)
+    text = _resources(target, sources, options) if options.build else _text(target, sources, options.json)
+    write_report(target, output, text)
     return code
+
+
+def _heading(target: Target) -> dict[str, str]:
+    return {"variant" if isinstance(target, Shipped) else "target": str(target)}
+
+
+def _text(target: Target, sources: list[Source], json: bool) -> str:
+    text = "\n".join(source.text for source in sources)
+    if not json:
+        return text.removesuffix("\n")
+    if isinstance(target, Shipped):
+        return tables.as_json({**_heading(target), "source": text})
+    kernels = [{"kernel": source.kernel, "source": source.text} for source in sources]
+    return tables.as_json({**_heading(target), "kernels": kernels})
+
+
+def _resources(target: Target, sources: list[Source], options: CudaOptions) -> str:
+    heading, rows = _heading(target), []
+    for source in sources:
+        with progress(f"nvcc -arch={options.arch}"):
+            rows.append(_compile(source, options.arch))
+    if options.json:
+        return tables.as_json({**heading, **rows[0]} if isinstance(target, Shipped) else {**heading, "kernels": rows})
+    return "\n\n".join(
+        tables.table(
+            ["kernel", s.kernel], [(key.replace("_", " "), value) for key, value in {**heading, **row}.items()]
+        )
+        for s, row in zip(sources, rows, strict=True)
+    )
 
 
 def _source(request: Request) -> Source:
@@ -93,11 +104,11 @@ def _source(request: Request) -> Source:
 
 
 def _distinct(sources: Iterable[Source]) -> list[Source]:
-    """Each printed text once, in order."""
+    """Remove sources with equal text; keep the order."""
     return list({source.text: source for source in sources}.values())
 
 
-def _built(source: Source, arch: str) -> dict[str, Any]:
+def _compile(source: Source, arch: str) -> dict[str, Any]:
     built = nvcc.build(source.with_lines(), source.kernel, arch)
     resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + source.carved_bytes)
     return {"arch": arch, "compiler": built.compiler, **asdict(resources)}

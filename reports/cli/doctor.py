@@ -1,30 +1,30 @@
-"""`simtbed doctor`: what works on this machine, what is missing, and what brings it."""
+"""`simtbed doctor`: available and missing components of this machine, with remedies."""
 
 from __future__ import annotations
 
 from .. import tables
-from ..machine_parts import parts
+from ..components import components
 from .options import Json
 from .parameters import command
 
 
 @command
 def doctor(json: Json = False) -> int:
-    """What works on this machine, what is missing, and what brings it.
+    """List available and missing components of this machine, with remedies.
 
-    What is missing is a fact and no error: the exit code is 0.
+    The exit code is 0 even if components are missing.
 
     \b
     simtbed doctor
     simtbed doctor --json
     """
-    found = parts()
+    listed = components()
     if json:
-        print(tables.as_json({"parts": [part.content() for part in found]}))
+        print(tables.as_json({"parts": [component.content() for component in listed]}))
         return 0
-    rows = [[part.name, "works" if part.works else "missing", part.found or part.needed_for] for part in found]
-    print(tables.table(["part", "", "what there is, or what it is for"], rows, left=3))
-    for part in found:
-        if not part.works:
-            print(f"\n{part.name}: {part.reason}\n      {part.remedy}")
+    rows = [[c.name, "works" if c.works else "missing", c.found or c.needed_for] for c in listed]
+    print(tables.table(["component", "", "version, or purpose"], rows, left=3))
+    for component in listed:
+        if not component.works:
+            print(f"\n{component.name}: {component.reason}\n      {component.remedy}")
     return 0

@@ -1,4 +1,4 @@
-"""`simtbed explain`: how a shipped variant works."""
+"""`simtbed explain`: algorithm, thread mapping and memory layout of a shipped variant."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from simtbed import SimtbedError
 from simtbed.kernels import FAMILIES
 
 from .. import tables
-from ..explained import Explanation, explanation
+from ..explanation import Explanation, explanation
 from .options import Json
 from .parameters import Argument, command
 
 
 @command
 def explain(
-    variant: Annotated[str, Argument("VARIANT", help="Of `simtbed list`, perhaps as FAMILY/VARIANT.")],
+    variant: Annotated[str, Argument("VARIANT", help="A variant of `simtbed list`, as VARIANT or FAMILY/VARIANT.")],
     json: Json = False,
 ) -> int:
-    """How a shipped variant works.
+    """Explain a shipped variant.
 
-    What it computes, the paper and its section, what a thread does, and a picture of where values stand in memory.
+    Print the recurrence, the section of the paper, the mapping of work to threads, and a diagram of the memory layout.
 
     \b
     simtbed explain wavefront
     simtbed explain sfs/iterative
     """
-    found = _find(variant)
-    print(tables.as_json(found.content()) if json else found.text())
+    text = _find(variant)
+    print(tables.as_json(text.content()) if json else text.text())
     return 0
 
 
 def _find(name: str) -> Explanation:
     family, _, variant = name.rpartition("/")
-    owners = [one for one in FAMILIES.values() if variant in one.variants and family in ("", one.name)]
+    owners = [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
     if not owners:
-        raise SimtbedError(f"{name!r} is no variant: `simtbed list` names them")
+        raise SimtbedError(f"there is no variant {name!r}; see `simtbed list`")
     return explanation(owners[0], owners[0].variants[variant])

@@ -1,4 +1,4 @@
-"""`simtbed list`: the kernel families, their variants, and the devices."""
+"""`simtbed list`: kernel families with their variants, and devices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .parameters import command
 
 COLUMNS = ("family", "variant", "description")
 OURS = "ours"
-"""What a variant names instead of a paper."""
+"""The `paper` of variants without a paper."""
 
 
 @command
 def list(json: Json = False) -> int:
-    """The kernel families, their variants by paper, and the devices.
+    """List the kernel families, their variants by paper, and the devices.
 
     \b
     simtbed list
@@ -27,7 +27,7 @@ def list(json: Json = False) -> int:
         for f in FAMILIES.values()
         for v in f.variants.values()
     ]
-    known = [
+    device_rows = [
         {
             "device": d.name,
             "compute capability": ".".join(map(str, d.compute_capability)),
@@ -38,13 +38,13 @@ def list(json: Json = False) -> int:
         for d in DEVICES.values()
     ]
     if json:
-        print(tables.as_json({"variants": variants, "devices": known}))
+        print(tables.as_json({"variants": variants, "devices": device_rows}))
         return 0
-    by_paper = sorted(variants, key=lambda row: row["paper"] == OURS)  # a stable order: ours last
-    parts = []
+    by_paper = sorted(variants, key=lambda row: row["paper"] == OURS)  # stable: variants without a paper last
+    sections = []
     for paper in dict.fromkeys(row["paper"] for row in by_paper):
         rows = [[row[name] for name in COLUMNS] for row in by_paper if row["paper"] == paper]
-        parts.append(f"{'Ours' if paper == OURS else paper}\n{tables.table(COLUMNS, rows, left=3)}")
-    parts.append(tables.table([*known[0]], [[*row.values()] for row in known]))
-    print("\n\n".join(parts))
+        sections.append(f"{'Ours' if paper == OURS else paper}\n{tables.table(COLUMNS, rows, left=3)}")
+    sections.append(tables.table([*device_rows[0]], [[*row.values()] for row in device_rows]))
+    print("\n\n".join(sections))
     return 0

@@ -1,4 +1,4 @@
-"""`simtbed new`: a small project that works as it is written."""
+"""`simtbed new`: a project template with a kernel, its oracle, its test and its workflow."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ FILES = {
     "README.md.in": "README.md",
     "workflow.yml.in": ".github/workflows/test.yml",
 }
-"""Each template, and the file that it becomes."""
+"""Templates and the paths of their files."""
 
 
 @command
-def new(folder: Annotated[Path, Argument(metavar="NAME", help="The folder to make; its name is the kernel's.")]) -> int:
-    """A small project: a kernel, its oracle, its test, its workflow.
+def new(
+    folder: Annotated[Path, Argument(metavar="NAME", help="The folder to create; its name is the name of the kernel.")],
+) -> int:
+    """Create a project with a kernel, its oracle, its test and its workflow.
 
-    Its test passes as it is written.
+    The test passes.
 
     \b
     simtbed new smooth
@@ -39,14 +41,14 @@ def new(folder: Annotated[Path, Argument(metavar="NAME", help="The folder to mak
     """
     name = folder.name
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise SimtbedError(f"{name!r} cannot be the name of a kernel: letters, digits and _ make one")
+        raise SimtbedError(f"{name!r} cannot be the name of a kernel: expected letters, digits and _")
     texts = {file: resources("simtbed.reports.project").joinpath(file).read_text(encoding="utf-8") for file in FILES}
     if name in re.findall(r"\w+", " ".join(text for file, text in texts.items() if file.endswith(".py.in"))):
-        raise SimtbedError(f"{name!r} cannot be the name of a kernel: it is a word of the project's own files")
+        raise SimtbedError(f"{name!r} cannot be the name of a kernel: the files of the project use it")
     if find_spec(name):
-        raise SimtbedError(f"{name!r} cannot be the name of a kernel: its file would hide the module of that name")
+        raise SimtbedError(f"{name!r} cannot be the name of a kernel: its file would shadow a module")
     if folder.exists():
-        raise SimtbedError(f"{folder}: is there already")
+        raise SimtbedError(f"{folder}: exists already")
     for template, target in FILES.items():
         path = folder / Template(target).substitute(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)

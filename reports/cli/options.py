@@ -1,19 +1,20 @@
-"""Options that several commands have."""
+"""Options and groups of options shared by several commands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from simtbed.kernels.family import deferred
-from simtbed.kernels.files.inputs import MEMORY as OF_COMMANDS
+from simtbed.kernels.files.inputs import MEMORY as DEFAULT_MEMORY
 
 from .parameters import ARGUMENTS, Option, Program, Size
 
 
 class Engine(StrEnum):
-    """The engines a kernel can run on."""
+    """Engines that run kernels."""
 
     jit = "jit"
     numpy = "numpy"
@@ -21,24 +22,16 @@ class Engine(StrEnum):
 
 
 class Emulator(StrEnum):
-    """The engines that count and check."""
+    """Engines with counters and checkers."""
 
     jit = "jit"
     numpy = "numpy"
 
 
 Output = Annotated[
-    Path | None,
-    Option(
-        (
-            "--output",
-            "-o",
-        ),
-        metavar="OUT",
-        help="Instead of stdout, which - stands for.",
-    ),
+    Path | None, Option(("--output", "-o"), metavar="OUT", help="Write the answer to OUT; - or by default stdout.")
 ]
-Variant = Annotated[str, Option(("--variant",), help="How it is computed: see `simtbed list`.")]
+Variant = Annotated[str, Option(("--variant",), help="Kernel variant; see `simtbed list`.")]
 _TARGET = Program(
     metavar="TARGET",
     help="A script, PACKAGE.MODULE, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
@@ -47,50 +40,95 @@ _TARGET = Program(
 TargetArgument = Annotated[str, _TARGET]
 TargetOrAll = Annotated[str | None, _TARGET]
 TargetArguments = Annotated[tuple[str, ...], ARGUMENTS]
-RunOn = Annotated[Engine, Option(("--engine",), help="Where the kernels run.")]
+RunOn = Annotated[Engine, Option(("--engine",), help="Engine that runs the kernels.")]
 Report = Annotated[
     Path | None,
     Option(
-        (
-            "--output",
-            "-o",
-        ),
+        ("--output", "-o"),
         metavar="OUT",
-        help="Where the report goes; else to stdout for a variant, and to stderr for a program of yours.",
+        help="Write the report to OUT; by default stdout for a variant, stderr for a program.",
     ),
 ]
-Kernels = Annotated[str, Option(("--kernel",), metavar="PATTERN", help="Only kernels with such a name, as in b*.")]
+Kernels = Annotated[str, Option(("--kernel",), metavar="PATTERN", help="Select kernels by name, for example b*.")]
 Number = Annotated[
-    int | None, Option(("--launch",), metavar="N", min=0, max=1 << 40, help="Only launch N, from 0, of those kernels.")
+    int | None,
+    Option(("--launch",), metavar="N", min=0, max=1 << 40, help="Select launch N of these kernels, counted from 0."),
 ]
-Counting = Annotated[bool, Option(("--counters",), help="Count, and print the totals.")]
-Checking = Annotated[bool, Option(("--check",), help="Compare with the oracle.")]
+Counting = Annotated[bool, Option(("--counters",), help="Collect counters and print the totals.")]
+Checking = Annotated[bool, Option(("--check",), help="Compare the answer with the oracle.")]
 Example = Annotated[bool, Option(("--example",), help="Run on the shipped example instead of IN.")]
-Gpus = Annotated[int, Option(("--gpus",), min=1, max=1024, metavar="N", help="Share the work, with --engine cuda.")]
-MaxMemory = Annotated[
-    Size, Option(("--max-memory",), metavar="SIZE", help="Most bytes of arrays that the input sizes, such as 512M.")
+Gpus = Annotated[
+    int, Option(("--gpus",), min=1, max=1024, metavar="N", help="Distribute the work to N GPUs; needs --engine cuda.")
 ]
-MEMORY = Size(OF_COMMANDS)
+MaxMemory = Annotated[
+    Size,
+    Option(
+        ("--max-memory",), metavar="SIZE", help="Limit the arrays sized by the input to SIZE bytes, for example 512M."
+    ),
+]
+MEMORY = Size(DEFAULT_MEMORY)
 Dask = Annotated[
     str | None,
-    Option(("--dask",), metavar="ADDRESS", help="Share the work with a Dask cluster; local: with processes here."),
+    Option(
+        ("--dask",),
+        metavar="ADDRESS",
+        help="Distribute the work to a Dask cluster; local: to processes on this machine.",
+    ),
 ]
 Threads = Annotated[
     int | None,
-    Option(("--threads",), min=1, max=1024, metavar="N", help="Cores to use; else SIMTBED_THREADS, or all."),
+    Option(
+        ("--threads",), min=1, max=1024, metavar="N", help="Use N cores; by default SIMTBED_THREADS, else all cores."
+    ),
 ]
 Json = Annotated[bool, Option(("--json",), help="Print JSON instead of tables.")]
-Input = Annotated[Path | None, Option(("--input",), metavar="FILE", help="Instead of the shipped example.")]
-OnlyFamily = Annotated[str | None, Option(("--family",), help="Only this family.")]
-Device = Annotated[str, Option(("--device",), metavar="NAME", help="A device of the list, or a TOML file of your own.")]
+Input = Annotated[
+    Path | None, Option(("--input",), metavar="FILE", help="Read the problem from FILE instead of the shipped example.")
+]
+OnlyFamily = Annotated[str | None, Option(("--family",), help="Select the variants of one family.")]
+Device = Annotated[
+    str, Option(("--device",), metavar="NAME", help="Device of `simtbed list`, or a TOML file with a device.")
+]
 Cases = Annotated[
     list[str] | None,
-    Option(("--cases",), metavar="MODULE:FUNCTION", help="What to launch; default: every variant on its example."),
+    Option(("--cases",), metavar="MODULE:FUNCTION", help="Launches to run; default: every variant on its example."),
 ]
-Budget = Annotated[Path | None, Option(("--budget",), metavar="FILE", help="Hold each kernel to its baseline in FILE.")]
-Soft = Annotated[float, Option(("--soft",), help="Changes up to this are not told.", metavar="PERCENT", min=0, max=1e9)]
-Hard = Annotated[float, Option(("--hard",), help="Changes up to this are remarks.", metavar="PERCENT", min=0, max=1e9)]
-Compiled = Annotated[
-    bool, Option(("--compiled",), help="Budget registers, spills and local memory too; needs nvcc, not a GPU.")
-]
-UpdateBudget = Annotated[bool, Option(("--update-budget",), help="Write the baselines of --budget.")]
+UpdateBudget = Annotated[bool, Option(("--update-budget",), help="Write the baselines to the file of --budget.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionOptions:
+    """The selected launches of a target."""
+
+    kernel: Kernels = "*"
+    launch: Number = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no launch is excluded."""
+        return self.kernel == "*" and self.launch is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetOptions:
+    """The file of baselines and the limits, in percent."""
+
+    budget: Annotated[
+        Path | None, Option(("--budget",), metavar="FILE", help="Compare each kernel with its baseline in FILE.")
+    ] = None
+    soft: Annotated[
+        float, Option(("--soft",), help="Ignore changes up to PERCENT.", metavar="PERCENT", min=0, max=1e9)
+    ] = 0.0
+    hard: Annotated[
+        float,
+        Option(("--hard",), help="Report changes up to PERCENT as remarks.", metavar="PERCENT", min=0, max=1e9),
+    ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceOptions:
+    """Cores, cluster and memory of a command on files."""
+
+    threads: Threads = None
+    dask: Dask = None
+    max_memory: MaxMemory = MEMORY

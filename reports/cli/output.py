@@ -1,4 +1,4 @@
-"""How a command's answer and its report leave it."""
+"""Output of commands: answers, reports and warnings on files, stdout and stderr."""
 
 from __future__ import annotations
 
@@ -16,23 +16,28 @@ from simtbed.kernels.files import Outputs, printable
 from .. import tables
 from ..launchers import Runner
 
-if TYPE_CHECKING:  # commands on files have neither targets nor, mostly, counters: what knows them is imported late
+if TYPE_CHECKING:  # imported late: commands on files need neither targets nor, mostly, counters
     from ..targets.target import Target
 
 
-def reports(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
-    """The files of reports, by their options, none of which is an input or the device's file: see Outputs. Raises
-    SimtbedError where --output, which takes text, names a file of a kind that has an option of its own."""
+def report_files(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
+    """Return the output files of a report, keyed by option.
+
+    No output may be an input or the TOML file of the device; see Outputs. Raises SimtbedError if --output, which
+    receives text, has the suffix of another option, such as .json.
+    """
     output = targets.get("--output")
-    own = "" if output is None else f"--{output.suffix.lower().removeprefix('.')}"
-    if own != "--output" and own in targets:
-        raise SimtbedError(f"--output {output}: takes the report as text; {own} {output} writes such a file")
+    option = "" if output is None else f"--{output.suffix.lower().removeprefix('.')}"
+    if option != "--output" and option in targets:
+        raise SimtbedError(f"--output {output}: takes the report as text; {option} {output} writes such a file")
     return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
 
 
-def report_on(target: Target | None, output: BinaryIO | None, text: str) -> None:
-    """Give a report out: to a file, or to stdout; or to stderr where stdout is the program's own.
-    target: None of a run that was kept."""
+def write_report(target: Target | None, output: BinaryIO | None, text: str) -> None:
+    """Write a report to a file, if there is one, else to stdout, or to stderr if a program owns stdout.
+
+    target: None for a saved run.
+    """
     from ..targets.target import Shipped
 
     if output is not None:
@@ -42,13 +47,15 @@ def report_on(target: Target | None, output: BinaryIO | None, text: str) -> None
 
 
 def write_lines(output: BinaryIO, text: str) -> None:
-    """Write lines as UTF-8; what is no character, as in names of files that are not UTF-8, is escaped."""
+    """Write lines as UTF-8. Surrogates, as in file names that are not UTF-8, are escaped."""
     output.write(f"{text}\n".encode(errors="backslashreplace"))
 
 
-def tell(outputs: Outputs, text: str) -> None:
-    """Print the report beside an answer: on stdout when the answer goes to a file; else on stderr, where it may be
-    lost, for the answer is whole."""
+def print_report(outputs: Outputs, text: str) -> None:
+    """Print a report to stdout if the answer is in a file, else to stderr.
+
+    An error of stderr is ignored: the answer is complete.
+    """
     if not outputs.take_stdout:
         print(text)
         return
@@ -57,43 +64,43 @@ def tell(outputs: Outputs, text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """One line on stderr, where it may be lost."""
+    """Print one line to stderr; ignore an error of stderr."""
     with suppress(OSError):
         print(f"simtbed: warning: {printable(text)}", file=sys.stderr)
 
 
 def require_report_options(engine: str, counting: bool, check: bool, json: bool) -> None:
-    """Raises SimtbedError for options of the report that do not go together."""
+    """Raise SimtbedError for options of the report that exclude each other."""
     if counting and engine == "cuda":
         raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
     if json and not (check or counting):
-        raise SimtbedError("--json is about reports: ask for one, such as --check or --counters, too")
+        raise SimtbedError("--json formats a report: add --check or --counters")
 
 
 def require_cluster_options(cluster: str | None, counting: bool, json: bool, gpus: int) -> None:
-    """Raises SimtbedError for options that do not go with workers that launch for themselves."""
+    """Raise SimtbedError for options that need launches in this process."""
     if cluster and (counting or json or gpus > 1):
-        raise SimtbedError("--dask goes without --counters, --json and --gpus: workers launch for themselves")
+        raise SimtbedError("--dask excludes --counters, --json and --gpus: workers launch in their own processes")
 
 
-def report(runner: Runner, agreement: Agreement | None, json: bool, beside: Mapping[str, Any] | None = None) -> str:
-    """The agreement and the counters, as far as they were asked for. beside: what JSON holds besides."""
+def report(runner: Runner, agreement: Agreement | None, json: bool, more: Mapping[str, Any] | None = None) -> str:
+    """Return the report on the agreement and the counters, each if present. more: further entries of the JSON report."""
     if json:
-        content: dict[str, Any] = {"launches": runner.launches, **(beside or {})}
+        content: dict[str, Any] = {"launches": runner.launches, **(more or {})}
         if agreement is not None:
             content["agreement"] = {"agrees": agreement.agrees, **asdict(agreement)}
         if runner.counters is not None:
             content |= {"counters": runner.counters.totals(), "derived": runner.counters.derived()}
         return tables.as_json(content)
-    parts = []
+    paragraphs = []
     if agreement is not None:
         a = agreement
-        word = "agree" if a.agrees else f"DISAGREE ({a.differing:,} differ)"
-        parts.append(
-            f"{a.compared:,} values and the oracle {word}: worst {a.worst:.2g} {a.unit}, tolerance {a.tolerance:.0e}"
+        result = "agree" if a.agrees else f"DISAGREE ({a.differing:,} differ)"
+        paragraphs.append(
+            f"{a.compared:,} values and the oracle {result}: worst {a.worst:.2g} {a.unit}, tolerance {a.tolerance:.0e}"
         )
     if runner.counters is not None:
         from ..profile import counter_tables
 
-        parts.append(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}")
-    return "\n".join(parts)
+        paragraphs.append(f"\n{counter_tables.totals(runner.counters)}\n\n{counter_tables.derived(runner.counters)}")
+    return "\n".join(paragraphs)

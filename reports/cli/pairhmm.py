@@ -1,4 +1,4 @@
-"""`simtbed pairhmm`: reads and haplotypes from a file, log-likelihoods to a file, a block of the file at a time."""
+"""`simtbed pairhmm`: log-likelihoods of the reads and haplotypes of a file, one block of the file at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from simtbed import SimtbedError
 from simtbed.kernels import Agreement, Launcher
@@ -15,36 +15,36 @@ from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
 from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
-from simtbed.runtime.registry import EngineName
 
 from ..launchers import launcher_of_workers, new_runner, require_gpus
 from ..selection import find_family
 from ..terminal import progress_of_records
-from .options import (
-    MEMORY,
-    Checking,
-    Counting,
-    Dask,
-    Engine,
-    Example,
-    Gpus,
-    Json,
-    MaxMemory,
-    Output,
-    RunOn,
-    Threads,
-    Variant,
-)
-from .output import report, require_cluster_options, require_report_options, tell, warn
+from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, ResourceOptions, RunOn, Variant
+from .output import print_report, report, require_cluster_options, require_report_options, warn
 from .parameters import Argument, Option, command
 
 
 class Format(StrEnum):
-    """How Pair-HMM answers are written."""
+    """File formats of Pair-HMM likelihoods."""
 
     gpupairhmm = "gpupairhmm"
     tsv = "tsv"
     gatk = "gatk"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairHmmOptions:
+    """The options of `simtbed pairhmm`."""
+
+    variant: Variant = "wavefront-rescaled"
+    engine: RunOn = Engine.jit
+    format: Annotated[Format, Option(help="Format of the answer.")] = Format.gpupairhmm
+    counters: Counting = False
+    check: Checking = False
+    example: Example = False
+    gpus: Gpus = 1
+    resources: ResourceOptions
+    json: Json = False
 
 
 @command
@@ -53,37 +53,27 @@ def pairhmm(
         Path | None, Argument(metavar="IN", help="Reads and haplotypes, or GATK's dump of them; - is stdin.")
     ] = None,
     target: Output = None,
-    variant: Variant = "wavefront-rescaled",
-    engine: RunOn = Engine.jit,
-    form: Annotated[Format, Option(("--format",), help="How the answer is written.")] = Format.gpupairhmm,
-    counting: Counting = False,
-    check: Checking = False,
-    example: Example = False,
-    gpus: Gpus = 1,
-    threads: Threads = None,
-    dask: Dask = None,
-    max_memory: MaxMemory = MEMORY,
-    json: Json = False,
+    *,
+    options: PairHmmOptions,
 ) -> int:
-    """Pair-HMM forward likelihoods, from file to file.
+    """Compute Pair-HMM forward likelihoods, from file to file.
 
-    What --check and --counters report goes to stdout if the answer goes to a file, and to stderr otherwise.
+    The report of --check and --counters is printed to stdout if the answer is written to a file, and to stderr
+    otherwise.
 
     \b
     simtbed pairhmm --example --check
     simtbed pairhmm pairs.in -o likelihoods.txt
     """
-    if (source is None) != example:
+    if (source is None) != options.example:
         raise SimtbedError("pairhmm takes a file, or --example")
-    require_report_options(engine, counting, check, json)
-    with on_cores(threads or current_cores()):
-        return solve_file(
-            source, target, variant, engine.value, form.value, counting, check, json, gpus, max_memory, dask
-        )
+    require_report_options(options.engine, options.counters, options.check, options.json)
+    with on_cores(options.resources.threads or current_cores()):
+        return solve_file(source, target, options)
 
 
 class Solved(NamedTuple):
-    """The answer of a block, and how that agrees with the oracle where it is asked."""
+    """The answer of a block, and its agreement with the oracle under --check."""
 
     answer: Answer
     agreement: Agreement | None
@@ -91,7 +81,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True)
 class Solve:
-    """What is done with a block, here or by a worker of a cluster."""
+    """The function applied to each block, in this process or by a worker of a cluster."""
 
     variant: str
     launcher: Launcher
@@ -104,63 +94,53 @@ class Solve:
         return Solved(answer, agreement)
 
 
-class Text(NamedTuple):
-    """The text of a block of so many pairs; agreement: as of `Solved`. part: of the file that is read."""
+class BlockText(NamedTuple):
+    """The text of a block. agreement: as in `Solved`. progress: fraction of the file that is read, if known."""
 
     lines: list[bytes]
     pairs: int
     agreement: Agreement | None
-    part: float | None
+    progress: float | None
 
 
-def solve_file(
-    source: Path | None,
-    target: Path | None,
-    variant: str,
-    engine: EngineName,
-    form: Literal["gpupairhmm", "tsv", "gatk"],
-    counting: bool,
-    check: bool,
-    json: bool,
-    gpus: int = 1,
-    memory: int = MEMORY,
-    dask: str | None = None,
-) -> int:
-    """From file to file; without a source the shipped example, without a target to stdout. 1 where the oracle disagrees."""
-    family = find_family("pairhmm")
+def solve_file(source: Path | None, target: Path | None, options: PairHmmOptions) -> int:
+    """Solve the problem of a file, or the shipped example; return 1 if the oracle disagrees. target: None is stdout."""
+    family, variant, engine, gpus = find_family("pairhmm"), options.variant, options.engine.value, options.gpus
+    dask, memory = options.resources.dask, options.resources.max_memory
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     require_gpus(gpus, engine)
-    require_cluster_options(dask, counting, json, gpus)
+    require_cluster_options(dask, options.counters, options.json, gpus)
     name = str(source) if source else "the example"
-    runner = new_runner(engine, counting)
+    runner = new_runner(engine, options.counters)
     agreements: list[Agreement] = []
     pairs = 0
 
-    def texts(solved: Iterator[tuple[Block, Solved]]) -> Iterator[Text]:
+    def texts(solved: Iterator[tuple[Block, Solved]]) -> Iterator[BlockText]:
         records = 0
-        for (problem, part), (answer, agreement) in solved:
-            yield Text(list(lines(problem, answer, form, records)), len(answer), agreement, part)
+        for (problem, progress), (answer, agreement) in solved:
+            text = list(lines(problem, answer, options.format.value, records))
+            yield BlockText(text, len(answer), agreement, progress)
             records += len(problem.record_reads) - 1
 
-    def take(text: Text) -> None:
+    def take(text: BlockText) -> None:
         nonlocal pairs
         outputs["--output"].writelines(text.lines)
         pairs += text.pairs
         if text.agreement is not None:
             agreements.append(text.agreement)
-        show("", pairs, text.part)
+        show("", pairs, text.progress)
 
     problems = blocks(source, memory=memory, shares=gpus) if source else Flow([Block(family.example(), None)])
     with (
         Outputs({"--output": target or STANDARD}, [source]) as outputs,
         progress_of_records(f"{variant} on {name}", "pairs") as show,
     ):
-        solve = Solve(variant, launcher_of_workers(engine) if dask else runner, check)
+        solve = Solve(variant, launcher_of_workers(engine) if dask else runner, options.check)
         problems.map_pairs(solve, dask or "", gpus if gpus > 1 else 0).through(texts).into(take)
     if not pairs:
-        warn(f"{name} holds no pairs of reads and haplotypes; the answer is empty")
-    agreement = merge_agreements(agreements) if check else None
-    if text := report(runner, agreement, json):
-        tell(outputs, text)
+        warn(f"{name} has no pairs of reads and haplotypes; the answer is empty")
+    agreement = merge_agreements(agreements) if options.check else None
+    if text := report(runner, agreement, options.json):
+        print_report(outputs, text)
     return int(agreement is not None and not agreement.agrees)

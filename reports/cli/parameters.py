@@ -1,12 +1,13 @@
-"""A command from a function: its parameters' annotations are the options and arguments, its docstring is the help."""
+"""Click commands from annotated functions: parameters and option dataclasses become arguments and options."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import types
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -16,9 +17,10 @@ import click
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command. names: as on the command line; the parameter's own name if none are given.
+    """An option of a command.
 
-    min, max: bounds of a number; above, below: bounds that it may not reach. Every number has two, and is finite.
+    names: names on the command line, by default the name of the parameter.
+    min, max: inclusive bounds of a number; above, below: exclusive bounds. Every number has a lower and an upper bound.
     """
 
     names: tuple[str, ...] = ()
@@ -30,11 +32,11 @@ class Option:
     below: float | None = None
 
 
-LEAST_SIZE, MOST_SIZE = 1 << 26, 1 << 44
+MIN_SIZE, MAX_SIZE = 1 << 26, 1 << 44
 
 
 class Size(int):
-    """Bytes, on the command line a number and perhaps K, M, G or T."""
+    """A number of bytes, written on the command line with an optional suffix K, M, G or T."""
 
     def __str__(self) -> str:
         power = max((p for p in range(5) if self % 1024**p == 0 and self), default=0)
@@ -43,21 +45,21 @@ class Size(int):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a command, which may be left out where the parameter has a default."""
+    """A positional argument, optional if the parameter has a default."""
 
     metavar: str
     help: str
 
 
 ARGUMENTS = object()
-"""Annotates the arguments of a Program."""
+"""Annotation of the parameter that receives the arguments of a Program."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The argument that names a program. What follows it belongs to the program and is given to the next parameter, a list.
+    """The argument that names a program. The arguments after it belong to the program.
 
-    is_program: whether a name stands for a program; what follows any other one are options as before it.
+    is_program: whether a name denotes a program. After any other name, options of the command are still parsed.
     """
 
     metavar: str
@@ -65,77 +67,130 @@ class Program:
     is_program: Callable[[str], bool]
 
 
-def command(function: Callable[..., int]) -> click.Command:
-    """The command that calls the function with what the command line holds, and gives the exit code.
+@dataclass(frozen=True)
+class _Field:
+    """A parameter of a function or a field of an options dataclass. group: the dataclass to construct, if any."""
 
-    Parameters are Annotated with an Option, an Argument or a Program; their types are str, int, float, bool, Path, a
-    StrEnum, Size, each of these or None, or a list of them or None.
+    name: str
+    hint: Any
+    default: Any
+    group: type | None = None
+
+    @property
+    def annotation(self) -> Any:
+        return self.hint.__metadata__[0]
+
+
+def command(function: Callable[..., int]) -> click.Command:
+    """Return the command that calls the function with the parsed command line; its result is the exit code.
+
+    A parameter is Annotated with an Option, an Argument or a Program, or its type is a dataclass with such fields, nested
+    dataclasses included. Types: str, int, float, bool, Path, a StrEnum, Size, each of these or None, or a list of them
+    or None.
     """
-    hints = get_type_hints(function, include_extras=True)
-    defaults = inspect.signature(function).parameters
-    parameters = [_parameter(name, hints[name], given.default) for name, given in defaults.items()]
-    described = [
-        (parameter, hints[name].__metadata__[0].help)
-        for name, parameter in zip(defaults, parameters, strict=True)
-        if isinstance(hints[name].__metadata__[0], Argument | Program)
-    ]
-    programs = [(name, what) for name in defaults if isinstance(what := hints[name].__metadata__[0], Program)]
+    fields = list(_fields_of_function(function))
+    parameters = list(_parameters(fields))
+    program = next(((name, annotation) for name, annotation, _ in parameters if isinstance(annotation, Program)), None)
     return _Command(
         function.__name__,
-        callback=function,
-        params=parameters,
+        callback=lambda **values: function(**_grouped(fields, values)),
+        params=[parameter for _, _, parameter in parameters],
         help=inspect.getdoc(function),
-        described=described,
-        program=programs[0] if programs else None,
+        documented=[(p, note.help) for _, note, p in parameters if isinstance(note, Argument | Program)],
+        program=program,
     )
 
 
+def _fields_of_function(function: Callable[..., int]) -> Iterator[_Field]:
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+        yield _field(name, hints[name], default)
+
+
+def _fields_of_class(group: Any) -> Iterator[_Field]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in dataclasses.fields(group):
+        yield _field(field.name, hints[field.name], field.default)
+
+
+def _field(name: str, hint: Any, default: Any) -> _Field:
+    return _Field(name, hint, default, hint if dataclasses.is_dataclass(hint) else None)
+
+
+def _parameters(fields: list[_Field]) -> Iterator[tuple[str, Any, click.Parameter]]:
+    """Name, annotation and Click parameter of each field, in order; groups are flattened."""
+    for field in fields:
+        if field.group is not None:
+            yield from _parameters(list(_fields_of_class(field.group)))
+        else:
+            yield field.name, field.annotation, _parameter(field)
+
+
+def _grouped(fields: list[_Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by field, those of groups as dataclasses."""
+    return {
+        field.name: values[field.name]
+        if field.group is None
+        else field.group(**_grouped(list(_fields_of_class(field.group)), values))
+        for field in fields
+    }
+
+
 class _Command(click.Command):
-    """A command whose help lists its arguments too, and that leaves a program the arguments that come after it."""
+    """A command that documents its arguments and passes the arguments after a program to the program."""
 
     def __init__(
-        self, *given: Any, described: list[tuple[click.Parameter, str]], program: tuple[str, Program] | None, **how: Any
+        self,
+        *positional: Any,
+        documented: list[tuple[click.Parameter, str]],
+        program: tuple[str, Program] | None,
+        **settings: Any,
     ) -> None:
-        super().__init__(*given, **how)
-        self.described, self.program = described, program
+        super().__init__(*positional, **settings)
+        self.documented, self.program = documented, program
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self.program is not None:
             parameter, program = self.program
             ctx.allow_interspersed_args = False
-            named = self.make_parser(ctx).parse_args(list(args))[0].get(parameter)
-            ctx.allow_interspersed_args = not (isinstance(named, str) and program.is_program(named))
+            target = self.make_parser(ctx).parse_args(list(args))[0].get(parameter)
+            ctx.allow_interspersed_args = not (isinstance(target, str) and program.is_program(target))
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.described:
+        if self.documented:
             with formatter.section("Arguments"):
-                formatter.write_dl([(one.make_metavar(ctx), help) for one, help in self.described])
+                formatter.write_dl([(parameter.make_metavar(ctx), help) for parameter, help in self.documented])
         super().format_options(ctx, formatter)
 
 
-def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
-    assert get_origin(hint) is Annotated, f"{name} is annotated with nothing"
-    kind, what = hint.__origin__, hint.__metadata__[0]
+def _parameter(field: _Field) -> click.Parameter:
+    name, hint = field.name, field.hint
+    assert get_origin(hint) is Annotated, f"{name} has no annotation"
+    kind, annotation = hint.__origin__, field.annotation
     if isinstance(kind, types.UnionType):
-        (kind,) = (one for one in get_args(kind) if one is not types.NoneType)
-    several = get_origin(kind) is list
-    if several:
+        (kind,) = (member for member in get_args(kind) if member is not types.NoneType)
+    multiple = get_origin(kind) is list
+    if multiple:
         (kind,) = get_args(kind)
-    if what is ARGUMENTS:
+    if annotation is ARGUMENTS:
         return click.Argument([name], type=click.UNPROCESSED, nargs=-1, metavar="[ARGUMENTS]...")
-    settings: dict[str, Any] = {"required": True} if default is inspect.Parameter.empty else {"default": default}
-    if isinstance(what, Argument | Program):
-        metavar = what.metavar if "required" in settings else f"[{what.metavar}]"
+    settings: dict[str, Any] = {"required": True} if field.default is MISSING else {"default": field.default}
+    if isinstance(annotation, Argument | Program):
+        metavar = annotation.metavar if "required" in settings else f"[{annotation.metavar}]"
         return click.Argument([name], type=_type(kind), metavar=metavar, **settings)
-    names = what.names or (f"--{name.replace('_', '-')}",)
+    names = annotation.names or (f"--{name.replace('_', '-')}",)
+    settings |= {"help": annotation.help}
     if kind is bool:
-        return click.Option([*names, name], is_flag=True, help=what.help, **settings)
-    if several:
-        return click.Option([*names, name], type=_type(kind), multiple=True, metavar=what.metavar, help=what.help)
+        return click.Option([*names, name], is_flag=True, **settings)
+    settings["metavar"] = annotation.metavar
+    if multiple:
+        del settings["default"]
+        return click.Option([*names, name], type=_type(kind), multiple=True, **settings)
     settings["show_default"] = settings.get("default") is not None
-    value = _number(kind, what) if kind in (int, float) else _type(kind)
-    return click.Option([*names, name], type=value, metavar=what.metavar, help=what.help, **settings)
+    value = _number(kind, annotation) if kind in (int, float) else _type(kind)
+    return click.Option([*names, name], type=value, **settings)
 
 
 def _type(kind: type) -> click.ParamType[Any]:
@@ -145,23 +200,23 @@ def _type(kind: type) -> click.ParamType[Any]:
         return _Size()
     if kind is Path:
         return click.Path(path_type=Path)
-    assert kind is str, f"{kind.__name__} is no type of an argument"
+    assert kind is str, f"{kind.__name__} is not a type of an argument"
     return click.STRING
 
 
 def _number(kind: type, option: Option) -> click.ParamType[Any]:
-    """Numbers of a type within the bounds of their option; nan is within none."""
-    least = option.min if option.above is None else option.above
-    most = option.max if option.below is None else option.below
-    assert least is not None and most is not None, f"{option.names or option.help}: a number has two bounds"
+    """Return the type of numbers within the bounds of an option; NaN is outside."""
+    low = option.min if option.above is None else option.above
+    high = option.max if option.below is None else option.below
+    assert low is not None and high is not None, f"{option.names or option.help}: a number needs two bounds"
     ends = {"min_open": option.above is not None, "max_open": option.below is not None}
-    return (_Whole if kind is int else _Finite)(kind(least), kind(most), **ends)
+    return (_Integer if kind is int else _Finite)(kind(low), kind(high), **ends)
 
 
-class _Whole(click.IntRange):
+class _Integer(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and len(value) > 30:
-            self.fail(f"{value[:30]!r}... is longer than any number here.", param, ctx)
+            self.fail(f"{value[:30]!r}... has more than 30 characters.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -192,17 +247,15 @@ class _Choice(click.ParamType[Any]):
 
 
 class _Size(click.ParamType[Any]):
-    """A number of bytes."""
-
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, Size):
             return value
-        found = re.fullmatch(r"(\d{1,9})([KMGT]?)(?:i?B)?", value.upper(), re.ASCII)
-        size = Size(int(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) if found else Size(0)
-        if not LEAST_SIZE <= size <= MOST_SIZE:
+        match = re.fullmatch(r"(\d{1,9})([KMGT]?)(?:i?B)?", value.upper(), re.ASCII)
+        size = Size(int(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) if match else Size(0)
+        if not MIN_SIZE <= size <= MAX_SIZE:
             self.fail(
-                f"{value!r} is not a size from {Size(LEAST_SIZE)} to {Size(MOST_SIZE)}, such as 512M or 4G.", param, ctx
+                f"{value!r} is not a size from {Size(MIN_SIZE)} to {Size(MAX_SIZE)}, such as 512M or 4G.", param, ctx
             )
         return size

@@ -1,7 +1,8 @@
-"""`simtbed profile`: what a target's kernels cost on a device, in all and line by line."""
+"""`simtbed profile`: counters of a target's kernels on a device, in total and by source line."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,64 +13,56 @@ from simtbed.runtime.recording import Recorder
 
 from .. import tables
 from ..profile import page
-from ..targets.budgets import Budgets
-from ..targets.running import Ran, own, require_launches, run_target
+from ..targets.running import CompletedTarget, require_launches, run_target, without_setup_kernels
 from ..targets.target import Shipped, find_target, target_name
-from .budgets import Held, is_whole
+from .budgets import BudgetCheck
 from .options import (
-    Budget,
+    BudgetOptions,
     Device,
     Emulator,
-    Hard,
     Input,
     Json,
-    Kernels,
-    Number,
     Report,
-    Soft,
+    SelectionOptions,
     TargetArgument,
     TargetArguments,
     UpdateBudget,
 )
-from .output import report_on, write_lines
+from .output import write_lines, write_report
 from .parameters import Option, command
 
 
-@command
-def profile(
-    target: TargetArgument,
-    arguments: TargetArguments = (),
-    kernel: Kernels = "*",
-    launch: Number = None,
-    source: Input = None,
-    device: Device = "H200",
-    engine: Annotated[Emulator, Option(help="What counts.")] = Emulator.jit,
-    save: Annotated[Path | None, Option(metavar="FILE", help="Keep the run, for `simtbed diff`.")] = None,
-    html: Annotated[
-        Path | None, Option(metavar="FILE", help="Write a page with everything, which needs no network.")
-    ] = None,
-    budget: Budget = None,
-    soft: Soft = 0.0,
-    hard: Hard = 0.0,
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions:
+    """The options of `simtbed profile`."""
+
+    selection: SelectionOptions
+    input: Input = None
+    device: Device = "H200"
+    engine: Annotated[Emulator, Option(help="Engine that collects the counters.")] = Emulator.jit
+    save: Annotated[Path | None, Option(metavar="FILE", help="Save the run to FILE, for `simtbed diff`.")] = None
+    html: Annotated[Path | None, Option(metavar="FILE", help="Write a self-contained HTML report to FILE.")] = None
+    budget: BudgetOptions
     compiled: Annotated[
         bool,
         Option(
-            ("--compiled",),
-            help="The compiled view: what nvcc makes of the kernels; with --budget, budget their registers, spills and local "
-            "memory too. Needs nvcc, and nvdisasm for the view, not a GPU.",
+            help="Report the compiled view: instructions and accesses of the SASS; needs nvcc and nvdisasm, not a GPU. With "
+            "--budget, compare registers, spills and local memory with the baselines too."
         ),
-    ] = False,
-    update: UpdateBudget = False,
-    output: Report = None,
-    json: Json = False,
-) -> int:
-    """What a target would cost on a device.
+    ] = False
+    update_budget: UpdateBudget = False
+    output: Report = None
+    json: Json = False
 
-    Totals, efficiencies, what costs more than it had to, and the source line by line, of all launches that it makes.
-    That is the source's view. The compiled view, with --compiled, says what nvcc made of each kernel: its instructions
-    and accesses, and where they differ from the source's.
-    Launches of a variant that prepare what its whole family needs are left out. With --budget the exit code is 1 where a
-    kernel costs something else than its baseline says.
+
+@command
+def profile(target: TargetArgument, arguments: TargetArguments = (), *, options: ProfileOptions) -> int:
+    """Profile the kernels of a target on a device.
+
+    The report has totals and efficiencies over all launches, the costs that another access pattern would avoid, and
+    the counters of each source line. With --compiled it describes the compiled kernels instead: their instructions and
+    accesses, and the differences from the source. Setup kernels, common to all variants of a family, are excluded.
+    With --budget the exit code is 1 if the counters of a kernel differ from its baseline.
 
     \b
     simtbed profile saxpy.py --n 1000
@@ -78,60 +71,73 @@ def profile(
     simtbed profile pairhmm/wavefront
     simtbed profile --budget .simtbed/kernels.toml --update-budget transpose.py
     """
-    found, row = find_target(target, arguments, source), devices.find(device)
-    held = Held(Budgets.asked(budget, soft, hard, compiled and budget is not None, update))
-    keep: Literal["nothing", "program"] = "program" if compiled else "nothing"
-    view = compiled and budget is None
-    make = partial(Recorder, engine=engine.value, device=row, detail=not view, decisions=view, keep=keep)
+    found, device = find_target(target, arguments, options.input), devices.find(options.device)
+    with_budget = options.budget.budget is not None
+    budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
+    keep: Literal["nothing", "program"] = "program" if options.compiled else "nothing"
+    compiled_view = options.compiled and not with_budget
+    make = partial(
+        Recorder,
+        engine=options.engine.value,
+        device=device,
+        detail=not compiled_view,
+        decisions=compiled_view,
+        keep=keep,
+    )
     heading = {"variant" if isinstance(found, Shipped) else "target": str(found)}
     if isinstance(found, Shipped):
         heading["input"] = found.input
-    show = _compiled if view else _counted
-    paths = {"--save": save, "--html": html, "--output": output}
-    with held.reports(paths, found.files, device) as outputs:
-        ran = run_target(found, make)
-        require_launches(ran, found)
-        run = own(ran.run, found).select(kernel, launch)
+    show = _compiled_view if compiled_view else _source_view
+    paths = {"--save": options.save, "--html": options.html, "--output": options.output}
+    selection = options.selection
+    with budgets.report_files(paths, found.files, options.device) as outputs:
+        completed = run_target(found, make)
+        require_launches(completed, found)
+        run = without_setup_kernels(completed.run, found).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
             if (file := outputs.get(option)) is not None:
                 write_lines(file, text())
-        held.add(found, run)
-        held.end(outputs, lambda name: is_whole(kernel, launch) and name == target_name(found))
-        content = show(heading, ran, run, row, json)
+        budgets.add(found, run)
+        budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(found))
+        content = show(heading, completed, run, device, options.json)
         if isinstance(content, str):
-            report_on(found, outputs.get("--output"), "\n\n".join([content, *held.text()]))
+            write_report(found, outputs.get("--output"), "\n\n".join([content, *budgets.text()]))
         else:
-            report_on(found, outputs.get("--output"), tables.as_json(content | held.content()))
-    return ran.code or int(bool(held.faults))
+            write_report(found, outputs.get("--output"), tables.as_json(content | budgets.content()))
+    return completed.code or int(bool(budgets.faults))
 
 
-def _counted(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
+def _source_view(
+    heading: dict[str, str], completed: CompletedTarget, run: Run, device: DeviceRow, json: bool
+) -> dict[str, Any] | str:
     profile, launches = run.profile, len(run.launches)
     if json:
         content: dict[str, Any] = {**heading, "device": device.name, "launches": launches, **page.content(profile)}
         if "target" in heading:
             content["kernels"] = [
-                {"kernel": name, "launches": one.launches, **page.content(one)} for name, one in run.profiles().items()
+                {"kernel": name, "launches": kernel.launches, **page.content(kernel)}
+                for name, kernel in run.profiles().items()
             ]
         return content
-    every = len(ran.run.launches)
-    of = "" if launches == every else f" of {every:,}"
-    plural = "" if every == 1 else "es"
-    title = f"{' on '.join(heading.values())}, {device.name}, {launches:,}{of} launch{plural}"
+    total = len(completed.run.launches)
+    count = f"{launches:,}" if launches == total else f"{launches:,} of {total:,}"
+    title = f"{' on '.join(heading.values())}, {device.name}, {count} launch{'' if total == 1 else 'es'}"
     kernels = [page.kernels(run)] if "target" in heading else []
     return "\n\n".join([title, *kernels, page.text(profile)])
 
 
-def _compiled(heading: dict[str, str], ran: Ran, run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
-    """What the compiled kernels execute and access."""
+def _compiled_view(
+    heading: dict[str, str], completed: CompletedTarget, run: Run, device: DeviceRow, json: bool
+) -> dict[str, Any] | str:
     from simtbed.compiled.kernel import compiled_kernels
     from simtbed.compiled.kernel_launches import printed_kernels
 
     from ..profile.compiled import content, text
 
     launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
-    found = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
+    kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
-        return {**heading, "device": device.name, "view": "compiled", "kernels": [content(kernel) for kernel in found]}
-    title = f"{' on '.join(heading.values())}, {device.name}: the compiled view, counted from nvcc's code and the emulator's decisions"
-    return "\n\n".join([title, *map(text, found)])
+        rows = [content(kernel) for kernel in kernels]
+        return {**heading, "device": device.name, "view": "compiled", "kernels": rows}
+    title = f"{' on '.join(heading.values())}, {device.name}: compiled view, counted from the SASS and the emulator's decisions"
+    return "\n\n".join([title, *map(text, kernels)])

@@ -1,4 +1,4 @@
-"""`simtbed record`: what this machine's GPU answers and counts, as a record."""
+"""`simtbed record`: record of answers and counters of this machine's GPU."""
 
 from __future__ import annotations
 
@@ -18,28 +18,23 @@ from .parameters import Option, command
 @command
 def record(
     target: Annotated[
-        Path | None,
-        Option(
-            (
-                "--output",
-                "-o",
-            ),
-            metavar="FILE",
-            help="Instead of DEVICE.json.",
-        ),
+        Path | None, Option(("--output", "-o"), metavar="FILE", help="Write the record to FILE; default: DEVICE.json.")
     ] = None,
     cases: Cases = None,
     only: Annotated[
         str | None,
-        Option(metavar="PATTERN", help="Cases that fit, such as 'sfs *'; FILE keeps its others, if it is there."),
+        Option(
+            metavar="PATTERN", help="Select cases by name, such as 'sfs *'; other cases of an existing FILE remain."
+        ),
     ] = None,
     data: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Published data sets, to run the variants on too.")
+        Path | None, Option(metavar="FOLDER", help="Run the variants on the published data sets of FOLDER too.")
     ] = None,
 ) -> int:
-    """What this machine's GPU answers and counts, as a record.
+    """Record the answers and counters of this machine's GPU.
 
-    Answers must be the emulator's, or nothing is written; counters are Nsight Compute's. 1 where an answer differs.
+    Nsight Compute collects the counters. If an answer differs from that of the emulator, no record is written and the
+    exit code is 1.
 
     \b
     simtbed record -o h200.json
@@ -48,9 +43,9 @@ def record(
     if target is not None and not target.parent.is_dir():
         raise SimtbedError(f"{target}: there is no folder {target.parent}")
     if only and target is None:
-        raise SimtbedError("--only mends a record: name its file with --output")
+        raise SimtbedError("--only updates a record: name its file with --output")
     if data is not None and not data.is_dir():
-        raise SimtbedError(f"{data}: there is no such folder")
+        raise SimtbedError(f"{data}: no such folder")
     known = records.load(target) if only and target and target.exists() else None
     with progress("the GPU and Nsight Compute"):
         taken, differences = records.take(cases or [VARIANTS], only or "*", data)

@@ -1,9 +1,10 @@
-"""`simtbed report`: every table and figure of a paper, beside what is found here."""
+"""`simtbed report`: tables and figures of papers, compared with counted, predicted and measured values."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from simtbed.kernels.files import Outputs, write
 
 from ..papers import formats, library, machines, measured
 from ..papers.paper import Number, Paper, Report, Size
-from ..papers.paper import report as show
+from ..papers.paper import report as evaluate
 from ..terminal import progress
 from .options import Emulator
 from .output import write_lines
@@ -21,79 +22,104 @@ from .parameters import Argument, Option, command
 
 
 class Format(StrEnum):
-    """How a report is written."""
+    """Formats of a report."""
 
     html = "html"
     md = "md"
     json = "json"
 
 
-WRITTEN: Mapping[Format, Callable[[Report], str]] = {
+WRITERS: Mapping[Format, Callable[[Report], str]] = {
     Format.html: formats.html,
     Format.md: formats.markdown,
     Format.json: formats.json,
 }
-INDEX = {Format.html: formats.html_index, Format.md: formats.markdown_index, Format.json: formats.json_index}
+INDEX_WRITERS = {Format.html: formats.html_index, Format.md: formats.markdown_index, Format.json: formats.json_index}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterOptions:
+    """Parameters of papers; each paper has some of them and refuses the others."""
+
+    pairs: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs per set.")] = None
+    lanes: Annotated[
+        int | None, Option(metavar="P", min=1, max=32, help="Select the kernels with P lanes per pair.")
+    ] = None
+    rows: Annotated[
+        int | None, Option(metavar="K", min=1, max=1024, help="Select the kernels with K rows per lane.")
+    ] = None
+    individuals: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Individuals per site.")] = None
+    sites: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Number of sites.")] = None
+    reads: Annotated[int | None, Option(metavar="N", min=1, max=1 << 36, help="Number of reads.")] = None
+    genome: Annotated[int | None, Option(metavar="N", min=1, max=1 << 36, help="Length of the genome, in bases.")] = (
+        None
+    )
+    error_rate: Annotated[float | None, Option(metavar="X", min=0, max=0.25, help="Substitutions per base.")] = None
+    split: Annotated[
+        float | None, Option(metavar="X", above=0, below=1, help="Fraction of the filter for the first hash function.")
+    ] = None
+    records: Annotated[
+        int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of records of mixed lengths.")
+    ] = None
+    regions: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of generated regions.")] = None
+    every: Annotated[int | None, Option(metavar="N", min=1, max=9, help="Use every Nth length of the paper.")] = None
+    batch: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs per launch.")] = None
+
+    def values(self) -> dict[str, Number | None]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The options of `simtbed report`."""
+
+    format: Annotated[Format, Option(help="Format of the report; html has plots.")] = Format.md
+    size: Annotated[Size, Option(help="Problem size: small takes seconds; the other is that of the paper.")] = (
+        Size.small
+    )
+    engine: Annotated[Emulator, Option(help="Engine that collects the counters.")] = Emulator.jit
+    output: Annotated[
+        Path | None,
+        Option(("--output", "-o"), metavar="OUT", help="Write the report to OUT; to a folder for all papers."),
+    ] = None
+    parameters: ParameterOptions
+    measure: Annotated[
+        Path | None, Option(metavar="FILE", help="Measure times of PAPER on this machine into FILE; print no report.")
+    ] = None
+    only: Annotated[str, Option(metavar="PATTERN", help="Select the times of --measure by name.")] = "*"
+    repeat: Annotated[
+        int, Option(metavar="N", min=1, max=1000, help="Number of runs of --measure; medians are stored.")
+    ] = 5
 
 
 @command
 def report(
     paper: Annotated[
-        str | None, Argument("PAPER", help=f"{', '.join(library.PAPERS)}; else all, and an index.")
+        str | None, Argument("PAPER", help=f"{', '.join(library.PAPERS)}; by default all papers and an index.")
     ] = None,
-    format: Annotated[Format, Option(help="Plots are in html.")] = Format.md,
-    size: Annotated[Size, Option(help="Of the parameters: seconds here, or as in the paper.")] = Size.small,
-    engine: Annotated[Emulator, Option(help="What counts.")] = Emulator.jit,
-    output: Annotated[
-        Path | None, Option(("--output", "-o"), metavar="OUT", help="Instead of stdout; a folder for all papers.")
-    ] = None,
-    pairs: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs of a set.")] = None,
-    lanes: Annotated[int | None, Option(metavar="P", min=1, max=32, help="Only kernels of P lanes a pair.")] = None,
-    rows: Annotated[int | None, Option(metavar="K", min=1, max=1024, help="Only kernels of K rows a lane.")] = None,
-    individuals: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Individuals a site.")] = None,
-    sites: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Sites.")] = None,
-    reads: Annotated[int | None, Option(metavar="N", min=1, max=1 << 36, help="Reads.")] = None,
-    genome: Annotated[int | None, Option(metavar="N", min=1, max=1 << 36, help="Bases of the genome.")] = None,
-    error_rate: Annotated[float | None, Option(metavar="X", min=0, max=0.25, help="Substitutions a base.")] = None,
-    split: Annotated[
-        float | None, Option(metavar="X", above=0, below=1, help="Share of the filter for its first hash function.")
-    ] = None,
-    records: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Records of mixed lengths.")] = None,
-    regions: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Regions that are made.")] = None,
-    every: Annotated[
-        int | None, Option(metavar="N", min=1, max=9, help="Only every Nth of the paper's lengths.")
-    ] = None,
-    batch: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs of a launch.")] = None,
-    measure: Annotated[
-        Path | None, Option(metavar="FILE", help="Take the times of PAPER's work here, into a record, and no report.")
-    ] = None,
-    only: Annotated[str, Option(metavar="PATTERN", help="With --measure: only times of such names.")] = "*",
-    repeat: Annotated[int, Option(metavar="N", min=1, max=1000, help="With --measure: medians of N.")] = 5,
+    *,
+    options: ReportOptions,
 ) -> int:
-    """Every table and figure of a paper, beside what is found here.
+    """Compare the tables and figures of a paper with this package.
 
-    The paper's figures, what the emulator counts on the paper's GPU, what the time model predicts there, what machines
-    have measured, and a verdict. Of the numbers above, each paper has some; the others are refused.
+    The report has the values of the paper, the counters of the emulator for the GPU of the paper, the predictions of
+    the time model, measured times, and a verdict.
 
     \b
     simtbed report ren2018
     simtbed report lu2012 --format html -o lu2012.html --individuals 1024
     simtbed report --format html -o reports
     """
-    given: dict[str, Number | None] = {
-        "pairs": pairs, "lanes": lanes, "rows": rows, "individuals": individuals, "sites": sites, "reads": reads,
-        "genome": genome, "error_rate": error_rate, "split": split, "batch": batch,
-        "records": records, "regions": regions, "every": every,
-    }  # fmt: skip
+    parameters = options.parameters.values()
     if paper is None:
-        if measure is not None or any(value is not None for value in given.values()):
-            raise SimtbedError("--measure and the numbers of a paper need a PAPER")
-        return _all(format, size, engine, output)
-    found = library.find(paper)
-    if measure is not None:
-        return _measure(found, size, given, engine, measure, only, repeat)
-    with Outputs({"--output": output}) as outputs:
-        text = WRITTEN[format](_report(found, size, given, engine))
+        if options.measure is not None or any(value is not None for value in parameters.values()):
+            raise SimtbedError("--measure and the parameters of a paper need a PAPER")
+        return _all_papers(options)
+    chosen = library.find(paper)
+    if options.measure is not None:
+        return _measure(chosen, options, options.measure)
+    with Outputs({"--output": options.output}) as outputs:
+        text = WRITERS[options.format](_report(chosen, parameters, options))
         if (file := outputs.get("--output")) is not None:
             write_lines(file, text.rstrip("\n"))
         else:
@@ -101,53 +127,49 @@ def report(
     return 0
 
 
-def _report(paper: Paper, size: Size, given: Mapping[str, Number | None], engine: Emulator) -> Report:
-    setting = paper.setting(size, given, engine.value, measured.shipped(paper.name))
-    with progress(paper.name) as tell:
-        return show(paper, setting, tell)
+def _report(paper: Paper, parameters: Mapping[str, Number | None], options: ReportOptions) -> Report:
+    setting = paper.setting(options.size, parameters, options.engine.value, measured.shipped(paper.name))
+    with progress(paper.name) as show:
+        return evaluate(paper, setting, show)
 
 
-def _all(format: Format, size: Size, engine: Emulator, output: Path | None) -> int:
-    """Every paper: the index to stdout, or it and a file a paper to a folder that is there."""
+def _all_papers(options: ReportOptions) -> int:
+    """Print the index of all papers, or write it and a file per paper to an existing folder."""
+    output, form = options.output, options.format
     if output is not None and not output.is_dir():
-        raise SimtbedError(f"{output}: a report of all papers needs a folder that is there")
-    names: dict[str, Path | None] = {name: output / f"{name}.{format}" for name in ("index", *library.PAPERS) if output}
+        raise SimtbedError(f"{output}: a report of all papers needs an existing folder")
+    names: dict[str, Path | None] = {name: output / f"{name}.{form}" for name in ("index", *library.PAPERS) if output}
     with Outputs(names) as outputs:
-        reports = [_report(library.find(name), size, {}, engine) for name in library.PAPERS]
-        index = INDEX[format](reports).rstrip("\n")
+        reports = [_report(library.find(name), {}, options) for name in library.PAPERS]
+        index = INDEX_WRITERS[form](reports).rstrip("\n")
         if output is None:
             print(index)
             return 0
         write_lines(outputs["index"], index)
-        for one in reports:
-            write_lines(outputs[one.paper.name], WRITTEN[format](one).rstrip("\n"))
+        for result in reports:
+            write_lines(outputs[result.paper.name], WRITERS[form](result).rstrip("\n"))
     return 0
 
 
-def _measure(
-    paper: Paper,
-    size: Size,
-    given: Mapping[str, Number | None],
-    engine: Emulator,
-    into: Path,
-    only: str,
-    repeat: int,
-) -> int:
-    """Times go into the file as they are taken, so that what was taken stays, whatever happens. 1 where some failed."""
+def _measure(paper: Paper, options: ReportOptions, into: Path) -> int:
+    """Measure times and write the record after each, so that an interruption loses none. Return 1 if some failed."""
     record = measured.load(into) if into.exists() else measured.Record(paper.name, "", {})
-    here = machines.here()
-    measured.require_same_machines(record, paper.name, here)
-    taken = 0
+    names = machines.available()
+    measured.require_same_machines(record, paper.name, names)
+    count = 0
 
-    def keep(newer: measured.Record) -> None:
-        nonlocal record, taken
-        record, taken = measured.merged(record, newer), taken + 1
+    def save(newer: measured.Record) -> None:
+        nonlocal record, count
+        record, count = measured.merged(record, newer), count + 1
         write(into, [measured.text(record), "\n"])
 
-    setting = paper.setting(size, given, engine.value, measured.shipped(paper.name))
-    with progress(paper.name) as tell:
-        failed = measured.take(paper.name, paper.timed(setting), only, repeat, here, keep, tell)
+    setting = paper.setting(
+        options.size, options.parameters.values(), options.engine.value, measured.shipped(paper.name)
+    )
+    with progress(paper.name) as show:
+        session = measured.Session(options.only, options.repeat, names, save, show)
+        failed = measured.measure(paper.name, paper.benchmarks(setting), session)
     for line in failed:
         print(f"not measured: {line}", file=sys.stderr)
-    print(f"{taken} times are in {into}")
+    print(f"{count} times are in {into}")
     return 1 if failed else 0

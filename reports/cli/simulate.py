@@ -1,4 +1,4 @@
-"""`simtbed simulate`: reads with sequencing errors, and the same reads without."""
+"""`simtbed simulate`: simulated reads with sequencing errors, and the same reads without errors."""
 
 from __future__ import annotations
 
@@ -19,160 +19,177 @@ from simtbed.kernels.pipeline import Flow, Show, workers_for
 from simtbed.runtime.cores import current_cores, on_cores
 
 from ..terminal import progress_of_records
-from .options import MEMORY, Dask, MaxMemory, Threads
-from .output import tell
+from .options import ResourceOptions
+from .output import print_report
 from .parameters import Option, command
 
-BASES_AT_ONCE = 1 << 20
-"""Of reads, beyond one: what a batch takes is bounded whatever is asked for."""
-BYTES_OF_A_BASE = 128
-"""That the batches which are held at a time take for each base of one."""
-MAKERS = 4
-"""Threads that make letters and text at most."""
-MOST_READS = 1 << 48
+BATCH_BASES = 1 << 20
+"""Bases of the reads of a batch. A batch has at least one read."""
+BYTES_PER_BASE = 128
+"""Memory of all batches in flight, in bytes per base of one batch."""
+MAX_FORMATTERS = 4
+"""Threads that generate letters and text."""
+MAX_READS = 1 << 48
 _BASE = np.isin(np.arange(256), list(b"ACGT"))
 
 
-@command
-def simulate(
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """The options of `simtbed simulate`."""
+
     output: Annotated[
-        Path,
-        Option(("--output", "-o"), metavar="FASTQ", help="Reads with errors; - is stdout."),
-    ],
-    truth: Annotated[Path | None, Option(("--truth",), metavar="FASTA", help="The same without errors.")] = None,
+        Path, Option(("--output", "-o"), metavar="FASTQ", help="Write the reads with errors to FASTQ; - is stdout.")
+    ]
+    truth: Annotated[Path | None, Option(metavar="FASTA", help="Write the reads without errors to FASTA.")] = None
     reference: Annotated[
         Path | None,
-        Option(("--reference",), metavar="FASTA", help="Of A, C, G, T; - is stdin; else one is made at random."),
-    ] = None,
-    genome: Annotated[int, Option(min=1, max=1 << 36, help="Bases of a reference made at random.")] = 100_000,
-    coverage: Annotated[
-        float, Option(above=0, max=100_000, help="Bases of reads for each base of the reference.")
-    ] = 30.0,
-    length: Annotated[str, Option(metavar="N|N-M", help="Bases of a read; a range is drawn from.")] = "36",
-    error_rate: Annotated[float, Option(min=0, max=0.25, help="Substitutions a base.")] = 0.01,
-    seed: Annotated[int, Option(min=0, max=(1 << 63) - 1, help="Equal seeds give equal reads.")] = 1,
-    threads: Threads = None,
-    dask: Dask = None,
-    max_memory: MaxMemory = MEMORY,
-) -> int:
-    """Make reads with sequencing errors, to try `simtbed correct` on.
+        Option(metavar="FASTA", help="Read the reference from FASTA, - is stdin; by default a random sequence."),
+    ] = None
+    genome: Annotated[int, Option(min=1, max=1 << 36, help="Length of a random reference, in bases.")] = 100_000
+    coverage: Annotated[float, Option(above=0, max=100_000, help="Bases of all reads per base of the reference.")] = (
+        30.0
+    )
+    length: Annotated[
+        str, Option(metavar="N|N-M", help="Length of a read in bases, or the range of a uniform distribution.")
+    ] = "36"
+    error_rate: Annotated[float, Option(min=0, max=0.25, help="Substitutions per base.")] = 0.01
+    seed: Annotated[int, Option(min=0, max=(1 << 63) - 1, help="Seed of the generator.")] = 1
+    resources: ResourceOptions
+
+
+@command
+def simulate(options: SimulateOptions) -> int:
+    """Simulate reads with sequencing errors.
+
+    The reads are an input for `simtbed correct`.
 
     \b
     simtbed simulate -o reads.fastq --truth truth.fasta --seed 7
     """
-    span = _range(length)
-    if reference is None and genome > max_memory // 2:
-        raise SimtbedError(f"--genome {genome:,} takes more than half of --max-memory")
-    if span[1] * BYTES_OF_A_BASE > max_memory:
-        raise SimtbedError(f"--length {length}: {BYTES_OF_A_BASE} bytes a base are more than --max-memory")
+    span, max_memory = _range(options.length), options.resources.max_memory
+    if options.reference is None and options.genome > max_memory // 2:
+        raise SimtbedError(f"--genome {options.genome:,} takes more than half of --max-memory")
+    if span[1] * BYTES_PER_BASE > max_memory:
+        raise SimtbedError(f"--length {options.length}: {BYTES_PER_BASE} bytes per base exceed --max-memory")
     with (
-        on_cores(threads or current_cores()),
-        Outputs({"--output": output, "--truth": truth}, [reference]) as outputs,
+        on_cores(options.resources.threads or current_cores()),
+        Outputs({"--output": options.output, "--truth": options.truth}, [options.reference]) as outputs,
         progress_of_records("simulate", "reads") as show,
     ):
-        bases = _reference(reference, max_memory) if reference else random_genome(seed, genome)
+        reference = options.reference
+        bases = _reference(reference, max_memory) if reference else random_genome(options.seed, options.genome)
         if len(bases) < span[0]:
             raise SimtbedError(f"a reference of {len(bases)} bases has no reads of {span[0]}")
-        wanted = coverage * len(bases) / (sum(span) / 2)
-        if wanted > MOST_READS:
-            raise SimtbedError(f"--coverage {coverage:g} of {len(bases):,} bases is more than {MOST_READS:,} reads")
-        number = max(round(wanted), 1)
-        at_once = max(BASES_AT_ONCE // span[1], 1)
-        reading = Reading(seed, bases, number, at_once, span, error_rate, truth is not None)
-        errors = _write(outputs, reading, show, dask or "")
-    tell(outputs, f"{number:,} reads of {len(bases):,} bases, {errors:,} errors")
+        expected = options.coverage * len(bases) / (sum(span) / 2)
+        if expected > MAX_READS:
+            raise SimtbedError(
+                f"--coverage {options.coverage:g} of {len(bases):,} bases is more than {MAX_READS:,} reads"
+            )
+        reads = max(round(expected), 1)
+        batch = max(BATCH_BASES // span[1], 1)
+        sampler = ReadSampler(options.seed, bases, reads, batch, span, options.error_rate, options.truth is not None)
+        errors = _write(outputs, sampler, show, options.resources.dask or "")
+    print_report(outputs, f"{reads:,} reads of {len(bases):,} bases, {errors:,} errors")
     return 0
 
 
-class Written(NamedTuple):
-    """A batch as text. number: of reads up to its end. errors: those of its reads. fasta: without them, or empty."""
+class BatchText(NamedTuple):
+    """A batch as text. reads: number of reads up to its end. errors: of its reads. fasta: reads without errors, or empty."""
 
-    number: int
+    reads: int
     errors: int
     fastq: Bytes
     fasta: Bytes
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What is read of a reference: so many reads, their lengths from a span. at_once: reads of a batch. truth: whether
-    reads without errors are wanted."""
+class ReadSampler:
+    """Random reads of a reference in batches.
+
+    batch: reads of a batch. span: smallest and largest length of a read. truth: whether to write reads without errors.
+    """
 
     seed: int
     reference: Bytes
-    number: int
-    at_once: int
+    reads: int
+    batch: int
     span: tuple[int, int]
     error_rate: float
     truth: bool
 
-    def draw(self, first: int, draw: np.random.Generator) -> ReadSamples:
-        """Draw the batch that begins with read `first`, from 0."""
-        count = min(self.at_once, self.number - first)
-        return sample_reads(draw, len(self.reference), count, self.span, self.error_rate)
+    def sample(self, first: int, generator: np.random.Generator) -> ReadSamples:
+        """Sample the batch with read `first`, counted from 0, as its first."""
+        count = min(self.batch, self.reads - first)
+        return sample_reads(generator, len(self.reference), count, self.span, self.error_rate)
 
-    def word(self, first: int, some: ReadSamples) -> Written:
-        """Letters and text of a batch that was drawn."""
-        made = some.make(self.reference)
-        fasta = records_of(made.truth, made.quality, first + 1, fastq=False) if self.truth else made.quality[:0]
-        fastq = records_of(made.reads, made.quality, first + 1, fastq=True)
-        return Written(first + len(made.reads), len(some.shifts), fastq, fasta)
+    def text(self, first: int, sample: ReadSamples) -> BatchText:
+        """Return the text of a batch."""
+        records = sample.make(self.reference)
+        fasta = (
+            records_of(records.truth, records.quality, first + 1, fastq=False) if self.truth else records.quality[:0]
+        )
+        fastq = records_of(records.reads, records.quality, first + 1, fastq=True)
+        return BatchText(first + len(records.reads), len(sample.shifts), fastq, fasta)
 
     def batches(self) -> Iterator[tuple[int, ReadSamples, np.random.Generator]]:
-        """Each batch: its first read, what is drawn of it, and the generator as it was before."""
-        draw, first = np.random.default_rng(self.seed), 0
-        while first < self.number:
-            before = deepcopy(draw)
-            some = self.draw(first, draw)
-            yield first, some, before
-            first += len(some.lengths)
+        """Yield the first read, the sample, and the state of the generator before the sample, for each batch."""
+        generator, first = np.random.default_rng(self.seed), 0
+        while first < self.reads:
+            before = deepcopy(generator)
+            sample = self.sample(first, generator)
+            yield first, sample, before
+            first += len(sample.lengths)
 
-    def __call__(self, batch: tuple[int, np.random.Generator]) -> Written:
-        """A batch by a worker of a cluster, which draws it again: a generator is small, and what is drawn is large."""
-        first, draw = batch
-        return self.word(first, self.draw(first, draw))
+    def __call__(self, batch: tuple[int, np.random.Generator]) -> BatchText:
+        """Sample a batch in a worker of a cluster. The state of a generator is smaller to send than a sample."""
+        first, generator = batch
+        return self.text(first, self.sample(first, generator))
 
 
-def _write(outputs: Outputs, reading: Reading, show: Show, cluster: str) -> int:
-    """Write the reads, a batch at a time; how many errors they have. One thread draws, others make letters and text."""
+def _write(outputs: Outputs, sampler: ReadSampler, show: Show, cluster: str) -> int:
+    """Write the reads, one batch at a time; return the number of errors. One thread samples, the others format text."""
     truth = outputs.get("--truth")
     errors = 0
 
-    def take(some: Written) -> None:
+    def take(text: BatchText) -> None:
         nonlocal errors
-        outputs["--output"].write(some.fastq.data)
+        outputs["--output"].write(text.fastq.data)
         if truth:
-            truth.write(some.fasta.data)
-        errors += some.errors
-        show("", some.number, some.number / reading.number)
+            truth.write(text.fasta.data)
+        errors += text.errors
+        show("", text.reads, text.reads / sampler.reads)
 
     if cluster:
-        generators = ((first, draw) for first, _, draw in reading.batches())
-        Flow(generators).over_cluster(reading, cluster).into(lambda found: take(found[1]))
+        generators = ((first, generator) for first, _, generator in sampler.batches())
+        Flow(generators).over_cluster(sampler, cluster).into(lambda item: take(item[1]))
     else:
-        drawn_ones = Flow(reading.batches())
-        drawn_ones.map(lambda batch: reading.word(*batch[:2]), workers_for(MAKERS)).into(take)
+        samples = Flow(sampler.batches())
+        samples.map(lambda batch: sampler.text(*batch[:2]), workers_for(MAX_FORMATTERS)).into(take)
     return errors
 
 
 def _range(text: str) -> tuple[int, int]:
-    """ "36" or "30-50"."""
+    """Parse "36" or "30-50"."""
     first, _, last = text.partition("-")
-    numbers = [part for part in (first, last or first) if part.isascii() and part.isdigit() and len(part) < 10]
+    numbers = [number for number in (first, last or first) if _is_length(number)]
     if len(numbers) < 2 or not 1 <= int(numbers[0]) <= int(numbers[1]):
-        raise SimtbedError(f"--length is a number or a range such as 30-50, not {text!r}")
+        raise SimtbedError(f"--length: expected a number or a range such as 30-50, got {text!r}")
     return int(numbers[0]), int(numbers[1])
 
 
+def _is_length(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
 def _reference(path: Path, memory: int) -> Bytes:
-    """The sequences of a file, one after the other; letters that are no base are left out."""
-    found: list[Bytes] = []
+    """Return the concatenated sequences of a file, without letters other than A, C, G and T."""
+    sequences: list[Bytes] = []
     total = 0
     with open_input(path, memory) as source:
-        for some in read_records(source):
-            letters = in_upper_case(some.sequences()[0])
-            found.append(letters[_BASE[letters]])
-            total += len(found[-1])
+        for record in read_records(source):
+            letters = in_upper_case(record.sequences()[0])
+            sequences.append(letters[_BASE[letters]])
+            total += len(sequences[-1])
             if total > memory // 4:
-                raise SimtbedError(f"{source.path}: a reference of more than a quarter of --max-memory")
-    return np.concatenate(found) if found else np.empty(0, np.uint8)
+                raise SimtbedError(f"{source.path}: the reference takes more than a quarter of --max-memory")
+    return np.concatenate(sequences) if sequences else np.empty(0, np.uint8)

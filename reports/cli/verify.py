@@ -1,15 +1,13 @@
-"""`simtbed verify`: variants on engines against their oracles."""
+"""`simtbed verify`: differential testing of engines, and of shipped variants against their oracles."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
-from simtbed import Device as DeviceRow
 from simtbed import FaultError, Run, SimtbedError, devices, profiling
 from simtbed.errors import render
 from simtbed.kernels import Family
@@ -20,118 +18,131 @@ from simtbed.testing.tolerance import Tolerance
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
 from ..selection import find_problem, find_variants
-from ..targets.budgets import Budgets
 from ..targets.findings import as_row
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, find_target, is_program
 from ..targets.verifier import Verifier
 from ..terminal import progress
-from .budgets import Held, is_among, is_whole
+from .budgets import BudgetCheck, is_among
 from .options import (
-    Budget,
+    BudgetOptions,
     Device,
     Engine,
-    Hard,
     Input,
     Json,
-    Kernels,
-    Number,
     OnlyFamily,
     Report,
-    Soft,
+    SelectionOptions,
     TargetArguments,
     TargetOrAll,
 )
-from .output import report_on
+from .output import write_report
 from .parameters import Option, command
 
 Obstacles = Mapping[EngineName, str | None]
-"""Engines, and why those that cannot run here cannot."""
+"""Engines, each with the reason why it cannot run on this machine, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """The options of `simtbed verify`."""
+
+    family: OnlyFamily = None
+    variant: Annotated[str | None, Option(help="Select one variant.")] = None
+    engine: Annotated[Engine | None, Option(help="Select one engine; fail if it cannot run.")] = None
+    selection: SelectionOptions
+    device: Device = "H200"
+    rtol: Annotated[float, Option(min=0, max=1e30, help="Relative tolerance of floats.")] = 0.0
+    atol: Annotated[float, Option(min=0, max=1e300, help="Absolute tolerance of floats.")] = 0.0
+    ulp: Annotated[int, Option(help="Tolerance of floats in units in the last place.", min=0, max=1 << 62)] = 0
+    budget: BudgetOptions
+    input: Input = None
+    output: Report = None
+    json: Json = False
+
+    @property
+    def tolerance(self) -> Tolerance:
+        return Tolerance(self.rtol, self.atol, self.ulp)
 
 
 @command
-def verify(
-    target: TargetOrAll = None,
-    arguments: TargetArguments = (),
-    family: OnlyFamily = None,
-    variant: Annotated[str | None, Option(help="Only this variant.")] = None,
-    engine: Annotated[Engine | None, Option(help="Only this engine, which then must be able to run.")] = None,
-    kernel: Kernels = "*",
-    launch: Number = None,
-    device: Device = "H200",
-    rtol: Annotated[float, Option(min=0, max=1e30, help="Relative distance allowed between floats.")] = 0.0,
-    atol: Annotated[float, Option(min=0, max=1e300, help="Absolute distance allowed between floats.")] = 0.0,
-    ulp: Annotated[int, Option(help="Units in the last place allowed between floats.", min=0, max=1 << 62)] = 0,
-    budget: Budget = None,
-    soft: Soft = 0.0,
-    hard: Hard = 0.0,
-    source: Input = None,
-    output: Report = None,
-    json: Json = False,
-) -> int:
-    """A target on several engines, or every shipped variant against its oracle.
+def verify(target: TargetOrAll = None, arguments: TargetArguments = (), *, options: VerifyOptions) -> int:
+    """Compare engines on a target, or all shipped variants with their oracles.
 
-    Every launch of a program is made on the jit engine, whose answer the program gets, and on each other engine that
-    can run here. They agree to the bit, or within a tolerance that is stated. Shipped variants are held to their
-    oracles, each with the tolerance of its family. With --budget, what an emulator counts is held to baselines too.
+    Every launch of a program runs on the jit engine, whose answer the program receives, and on each other available
+    engine. The answers are compared bit by bit, or within the given tolerance. The answers of shipped variants are
+    compared with their oracles, within the tolerance of the family. With --budget, the counters of an emulator are
+    compared with baselines too.
 
     \b
     simtbed verify saxpy.py --n 1000
     simtbed verify --engine numpy --ulp 1 file.py:function
     simtbed verify --family sfs
     """
-    row, tolerance = devices.find(device), Tolerance(rtol, atol, ulp)
-    held = Held(Budgets.asked(budget, soft, hard, compiled=False, update=False))
-    if engine is not None:
-        require_engine(engine.value)
-    wanted: tuple[EngineName, ...] = ENGINES if engine is None else (engine.value,)
-    obstacles = {name: why_unavailable(name) for name in wanted}
+    devices.find(options.device)
+    budgets = BudgetCheck.from_options(options.budget)
+    if options.engine is not None:
+        require_engine(options.engine.value)
+    engines: tuple[EngineName, ...] = ENGINES if options.engine is None else (options.engine.value,)
+    obstacles = {name: why_unavailable(name) for name in engines}
     if target is not None and is_program(target):
-        found = find_target(target, arguments, source)
-        others = tuple(name for name in wanted if not obstacles[name] and (name != "jit" or engine))
-        with held.reports({"--output": output}, found.files, device) as outputs:
-            ran = run_target(found, partial(Verifier, engines=others, tolerance=tolerance, device=row))
-            require_launches(ran, found)
-            run = ran.run.select(kernel, launch)
-            held.add(found, run)
-            held.end(outputs, lambda name: is_whole(kernel, launch) and name == str(found))
-            text, bad = _program(run, obstacles, tolerance, json, held)
-            report_on(found, outputs.get("--output"), text)
-        return ran.code or int(bad or bool(held.faults))
-    if (kernel, launch, tolerance) != ("*", None, Tolerance()):
+        return _verify_program(target, arguments, obstacles, budgets, options)
+    return _verify_variants(target or options.variant, obstacles, budgets, options, complete=target is None)
+
+
+def _verify_program(
+    name: str, arguments: Sequence[str], obstacles: Obstacles, budgets: BudgetCheck, options: VerifyOptions
+) -> int:
+    selection, tolerance = options.selection, options.tolerance
+    target = find_target(name, arguments, options.input)
+    others = tuple(name for name, reason in obstacles.items() if not reason and (name != "jit" or options.engine))
+    with budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
+        make = partial(Verifier, engines=others, tolerance=tolerance, device=devices.find(options.device))
+        completed = run_target(target, make)
+        require_launches(completed, target)
+        run = completed.run.select(selection.kernel, selection.launch)
+        budgets.add(target, run)
+        budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
+        text, differs = _program_report(run, obstacles, tolerance, options.json, budgets)
+        write_report(target, outputs.get("--output"), text)
+    return completed.code or int(differs or bool(budgets.faults))
+
+
+def _verify_variants(
+    variant: str | None, obstacles: Obstacles, budgets: BudgetCheck, options: VerifyOptions, complete: bool
+) -> int:
+    """Verify the variants of all families, of one family, or one variant. complete: whether no TARGET is given."""
+    if not options.selection.is_complete or options.tolerance != Tolerance():
         raise SimtbedError(
-            "--kernel, --launch and tolerances are for programs: a variant is held to its oracle as a whole"
+            "--kernel, --launch and tolerances need a program: the answer of a variant is compared as a whole"
         )
-    if budget is not None and not _counting(obstacles):
-        raise SimtbedError("nothing is counted on a GPU: --budget needs an emulator, --engine jit or numpy")
-    chosen = find_variants(family, target or variant, source)
-    targets = [Shipped(one, each, source) for one, variants in chosen for each in variants]
-    with held.reports({"--output": output}, targets[0].files, device) as outputs:
-        rows = [one for each in chosen for one in _shipped(*each, source, obstacles, row, held)]
-        held.end(outputs, lambda name: is_among(name, targets, (target, family, variant) == (None, None, None)))
-        bad = any(one["result"] in ("differs", "faults") for one in rows)
-        content = {"agrees": not bad, "results": rows, **held.content()}
-        text = tables.as_json(content) if json else "\n\n".join([_verify_table(rows), *held.text()])
-        report_on(targets[0], outputs.get("--output"), text)
-    return int(bad or bool(held.faults))
+    if options.budget.budget is not None and not _counting_engine(obstacles):
+        raise SimtbedError("--budget needs an emulator, --engine jit or numpy: a GPU has no counters")
+    families = find_variants(options.family, variant, options.input)
+    targets = [Shipped(family, name, options.input) for family, names in families for name in names]
+    complete = complete and (options.family, options.variant) == (None, None)
+    with budgets.report_files({"--output": options.output}, targets[0].files, options.device) as outputs:
+        rows = [row for family, names in families for row in _variant_rows(family, names, obstacles, budgets, options)]
+        budgets.finish(outputs, lambda name: is_among(name, targets, complete))
+        wrong = any(row["result"] in ("differs", "faults") for row in rows)
+        content = {"agrees": not wrong, "results": rows, **budgets.content()}
+        text = tables.as_json(content) if options.json else "\n\n".join([_variant_table(rows), *budgets.text()])
+        write_report(targets[0], outputs.get("--output"), text)
+    return int(wrong or bool(budgets.faults))
 
 
-def _counting(obstacles: Obstacles) -> EngineName | None:
-    """The first emulator that runs: its launches are held to budgets, as others count the same."""
+def _counting_engine(obstacles: Obstacles) -> EngineName | None:
+    """Return the first available emulator. All emulators count the same."""
     return next((name for name, reason in obstacles.items() if not reason and row_of(name).emulates), None)
 
 
-def _shipped(
-    family: Family[Any],
-    variants: list[str],
-    source: Path | None,
-    obstacles: Obstacles,
-    device: DeviceRow,
-    held: Held,
+def _variant_rows(
+    family: Family[Any], variants: list[str], obstacles: Obstacles, budgets: BudgetCheck, options: VerifyOptions
 ) -> Iterator[dict[str, Any]]:
-    """A row for each variant and engine."""
-    problem, name = find_problem(family, source)
-    counting = _counting(obstacles) if held.budgets else None
+    """Yield a row for each variant and engine."""
+    device = devices.find(options.device)
+    problem, name = find_problem(family, options.input)
+    counting = _counting_engine(obstacles) if budgets.budgets else None
     with progress(f"the oracle of {family.name} on {name}"):
         expected = family.oracle(problem)
     for variant in variants:
@@ -140,42 +151,49 @@ def _shipped(
             if reason:
                 yield {**row, "result": "not run", "reason": reason}
                 continue
-            solved = partial(_verified, family, variant, Runner(engine, device), problem, expected)
+            solve = partial(_solve, family, variant, Runner(engine, device), problem, expected)
             with progress(f"{variant} on {name}, {engine}"):
                 if engine == counting:
                     with profiling() as run:
-                        done = solved()
-                    held.add(Shipped(family, variant, source), run)
+                        row |= solve()
+                    budgets.add(Shipped(family, variant, options.input), run)
                 else:
-                    done = solved()
-            yield {**row, **done}
+                    row |= solve()
+            yield row
 
 
-def _program(run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool, held: Held) -> tuple[str, bool]:
-    """The report on the launches of a program, and whether any disagree."""
-    wrong = {
-        name: merge_findings(d for one in made for d in one.disagreements) for name, made in run.by_kernel().items()
+def _program_report(
+    run: Run, obstacles: Obstacles, tolerance: Tolerance, json: bool, budgets: BudgetCheck
+) -> tuple[str, bool]:
+    """Return the report on the launches of a program, and whether any answers differ."""
+    groups = run.by_kernel()
+    differences = {
+        name: merge_findings(diagnostic for launch in launches for diagnostic in launch.disagreements)
+        for name, launches in groups.items()
     }
     missing = {name: reason for name, reason in obstacles.items() if reason}
     engines = list(dict.fromkeys(("jit", *(name for name in obstacles if name not in missing))))
-    made = {name: len(launches) for name, launches in run.by_kernel().items()}
-    bad = any(wrong.values())
+    launches = {name: len(group) for name, group in groups.items()}
+    differs = any(differences.values())
     if json:
         kernels = [
-            {"kernel": name, "launches": made[name], "disagreements": [as_row(d) for d in wrong[name]]} for name in made
+            {"kernel": name, "launches": count, "disagreements": [as_row(d) for d in differences[name]]}
+            for name, count in launches.items()
         ]
-        content = {"target": run.target, "agrees": not bad, "engines": engines, "not_run": missing}
-        return tables.as_json({**content, "tolerance": str(tolerance), "kernels": kernels, **held.content()}), bad
-    cells = [[name, made[name], "DIFFERS" if wrong[name] else "agrees"] for name in made]
+        content = {"target": run.target, "agrees": not differs, "engines": engines, "not_run": missing}
+        content |= {"tolerance": str(tolerance), "kernels": kernels, **budgets.content()}
+        return tables.as_json(content), differs
+    cells = [[name, count, "DIFFERS" if differences[name] else "agrees"] for name, count in launches.items()]
     title = f"{run.target}: {' and '.join(engines)}, {tolerance}"
-    parts = [title, tables.table(["kernel", "launches", "result"], cells)]
-    parts += [f"{name}:\n" + "\n".join(render(d) for d in found) for name, found in wrong.items() if found]
-    parts += ["\n".join(f"{name}: not run: {reason}" for name, reason in missing.items())] if missing else []
-    return "\n\n".join([*parts, *held.text()]), bad
+    paragraphs = [title, tables.table(["kernel", "launches", "result"], cells)]
+    paragraphs += [f"{name}:\n" + "\n".join(map(render, found)) for name, found in differences.items() if found]
+    if missing:
+        paragraphs.append("\n".join(f"{name}: not run: {reason}" for name, reason in missing.items()))
+    return "\n\n".join([*paragraphs, *budgets.text()]), differs
 
 
-def _verified(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:
-    """Result, comparison and times of one run; `reason` holds the faults, if there are any."""
+def _solve(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:
+    """Return result, comparison and times of a variant; `reason` has the text of its faults."""
     start = time.perf_counter()
     try:
         answer = family.solve(problem, variant, runner)
@@ -191,7 +209,7 @@ def _verified(family: Family[Any], variant: str, runner: Runner, problem: Any, e
     }
 
 
-def _verify_table(rows: list[dict[str, Any]]) -> str:
+def _variant_table(rows: list[dict[str, Any]]) -> str:
     headers = [
         "variant",
         "engine",
@@ -206,8 +224,9 @@ def _verify_table(rows: list[dict[str, Any]]) -> str:
     ]
     cells, notes = [], {}
     for row in rows:
+        result = row["result"]
         cells.append([
-            row["variant"], row["engine"], row["input"], row["result"].upper() if row["result"] in ("differs", "faults") else row["result"],
+            row["variant"], row["engine"], row["input"], result.upper() if result in ("differs", "faults") else result,
             row.get("compared", ""), row.get("differing", ""),
             f"{row['worst']:.2g} {row['unit']}" if "worst" in row else "",
             f"{row['tolerance']:.0e}" if "tolerance" in row else "",
@@ -215,6 +234,6 @@ def _verify_table(rows: list[dict[str, Any]]) -> str:
             f"{row['kernel_milliseconds']:.3f}" if row.get("kernel_milliseconds") else "",
         ])  # fmt: skip
         if "reason" in row:
-            key = row["engine"] if row["result"] == "not run" else f"{row['variant']} on {row['engine']}"
-            notes[key] = f"{key}: {row['result']}: {row['reason']}"
+            key = row["engine"] if result == "not run" else f"{row['variant']} on {row['engine']}"
+            notes[key] = f"{key}: {result}: {row['reason']}"
     return "\n".join([tables.table(headers, cells, left=4), *notes.values()])

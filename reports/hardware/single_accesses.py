@@ -24,7 +24,7 @@ from simtbed.kernels.files import write
 from simtbed.profiler.events import METRIC
 from simtbed.runtime.registry import EngineName
 
-from ..profile.accesses import FIGURES, Access, figures_of
+from ..profile.accesses import COUNTERS, Access, counters_of
 from . import nsight
 
 SEED, COUNT = 2026, 2000
@@ -271,14 +271,14 @@ def metrics_of(op: str) -> dict[str, tuple[str, ...]]:
     """Return Nsight Compute's metrics of an operation by value, in order of preference."""
     space, kind = op.split("_")[:2]
     if space == "async":
-        return {figure: ASYNC[figure] for figure in figures_of(op)}
+        return {figure: ASYNC[figure] for figure in counters_of(op)}
     if space == "local":
-        return {what: (f"l1tex__t_{what}_pipe_lsu_mem_local_op_{_KINDS[kind]}.sum",) for what in figures_of(op)}
+        return {what: (f"l1tex__t_{what}_pipe_lsu_mem_local_op_{_KINDS[kind]}.sum",) for what in counters_of(op)}
     if space == "global":
-        return {what: (f"l1tex__t_{what}_pipe_lsu_mem_global_op_{_KINDS[kind]}.sum",) for what in figures_of(op)}
+        return {what: (f"l1tex__t_{what}_pipe_lsu_mem_global_op_{_KINDS[kind]}.sum",) for what in counters_of(op)}
     kind = kind if kind in ("load", "store") else "atomic"
     names = (METRIC[f"shared_{kind}_wavefronts"], METRIC[f"shared_{kind}_conflicts"])
-    return {what: (name,) for what, name in zip(figures_of(op), names, strict=True)}
+    return {what: (name,) for what, name in zip(counters_of(op), names, strict=True)}
 
 
 def build(rows: Sequence[Access], arch: str) -> None:
@@ -306,7 +306,7 @@ def take(
     groups: dict[tuple[str, ...], list[Access]] = {}
     for row in sorted(rows, key=lambda row: _PLAIN.search(row.op) is not None):
         metrics = _metrics(row, supported if row.op.startswith("async") else None)
-        if len(metrics) == len(figures_of(row.op)):
+        if len(metrics) == len(counters_of(row.op)):
             groups.setdefault(tuple(metrics.values()), []).append(row)
     complete: list[Access] = []
     for names, group in groups.items():
@@ -333,7 +333,7 @@ def _measured(ncu: Path, rows: Sequence[Access], names: Sequence[str]) -> Iterat
     for row, count in zip(rows, counts, strict=True):
         figures = [int(sum(count[term] for term in _terms([name]))) for name in names]
         own = _TABLE if row.op == "global_load" else {}
-        measured = {what: n - own.get(what, 0) for what, n in zip(figures_of(row.op), figures, strict=True)}
+        measured = {what: n - own.get(what, 0) for what, n in zip(counters_of(row.op), figures, strict=True)}
         yield replace(row, measured=measured)
 
 
@@ -353,8 +353,8 @@ def _metrics(row: Access, supported: Sequence[str] | None) -> dict[str, str]:
 
 def save(rows: Iterable[Access], path: Path) -> None:
     """Write accesses and their counts in the format of `simtbed access`, atomically."""
-    lines = [f"op,bytes,lanes,{','.join(FIGURES)}\n"]
+    lines = [f"op,bytes,lanes,{','.join(COUNTERS)}\n"]
     for row in rows:
-        figures = ",".join(str(row.measured.get(name, "")) for name in FIGURES)
+        figures = ",".join(str(row.measured.get(name, "")) for name in COUNTERS)
         lines.append(f"{row.op},{row.bytes},{' '.join(map(str, row.lanes))},{figures}\n")
     write(path, lines)

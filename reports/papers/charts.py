@@ -1,7 +1,7 @@
-"""Plots of a report as SVG, drawn like the paper's: lines over a number, or groups of bars.
+"""SVG plots of a report in the form of the paper: line plots or grouped bars.
 
-The project's own pictures rather than a plotting library: a page's style sheet colours them, every point says its
-figure, and the same figures give the same text on every machine.
+No plotting library is used: the style sheet of the page sets the colours, every point has its value as a tooltip, and
+the output is identical on every machine.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from simtbed.profiler.html.pictures import svg
 from .paper import Chart, Number, Series
 
 WIDTH, HEIGHT, LEFT, BELOW, ROW = 640, 260, 70, 40, 16
-"""Pixels: of the plot, of what lies before and below it, and of a line of its legend."""
+"""Pixels: plot, left margin, bottom margin, line of the legend."""
 COLOURS = 8
 """Classes c0 to c7 of the style sheet."""
 STEPS = (1, 2, 5, 10)
 
 
-def chart(given: Chart) -> str:
-    """The plot as one SVG element. Names on the axis across stand at equal distances, numbers at their place."""
-    series = [one for one in given.series if one.points]
-    axes = _Axes.of(given, series)
-    parts = [*axes.grid(), *(_bars(axes, series) if given.bars else _lines(axes, series)), *_legend(series)]
-    parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 32}">{escape(given.across)}</text>')
-    parts.append(f'<text class="start" x="0" y="-8">{escape(given.up)}</text>')
-    return svg(LEFT + WIDTH + 20, HEIGHT + BELOW + ROW * len(series), parts, given.title, top=20)
+def chart_svg(chart: Chart) -> str:
+    """Return the plot as one SVG element. Names on the horizontal axis are equidistant; numbers are to scale."""
+    series = [line for line in chart.series if line.points]
+    axes = _Axes.fit(chart, series)
+    elements = [*axes.grid(), *(_bars(axes, series) if chart.bars else _lines(axes, series)), *_legend(series)]
+    elements.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 32}">{escape(chart.across)}</text>')
+    elements.append(f'<text class="start" x="0" y="-8">{escape(chart.up)}</text>')
+    return svg(LEFT + WIDTH + 20, HEIGHT + BELOW + ROW * len(series), elements, chart.title, top=20)
 
 
 @dataclass(frozen=True)
 class _Axes:
-    """Where points stand. names: of places on the axis across, where it has no numbers; low, high: of the axis upwards."""
+    """Axes of a plot. names: positions of names on the horizontal axis; empty for numbers. low, high: of the vertical axis."""
 
     names: dict[Number | str, int]
     left: float
@@ -44,15 +44,15 @@ class _Axes:
     logarithmic: bool
 
     @staticmethod
-    def of(given: Chart, series: list[Series]) -> _Axes:
-        across = list(dict.fromkeys(x for one in series for x, _ in one.points))
-        heights = [y for one in series for _, y in one.points if y > 0 or not given.logarithmic]
+    def fit(chart: Chart, series: list[Series]) -> _Axes:
+        across = list(dict.fromkeys(x for line in series for x, _ in line.points))
+        heights = [y for line in series for _, y in line.points if y > 0 or not chart.logarithmic]
         numbers = [x for x in across if not isinstance(x, str)]
-        named = given.bars or len(numbers) < len(across) or len(across) < 2
+        named = chart.bars or len(numbers) < len(across) or len(across) < 2
         names = {x: place for place, x in enumerate(across)} if named else {}
         left, right = (-0.5, len(across) - 0.5) if named else (float(min(numbers)), float(max(numbers)))
         most = max(heights, default=1.0)
-        if given.logarithmic:
+        if chart.logarithmic:
             low = 10.0 ** math.floor(math.log10(min(heights, default=1.0)))
             return _Axes(names, left, right, low, max(10 * low, 10.0 ** math.ceil(math.log10(most))), True)
         step = _step(most - min(0.0, *heights, 0.0))
@@ -60,11 +60,11 @@ class _Axes:
         return _Axes(names, left, right, low, step * max(1, math.ceil(most / step)), False)
 
     def x(self, place: Number | str) -> float:
-        at = self.names[place] if self.names else float(place)
-        return round(LEFT + WIDTH * (at - self.left) / (self.right - self.left), 1)
+        position = self.names[place] if self.names else float(place)
+        return round(LEFT + WIDTH * (position - self.left) / (self.right - self.left), 1)
 
     def y(self, height: float) -> float:
-        """What lies below the plot is put on its edge."""
+        """Return the vertical coordinate; heights below the plot are clamped to its edge."""
         if self.logarithmic:
             share = math.log(max(height, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -93,38 +93,38 @@ class _Axes:
 
 
 def _step(span: float) -> float:
-    """1, 2 or 5 times a power of ten, of which about six make the span."""
+    """Return 1, 2 or 5 times a power of ten, about a sixth of the span."""
     rough = max(span, 1e-9) / 6
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * step for step in STEPS if power * step >= rough * 0.999)
 
 
 def _lines(axes: _Axes, series: list[Series]) -> Iterator[str]:
-    for number, one in enumerate(series):
+    for number, line in enumerate(series):
         colour = f"c{number % COLOURS}"
-        corners = " ".join(f"{axes.x(x)},{axes.y(y)}" for x, y in one.points)
+        corners = " ".join(f"{axes.x(x)},{axes.y(y)}" for x, y in line.points)
         yield f'<polyline class="{colour}" points="{corners}"/>'
-        for x, y in one.points:
-            title = f"<title>{escape(f'{one.name}, {x}: {y:,.4g}')}</title>"
+        for x, y in line.points:
+            title = f"<title>{escape(f'{line.name}, {x}: {y:,.4g}')}</title>"
             yield f'<circle class="{colour}" cx="{axes.x(x)}" cy="{axes.y(y)}" r="3.5">{title}</circle>'
 
 
 def _bars(axes: _Axes, series: list[Series]) -> Iterator[str]:
-    room = 0.8 * WIDTH / max(1, len(axes.names))
-    wide = room / max(1, len(series))
+    group = 0.8 * WIDTH / max(1, len(axes.names))
+    width = group / max(1, len(series))
     ground = axes.y(axes.low if axes.logarithmic else 0.0)
-    for number, one in enumerate(series):
-        for x, height in one.points:
-            left = round(axes.x(x) - room / 2 + number * wide, 1)
+    for number, line in enumerate(series):
+        for x, height in line.points:
+            left = round(axes.x(x) - group / 2 + number * width, 1)
             y = axes.y(height)
             yield (
-                f'<rect class="c{number % COLOURS}" x="{left}" y="{min(y, ground)}" width="{max(1.0, round(wide - 1, 1))}" '
-                f'height="{max(0.5, round(abs(ground - y), 1))}"><title>{escape(f"{one.name}, {x}: {height:,.4g}")}</title></rect>'
+                f'<rect class="c{number % COLOURS}" x="{left}" y="{min(y, ground)}" width="{max(1.0, round(width - 1, 1))}" '
+                f'height="{max(0.5, round(abs(ground - y), 1))}"><title>{escape(f"{line.name}, {x}: {height:,.4g}")}</title></rect>'
             )
 
 
 def _legend(series: list[Series]) -> Iterator[str]:
-    for number, one in enumerate(series):
+    for number, line in enumerate(series):
         y = HEIGHT + BELOW + ROW * number
         yield f'<rect class="c{number % COLOURS}" x="{LEFT}" y="{y}" width="10" height="10"/>'
-        yield f'<text class="start" x="{LEFT + 16}" y="{y + 9}">{escape(f"{one.name} ({one.source})")}</text>'
+        yield f'<text class="start" x="{LEFT + 16}" y="{y + 9}">{escape(f"{line.name} ({line.source})")}</text>'

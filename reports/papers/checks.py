@@ -1,4 +1,4 @@
-"""What times of the papers are taken of, beside the families' oracles."""
+"""Correctness checks of timed work: answers compared with the families' oracles."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..launchers import Runner
 from .measured import Check
 
 Problem = TypeVar("Problem")
-CLOSE = 1e-9
-"""Relative difference of two ways to the same doubles."""
+TOLERANCE = 1e-9
+"""Relative difference of two computations in double precision."""
 
 
-def on_gpu(family: Family[Problem], variant: str, problem: Callable[[], Problem], of: str = "") -> Check:
-    """That a variant on the GPU answers a problem as the oracle does. of: which problem, where there are several."""
+def on_gpu(family: Family[Problem], variant: str, make_problem: Callable[[], Problem], label: str = "") -> Check:
+    """Return the check of a variant on the GPU against the oracle. label: the problem, if there are several."""
 
     def run() -> Agreement:
-        given = problem()
-        return family.compare(family.solve(given, variant, Runner("cuda")), family.oracle(given))
+        problem = make_problem()
+        return family.compare(family.solve(problem, variant, Runner("cuda")), family.oracle(problem))
 
-    return Check(f"{family.name} {variant}{of and f', {of}'}", run)
+    return Check(f"{family.name} {variant}{label and f', {label}'}", run)
 
 
-def equal(found: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> Agreement:
-    """Doubles beside those of another way to compute them."""
+def equal(actual: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> Agreement:
+    """Compare doubles within TOLERANCE."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.where(found == expected, 0.0, np.abs(found / expected - 1))
-    differing = int((~(apart <= CLOSE)).sum())
-    return Agreement(apart.size, differing, float(np.nanmax(apart, initial=0.0)), CLOSE, "relative")
+        error = np.where(actual == expected, 0.0, np.abs(actual / expected - 1))
+    differing = int((~(error <= TOLERANCE)).sum())
+    return Agreement(error.size, differing, float(np.nanmax(error, initial=0.0)), TOLERANCE, "relative")

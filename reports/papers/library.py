@@ -1,4 +1,4 @@
-"""The papers, by the name the command line knows them by."""
+"""Registry of papers by name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAPERS = {
     "mangal2014": "simtbed.reports.papers.mangal2014.items:PAPER",
     "lu2012": "simtbed.reports.papers.lu2012.items:PAPER",
 }
-"""Each with the reference "module:name" of its Paper, which is imported when it is asked for."""
+"""References "module:name" of the Paper objects, imported on use."""
 
 
 def find(name: str) -> Paper:
-    """A paper. Raises SimtbedError for a name that is none."""
+    """Return a paper. Raises SimtbedError for an unknown name."""
     if name not in PAPERS:
-        raise SimtbedError(f"{name!r} is no paper; there are {', '.join(PAPERS)}")
+        raise SimtbedError(f"there is no paper {name!r}; expected one of {', '.join(PAPERS)}")
     paper: Paper = load(PAPERS[name])
     return paper

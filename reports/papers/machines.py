@@ -1,4 +1,4 @@
-"""Which machines are here to take times on, and what they are called."""
+"""Names of the machines available for time measurements."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..launchers import why_unavailable
 from .measured import Machine
 
 DESCRIPTION = Path("/proc/cpuinfo")
-"""Where Linux describes the processor."""
+"""Description of the processor on Linux."""
 
 
-def here() -> dict[Machine, str]:
-    """The names of the machines, with the number of cores; a GPU only where one can run kernels."""
+def available() -> dict[Machine, str]:
+    """Return the names of the machines, with the number of cores; a GPU only if it can run kernels."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    found = {Machine.core: processor(), Machine.cores: f"{processor()}, {cores} cores"}
+    names = {Machine.core: processor(), Machine.cores: f"{processor()}, {cores} cores"}
     if why_unavailable("cuda") is None:
         from simtbed.engines.cuda.engine import describe
 
-        found[Machine.gpu] = describe()["device"]
-    return found
+        names[Machine.gpu] = describe()["device"]
+    return names
 
 
 def processor() -> str:
-    """The processor's name as the system has it."""
+    """Return the name of the processor as reported by the system."""
     with suppress(OSError):
-        if named := re.search(rb"^model name\s*: (.+)$", contents(DESCRIPTION), re.MULTILINE):
-            return named[1].decode(errors="replace").strip()
+        if match := re.search(rb"^model name\s*: (.+)$", contents(DESCRIPTION), re.MULTILINE):
+            return match[1].decode(errors="replace").strip()
     return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""Times that machines have measured of a paper's work: how they are taken, and the files that hold them."""
+"""Measured times of the work of a paper: measurement, records and their files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "records"
 
 
 class Machine(StrEnum):
-    """What a time is of: kernels on a GPU, or a compiled plain loop on one core or on all cores of a CPU."""
+    """Machines: a GPU for kernels, one core or all cores of a CPU for compiled loops."""
 
     gpu = "GPU"
     core = "one core"
@@ -32,8 +32,7 @@ class Machine(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """milliseconds: a median. work: how many of the paper's units of work that was; its timings say which. machine: by
-    name, with the number of cores."""
+    """A measured time. milliseconds: median. work: in the unit of the paper. machine: name, with the number of cores."""
 
     milliseconds: float
     work: float
@@ -41,23 +40,21 @@ class Timing:
 
     @property
     def rate(self) -> float:
-        """Units of work a second."""
+        """Units of work per second."""
         return 1e3 * self.work / self.milliseconds
 
 
 @dataclass(frozen=True)
 class Check:
-    """What shows that the right thing is timed: its answers beside others that are known to be right. Checks of one name
-    are one check."""
+    """Check of the answers of timed work. Checks with the same name are run once."""
 
     name: str
     run: Callable[[], Agreement]
 
 
 @dataclass(frozen=True)
-class Timed:
-    """Something to take the time of, once its check agrees. run: how often, to the milliseconds of each time and the work
-    of one."""
+class Benchmark:
+    """Work to time after its check. run: maps the number of runs to the milliseconds of each run and the work of one."""
 
     name: str
     machine: Machine
@@ -67,7 +64,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Record:
-    """What one machine measured of a paper. timings: by machine and name."""
+    """Measured times of a paper. timings: by machine and name. dated: ISO date."""
 
     paper: str
     dated: str
@@ -76,117 +73,128 @@ class Record:
 
 @dataclass(frozen=True)
 class Measured:
-    """The timings of one paper from all records; an empty one where nothing was measured."""
+    """The timings of one paper from all records; empty without a record."""
 
     timings: Mapping[tuple[str, str], Timing] = field(default_factory=dict)
 
     def timing(self, name: str, machine: Machine) -> Timing | None:
-        """What was measured under a name, if it was."""
+        """Return the timing of a name, if any."""
         return self.timings.get((machine.value, name))
 
     @staticmethod
-    def of(records: Iterable[Record]) -> Measured:
-        """Of later records where several have a timing."""
-        found: dict[tuple[str, str], Timing] = {}
+    def merge(records: Iterable[Record]) -> Measured:
+        """Merge records; a later record takes precedence."""
+        merged_timings: dict[tuple[str, str], Timing] = {}
         for record in sorted(records, key=lambda record: record.dated):
             for machine, timings in record.timings.items():
-                found |= {(machine, name): timing for name, timing in timings.items()}
-        return Measured(found)
+                merged_timings |= {(machine, name): timing for name, timing in timings.items()}
+        return Measured(merged_timings)
 
 
 @cache
 def shipped(paper: str) -> Measured:
-    """What the records that ship with the package hold of a paper."""
-    return Measured.of(record for path in sorted(FOLDER.glob("*.json")) if (record := load(path)).paper == paper)
+    """Return the shipped measurements of a paper."""
+    return Measured.merge(record for path in sorted(FOLDER.glob("*.json")) if (record := load(path)).paper == paper)
 
 
 def load(path: Path) -> Record:
-    """A record from its file. Raises InputError where it is none."""
+    """Read a record. Raises InputError for an invalid file."""
     try:
-        read = json.loads(contents(path))
+        content = json.loads(contents(path))
         timings = {
-            machine: {name: Timing(**timing) for name, timing in found.items()}
-            for machine, found in read["timings"].items()
+            machine: {name: Timing(**timing) for name, timing in named.items()}
+            for machine, named in content["timings"].items()
         }
-        return Record(str(read["paper"]), str(read["dated"]), timings)
+        return Record(str(content["paper"]), str(content["dated"]), timings)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: expected a record of `simtbed report --measure`, found {error!r}") from None
+        raise InputError(f"{path}: expected a record of `simtbed report --measure`, got {error!r}") from None
 
 
 def text(record: Record) -> str:
-    """A record as its file's text."""
+    """Return the text of the file of a record."""
     content: dict[str, Any] = asdict(record)
     return json.dumps(content, indent=1, sort_keys=True)
 
 
-def take(
-    paper: str,
-    timed: Iterable[Timed],
-    only: str,
-    repeat: int,
-    here: Mapping[Machine, str],
-    keep: Callable[[Record], None],
-    tell: Callable[[str], None] = lambda done: None,
-) -> list[str]:
-    """Take the times whose names fit `only`, medians of `repeat`; answers what failed, a line each. here: the names of the
-    machines that are here. keep: takes each time as a record of its own, as soon as it is taken. tell: takes what is being
-    timed. Raises SimtbedError where there is nothing to time.
+@dataclass(frozen=True)
+class Session:
+    """Settings of a measurement.
 
-    What gives wrong answers is not timed; what fails leaves the rest.
+    only: pattern of names. repeat: runs per time. here: names of the available machines. save: receives each time as a
+    record, as soon as it is measured. show: receives the name of the current step.
     """
-    chosen = [one for one in timed if one.machine in here and fnmatchcase(one.name, only)]
-    if not chosen:
-        raise SimtbedError(f"{paper}: nothing that fits {only!r} can be measured here")
-    wrong = _checked(list({(one.check.name, one.machine): one.check for one in chosen}.values()), tell)
+
+    only: str
+    repeat: int
+    machines: Mapping[Machine, str]
+    save: Callable[[Record], None]
+    show: Callable[[str], None] = lambda step: None
+
+
+def measure(paper: str, benchmarks: Iterable[Benchmark], session: Session) -> list[str]:
+    """Measure the selected benchmarks, medians of `repeat` runs; return a line for each failure.
+
+    A benchmark with wrong answers is not timed; a failure does not affect the other benchmarks. Raises SimtbedError if no
+    benchmark is selected.
+    """
+    selected = [b for b in benchmarks if b.machine in session.machines and fnmatchcase(b.name, session.only)]
+    if not selected:
+        raise SimtbedError(f"{paper}: no benchmark of this machine matches {session.only!r}")
+    wrong = _run_checks(list({(b.check.name, b.machine): b.check for b in selected}.values()), session.show)
     failed = []
-    for one in chosen:
-        reason = wrong[one.check.name]
-        if not reason:
-            tell(f"{one.name}, {one.machine}")
-            try:
-                milliseconds, work = one.run(repeat)
-            except Exception as error:  # whatever it is, the other times are wanted
-                reason = _reason(error)
-            else:
-                timing = Timing(statistics.median(milliseconds), work, here[one.machine])
-                keep(Record(paper, date.today().isoformat(), {one.machine.value: {one.name: timing}}))
+    for benchmark in selected:
+        reason = wrong[benchmark.check.name] or _time(paper, benchmark, session)
         if reason:
-            failed.append(f"{one.name}, {one.machine}: {reason}")
+            failed.append(f"{benchmark.name}, {benchmark.machine}: {reason}")
     return failed
 
 
-def _checked(checks: Sequence[Check], tell: Callable[[str], None]) -> dict[str, str]:
-    """What is wrong by each check, by its name. They run side by side, for most of a check on a GPU is its compiler."""
+def _time(paper: str, benchmark: Benchmark, session: Session) -> str:
+    """Time a benchmark and save the record; return the reason of a failure or ""."""
+    session.show(f"{benchmark.name}, {benchmark.machine}")
+    try:
+        milliseconds, work = benchmark.run(session.repeat)
+    except Exception as error:  # the remaining benchmarks are independent of this one
+        return _reason(error)
+    timing = Timing(statistics.median(milliseconds), work, session.machines[benchmark.machine])
+    session.save(Record(paper, date.today().isoformat(), {benchmark.machine.value: {benchmark.name: timing}}))
+    return ""
 
-    def wrong(check: Check) -> str:
-        tell(f"{check.name}, against its oracle")
+
+def _run_checks(checks: Sequence[Check], show: Callable[[str], None]) -> dict[str, str]:
+    """Return the failure of each check by name, "" if it agrees. Checks run concurrently: most of their time is compilation."""
+
+    def failure(check: Check) -> str:
+        show(f"{check.name}, against its oracle")
         try:
-            found = check.run()
+            agreement = check.run()
         except Exception as error:
             return _reason(error)
-        return "" if found.agrees and found.compared else f"{found.differing} of {found.compared} answers are wrong"
+        if agreement.agrees and agreement.compared:
+            return ""
+        return f"{agreement.differing} of {agreement.compared} answers are wrong"
 
     with ThreadPoolExecutor(current_cores()) as threads:
-        return dict(zip((check.name for check in checks), threads.map(wrong, checks), strict=True))
+        return dict(zip((check.name for check in checks), threads.map(failure, checks), strict=True))
 
 
 def _reason(error: Exception) -> str:
     return next(iter(str(error).splitlines()), "") or repr(error)
 
 
-def require_same_machines(older: Record, paper: str, here: Mapping[Machine, str]) -> None:
-    """Raises SimtbedError where a record cannot take times of this paper on these machines."""
+def require_same_machines(older: Record, paper: str, machines: Mapping[Machine, str]) -> None:
+    """Raise SimtbedError if a record belongs to another paper or to other machines."""
     if older.paper != paper:
         raise SimtbedError(f"the record is of {older.paper}, not of {paper}")
-    for machine, name in here.items():
+    for machine, name in machines.items():
         for timing in older.timings.get(machine, {}).values():
             if timing.machine != name:
-                raise SimtbedError(f"the record was taken with another machine: {timing.machine}, not {name}")
+                raise SimtbedError(f"the record is of another machine: {timing.machine}, not {name}")
 
 
 def merged(older: Record, newer: Record) -> Record:
-    """The newer timings in place of the older ones, which otherwise stay."""
-    together = {machine: dict(timings) for machine, timings in older.timings.items()}
-    for machine, timings in newer.timings.items():
-        together.setdefault(machine, {}).update(timings)
-    return Record(newer.paper, newer.dated, together)
+    """Merge two records; timings of the newer one take precedence."""
+    timings = {machine: dict(named) for machine, named in older.timings.items()}
+    for machine, named in newer.timings.items():
+        timings.setdefault(machine, {}).update(named)
+    return Record(newer.paper, newer.dated, timings)

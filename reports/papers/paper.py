@@ -1,4 +1,4 @@
-"""A paper as data: its tables and figures in its own order, what each claims, and what is found here beside it."""
+"""Data model of a paper: its tables and figures, their claims, and the evidence for each claim."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TypeAlias
 from simtbed import SimtbedError
 from simtbed.runtime.registry import EngineName
 
-from .measured import Machine, Measured, Timed, Timing
+from .measured import Benchmark, Machine, Measured, Timing
 
 Cell: TypeAlias = str | int | float | None
 Number: TypeAlias = int | float
 
 
 class Size(StrEnum):
-    """small: seconds on a laptop, for claims that do not depend on size. paper: the paper's own parameters."""
+    """Problem sizes. small: seconds on a laptop, for claims independent of size. paper: the parameters of the paper."""
 
     small = "small"
     paper = "paper"
 
 
 class Source(StrEnum):
-    """Where a figure comes from. emulator: counted by the rules of the paper's GPU, or computed by a shipped variant."""
+    """Sources of values. emulator: counted by the rules of the GPU of the paper, or computed by a shipped variant."""
 
     paper = "paper"
     emulator = "emulator"
@@ -34,7 +34,7 @@ class Source(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What became of the claims of a table or figure."""
+    """Results of comparing the claims of a table or figure."""
 
     reproduced = "reproduced"
     partly = "partly"
@@ -42,42 +42,42 @@ class Verdict(StrEnum):
     not_shown = "cannot be shown"
 
 
-# ------------------------------------------------------------------ what an item shows
+# ------------------------------------------------------------------ content of an item
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. source: None for what a row is about."""
+    """A column of a table. source: None for a column of row labels."""
 
     name: str
     source: Source | None = None
 
 
 def about(name: str) -> Column:
-    """The column that says what a row is about."""
+    """Return a column of row labels."""
     return Column(name)
 
 
 def paper(name: str) -> Column:
-    """A column of the paper's own figures."""
+    """Return a column of values of the paper."""
     return Column(name, Source.paper)
 
 
 def emulator(name: str) -> Column:
-    """A column of what the emulator counts or computes."""
+    """Return a column of values of the emulator."""
     return Column(name, Source.emulator)
 
 
 def model(name: str) -> Column:
-    """A column of what the time model predicts."""
+    """Return a column of predictions of the time model."""
     return Column(name, Source.model)
 
 
 def gpu(name: str) -> Column:
-    """A column of what a GPU's record holds."""
+    """Return a column of values measured on a GPU."""
     return Column(name, Source.gpu)
 
 
 def cpu(name: str) -> Column:
-    """A column of what was measured on a CPU."""
+    """Return a column of values measured on a CPU."""
     return Column(name, Source.cpu)
 
 
@@ -86,14 +86,14 @@ Row = Mapping[Column, Cell]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells; a row may leave columns out."""
+    """Rows of cells; a row may lack columns."""
 
     title: str
     rows: Sequence[Row]
 
     @property
     def columns(self) -> list[Column]:
-        """In the order in which rows name them."""
+        """The columns, in the order of their first occurrence."""
         return list(dict.fromkeys(column for row in self.rows for column in row))
 
 
@@ -108,8 +108,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as the paper draws it. across, up: the names of the axes. bars: groups of bars instead of lines.
-    logarithmic: the axis upwards."""
+    """A plot. across, up: titles of the horizontal and vertical axis. bars: groups of bars instead of lines. logarithmic: scale
+    of the vertical axis."""
 
     title: str
     across: str
@@ -121,45 +121,45 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says with a table or figure. holds: None where nothing here can tell. found: what is found here."""
+    """A claim of a table or figure. holds: None if undetermined. evidence: values that support or contradict the claim."""
 
     text: str
     holds: bool | None
-    found: str
+    evidence: str
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An item as far as it can be shown. why: a sentence on the verdict. note: how the figures were taken."""
+    """The content of an item. reason: a sentence on the verdict. note: method of measurement."""
 
     claims: Sequence[Claim]
-    why: str
+    reason: str
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     note: str = ""
 
     @property
     def verdict(self) -> Verdict:
-        """Reproduced if all claims hold, contradicted if none does of those that can be told, partly in between."""
-        told = [claim.holds for claim in self.claims if claim.holds is not None]
-        if not told:
+        """Reproduced if all claims hold, contradicted if all determined claims fail, else partly."""
+        determined = [claim.holds for claim in self.claims if claim.holds is not None]
+        if not determined:
             return Verdict.not_shown
-        if not any(told):
+        if not any(determined):
             return Verdict.contradicted
-        return Verdict.reproduced if len(told) == len(self.claims) and all(told) else Verdict.partly
+        return Verdict.reproduced if len(determined) == len(self.claims) and all(determined) else Verdict.partly
 
     @property
     def sources(self) -> list[Source]:
-        """Where its figures come from, in the order of Source."""
-        found = {column.source for table in self.tables for column in table.columns}
-        found |= {series.source for chart in self.charts for series in chart.series}
-        return [source for source in Source if source in found]
+        """The sources of the values, in the order of Source."""
+        used = {column.source for table in self.tables for column in table.columns}
+        used |= {series.source for chart in self.charts for series in chart.series}
+        return [source for source in Source if source in used]
 
 
 # ------------------------------------------------------------------ a paper
 @dataclass(frozen=True)
 class Parameter:
-    """What the size of a report sets, unless its option says otherwise. name: of the option, with - for _."""
+    """A parameter with its value for each size. name: name of its option, with _ for -."""
 
     name: str
     small: Number
@@ -169,7 +169,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a report is made with. values: of the paper's parameters. measured: what machines have measured."""
+    """Settings of a report. values: of the parameters. measured: measured times."""
 
     size: Size
     values: Mapping[str, Number]
@@ -180,31 +180,31 @@ class Setting:
         return self.values[name]
 
     def whole(self, name: str) -> int:
-        """A parameter that is a whole number."""
+        """Return the value of an integer parameter."""
         return int(self.values[name])
 
     def timing(self, name: str, machine: Machine) -> Timing | None:
-        """What was measured under a name of the paper's `timed`, if it was."""
+        """Return the timing of a benchmark of the paper, if any."""
         return self.measured.timing(name, machine)
 
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure. name: as the paper numbers it. caption: what it is, in a few words."""
+    """A table or figure. name: its number in the paper. caption: its subject."""
 
     name: str
     caption: str
     show: Callable[[Setting], Shown]
 
 
-def nothing_timed(setting: Setting) -> Iterator[Timed]:
-    """For a paper of which nothing is timed."""
+def no_benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Return no benchmarks."""
     return iter(())
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. items: every table and figure, in its order. timed: what `simtbed report --measure` takes the time of."""
+    """A paper. items: every table and figure, in order. benchmarks: work timed by `simtbed report --measure`."""
 
     name: str
     title: str
@@ -212,37 +212,37 @@ class Paper:
     device: str
     parameters: Sequence[Parameter]
     items: Sequence[Item]
-    timed: Callable[[Setting], Iterator[Timed]] = nothing_timed
+    benchmarks: Callable[[Setting], Iterator[Benchmark]] = no_benchmarks
 
     def setting(
-        self, size: Size, given: Mapping[str, Number | None], engine: EngineName, measured: Measured
+        self, size: Size, overrides: Mapping[str, Number | None], engine: EngineName, measured: Measured
     ) -> Setting:
-        """The parameters of a size, with those that are given instead. Raises SimtbedError for one it does not have."""
-        known = {one.name: one.small if size is Size.small else one.paper for one in self.parameters}
-        changed = {name: value for name, value in given.items() if value is not None}
-        if unknown := [name for name in changed if name not in known]:
-            has = ", ".join(f"--{name.replace('_', '-')}" for name in known) or "no parameters"
+        """Return the parameters of a size with overrides. Raises SimtbedError for an unknown parameter."""
+        defaults = {p.name: p.small if size is Size.small else p.paper for p in self.parameters}
+        changed = {name: value for name, value in overrides.items() if value is not None}
+        if unknown := [name for name in changed if name not in defaults]:
+            has = ", ".join(f"--{name.replace('_', '-')}" for name in defaults) or "no parameters"
             raise SimtbedError(f"{self.name} has no --{unknown[0].replace('_', '-')}; it has {has}")
-        return Setting(size, known | changed, engine, measured)
+        return Setting(size, defaults | changed, engine, measured)
 
 
 @dataclass(frozen=True)
 class Report:
-    """A paper's items, shown."""
+    """The evaluated items of a paper."""
 
     paper: Paper
     setting: Setting
     shown: Sequence[tuple[Item, Shown]]
 
     def counts(self) -> dict[Verdict, int]:
-        """How many items have each verdict."""
+        """Return the number of items by verdict."""
         return {verdict: sum(shown.verdict is verdict for _, shown in self.shown) for verdict in Verdict}
 
 
-def report(paper: Paper, setting: Setting, tell: Callable[[str], None] = lambda done: None) -> Report:
-    """Show every item. tell: takes the name of the one that is being shown."""
-    found = []
+def report(paper: Paper, setting: Setting, progress: Callable[[str], None] = lambda step: None) -> Report:
+    """Evaluate every item. progress: receives the name of the current item."""
+    shown = []
     for item in paper.items:
-        tell(item.name)
-        found.append((item, item.show(setting)))
-    return Report(paper, setting, found)
+        progress(item.name)
+        shown.append((item, item.show(setting)))
+    return Report(paper, setting, shown)

@@ -1,4 +1,4 @@
-"""What the time model says of kernels on the papers' GPUs: of one SM's share, which stands for a GPU that is full of blocks."""
+"""Predictions of the time model for kernels on the GPUs of the papers, from one SM with its share of a fully occupied GPU."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from simtbed.runtime.registry import EngineName
 from .paper import Claim
 
 CAVEAT = (
-    "The time model: blocks that fill one SM, with its share of L2 and of device memory; the interval is the model's own, for it is not "
-    "validated on this GPU."
+    "The time model simulates one fully occupied SM with its share of L2 and of device memory bandwidth. The interval is that of the "
+    "model, which is not validated on this GPU."
 )
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Work that a full GPU does. blocks: resident on an SM. wavefronts: of shared memory, and the bytes of one. estimate: of
-    these blocks on one SM's share of the GPU."""
+    """Throughput of a fully occupied GPU.
+
+    blocks: resident blocks per SM. wavefronts: of shared memory. estimate: for these blocks on one SM.
+    """
 
     blocks: int
     sms: int
@@ -34,47 +36,49 @@ class Pace:
 
     @property
     def microseconds(self) -> float:
-        """Of the whole GPU for a block, less where many run at once."""
+        """Time per block of the whole GPU."""
         return self.estimate.time_us / (self.blocks * self.sms)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The microseconds from and to."""
+        """Low and high end of `microseconds`."""
         low, high = self.estimate.low_us, self.estimate.high_us
         return low / (self.blocks * self.sms), high / (self.blocks * self.sms)
 
     @property
     def dram_bandwidth(self) -> float:
-        """GB/s of device memory."""
+        """Bandwidth of device memory in GB/s."""
         return self.sms * self.estimate.traffic.dram_bytes / self.estimate.time_us / 1e3
 
     @property
     def shared_bandwidth(self) -> float:
-        """GB/s of shared memory: every bank of it, whenever it answers."""
+        """Bandwidth of shared memory in GB/s, with all banks counted for each wavefront."""
         return self.sms * self.wavefronts * self.wavefront_bytes / self.estimate.time_us / 1e3
 
     def hit_rate(self, request: Request, array: str) -> float:
-        """Of the sectors of an array that L1 does not answer, those that L2 does."""
+        """Return the L2 hit rate of the sectors of an array that miss L1."""
         rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
-        found = self.estimate.traffic.sites[rows]
-        asked = int((found[:, SECTORS] - found[:, L1_HITS]).sum())
-        return 1 - int(found[:, MISSES].sum()) / max(asked, 1)
+        traffic = self.estimate.traffic.sites[rows]
+        requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())
+        return 1 - int(traffic[:, MISSES].sum()) / max(requested, 1)
 
     @property
     def l2_bandwidth(self) -> float:
-        """GB/s between L1 and L2."""
+        """Bandwidth between L1 and L2 in GB/s."""
         return self.sms * 32 * self.estimate.traffic.l2_sectors / self.estimate.time_us / 1e3
 
 
-OF_ALL_SMS = ("l2_bandwidth", "atomic_rate", "fetch_rate", "request_rate", "store_rate", "load_rate")
-"""Rates of L2, which all SMs share."""
+SHARED_RATES = ("l2_bandwidth", "atomic_rate", "fetch_rate", "request_rate", "store_rate", "load_rate")
+"""Rates of L2, shared by all SMs."""
 
 
 def share(device: Device, whole_l2: bool = False) -> Device:
-    """One SM with its share of what all SMs use together, and no time to launch. whole_l2: where all SMs read one table, of
-    which L2 holds as much whoever asks."""
+    """Return a device with one SM and its share of the common resources, and no launch overhead.
+
+    whole_l2: keep the full L2 capacity, for a table read by all SMs.
+    """
     whole = device.timing
-    rates = {name: getattr(whole, name) / device.sms for name in OF_ALL_SMS}
+    rates = {name: getattr(whole, name) / device.sms for name in SHARED_RATES}
     timing = replace(whole, block_interval=whole.block_interval * device.sms, launch=1, **rates)
     return replace(
         device,
@@ -94,24 +98,29 @@ def pace(
     launched: int | None = None,
     whole_l2: bool = False,
 ) -> Pace:
-    """How fast a GPU goes that is full of a launch's first blocks, which stand for all of them. registers: a thread's. launched:
-    blocks of the launch where they do not fill it. whole_l2: as of `share`."""
+    """Predict the throughput of a GPU occupied by the first blocks of a launch.
+
+    registers: per thread. launched: number of blocks, if they do not fill the GPU. whole_l2: see `share`.
+    """
     threads = request.block[0] * request.block[1] * request.block[2]
     shared = request.prepared.shared + request.dynamic_shared
     resident = max(1, occupancy(device, threads, registers, shared).active_blocks)
     most = resident if launched is None else min(resident, -(-launched // device.sms))
     blocks = min(most, request.grid[0])
-    part = share(device, whole_l2)
-    some = replace(request, device=part, grid=(blocks, 1, 1))
-    seen = observe(
-        some, registers, engine, source_only=True
-    )  # a page is the same on every machine, with nvcc or without
-    wavefronts = seen.column(WAVEFRONTS, "shared")
-    return Pace(blocks, device.sms, wavefronts, device.banks * device.bank_width, estimate(seen, part, cold=True))
+    one_sm = share(device, whole_l2)
+    first_blocks = replace(request, device=one_sm, grid=(blocks, 1, 1))
+    # source_only: the report is the same on machines with and without nvcc
+    launch = observe(first_blocks, registers, engine, source_only=True)
+    wavefronts = launch.column(WAVEFRONTS, "shared")
+    return Pace(blocks, device.sms, wavefronts, device.banks * device.bank_width, estimate(launch, one_sm, cold=True))
 
 
 def settled(text: str, predicted: tuple[bool | None, str], measured: tuple[bool | None, str]) -> Claim:
-    """A claim on speed: by the time model of the paper's GPU and by times of another one, where both do not differ."""
-    told = {holds for holds, _ in (predicted, measured) if holds is not None}
-    found = "; ".join(f"{by}: {one}" for by, (_, one) in (("time model", predicted), ("GPU", measured)) if one)
-    return Claim(text, told.pop() if len(told) == 1 else None, found or "needs times of a GPU")
+    """Return a claim on speed; undetermined if the prediction and the measurement on another GPU disagree.
+
+    predicted, measured: whether the claim holds, or None, and the evidence.
+    """
+    results = {holds for holds, _ in (predicted, measured) if holds is not None}
+    sources = (("time model", predicted), ("GPU", measured))
+    evidence = "; ".join(f"{source}: {text}" for source, (_, text) in sources if text)
+    return Claim(text, results.pop() if len(results) == 1 else None, evidence or "needs times of a GPU")

@@ -18,8 +18,8 @@ FILE = Path(__file__).with_suffix(".json")
 
 @cache
 def _of_device(device: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(contents(FILE))[devices.find(device).name]
-    return found
+    values: dict[str, dict[str, Any]] = json.loads(contents(FILE))[devices.find(device).name]
+    return values
 
 
 def registers(variant: str, device: str = "H200") -> int | None:
@@ -37,5 +37,5 @@ def milliseconds(variant: str, data: str, device: str = "H200") -> float | None:
 
 def warp_execution_efficiency(variant: str, kernel: str, device: str = "H200") -> float:
     """Return Nsight Compute's efficiency, 0 to 1, of a kernel of the variant on its family's example. kernel: its function's name."""
-    found: float = _of_device(device)["warp_execution_efficiency"][f"{variant} {kernel}"]
-    return found
+    efficiency: float = _of_device(device)["warp_execution_efficiency"][f"{variant} {kernel}"]
+    return efficiency

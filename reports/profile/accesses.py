@@ -1,4 +1,4 @@
-"""What the memory rules say of a file of warp accesses, and whether measured figures agree."""
+"""Counters of warp accesses in a CSV file by the memory rules of a device, and comparison with measured counters."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ SHARED = {
     "shared_count": "count",
     "shared_compare_swap": "swap",
 }
-"""As `ir.access.Operation` names them."""
+"""Operations, by the names of `ir.access.Operation`."""
 COLUMNS = ("op", "bytes", "lanes")
-GLOBAL_FIGURES = ("requests", "sectors")
-SHARED_FIGURES = ("wavefronts", "bank_conflicts")
-FIGURES = (*GLOBAL_FIGURES, *SHARED_FIGURES)
-LARGEST_INDEX = 1 << 48
-LONGEST_FIELD = 1 << 16
-"""Characters. The csv module's own limit is a global that other libraries raise."""
+GLOBAL_COUNTERS = ("requests", "sectors")
+SHARED_COUNTERS = ("wavefronts", "bank_conflicts")
+COUNTERS = (*GLOBAL_COUNTERS, *SHARED_COUNTERS)
+MAX_INDEX = 1 << 48
+MAX_FIELD = 1 << 16
+"""Characters of a field. The limit of the csv module is global; other libraries raise it."""
 
 
 class AccessError(SimtbedError):
-    """A file of accesses that cannot be read: file, line and what was expected."""
+    """An invalid file of accesses; the message has file, line and the expected value."""
 
 
 @dataclass(frozen=True)
 class Access:
     """One row of the file: an access of one warp.
 
-    lanes: the element that each of the 32 lanes uses, -1 where the lane is inactive.
-    measured: the figures in the file, where they were asked for.
+    lanes: element index of each of the 32 lanes; -1 for an inactive lane.
+    measured: the measured counters of the row, if requested.
     """
 
     line: int
@@ -67,15 +67,15 @@ class Access:
     measured: dict[str, int]
 
 
-def figures_of(op: str) -> tuple[str, ...]:
-    """Names of what is counted for an operation."""
-    return GLOBAL_FIGURES if op in GLOBAL else SHARED_FIGURES
+def counters_of(op: str) -> tuple[str, ...]:
+    """Return the names of the counters of an operation."""
+    return GLOBAL_COUNTERS if op in GLOBAL else SHARED_COUNTERS
 
 
 def read(path: str | Path, measured: bool = False) -> list[Access]:
-    """The accesses of a CSV file with columns op, bytes, lanes, and with `measured` the figures too.
+    """Read a CSV file with the columns op, bytes, lanes and, with `measured`, the counters.
 
-    Raises AccessError, one line, at the first row that is not right.
+    Raises AccessError, one line, at the first invalid row.
     """
     try:
         text = contents(Path(path)).decode("utf-8-sig")
@@ -88,20 +88,20 @@ def read(path: str | Path, measured: bool = False) -> list[Access]:
 
 def _rows(path: str | Path, stream: Iterator[str], measured: bool) -> Iterator[Access]:
     reader = csv.DictReader(stream, restkey="", restval="")
-    wanted = (*COLUMNS, *(FIGURES if measured else ()))
-    missing = [name for name in wanted if name not in (reader.fieldnames or ())]
+    columns = (*COLUMNS, *(COUNTERS if measured else ()))
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
-        raise AccessError(f"{path}:1: no column {', '.join(missing)}; expected the columns {', '.join(wanted)}")
+        raise AccessError(f"{path}:1: no column {', '.join(missing)}; expected the columns {', '.join(columns)}")
     for fields in reader:
         place = f"{path}:{reader.line_num}"
-        if any(len(text) > LONGEST_FIELD for text in fields.values()):
-            raise AccessError(f"{path}: expected a CSV text: a field of more than {LONGEST_FIELD} characters")
+        if any(len(text) > MAX_FIELD for text in fields.values()):
+            raise AccessError(f"{path}: expected a CSV text: a field of more than {MAX_FIELD} characters")
         if "" in fields:
             raise AccessError(f"{place}: expected {len(reader.fieldnames or ())} columns, got more")
         op, size = fields["op"], _bytes(place, fields["op"], fields["bytes"])
         lanes = _lanes(place, fields["lanes"])
-        found = {name: _number(place, name, fields[name]) for name in figures_of(op)} if measured else {}
-        yield Access(reader.line_num, op, size, lanes, found)
+        counters = {name: _number(place, name, fields[name]) for name in counters_of(op)} if measured else {}
+        yield Access(reader.line_num, op, size, lanes, counters)
 
 
 def _bytes(place: str, op: str, text: str) -> int:
@@ -124,13 +124,13 @@ def _lanes(place: str, text: str) -> tuple[int, ...]:
 
 def _number(place: str, name: str, text: str, least: int = 0) -> int:
     digits = text.strip().removeprefix("-" if least < 0 else "")
-    if digits.isascii() and digits.isdigit() and len(digits) < 16 and least <= int(text) < LARGEST_INDEX:
+    if digits.isascii() and digits.isdigit() and len(digits) < 16 and least <= int(text) < MAX_INDEX:
         return int(text)
     raise AccessError(f"{place}: {name} {text!r}: expected a whole number of at least {least}")
 
 
 def computed(access: Access, device: Device) -> dict[str, int]:
-    """The figures that the device's rules give for one access."""
+    """Return the counters of one access by the rules of the device."""
     if access.op in GLOBAL:
         sector = device.load_sector if access.op == "global_load" else device.sector
         traffic = coalescing.of_warp(GLOBAL[access.op], access.lanes, access.bytes, sector, device.line)
@@ -142,19 +142,19 @@ def computed(access: Access, device: Device) -> dict[str, int]:
 
 
 def report(path: str | Path, device: Device, *, as_json: bool = False, compare: bool = False) -> tuple[str, int]:
-    """What `simtbed access` prints, and its exit code: 1 where a compared row differs.
+    """Return the output of `simtbed access` and its exit code: 1 if a compared row differs.
 
-    With `compare` only the rows that differ are shown, then how many of each kind they are, and last `mismatches N of M` (in
-    JSON, as three keys).
-    Raises AccessError where the file is not right.
+    With `compare` the output has only the differing rows, then their number by kind, and last `mismatches N of M` (three
+    keys of the JSON output).
+    Raises AccessError for an invalid file.
     """
     rows = read(path, measured=compare)
     answers = [(row, computed(row, device)) for row in rows]
     kinds = Counter((row.op, row.bytes) for row in rows)
     if compare:
-        answers = [(row, figures) for row, figures in answers if figures != row.measured]
+        answers = [(row, counters) for row, counters in answers if counters != row.measured]
     if as_json:
-        entries = [_entry(row, figures, compare) for row, figures in answers]
+        entries = [_entry(row, counters, compare) for row, counters in answers]
         content: dict[str, object] = {"device": device.name, "rows": entries}
         if compare:
             content |= {"kinds": _kinds(answers, kinds), "mismatches": len(answers), "of": len(rows)}
@@ -170,23 +170,23 @@ def report(path: str | Path, device: Device, *, as_json: bool = False, compare: 
 def _kinds(
     answers: Sequence[tuple[Access, dict[str, int]]], kinds: Counter[tuple[str, int]]
 ) -> list[dict[str, object]]:
-    """Of each kind that has rows that differ, how many they are."""
+    """Count the differing rows by operation and size."""
     differ = Counter((row.op, row.bytes) for row, _ in answers)
     return [{"op": op, "bytes": size, "differ": n, "of": kinds[op, size]} for (op, size), n in differ.items()]
 
 
-def _entry(row: Access, figures: dict[str, int], compare: bool) -> dict[str, object]:
-    entry: dict[str, object] = {"line": row.line, "op": row.op, "bytes": row.bytes, **figures}
+def _entry(row: Access, counters: dict[str, int], compare: bool) -> dict[str, object]:
+    entry: dict[str, object] = {"line": row.line, "op": row.op, "bytes": row.bytes, **counters}
     return entry | {"measured": row.measured} if compare else entry
 
 
 def _table(answers: Sequence[tuple[Access, dict[str, int]]], compare: bool) -> str:
-    """One line an access; compared figures read `computed (measured)`."""
+    """Return one line per access; compared counters are written `computed (measured)`."""
 
-    def cell(row: Access, figures: dict[str, int], name: str) -> str:
-        if name not in figures:
+    def cell(row: Access, counters: dict[str, int], name: str) -> str:
+        if name not in counters:
             return ""
-        return f"{figures[name]} ({row.measured[name]})" if compare else str(figures[name])
+        return f"{counters[name]} ({row.measured[name]})" if compare else str(counters[name])
 
-    lines = [[row.line, row.op, row.bytes, *(cell(row, figures, n) for n in FIGURES)] for row, figures in answers]
-    return tabulate(lines, headers=["line", "op", "bytes", *FIGURES], disable_numparse=True)
+    lines = [[row.line, row.op, row.bytes, *(cell(row, counters, n) for n in COUNTERS)] for row, counters in answers]
+    return tabulate(lines, headers=["line", "op", "bytes", *COUNTERS], disable_numparse=True)

@@ -1,4 +1,4 @@
-"""Source with what its lines cost: the functions that were counted, each line with its counters before it."""
+"""Annotated source of the counted functions: each line with its counters."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def _lanes(row: Row) -> str:
     return f"{THREADS(row) / INSTRUCTIONS(row):.1f}" if INSTRUCTIONS(row) else ""
 
 
-def _figure(value: Callable[[Row], int]) -> Callable[[Row], str]:
+def _formatted(value: Callable[[Row], int]) -> Callable[[Row], str]:
     return lambda row: f"{value(row):,}" if value(row) else ""
 
 
 COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
-    ("instructions", _figure(INSTRUCTIONS)),
+    ("instructions", _formatted(INSTRUCTIONS)),
     ("lanes", _lanes),
-    ("divergent", _figure(DIVERGENT)),
-    ("requests", _figure(REQUESTS)),
-    ("sectors", _figure(SECTORS)),
-    ("wavefronts", _figure(WAVEFRONTS)),
-    ("conflicts", _figure(CONFLICTS)),
+    ("divergent", _formatted(DIVERGENT)),
+    ("requests", _formatted(REQUESTS)),
+    ("sectors", _formatted(SECTORS)),
+    ("wavefronts", _formatted(WAVEFRONTS)),
+    ("conflicts", _formatted(CONFLICTS)),
 )
-"""Of warps: instructions, lanes active in them on average, branches that diverged, global requests and sectors,
-shared wavefronts and those that bank conflicts added."""
+"""Columns: warp instructions, average active lanes, divergent branches, global requests and sectors, shared wavefronts, bank
+conflicts."""
 
 
 @dataclass(frozen=True)
 class Hottest:
-    """The line that has most of something."""
+    """The source line with the largest value of a counter."""
 
     what: str
     place: Place
@@ -54,9 +54,9 @@ class Hottest:
 
 
 def hottest(profile: Profile) -> list[Hottest]:
-    """The lines with the most warp instructions, global sectors and shared wavefronts, where there are any."""
+    """Return the lines with the most warp instructions, global sectors and shared wavefronts."""
     lines = profile.by_line()
-    found = []
+    result = []
     for what, value in (
         ("warp instructions", INSTRUCTIONS), ("global sectors", SECTORS), ("shared wavefronts", WAVEFRONTS),
     ):  # fmt: skip
@@ -64,18 +64,18 @@ def hottest(profile: Profile) -> list[Hottest]:
         if total:
             place = max(lines, key=lambda place: value(lines[place]))
             source = profile.sources[place[0]].splitlines()[place[1] - 1].strip()
-            found.append(Hottest(what, place, value(lines[place]), value(lines[place]) / total, source))
-    return found
+            result.append(Hottest(what, place, value(lines[place]), value(lines[place]) / total, source))
+    return result
 
 
 def short(file: str) -> str:
-    """A source file as its reader knows it: kernels/pairhmm/wavefront.py of the project, others from where they are."""
+    """Return the path of a source file relative to the package, if inside it, else to the current folder."""
     path = Path(file)
     return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else Span(file, 1, 1, 1, 1).name
 
 
 def annotated(profile: Profile) -> str:
-    """Every function that has counts, with a column for each event that occurs anywhere."""
+    """Return the source of every counted function, with a column for each nonzero counter."""
     lines = profile.by_line()
     columns = [(name, show) for name, show in COLUMNS if any(show(row) for row in lines.values())]
     widths = [max([len(name), *(len(show(row)) for row in lines.values())]) for name, show in columns]
@@ -93,11 +93,11 @@ def annotated(profile: Profile) -> str:
 
 
 def _functions(source: str, counted: set[int]) -> list[tuple[int, int]]:
-    """First and last line of each function that holds a counted line, the innermost one that does."""
+    """Return first and last line of each innermost function with a counted line."""
     ranges = [
         (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef)
     ]
     around = ([r for r in ranges if r[0] <= line <= r[1]] for line in counted)
-    return sorted({max(found) for found in around if found})
+    return sorted({max(ranges) for ranges in around if ranges})

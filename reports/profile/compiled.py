@@ -11,35 +11,36 @@ from .. import tables
 
 
 def text(kernel: CompiledKernel) -> str:
-    """Figures beside the source's, where accesses differ and why, and what could not be counted."""
+    """Return counters compared with the source, the accesses that differ, and the instructions with uncertain counts."""
     launched, launches = kernel.launched, kernel.launched.launches
-    launches_made = f"{launches:,} launch{'' if launches == 1 else 'es'}"
-    title = f"{kernel.name}, {launches_made}, {kernel.registers} registers, occupancy {kernel.occupancy.percent:g} %"
+    count_of_launches = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    title = (
+        f"{kernel.name}, {count_of_launches}, {kernel.registers} registers, occupancy {kernel.occupancy.percent:g} %"
+    )
     totals = launched.counters.totals()
     efficiency = launched.counters.derived()["warp_execution_efficiency"]
     rows = [
         ["warp instructions", f"{kernel.warp_instructions:,}", f"{totals['warp_instructions']:,}"],
-        ["threads of an instruction", f"{100 * kernel.efficiency:.1f} %", f"{100 * efficiency:.1f} %"],
+        ["threads per instruction", f"{100 * kernel.efficiency:.1f} %", f"{100 * efficiency:.1f} %"],
     ]
     for name, count in kernel.memory.figures.items():
         if count or totals[name]:
             rows.append([name.replace("_", " "), f"{count:,}", f"{totals[name]:,}"])
-    parts = [title, tables.table(["", "compiled", "source"], rows)]
+    paragraphs = [title, tables.table(["", "compiled", "source"], rows)]
     pipes = [
         [name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"]
         for name, count in kernel.pipes.items()
         if count
     ]
-    parts.append(tables.table(["pipe", "warp instructions", "of all"], pipes))
+    paragraphs.append(tables.table(["pipe", "warp instructions", "share"], pipes))
     lines = launched.source.lines
     if kernel.memory.differences:
         differences = [f"  {one}\n      {_line(lines, one.place[0])}" for one in kernel.memory.differences]
-        parts.append("\n".join(["lines of the printed kernel that access memory otherwise:", *differences]))
-    if unsure := uncertain(kernel):
-        parts.append(
-            "\n".join(["instructions whose executions are not certain:", *(f"  {n:,}: {why}" for why, n in unsure)])
-        )
-    return "\n\n".join(parts)
+        paragraphs.append("\n".join(["lines of the printed kernel with other memory accesses:", *differences]))
+    if reasons := uncertain(kernel):
+        lines_of_reasons = (f"  {n:,}: {reason}" for reason, n in reasons)
+        paragraphs.append("\n".join(["instructions with uncertain execution counts:", *lines_of_reasons]))
+    return "\n\n".join(paragraphs)
 
 
 def _line(lines: Any, number: int) -> str:
@@ -47,12 +48,12 @@ def _line(lines: Any, number: int) -> str:
 
 
 def uncertain(kernel: CompiledKernel) -> list[tuple[str, int]]:
-    """Why executions are not certain, and of how many instructions."""
+    """Return the reasons for uncertain execution counts, with numbers of instructions."""
     return Counter(one.why for one in kernel.instructions if one.why).most_common()
 
 
 def content(kernel: CompiledKernel) -> dict[str, Any]:
-    """For `--json`: every instruction too."""
+    """Return the JSON content, with every instruction."""
     return {
         "kernel": kernel.name,
         "launches": kernel.launched.launches,

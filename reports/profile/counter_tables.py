@@ -1,4 +1,4 @@
-"""Counters as tables: what was counted, and the ratios made from it."""
+"""Tables of counters and derived ratios."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ..tables import table
 
 
 def totals(counters: Counters | Profile) -> str:
-    """Every counter that is not zero, with what it counts."""
+    """Return the table of nonzero counters and their definitions."""
     from tabulate import tabulate  # late, as in `tables`
 
     rows = [(name, f"{n:,}", MEANING[name]) for name, n in counters.totals().items() if n]
-    headers = ["counter", "total", "what it counts"]
+    headers = ["counter", "total", "definition"]
     return tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "left"))
 
 
 def derived(counters: Counters | Profile) -> str:
-    """The ratios made from the counters."""
+    """Return the table of derived ratios."""
     return table(["derived", "value"], [(name, ratio(name, value)) for name, value in counters.derived().items()])
 
 
 def ratio(name: str, value: float) -> str:
-    """An efficiency in per cent, any other ratio as a number."""
+    """Format an efficiency in percent, any other ratio as a number."""
     return f"{100 * value:.1f} %" if name.endswith("efficiency") else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""A profile as a page of text, and as JSON."""
+"""The report of a profile, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .memory_traffic import Traffic, memory_traffic
 
 
 def text(profile: Profile) -> str:
-    """Totals, ratios, the worst lines, global memory, and the source line by line."""
-    moved = memory_traffic(profile)
-    parts = [
+    """Return totals, ratios, the most expensive lines, global memory traffic, and the annotated source."""
+    traffic, explanations = memory_traffic(profile), profile.explanations()
+    paragraphs = [
         counter_tables.totals(profile),
         counter_tables.derived(profile),
         "\n".join(str(line) for line in hottest(profile)),
-        *(["\n".join(str(one) for one in told)] if (told := profile.explanations()) else []),
-        *([_traffic(moved)] if moved else []),
+        *(["\n".join(map(str, explanations))] if explanations else []),
+        *([_traffic(traffic)] if traffic else []),
         annotated(profile),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(paragraphs)
 
 
 def content(profile: Profile) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the JSON content."""
     return {
         "totals": profile.totals(),
         "derived": profile.derived(),
@@ -48,49 +48,52 @@ def content(profile: Profile) -> dict[str, Any]:
             }
             for one in profile.explanations()
         ],
-        "traffic": [{**asdict(t), "file": short(t.file), "apart": t.apart} for t in memory_traffic(profile)],
+        "traffic": [
+            {**asdict(t), "file": short(t.file), "sectors_if_scattered": t.sectors_if_scattered}
+            for t in memory_traffic(profile)
+        ],
         "lines": [{"file": short(file), "line": line, **row} for (file, line), row in profile.by_line().items()],
     }
 
 
 def kernels(run: Run) -> str:
-    """The kernels of a run, each with its launches and the largest of its counters."""
+    """Return the table of the kernels of a run: launches, time and main counters."""
     profiles: Mapping[str, Profile] = run.profiles()
     rows = []
     for name, launches in run.by_kernel().items():
-        row: list[Any] = [name, len(launches), f"{1000 * sum(one.seconds for one in launches):,.1f}"]
+        row: list[Any] = [name, len(launches), f"{1000 * sum(launch.seconds for launch in launches):,.1f}"]
         if name in profiles:
             counters = profiles[name].counters
             sectors = sum(counters.total(f"global_{kind}_sectors") for kind in ("load", "store", "atomic", "reduction"))
             wavefronts = sum(counters.total(f"shared_{kind}_wavefronts") for kind in ("load", "store", "atomic"))
             row += [counters.total("warp_instructions"), sectors, wavefronts]
         rows.append(row)
-    return tables.table(["kernel", "launches", "ms here", "instructions", "sectors", "wavefronts"], rows)
+    return tables.table(["kernel", "launches", "host ms", "warp instructions", "sectors", "wavefronts"], rows)
 
 
-def _traffic(moved: list[Traffic]) -> str:
-    """Global memory line by line, as it is and as it would be with one row a lane."""
-    headers = ["global memory", "access", "bytes a lane", "requests", "sectors", "a request", "used", "sectors apart"]
+def _traffic(traffic: list[Traffic]) -> str:
+    """Return the table of global memory accesses by line, with the sectors of a scattered layout."""
+    headers = [
+        "global memory", "access", "bytes/lane", "requests", "sectors", "sectors/request", "efficiency",
+        "sectors if scattered",
+    ]  # fmt: skip
     rows = [
         [
             f"{short(t.file)}:{t.line}", t.kind.removeprefix("global_"), t.size, t.requests, t.sectors,
-            f"{t.sectors / t.requests:.2f}", f"{100 * t.used:.1f} %", "" if t.apart is None else t.apart,
+            f"{t.sectors / t.requests:.2f}", f"{100 * t.efficiency:.1f} %",
+            "" if t.sectors_if_scattered is None else t.sectors_if_scattered,
         ]
-        for t in moved
+        for t in traffic
     ]  # fmt: skip
     text = tables.table(headers, rows, left=2)
-    if any(t.apart is None for t in moved):
-        text += "\nused above 100 %: lanes ask for the same bytes, which no layout changes"
-    spread = [t for t in moved if t.apart is not None]
-    if not spread:
+    if any(t.sectors_if_scattered is None for t in traffic):
+        text += "\nefficiency above 100 %: lanes request the same bytes; the layout has no effect"
+    disjoint = [t for t in traffic if t.sectors_if_scattered is not None]
+    if not disjoint:
         return text
-    sectors, apart, asked = (
-        sum(t.sectors for t in spread),
-        sum(t.apart or 0 for t in spread),
-        sum(t.bytes for t in spread),
-    )
-    used = 100 * asked / (apart * spread[0].sector)
+    sectors, scattered = sum(t.sectors for t in disjoint), sum(t.sectors_if_scattered or 0 for t in disjoint)
+    efficiency = 100 * sum(t.bytes for t in disjoint) / (scattered * disjoint[0].sector)
     return (
-        f"{text}\napart: with a row of its own for each lane (for pairs: pair-major), these accesses would move {apart:,} sectors\n"
-        f"instead of {sectors:,}, {apart / sectors:.1f} times as many, of which {used:.1f} % would be used"
+        f"{text}\nscattered: with a separate row per lane (pair-major for pairs), these accesses transfer {scattered:,} sectors\n"
+        f"instead of {sectors:,}, {scattered / sectors:.1f} times as many, with an efficiency of {efficiency:.1f} %"
     )

@@ -1,1 +1,1 @@
-"""The files of a new project, as templates: `$name` stands for its name."""
+"""Templates of the files of a new project; `$name` is its name."""

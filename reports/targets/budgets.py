@@ -1,4 +1,4 @@
-"""The kernels of a run held to the baselines of a file, as findings."""
+"""Comparison of the kernels of a run with the baselines of a file; differences are findings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from simtbed.span import Span
 from simtbed.testing.budgets import KIND, Baselines, check_limits, compiled, judged
 from simtbed.testing.figures import Figures, figures
 
-from .running import own, preparing
+from .running import setup_kernels, without_setup_kernels
 from .target import Shipped, Target
 
 
 @dataclass
 class Budgets:
-    """The baselines of a file by target and kernel, and what is measured. soft, hard: limits in percent, as the fixture
-    `budget` has them. compiled: whether what nvcc gives counts too. update: whether the file is written anew."""
+    """The baselines of a file, and the measured values, by target and kernel.
+
+    soft, hard: limits in percent, as in the fixture `budget`. compiled: whether to compare registers, spills and local
+    memory too. update: whether to write the measured values to the file.
+    """
 
     baselines: Baselines
     soft: float = 0.0
@@ -33,74 +36,77 @@ class Budgets:
     measured: dict[str, dict[str, Figures]] = field(default_factory=dict)
 
     @staticmethod
-    def asked(path: Path | None, soft: float, hard: float, compiled: bool, update: bool) -> Budgets | None:
-        """Those that options ask for; None where they ask for none. Raises SimtbedError for options that do not fit."""
+    def from_options(path: Path | None, soft: float, hard: float, compiled: bool, update: bool) -> Budgets | None:
+        """Return the baselines that the options name, if any. Raises SimtbedError for options that exclude each other."""
         if path is None:
             if soft or hard or compiled or update:
-                raise SimtbedError(
-                    "--soft, --hard, --compiled and --update-budget are about baselines: name their file with --budget"
-                )
+                raise SimtbedError("--soft, --hard, --compiled and --update-budget need the file of --budget")
             return None
         check_limits(soft, hard)
         if update and os.environ.get("CI"):
-            raise SimtbedError("--update-budget writes baselines; where CI is set they are only compared")
+            raise SimtbedError("--update-budget is refused if CI is set: baselines are only compared")
         if not update and not path.is_file():
             raise SimtbedError(f"{path}: No such file; --update-budget writes it")
         return Budgets(Baselines.read(path), soft, hard, compiled, update)
 
-    def hold(self, target: Target | str, run: Run) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """What is beyond a limit, and what is within its hard limit alone, of the kernels of a target, or of a run that was
-        kept, by its name. Kernels that prepare what all variants of a family need are held once, by the family's name."""
+    def compare(self, target: Target | str, run: Run) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Compare the kernels of a target, or of a saved run by its name, with their baselines.
+
+        Return the faults, beyond a limit, and the remarks, within the hard limit only. Setup kernels of a family are
+        compared once, under the name of the family.
+        """
         if not isinstance(target, Shipped):
-            return self._hold(str(target), run)
-        found = [self._hold(target.name, own(run, target))]
-        if target.family.name not in self.measured and preparing(run, target).launches:
-            found.append(self._hold(target.family.name, preparing(run, target)))
-        faults, remarks = zip(*found, strict=True)
+            return self._compare(str(target), run)
+        results = [self._compare(target.name, without_setup_kernels(run, target))]
+        setup = setup_kernels(run, target)
+        if target.family.name not in self.measured and setup.launches:
+            results.append(self._compare(target.family.name, setup))
+        faults, remarks = zip(*results, strict=True)
         return list(chain(*faults)), list(chain(*remarks))
 
-    def _hold(self, target: str, run: Run) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    def _compare(self, target: str, run: Run) -> tuple[list[Diagnostic], list[Diagnostic]]:
         faults: list[Diagnostic] = []
         remarks: list[Diagnostic] = []
-        known = self.baselines.known.get(target, {})
+        baselines = self.baselines.known.get(target, {})
         groups = run.by_kernel()
         for name, profile in run.profiles().items():
             launches = groups[name]
-            blocks = ((int(np.prod(one.block)), one.shared_bytes) for one in launches)
+            blocks = ((int(np.prod(launch.block)), launch.shared_bytes) for launch in launches)
             now = figures(profile, blocks, self._compiled(launches))
             self.measured.setdefault(target, {})[name] = now
             place = launches[0].kernel.span
             if self.update:
                 continue
-            if name not in known:
+            if name not in baselines:
                 message = f"{name} of {target} has no baseline in {self.baselines.path}: --update-budget writes it"
                 faults.append(Diagnostic(KIND, message, place))
-            elif verdict := judged(known[name], now, profile, self.soft, self.hard):
-                what = "is over its budget" if verdict.over else f"is within its hard limit of {self.hard} %"
-                found = Diagnostic(KIND, f"{name} of {target} {what}", verdict.place or place, tuple(verdict.lines))
-                (faults if verdict.over else remarks).append(found)
+            elif verdict := judged(baselines[name], now, profile, self.soft, self.hard):
+                result = "is over its budget" if verdict.over else f"is within its hard limit of {self.hard} %"
+                message = f"{name} of {target} {result}"
+                finding = Diagnostic(KIND, message, verdict.place or place, tuple(verdict.lines))
+                (faults if verdict.over else remarks).append(finding)
         return faults, remarks
 
     def _compiled(self, launches: Iterable[Launch]) -> dict[str, Any] | None:
-        """What nvcc gives the kernels of launches, each printed once."""
+        """Return the resources of the compiled kernels; each specialisation is compiled once."""
         if not self.compiled:
             return None
         requests = {(one.request.specialisation, one.block, one.device): one.request for one in launches}
         return compiled(requests.values())
 
-    def left(self, ran: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """Target and kernel of baselines that nothing used, of targets that ran."""
+    def _unused_baselines(self, is_complete: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """Return target and kernel of the baselines without a launch, among targets with all launches compared."""
         return [
             (target, name)
             for target, kernels in self.baselines.known.items()
-            if ran(target)
+            if is_complete(target)
             for name in kernels
             if name not in self.measured.get(target, {})
         ]
 
-    def unused(self, ran: Callable[[str], bool]) -> list[Diagnostic]:
-        """A finding for each of them, at its line of the file."""
-        return [self._unused(target, name) for target, name in self.left(ran)]
+    def unused(self, is_complete: Callable[[str], bool]) -> list[Diagnostic]:
+        """Return a finding for each unused baseline, at its line of the file."""
+        return [self._unused(target, name) for target, name in self._unused_baselines(is_complete)]
 
     def _unused(self, target: str, name: str) -> Diagnostic:
         path = str(self.baselines.path)
@@ -109,6 +115,6 @@ class Budgets:
         line = next(heads, 1)
         return Diagnostic(KIND, f"not used any more: {name} of {target}", Span(path, line, 1, line, 2))
 
-    def text(self, ran: Callable[[str], bool]) -> str:
-        """The file as it is to be now."""
-        return self.baselines.merged(self.measured, self.left(ran)).removesuffix("\n")
+    def text(self, is_complete: Callable[[str], bool]) -> str:
+        """Return the updated text of the file."""
+        return self.baselines.merged(self.measured, self._unused_baselines(is_complete)).removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Calls the function that a target names, in a process of its own."""
+"""Entry point of the process of a function target: import the module and call the function."""
 
 from __future__ import annotations
 
@@ -18,44 +18,45 @@ from .uncaught import show_without
 def call(reference: str) -> None:
     """Call the host function "package.module:function" or "file.py:function"."""
     show_without(__file__)
-    place, _, name = reference.rpartition(":")
-    module = _of_file(Path(place)) if place.endswith(".py") else _of_name(place)
+    owner, _, name = reference.rpartition(":")
+    module = _of_file(Path(owner)) if owner.endswith(".py") else _of_name(owner)
     function: Any = getattr(module, name, None)
     if isinstance(function, Kernel):
         _refuse(f"{reference} is a kernel: name a host function that launches it, with its grid, block and arguments")
     if not callable(function):
-        _refuse(f"{place} has no function {name}")
-    if needed := _needed(function):
+        _refuse(f"{owner} has no function {name}")
+    if required := _required_parameters(function):
         _refuse(
-            f"{reference} is called without arguments, and needs {', '.join(needed)}: name a function that gives them"
+            f"{reference} is called without arguments but requires {', '.join(required)}: name a function that passes them"
         )
     function()
 
 
-def _needed(function: Any) -> list[str]:
-    """The parameters of a function that have no default."""
+def _required_parameters(function: Any) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of some built-in ones nobody knows
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return []
-    more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [one.name for one in parameters if one.default is one.empty and one.kind not in more]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 
 
 def _of_file(path: Path) -> ModuleType:
-    """The file as a module of its stem's name, with its folder first among those that are searched; where that folder is a
-    package, as the package's module, so that it may import from it by relative names."""
+    """Import a file under the name of its stem, with its folder first in sys.path.
+
+    If the folder is a package, the file is imported as a module of the package, so that relative imports work.
+    """
     if not path.is_file():
         _refuse(f"{path}: No such file")
     path = path.resolve()
     sys.path[0] = str(path.parent)
-    root, parts = path.parent, [path.stem]
+    root, names = path.parent, [path.stem]
     while (root / "__init__.py").is_file() and root.name.isidentifier():
-        parts.insert(0, root.name)
+        names.insert(0, root.name)
         root = root.parent
-    if len(parts) > 1:
+    if len(names) > 1:
         sys.path.insert(1, str(root))
-        return importlib.import_module(".".join(parts))
+        return importlib.import_module(".".join(names))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)

@@ -1,10 +1,10 @@
-"""The error of a program that failed by itself."""
+"""The exception for a target that fails without a launch."""
 
 from __future__ import annotations
 
 
 class TargetFailed(Exception):
-    """A program that ended with an exit code before it launched anything, and has said why."""
+    """A program exited with an error before its first launch. It has printed the reason."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)

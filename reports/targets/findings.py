@@ -1,4 +1,4 @@
-"""What checked launches of a target found, merge_findings over all of them."""
+"""Findings of the launches of a target, merged by place, as text and as JSON rows."""
 
 from __future__ import annotations
 
@@ -15,40 +15,45 @@ from ..profile.annotate import short
 
 
 def findings(launches: Iterable[Launch]) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Faults, and remarks, one a place. A comment that allowed something in one launch may allow nothing in another."""
+    """Return faults and remarks, one per place.
+
+    A suppression comment is unused only if it is unused in every launch.
+    """
     launches = list(launches)
-    remarks = merge_findings(_without_calls(remark) for one in launches for remark in one.remarks)
-    useful = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
-    useful |= {(d.related.file, d.related.line) for d in remarks if d.related}
-    kept = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in useful]
-    return merge_findings(fault for one in launches for fault in one.faults), kept
+    remarks = merge_findings(_without_calls(remark) for launch in launches for remark in launch.remarks)
+    used = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
+    used |= {(d.related.file, d.related.line) for d in remarks if d.related}
+    remarks = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in used]
+    return merge_findings(fault for launch in launches for fault in launch.faults), remarks
 
 
 def _without_calls(remark: Diagnostic) -> Diagnostic:
-    """What a comment allows it allows wherever its line is called from."""
+    """Drop the calls of a suppressed finding: a suppression is independent of the caller."""
     if remark.kind != ALLOWED:
         return remark
     related = remark.related and replace(remark.related, calls=())
     return replace(remark, span=replace(remark.span, calls=()), related=related)
 
 
-def as_text(found: Iterable[Diagnostic]) -> str:
-    """Each finding with how often it was made; of what a comment allows, a line."""
-    return "\n".join(_allowed(d) if d.kind == ALLOWED else f"{render(d)}\n      {_times(d)}" for d in found)
+def as_text(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return each finding with its count; suppressed findings take one line."""
+    return "\n".join(_suppressed(d) if d.kind == ALLOWED else f"{render(d)}\n      {_count(d)}" for d in diagnostics)
 
 
-def _allowed(found: Diagnostic) -> str:
-    return f"{found.span.place}: {found.message}, {_times(found)}"
+def _suppressed(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.span.place}: {diagnostic.message}, {_count(diagnostic)}"
 
 
-def _times(found: Diagnostic) -> str:
-    return f"{found.count:,} time{'' if found.count == 1 else 's'}"
+def _count(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.count:,} time{'' if diagnostic.count == 1 else 's'}"
 
 
-def as_row(found: Diagnostic) -> dict[str, Any]:
-    """A finding for JSON."""
-    related = found.related and {"file": short(found.related.file), "line": found.related.line}
+def as_row(diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return the JSON row of a finding."""
+    d, related = diagnostic, diagnostic.related and {
+        "file": short(diagnostic.related.file), "line": diagnostic.related.line,
+    }  # fmt: skip
     return {
-        "kind": found.kind, "message": found.message, "file": short(found.span.file), "line": found.span.line,
-        "column": found.span.column, "related": related or None, "notes": list(found.notes), "count": found.count,
+        "kind": d.kind, "message": d.message, "file": short(d.span.file), "line": d.span.line,
+        "column": d.span.column, "related": related or None, "notes": list(d.notes), "count": d.count,
     }  # fmt: skip

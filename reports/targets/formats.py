@@ -1,4 +1,4 @@
-"""Findings as the services that show them read them: SARIF, GitHub's annotations and table, GitLab's code quality, JUnit."""
+"""Formats of findings: SARIF, GitHub annotations and step summary, GitLab code quality, JUnit."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from simtbed.errors import render
 from simtbed.sanitizer.suppressions import ALLOWED
 from simtbed.span import Span
 
-ANNOTATIONS = 10
-"""Errors of a step that GitHub shows, and warnings."""
-RESULTS = 25_000
-"""Findings that GitHub takes of a SARIF run."""
-SUMMARY = 1 << 20
-"""Bytes of a step's summary; GitHub drops a longer one whole."""
-COMMENT = 60_000
-"""Bytes of a table in a comment or a summary; GitHub takes 65,536 characters of a comment."""
+MAX_ANNOTATIONS = 10
+"""Errors, and also warnings, that GitHub shows per step."""
+MAX_RESULTS = 25_000
+"""Findings that GitHub reads of a SARIF run."""
+MAX_SUMMARY = 1 << 20
+"""Bytes of the summary of a step; GitHub discards a longer one."""
+MAX_COMMENT = 60_000
+"""Bytes of a table in a comment; GitHub accepts 65,536 characters."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault or a remark, and what tells it from all others, whatever is edited elsewhere."""
+    """A fault or a remark, with a fingerprint that does not depend on line numbers."""
 
-    found: Diagnostic
+    diagnostic: Diagnostic
     fault: bool
     fingerprint: str
 
@@ -41,37 +41,39 @@ class Finding:
         return "error" if self.fault else "warning"
 
 
-def named(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> list[Finding]:
-    """Findings with their fingerprints: of the kind, the file, the text of both lines, and the number among equal ones.
-    What a comment in the kernel allows is none: services would show it as a warning."""
-    seen: Counter[tuple[str, ...]] = Counter()
+def fingerprinted(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> list[Finding]:
+    """Return the findings with fingerprints: a hash of kind, file, the text of both lines and the index among equal ones.
+
+    Suppressed findings are omitted: services would show them as warnings.
+    """
+    count: Counter[tuple[str, ...]] = Counter()
     rows = []
-    for number, one in enumerate((*faults, *(remark for remark in remarks if remark.kind != ALLOWED))):
-        places = [text for span in (one.span, one.related) if span for text in (_file(span), span.source.strip())]
-        key = (one.kind, *places)
-        digest = hashlib.sha256("\0".join((*key, str(seen[key]))).encode()).hexdigest()[:32]
-        seen[key] += 1
-        rows.append(Finding(one, number < len(faults), digest))
+    for number, d in enumerate((*faults, *(remark for remark in remarks if remark.kind != ALLOWED))):
+        places = [text for span in (d.span, d.related) if span for text in (_file(span), span.source.strip())]
+        key = (d.kind, *places)
+        digest = hashlib.sha256("\0".join((*key, str(count[key]))).encode()).hexdigest()[:32]
+        count[key] += 1
+        rows.append(Finding(d, number < len(faults), digest))
     return rows
 
 
 def _file(span: Span) -> str:
-    """With slashes, from the current folder where it lies below."""
+    """Return the path with slashes, relative to the current folder if inside it."""
     return Path(span.name).as_posix()
 
 
 # ------------------------------------------------------------------ SARIF
-def sarif(found: Sequence[Finding]) -> str:
-    """SARIF 2.1.0, as GitHub takes it."""
-    kinds = sorted({one.found.kind for one in found})
+def sarif(findings: Sequence[Finding]) -> str:
+    """Return SARIF 2.1.0, within the limits of GitHub."""
+    kinds = sorted({finding.diagnostic.kind for finding in findings})
     driver = {"name": "simtbed", "version": __version__, "rules": [_rule(kind) for kind in kinds]}
-    results = [_result(one, kinds) for one in found[:RESULTS]]
+    results = [_result(finding, kinds) for finding in findings[:MAX_RESULTS]]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
 def _rule(kind: str) -> dict[str, Any]:
-    text = f"A finding of simtbed's emulator of kind {kind}."
+    text = f"A finding of the simtbed emulator of kind {kind}."
     return {
         "id": _identifier(kind),
         "shortDescription": {"text": kind},
@@ -84,18 +86,18 @@ def _identifier(kind: str) -> str:
     return kind.replace(" ", "-")
 
 
-def _result(one: Finding, kinds: list[str]) -> dict[str, Any]:
-    found = one.found
-    related = found.related
+def _result(finding: Finding, kinds: list[str]) -> dict[str, Any]:
+    diagnostic = finding.diagnostic
+    related = diagnostic.related
     return {
-        "ruleId": _identifier(found.kind),
-        "ruleIndex": kinds.index(found.kind),
-        "level": one.level,
-        "message": {"text": "\n".join((found.message, *found.notes))},
-        "locations": [_location(found.span)],
+        "ruleId": _identifier(diagnostic.kind),
+        "ruleIndex": kinds.index(diagnostic.kind),
+        "level": finding.level,
+        "message": {"text": "\n".join((diagnostic.message, *diagnostic.notes))},
+        "locations": [_location(diagnostic.span)],
         **({"relatedLocations": [{**_location(related), "message": {"text": "the other place"}}]} if related else {}),
-        "partialFingerprints": {"primaryLocationLineHash": one.fingerprint},
-        "occurrenceCount": found.count,
+        "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint},
+        "occurrenceCount": diagnostic.count,
     }
 
 
@@ -115,97 +117,103 @@ def _uri(span: Span) -> str:
 
 
 # ------------------------------------------------------------------ GitHub and GitLab
-def github(found: Sequence[Finding]) -> str:
-    """An annotation for each fault and each remark, as many of both as GitHub shows; the rest in a line."""
+def github(findings: Sequence[Finding]) -> str:
+    """Return an annotation for each fault and each remark, up to the limit of GitHub, and the number of further ones."""
     lines = []
-    for level, what in (("error", "findings"), ("warning", "remarks")):
-        several = [one for one in found if one.level == level]
-        lines += [_annotation(one) for one in several[:ANNOTATIONS]]
-        if len(several) > ANNOTATIONS:
-            lines.append(f"and {len(several) - ANNOTATIONS} more {what}, which GitHub would not show")
+    for level, kind in (("error", "findings"), ("warning", "remarks")):
+        rows = [finding for finding in findings if finding.level == level]
+        lines += [_annotation(finding) for finding in rows[:MAX_ANNOTATIONS]]
+        if len(rows) > MAX_ANNOTATIONS:
+            lines.append(f"and {len(rows) - MAX_ANNOTATIONS} more {kind}, above the limit of GitHub")
     return "\n".join(lines)
 
 
-def _annotation(one: Finding) -> str:
-    found, span = one.found, one.found.span
+def _annotation(finding: Finding) -> str:
+    diagnostic, span = finding.diagnostic, finding.diagnostic.span
     values = (
         ("file", _file(span)),
         ("line", span.line),
         ("endLine", span.end_line),
         ("col", span.column),
-        ("title", found.kind),
+        ("title", diagnostic.kind),
     )
     properties = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in values)
-    return f"::{one.level} {properties}::{_escaped(render(found))}"
+    return f"::{finding.level} {properties}::{_escaped(render(diagnostic))}"
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """As GitHub's workflow commands have it."""
+    """Escape the characters that GitHub's workflow commands reserve."""
     for letter in "%\r\n" + more:
         text = text.replace(letter, f"%{ord(letter):02X}")
     return text
 
 
-def summary(found: Sequence[Finding]) -> str:
-    """A table in Markdown that is not longer than GitHub takes."""
-    rows = [[one.level, one.found.span.place, one.found.message, str(one.found.count)] for one in found]
-    return markdown_table(["", "place", "finding", "times"], rows, align="lllr", most=SUMMARY) + "\n"
+def summary(findings: Sequence[Finding]) -> str:
+    """Return a Markdown table within the size limit of GitHub."""
+    diagnostics = [(finding.level, finding.diagnostic) for finding in findings]
+    rows = [[level, d.span.place, d.message, str(d.count)] for level, d in diagnostics]
+    return markdown_table(["", "place", "finding", "count"], rows, align="lllr", limit=MAX_SUMMARY) + "\n"
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, most: int) -> str:
-    """A table in Markdown of not more than so many bytes; what does not fit is counted below it. align: l or r for each
-    column."""
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, limit: int) -> str:
+    """Return a Markdown table of at most `limit` bytes; omitted rows are counted below it.
+
+    align: l or r for each column.
+    """
     sides = "|".join("--:" if side == "r" else "---" for side in align)
     lines = [f"| {' | '.join(head)} |", f"|{sides}|"]
-    room = most - 200 - sum(len(line.encode()) + 1 for line in lines)
+    free = limit - 200 - sum(len(line.encode()) + 1 for line in lines)
     for number, row in enumerate(rows):
         line = f"| {' | '.join(map(markdown_text, row))} |"
-        room -= len(line.encode()) + 1
-        if room < 0:
-            lines.append(f"\n{len(rows) - number:,} more rows do not fit.")
+        free -= len(line.encode()) + 1
+        if free < 0:
+            lines.append(f"\n{len(rows) - number:,} rows omitted.")
             break
         lines.append(line)
     return "\n".join(lines)
 
 
 def markdown_text(text: str) -> str:
-    """As a cell of a table shows it, letter for letter."""
+    """Escape Markdown and collapse whitespace, for a table cell."""
     return re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", " ".join(text.split()))
 
 
-def gitlab(found: Sequence[Finding]) -> str:
-    """GitLab's code quality report."""
+def gitlab(findings: Sequence[Finding]) -> str:
+    """Return a code quality report of GitLab."""
     rows = [
         {
-            "description": one.found.message,
-            "check_name": _identifier(one.found.kind),
-            "fingerprint": one.fingerprint,
-            "severity": "major" if one.fault else "info",
-            "location": {"path": _file(one.found.span), "lines": {"begin": one.found.span.line}},
+            "description": finding.diagnostic.message,
+            "check_name": _identifier(finding.diagnostic.kind),
+            "fingerprint": finding.fingerprint,
+            "severity": "major" if finding.fault else "info",
+            "location": {
+                "path": _file(finding.diagnostic.span),
+                "lines": {"begin": finding.diagnostic.span.line},
+            },
         }
-        for one in found
+        for finding in findings
     ]
     return json.dumps(rows, indent=1)
 
 
 # ------------------------------------------------------------------ JUnit
-def junit(found: Sequence[Finding]) -> str:
-    """A test case for each fault, which fails; one that passes where there is none."""
-    faults = [one.found for one in found if one.fault]
+def junit(findings: Sequence[Finding]) -> str:
+    """Return a failed test case for each fault, or one passed test case if there are no faults."""
+    faults = [finding.diagnostic for finding in findings if finding.fault]
     suite = ElementTree.Element(
         "testsuite", name="simtbed check", tests=str(len(faults) or 1), failures=str(len(faults))
     )
-    for one in faults:
-        case = ElementTree.SubElement(suite, "testcase", name=one.kind, classname=one.span.place)
-        failure = ElementTree.SubElement(case, "failure", message=_plain(one.message))
-        failure.text = _plain(render(one))
+    for fault in faults:
+        case = ElementTree.SubElement(suite, "testcase", name=fault.kind, classname=fault.span.place)
+        failure = ElementTree.SubElement(case, "failure", message=_plain(fault.message))
+        failure.text = _plain(render(fault))
     if not faults:
         ElementTree.SubElement(suite, "testcase", name="no finding", classname="simtbed check")
     return ElementTree.tostring(suite, encoding="unicode")
 
 
 def _plain(text: str) -> str:
-    """Without what XML has no letter for."""
+    """Remove control characters, invalid in XML."""
     return "".join(letter for letter in text if letter in "\t\n" or letter >= " ")
 
 

@@ -1,4 +1,4 @@
-"""Running a target under an observer: programs in processes of their own, which know of the observer by their environment."""
+"""Execution of a target under an observer. Programs run in a child process, whose environment names the observer."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .target import Function, Module, Script, Shipped, Target
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-MOST_PROCESSES = 8
-"""In which shipped variants run at a time: each holds a problem, what observes it, and a compiler."""
+MAX_PROCESSES = 8
+"""Processes for shipped variants; each needs memory for a problem, an observer and a compiler."""
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A target that ran: its launches, and its exit code as a shell has it."""
+class CompletedTarget:
+    """The launches of a target, and its exit code as a shell reports it."""
 
     run: Run
     code: int
@@ -48,29 +48,33 @@ def run_target(
     faults: Literal["raise", "return"] = "raise",
     output: int | None = None,
     reported: bool = False,
-) -> Ran:
-    """Run a target; the launches of all its threads and of all processes that it starts are observed.
+) -> CompletedTarget:
+    """Run a target; observe the launches of all its threads and child processes.
 
-    A script or function reads and writes what this process does. A shipped variant prints nothing; it raises FaultError
-    at a fault, or goes on. output: the file descriptor that is its stdout; that of this process if not said. reported: whether
-    what is found will be shown, so that a program that ends with it need not.
+    A script or function shares the standard streams of this process. A shipped variant prints nothing.
+    faults: whether a shipped variant raises FaultError at a fault, or continues.
+    output: file descriptor of the target's stdout; by default that of this process.
+    reported: whether a report will show the findings, so that a program ending with them need not print them.
     """
     if isinstance(target, Shipped):
         with progress(f"{target} on {target.input}"):
-            return Ran(_solved(target, make, faults), 0)
+            return CompletedTarget(_solve(target, make, faults), 0)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         plan, stream = Path(folder, "observer"), Path(folder, "launches")
         stream.touch()
         plan.write_bytes(pickle.dumps(partial(observer_into, stream, make, reported)))
         code = _run_process(_command(target), {**os.environ, OBSERVER: str(plan)}, output)
-        return Ran(Run(list(read(stream)), str(target)), code)
+        return CompletedTarget(Run(list(read(stream)), str(target)), code)
 
 
 def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run]:
-    """The runs of shipped variants in their order, which go on at faults: some at a time, in processes of their own, where
-    several cores are to be used. Raises what the first one raises that fails, UnavailableError where a process is killed."""
-    workers = min(current_cores(), len(targets), MOST_PROCESSES)
-    pool = _processes(workers) if workers > 1 else None
+    """Yield the runs of shipped variants in order; variants continue after a fault.
+
+    If several cores are available, variants run concurrently in child processes. Raises the error of the first variant
+    to fail, UnavailableError if a process is killed.
+    """
+    workers = min(current_cores(), len(targets), MAX_PROCESSES)
+    pool = _process_pool(workers) if workers > 1 else None
     if pool is None:
         yield from (run_target(target, make, faults="return").run for target in targets)
         return
@@ -78,39 +82,39 @@ def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run
     from multiprocessing import active_children
 
     others = set(active_children())
-    work = partial(_run_beside, make, current_cores() // workers)
+    work = partial(_run_in_worker, make, current_cores() // workers)
     with pool, progress(f"{len(targets)} variants") as show:
         try:
-            # No `map`, which cancels the others when one fails: the pool does not bear that their processes are gone too.
+            # `map` cancels the remaining futures after a failure, and the pool deadlocks if their processes have ended.
             futures = [pool.submit(work, target) for target in targets]
-            for done, future in enumerate(futures, 1):
+            for completed, future in enumerate(futures, 1):
                 run = future.result()
-                show(f"{done} done")
+                show(f"{completed} done")
                 yield run
         except BaseException as error:
-            for process in set(active_children()) - others:  # nobody waits for those under way
+            for process in set(active_children()) - others:  # their results are not needed
                 process.terminate()
             if isinstance(error, BrokenProcessPool):
-                raise UnavailableError(_ENDED) from None
+                raise UnavailableError(_KILLED) from None
             raise
 
 
-_ENDED = "a process that ran some of the variants was ended from outside; with SIMTBED_THREADS=1 they run in this one"
+_KILLED = "a worker process was killed; with SIMTBED_THREADS=1 all variants run in this process"
 
 
-def _processes(workers: int) -> ProcessPoolExecutor | None:
-    """So many; None where the system has no semaphores."""
+def _process_pool(workers: int) -> ProcessPoolExecutor | None:
+    """Return a pool, or None if the system has no semaphores."""
     from concurrent.futures import ProcessPoolExecutor  # late: most commands need no processes
     from multiprocessing import get_context
 
     try:
-        return ProcessPoolExecutor(workers, get_context("spawn"), _begin_beside)
+        return ProcessPoolExecutor(workers, get_context("spawn"), _initialise_worker)
     except (ImportError, NotImplementedError, OSError):
         return None
 
 
-def _begin_beside() -> None:
-    """A process that runs variants ends at Ctrl-C without a word, and with the process that began it."""
+def _initialise_worker() -> None:
+    """Exit silently at Ctrl-C, and together with the parent process."""
     from multiprocessing import parent_process
 
     def follow() -> None:
@@ -122,33 +126,33 @@ def _begin_beside() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _run_beside(make: MakeObserver, cores: int, target: Shipped) -> Run:
+def _run_in_worker(make: MakeObserver, cores: int, target: Shipped) -> Run:
     with on_cores(cores):
-        return _solved(target, make, "return")
+        return _solve(target, make, "return")
 
 
-def require_launches(ran: Ran, target: Target) -> None:
-    """Raises SimtbedError where a target that did not fail launched nothing, TargetFailed where one failed before that."""
-    if not ran.run.launches:
-        if ran.code:
-            raise TargetFailed(ran.code)
+def require_launches(completed: CompletedTarget, target: Target) -> None:
+    """Raise TargetFailed if a target failed without a launch, SimtbedError if it succeeded without one."""
+    if not completed.run.launches:
+        if completed.code:
+            raise TargetFailed(completed.code)
         raise SimtbedError(f"{target} launches no kernel")
 
 
-def own(run: Run, target: Target) -> Run:
-    """The run without the kernels that prepare what all variants of a family need."""
-    return Run([one for one in run.launches if not _prepares(one, target)], run.target)
+def without_setup_kernels(run: Run, target: Target) -> Run:
+    """Return the run without the setup kernels, common to all variants of a family."""
+    return Run([launch for launch in run.launches if not _is_setup(launch, target)], run.target)
 
 
-def preparing(run: Run, target: Target) -> Run:
-    """The run with those alone."""
-    return Run([one for one in run.launches if _prepares(one, target)], run.target)
+def setup_kernels(run: Run, target: Target) -> Run:
+    """Return the launches of setup kernels only."""
+    return Run([launch for launch in run.launches if _is_setup(launch, target)], run.target)
 
 
-def _prepares(launch: Launch, target: Target) -> bool:
+def _is_setup(launch: Launch, target: Target) -> bool:
     kernels = target.family.setup_kernels() if isinstance(target, Shipped) else ()
     kernel = launch.kernel
-    return any((kernel.name, kernel.span.file) == (one.__name__, one.function.__code__.co_filename) for one in kernels)
+    return any((kernel.name, kernel.span.file) == (k.__name__, k.function.__code__.co_filename) for k in kernels)
 
 
 def _command(target: Script | Module | Function) -> list[str]:
@@ -162,15 +166,15 @@ def _command(target: Script | Module | Function) -> list[str]:
 def _run_process(command: list[str], environment: dict[str, str], output: int | None) -> int:
     sys.stdout.flush()
     process = subprocess.Popen(command, env=environment, stdout=output)
-    with _leaving_signals(process):
+    with _signals_forwarded(process):
         code = process.wait()
     return code if code >= 0 else 128 - code
 
 
 @contextmanager
-def _leaving_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ctrl-C goes to the program alone, and so does a request to end; what it did until then is reported."""
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+def _signals_forwarded(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ignore SIGINT, which the program receives too, and forward SIGTERM; then report the launches before the signal."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     before = [signal.signal(signal.SIGINT, signal.SIG_IGN)]
@@ -182,7 +186,7 @@ def _leaving_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _solved(target: Shipped, make: MakeObserver, faults: Literal["raise", "return"]) -> Run:
+def _solve(target: Shipped, make: MakeObserver, faults: Literal["raise", "return"]) -> Run:
     run = Run(target=str(target))
     problem, _ = find_problem(target.family, target.source)
     with observing(make(run.launches.append)):

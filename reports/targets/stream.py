@@ -1,4 +1,4 @@
-"""Launches on their way from the processes of a program to the one that reports on them: frames in a file."""
+"""File of pickled launches, written by the processes of a program and read by the reporting process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from simtbed.runtime.specialisation import Specialisation
 from .uncaught import show_findings_once
 
 MakeObserver = Callable[[Callable[[Launch], object]], Observer]
-"""Makes an observer that hands on each launch. It is pickled: a class, or a partial of one."""
+"""Constructor of an observer from the callback for its launches. It is pickled: a class, or a partial of one."""
 
 SHARED = (CountedKernel, Specialisation)
 
 
 class Writer:
-    """Appends launches to a file, each by one write, so that forked and other processes may share the file, and what a
-    process launched is there however it ends. What launches share is written once by each process."""
+    """Appends launches to a file shared by several processes.
+
+    Each launch is one write, so a launch is complete in the file even if its process is killed. Objects shared by
+    launches are written once per process.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -38,14 +41,14 @@ class Writer:
         self._lock = threading.Lock()
 
     def add(self, launch: Launch) -> None:
-        """Write a launch, whole or not at all."""
+        """Append a launch by one write."""
         with self._lock:
             frames = b""
             shared = (launch.kernel, *([launch.request.specialisation] if launch.request else ()))
-            for one in shared:
-                if one not in self._known:
-                    self._known[one] = f"{os.getpid()}.{len(self._known)}"
-                    frames += _frame(pickle.dumps((self._known[one], one)))
+            for member in shared:
+                if member not in self._known:
+                    self._known[member] = f"{os.getpid()}.{len(self._known)}"
+                    frames += _frame(pickle.dumps((self._known[member], member)))
             os.write(self._file, frames + _frame(self._pickled(launch)))
 
     def _pickled(self, launch: Launch) -> bytes:
@@ -61,7 +64,7 @@ class Writer:
 
 
 def observer_into(path: Path, make: MakeObserver, reported: bool) -> Observer:
-    """The observer of a process whose launches go to a file. reported: whether their findings stand in a report."""
+    """Return an observer that appends launches to a file. reported: whether a report shows their findings."""
     if reported:
         show_findings_once()
     return make(Writer(path).add)
@@ -72,7 +75,7 @@ def _frame(content: bytes) -> bytes:
 
 
 def read(path: Path) -> Iterator[Launch]:
-    """The launches of a file; a last one that was not written whole is left out."""
+    """Yield the launches of a file, except an incomplete last one."""
     known: dict[str, Any] = {}
 
     class Unpickler(pickle.Unpickler):
@@ -80,15 +83,15 @@ def read(path: Path) -> Iterator[Launch]:
             return known[pid]
 
     with path.open("rb") as file:
-        whole = os.fstat(file.fileno()).st_size
+        end = os.fstat(file.fileno()).st_size
         while len(head := file.read(8)) == 8:
             size = int.from_bytes(head, "little")
-            if size > whole - file.tell():
+            if size > end - file.tell():
                 return
             content = file.read(size)
-            found = Unpickler(io.BytesIO(content)).load()
-            if isinstance(found, Launch):
-                yield found
+            loaded = Unpickler(io.BytesIO(content)).load()
+            if isinstance(loaded, Launch):
+                yield loaded
             else:
-                name, shared = found
+                name, shared = loaded
                 known[name] = shared

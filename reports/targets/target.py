@@ -1,4 +1,4 @@
-"""What a command works on: a script or a module, a function that launches, or a shipped variant, found by how it is named."""
+"""Targets of commands: a script, a module, a host function or a shipped variant, identified by the form of its name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..selection import find_variant, variants_called
 
 _FUNCTION = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-KEPT = ".json"
-"""How the name of a run ends that was kept."""
+RUN_SUFFIX = ".json"
+"""Suffix of the file of a saved run."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Script:
 
     @property
     def files(self) -> list[Path]:
-        """What it is read from."""
+        """The input files of the target."""
         return [self.path]
 
 
@@ -68,7 +68,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Shipped:
-    """A variant of a family that simtbed ships, which solves the problem of a file, or the shipped example."""
+    """A shipped variant of a family. source: the file with its problem; None for the shipped example."""
 
     family: Family[Any]
     variant: str
@@ -83,12 +83,12 @@ class Shipped:
 
     @property
     def name(self) -> str:
-        """FAMILY/VARIANT, which no other one is called."""
+        """The unique name FAMILY/VARIANT."""
         return f"{self.family.name}/{self.variant}"
 
     @property
     def input(self) -> str:
-        """What to call the problem."""
+        """The name of the problem in reports."""
         return "the example" if self.source is None else str(self.source)
 
 
@@ -96,19 +96,19 @@ Target = Script | Module | Function | Shipped
 
 
 def target_name(target: Target) -> str:
-    """What no other target is called; FAMILY/VARIANT of a shipped one."""
+    """Return the unique name of a target; FAMILY/VARIANT of a shipped variant."""
     return target.name if isinstance(target, Shipped) else str(target)
 
 
 def is_program(name: str) -> bool:
-    """Whether a name stands for something that may have arguments of its own: no shipped variant."""
-    if variants_called(name) or name.endswith(KEPT):
+    """Whether a name denotes a program, and arguments may follow it, not a shipped variant or a saved run."""
+    if variants_called(name) or name.endswith(RUN_SUFFIX):
         return False
     return name.endswith(".py") or bool(_FUNCTION.fullmatch(name)) or Path(name).is_file() or _is_module(name)
 
 
 def _is_module(name: str) -> bool:
-    """Whether a dotted name begins with a package that can be imported here. Nothing is imported."""
+    """Whether the first component of a dotted name is an importable package. Nothing is imported."""
     if not _MODULE.fullmatch(name):
         return False
     top = name.partition(".")[0]
@@ -116,26 +116,26 @@ def _is_module(name: str) -> bool:
 
 
 def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = None) -> Target:
-    """What TARGET and the arguments after it stand for. source: an input, which shipped variants take.
+    """Return the target with a name and arguments. source: the input of a shipped variant.
 
-    Raises SimtbedError where there is no such target.
+    Raises SimtbedError if there is no such target.
     """
-    if name.endswith(KEPT):
-        raise SimtbedError(f"{name} is a run that was kept: simtbed check and simtbed diff take one")
+    if name.endswith(RUN_SUFFIX):
+        raise SimtbedError(f"{name} is a saved run: only simtbed check and simtbed diff read one")
     if not is_program(name):
         if arguments:
-            raise SimtbedError(f"{name} takes no arguments, not {' '.join(arguments)}")
+            raise SimtbedError(f"{name} takes no arguments, got {' '.join(arguments)}")
         return Shipped(*find_variant(name), source)
     if source is not None:
-        raise SimtbedError(f"--input is for shipped variants; arguments of {name} come after it")
+        raise SimtbedError(f"--input needs a shipped variant; write the arguments of {name} after its name")
     if _FUNCTION.fullmatch(name):
         if arguments:
-            raise SimtbedError(f"{name} is called without arguments, not with {' '.join(arguments)}")
+            raise SimtbedError(f"{name} is called without arguments, got {' '.join(arguments)}")
         return Function(name)
     if Path(name).is_file():
         return Script(Path(name), tuple(arguments))
     if not name.endswith(".py"):
         return Module(name, tuple(arguments))
     raise SimtbedError(
-        f"{name}: No such file; a script, package.module, module:function, file.py:function or a shipped variant is named"
+        f"{name}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
     )

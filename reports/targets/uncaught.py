@@ -1,4 +1,4 @@
-"""How the error that ends a program is shown: as Python does, but for what called the program and what a report shows."""
+"""Exception hook of a target: a traceback without simtbed's own frames and without reported findings."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from types import TracebackType
 from simtbed import FaultError
 
 _IMPORTING = (importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
-_CALLING: list[str] = []
-"""Files whose frames called the program."""
+_CALLERS: list[str] = []
+"""Files with frames between the interpreter and the program."""
 _reported = False
-"""Whether the findings of launches stand in a report."""
+"""Whether a report shows the findings of launches."""
 
 
 def show_without(file: str) -> None:
-    """Leave out the frames of a file that calls the program, and those before it."""
-    _CALLING.append(file)
+    """Omit the frames of a file that calls the program, and the frames before them, from tracebacks."""
+    _CALLERS.append(file)
     sys.excepthook = _show
 
 
 def show_findings_once() -> None:
-    """A report shows the findings: say so where one ends the program, unless the program shows its errors by itself."""
+    """Refer to the report instead of printing findings, unless the program has its own exception hook."""
     global _reported
     _reported = True
     if sys.excepthook is sys.__excepthook__:
@@ -31,13 +31,13 @@ def show_findings_once() -> None:
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    while _CALLING and trace and trace.tb_frame.f_code.co_filename in ("<string>", *_CALLING, *_IMPORTING):
+    while _CALLERS and trace and trace.tb_frame.f_code.co_filename in ("<string>", *_CALLERS, *_IMPORTING):
         trace = trace.tb_next
     if not (_reported and isinstance(error, FaultError)):
         sys.__excepthook__(kind, error.with_traceback(trace), trace)
         return
     shown = traceback.TracebackException(kind, error, trace)
     lines, last = list(shown.format()), list(shown.format_exception_only())
-    what = "a finding, which" if len(error.result.faults) == 1 else "findings, which"
+    findings = "a finding" if len(error.result.faults) == 1 else "findings"
     if sys.stderr is not None:
-        print("".join(lines[: -len(last)]) + f"{kind.__name__}: {what} the report shows", file=sys.stderr)
+        print("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The observer that makes every launch on other engines too, and notes where their answers differ."""
+"""Observer that repeats every launch on other engines and records differences of the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simtbed.testing.verifying import compare_engines
 
 @dataclass(frozen=True)
 class Verifier:
-    """The program gets what the jit engine answers. engines: the others."""
+    """Differential testing of launches. The program receives the answer of the jit engine. engines: the other engines."""
 
     add: Callable[[Launch], object]
     engines: tuple[EngineName, ...]
@@ -29,6 +29,6 @@ class Verifier:
         result = proceed(call)
         seconds = time.perf_counter() - start
         launch = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
-        wrong = compare_engines(call.request, result.buffers, self.engines, self.tolerance)
-        self.add(replace(launch, disagreements=tuple(wrong)))
+        differences = compare_engines(call.request, result.buffers, self.engines, self.tolerance)
+        self.add(replace(launch, disagreements=tuple(differences)))
         return result

@@ -1,1 +1,1 @@
-"""What a target's launches would cost otherwise: the observer, the options' values, the report."""
+"""Prediction of a target's launches for other devices and configurations: observer, option values, report."""

@@ -1,4 +1,4 @@
-"""The observer that plans, for each launch of a target, the same launch in other configurations."""
+"""Observer that plans each launch of a target in all configurations of a sweep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simtbed.runtime.specialisation import Specialisation
 
 @dataclass(frozen=True)
 class Planned:
-    """What is kept of a launch: what there is to emulate, and the Const parameters that it has."""
+    """The emulation tasks of a launch, and the names of its Const parameters."""
 
     specialisation: Specialisation
     tasks: Sequence[SweepTask]
@@ -27,8 +27,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class Planner:
-    """The program gets what the jit engine answers. kernels: a pattern of names; number: only that launch of those, in each
-    process."""
+    """Plans launches; the program receives the answer of the jit engine.
+
+    kernels: a pattern of kernel names. number: the launch of these kernels to plan, counted in each process; None for all.
+    """
 
     add: Callable[[Launch], object]
     axes: Axes
@@ -45,14 +47,14 @@ class Planner:
         if fnmatchcase(call.kernel.__name__, self.kernels):
             number = next(self._numbers)
             if self.number in (None, number):
-                planned = self._planned(call, number)  # before the launch changes what it was given
+                planned = self._plan(call, number)  # before the launch modifies its arguments
         result = proceed(call)
         seconds = time.perf_counter() - start
-        made = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
-        self.add(replace(made, request=planned))
+        launch = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
+        self.add(replace(launch, request=planned))
         return result
 
-    def _planned(self, call: PendingLaunch, number: int) -> Planned:
+    def _plan(self, call: PendingLaunch, number: int) -> Planned:
         request = call.request
         launch = RepeatableLaunch(
             call.kernel, request.grid, request.block, {name: host_values(v) for name, v in call.arguments.items()},

@@ -1,4 +1,4 @@
-"""Registers of a kernel as nvcc gives them, where it is installed and takes the device's architecture."""
+"""Registers per thread of a compiled kernel, if nvcc is installed and supports the architecture."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from simtbed.engines.cuda.printer import cuda_source
 from simtbed.errors import LaunchError
 from simtbed.runtime.engine import Request
 
-OLDEST = (7, 5)
-"""The oldest compute capability that today's nvcc compiles for."""
+MIN_CAPABILITY = (7, 5)
+"""The lowest compute capability of current nvcc."""
 
 
 def registers_of(request: Request, device: Device) -> int:
-    """A thread's; 0 where nvcc is not there, or refuses."""
-    if device.compute_capability < OLDEST:
+    """Return the registers per thread; 0 if nvcc is missing or rejects the kernel."""
+    if device.compute_capability < MIN_CAPABILITY:
         return 0
     source = cuda_source(request.program, request.block)
     try:

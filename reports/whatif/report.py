@@ -1,10 +1,10 @@
-"""The report of a sweep: a table for people, JSON, and a page with pictures."""
+"""Report of a sweep: text table, JSON, and an HTML page with plots."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -14,29 +14,42 @@ from simtbed.model.sweeps import OBJECTIVES, SweepTable
 from simtbed.profiler.html.roofline import roofline
 
 from .. import tables
-from .pictures import heat_map, lines
+from .plots import heat_map, line_plot
 
-HEADINGS = ("kernel", "device", "choice", "launch", "grid", "us", "from", "to", "bound", "L1", "L2", "DRAM bytes")
-_TEXTS = 3
-"""Columns that hold text, before those of numbers."""
+HEADINGS = (
+    "kernel",
+    "device",
+    "choice",
+    "launch",
+    "grid",
+    "us",
+    "low us",
+    "high us",
+    "bound",
+    "L1",
+    "L2",
+    "DRAM bytes",
+)
+_TEXT_COLUMNS = 3
+"""Leading columns with text."""
 UNITS = {"time": "us", "bytes": "bytes of device memory"}
 
 
 def text(title: str, table: SweepTable) -> str:
-    """The rows, the best choices with their margins, what was refused, and in words what bounds each best choice."""
-    parts = [title, tables.table(HEADINGS, _rows(table), left=_TEXTS)]
-    for one in _best(table):
-        words = f"best of {one.of}: " if one.of > 1 else ""
-        line = f"{one.kernel} on {one.device}, {words}{one.choice}: {one.amount} {UNITS[table.objective]}"
-        parts.append(f"{line}, {one.margin} less than the next" if one.of > 1 else line)
-        parts[-1] += f"\n{one.explanation}"
+    """Return the rows, the best choices with margins and explanations of their bounds, and the refused choices."""
+    paragraphs = [title, tables.table(HEADINGS, _rows(table), left=_TEXT_COLUMNS)]
+    for best in _best(table):
+        rank = f"best of {best.choices}: " if best.choices > 1 else ""
+        line = f"{best.kernel} on {best.device}, {rank}{best.choice}: {best.amount} {UNITS[table.objective]}"
+        margin = f", {best.margin} less than the next" if best.choices > 1 else ""
+        paragraphs.append(f"{line}{margin}\n{best.explanation}")
     if table.refused:
-        parts.append("\n".join(f"left out: {line}" for line in table.refused))
-    return "\n\n".join(parts)
+        paragraphs.append("\n".join(f"omitted: {line}" for line in table.refused))
+    return "\n\n".join(paragraphs)
 
 
 def _rows(table: SweepTable) -> list[list[Any]]:
-    """As people read them."""
+    """Return formatted cells."""
     return [
         [
             row["kernel"], row["device"], choice, row["launch"], "x".join(map(str, row["grid"])),
@@ -48,13 +61,16 @@ def _rows(table: SweepTable) -> list[list[Any]]:
 
 
 class _Best(NamedTuple):
-    """The best choice for a kernel on a device. of: how many choices there are. amount: of the objective. margin: how much less
-    than the next one's, "" where there is no other."""
+    """The best choice for a kernel on a device.
+
+    choices: number of choices. amount: value of the objective. margin: relative difference from the second best, "" if there
+    is none.
+    """
 
     kernel: str
     device: str
     choice: str
-    of: int
+    choices: int
     amount: str
     margin: str
     bound: str
@@ -62,38 +78,39 @@ class _Best(NamedTuple):
 
 
 def _best(table: SweepTable) -> list[_Best]:
-    sums, found = table.sums(), []
+    sums, result = table.sums(), []
     for (kernel, device), (choice, margin) in table.best().items():
-        of = sums[kernel, device]
+        totals = sums[kernel, device]
         first = next(
             n for n, row in enumerate(table)
             if (row["kernel"], row["device"], table.choices[n]) == (kernel, device, choice)
         )  # fmt: skip
-        less = f"{100 * margin:.1f} %" if len(of) > 1 else ""
+        less = f"{100 * margin:.1f} %" if len(totals) > 1 else ""
         bound, explanation = table[first]["bound"], table.explanations[first]
-        found.append(_Best(kernel, device, choice, len(of), f"{of[choice]:,.2f}", less, bound, explanation))
-    return found
+        amount = f"{totals[choice]:,.2f}"
+        result.append(_Best(kernel, device, choice, len(totals), amount, less, bound, explanation))
+    return result
 
 
 def as_json(table: SweepTable) -> str:
-    """A list with one object a launch and configuration."""
+    """Return a list with one object per launch and configuration."""
     return json.dumps(list(table), indent=1, allow_nan=False)
 
 
 def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
-    """One HTML file that needs no network."""
-    best, pictures = _best(table), drawn(table)
+    """Return a self-contained HTML page."""
+    best, images = _best(table), plots(table)
     kernels = [
         {
             "name": kernel,
-            "pictures": [(name, svg) for of, name, svg in pictures if of == kernel],
-            "explanations": [(f"{one.device}, {one.choice}", one.explanation) for one in best if one.kernel == kernel],
+            "plots": [plot for plot in images if plot.kernel == kernel],
+            "explanations": [(f"{b.device}, {b.choice}", b.explanation) for b in best if b.kernel == kernel],
         }
         for kernel in dict.fromkeys(row["kernel"] for row in table)
     ]
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
-    headings = [(name, number < _TEXTS or name == "bound") for number, name in enumerate(HEADINGS)][1:]
+    headings = [(name, number < _TEXT_COLUMNS or name == "bound") for number, name in enumerate(HEADINGS)][1:]
     return template.render(
         title=title, style=files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
         unit=UNITS[table.objective], best=best, refused=table.refused, kernels=kernels, headings=headings, rows=_rows(table),
@@ -102,8 +119,8 @@ def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
 
 
 def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, str]]:
-    """Of each device, with a point for each kernel and choice: warp instructions for each sector of device memory."""
-    found = []
+    """Return title and SVG of a roofline per device. Points: warp instructions per DRAM sector, by kernel and choice."""
+    result = []
     for device in devices:
         points: dict[str, tuple[int, int]] = {}
         for row, choice in zip(table, table.choices, strict=True):
@@ -111,30 +128,53 @@ def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, s
                 name = f"{row['kernel']}, {choice}"
                 before = points.get(name, (0, 0))
                 points[name] = before[0] + row["warp_instructions"], before[1] + row["dram_bytes"] // device.sector
-        known = [(name, instructions / sectors) for name, (instructions, sectors) in points.items() if sectors]
-        if known:
-            found.append((f"{device.name}: device memory", roofline(known, ("fp32", "alu"), device)))
-    return found
+        intensities = [(name, instructions / sectors) for name, (instructions, sectors) in points.items() if sectors]
+        if intensities:
+            result.append((f"{device.name}: device memory", roofline(intensities, ("fp32", "alu"), device)))
+    return result
 
 
-def drawn(table: SweepTable) -> list[tuple[str, str, str]]:
-    """Pictures, each with its kernel, its name and itself as SVG: a line a device over the choices, and of two axes a map."""
-    found = []
-    by_kernel: dict[str, dict[str, dict[str, tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(dict))
+class Plot(NamedTuple):
+    """A plot of a kernel."""
+
+    kernel: str
+    title: str
+    svg: str
+
+
+Points = dict[str, dict[str, tuple[float, float, float]]]
+"""Value, low and high of the objective, by device and choice."""
+
+
+def plots(table: SweepTable) -> list[Plot]:
+    """Return a line plot per kernel, and a heat map per device if the choices form a grid of two axes."""
+    result, unit = [], UNITS[table.objective]
+    for kernel, points in _points(table).items():
+        result.append(Plot(kernel, f"{unit} by choice", line_plot(points, unit)))
+        for device, choices in points.items():
+            if cells := _grid(choices):
+                result.append(Plot(kernel, f"{unit} on {device}", heat_map(cells)))
+    return result
+
+
+def _points(table: SweepTable) -> dict[str, Points]:
+    """Sum the objective over the launches of each kernel, device and choice."""
+    by_kernel: dict[str, Points] = defaultdict(lambda: defaultdict(dict))
     for row, choice in zip(table, table.choices, strict=True):
-        of = by_kernel[row["kernel"]][row["device"]]
-        before = of.get(choice, (0.0, 0.0, 0.0))
-        value = row[OBJECTIVES[table.objective]]
-        ends = (row["low_us"], row["high_us"]) if table.objective == "time" else (value, value)
-        of[choice] = (before[0] + value, before[1] + ends[0], before[2] + ends[1])
-    unit = UNITS[table.objective]
-    for kernel, of_kernel in by_kernel.items():
-        found.append((kernel, f"{unit} by choice", lines(of_kernel, unit)))
-        for device, of in of_kernel.items():
-            pairs = [choice.rsplit(", ", 1) for choice in of]
-            if len(of) > 3 and all(len(pair) == 2 for pair in pairs):
-                first, second = (len({pair[n] for pair in pairs}) for n in (0, 1))
-                if first > 1 and second > 1 and first * second == len(of):
-                    cells = {tuple(p): of[", ".join(p)][0] for p in pairs}
-                    found.append((kernel, f"{unit} on {device}", heat_map(cells)))
-    return found
+        choices = by_kernel[row["kernel"]][row["device"]]
+        value, low, high = choices.get(choice, (0.0, 0.0, 0.0))
+        objective = row[OBJECTIVES[table.objective]]
+        ends = (row["low_us"], row["high_us"]) if table.objective == "time" else (objective, objective)
+        choices[choice] = (value + objective, low + ends[0], high + ends[1])
+    return by_kernel
+
+
+def _grid(choices: Mapping[str, tuple[float, float, float]]) -> dict[tuple[str, ...], float]:
+    """Return the values by pair of choices if all pairs of two axes occur, else nothing."""
+    pairs = [tuple(choice.rsplit(", ", 1)) for choice in choices]
+    if len(pairs) <= 3 or any(len(pair) != 2 for pair in pairs):
+        return {}
+    first, second = (len({pair[axis] for pair in pairs}) for axis in (0, 1))
+    if first < 2 or second < 2 or first * second != len(pairs):
+        return {}
+    return {pair: choices[", ".join(pair)][0] for pair in pairs}

@@ -11,7 +11,7 @@ import pytest
 import simtbed as st
 from simtbed import Global, Kernel, LaunchError, devices, f32, i32, launch, profiling
 from simtbed.reports.targets.findings import as_text, findings
-from simtbed.reports.targets.formats import named
+from simtbed.reports.targets.formats import fingerprinted
 from simtbed.runtime.registry import EngineName
 from simtbed.sanitizer import checkers, tracking
 from simtbed.sanitizer.races import shadow
@@ -158,7 +158,7 @@ def test_over_several_launches_a_comment_is_used_or_not() -> None:
         faults, remarks = findings(checked.launches)
         assert faults == [] and [r.kind for r in remarks] == ["allowed"]
         assert as_text(remarks).count("\n") == 0 and "any witness will do" in as_text(remarks)
-        assert named([], remarks) == []
+        assert fingerprinted([], remarks) == []
         launch(nothing_to_allow, grid=1, block=64, args={"x": X, "found": np.zeros(64, np.int32)})
     assert [r.kind for r in findings(checked.launches)[1]] == ["allowed", "unused suppression"]
 

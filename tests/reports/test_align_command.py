@@ -66,14 +66,14 @@ def test_two_fasta_files_and_sam(simtbed: Simtbed, tmp_path: Path) -> None:
         ("A\tC\nACGT\n", (), "in.tsv:2: 'ACGT' has 1 column"),
         ("A\tC\nA\t\n", (), "in.tsv:2: the alternate is empty"),
         ("A\tC\n\x01\tA\n", (), "in.tsv:2: the reference holds '\\x01'"),
-        ("A\tC\n", ("--parameters", "1,2"), "--parameters takes four whole numbers, M,X,O,E, not '1,2'"),
-        ("A\tC\n", ("--parameters", "1,-2,-3,x"), "--parameters takes four whole numbers"),
+        ("A\tC\n", ("--parameters", "1,2"), "--parameters: expected four integers M,X,O,E, got '1,2'"),
+        ("A\tC\n", ("--parameters", "1,-2,-3,x"), "--parameters: expected four integers"),
         ("A\tC\n", ("--parameters", "1,2,-3,-1"), "the parameters 1,2,-3,-1 are match, mismatch"),
         ("", ("--parameters", "1,2,-3,-1"), "the parameters 1,2,-3,-1 are match, mismatch"),
         ("A\tC\n", ("--strategy", "LOCAL"), "LOCAL"),
         ("A\tC\n", ("--variant", "wavefront"), "alignment has no variant 'wavefront'"),
         ("A\tC\n", ("--strategy", "IGNORE", "--format", "sam"), "SAM cannot say"),
-        ("A\tC\n", ("--json",), "--json is about reports"),
+        ("A\tC\n", ("--json",), "--json formats a report"),
         ("A\tC\n", ("--counters", "--engine", "cuda"), "the cuda engine does not count"),
         ("A\t" + "C" * 1025 + "\n", ("--variant", "wide-row-major-steps"), "use passes-row-major-steps"),
     ],
@@ -97,7 +97,7 @@ def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp
     source.write_text("")
     ran = simtbed("align", str(source))
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == f"simtbed: warning: {source} holds no pairs; the answer is empty\n"
+    assert ran.err == f"simtbed: warning: {source} has no pairs; the answer is empty\n"
 
 
 @pytest.mark.slow
@@ -110,9 +110,9 @@ def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatc
     wide, passes = content["stage_1"][2:]
     assert (wide["variant"], wide["length"], passes["variant"], passes["length"]) == ("wide", 192, "passes", 192)
     assert wide["steps of a block"] < passes["steps of a block"]
-    assert wide["sectors a store, diagonal-major"] < 5 < 25 < wide["sectors a store, row-major"]
-    assert [row["looks a pair, steps"] for row in content["stage_2"]] == [64, 192]
-    assert [row["looks a pair, runs"] for row in content["stage_2"]] == [1, 1]
+    assert wide["sectors/store, diagonal-major"] < 5 < 25 < wide["sectors/store, row-major"]
+    assert [row["loads per pair, steps"] for row in content["stage_2"]] == [64, 192]
+    assert [row["loads per pair, runs"] for row in content["stage_2"]] == [1, 1]
     assert "Stage 2 on the emulator, 25 pairs" in simtbed("bench", "align").out
     monkeypatch.setattr(launchers, "why_unavailable", lambda engine: "no cuda here")
     assert "the cuda engine cannot run here: no cuda here" in simtbed("bench", "align", "--engine", "cuda").refused(3)

@@ -14,7 +14,7 @@ from simtbed.kernels.alignment.host.files import table
 from simtbed.kernels.files import write
 from simtbed.kernels.sfs.host.files import read as read_sites
 from simtbed.kernels.sfs.host.generate import likelihoods
-from simtbed.reports.bench import files, files_made
+from simtbed.reports.bench import files, generated_inputs
 
 from tests.reports.conftest import Simtbed
 
@@ -32,11 +32,11 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     ran = simtbed("bench", "files", "--repeat", "1", "--json")
     assert (ran.code, ran.err) == (0, "")
     start, correct, packed, absent = json.loads(ran.out)["rows"]
-    assert start["command"] == "simtbed sfs --example -o {out} --engine {engine}" and "beside" not in start
+    assert start["command"] == "simtbed sfs --example -o {out} --engine {engine}" and "peer seconds" not in start
     for row in (correct, packed):
-        assert 0 < row["seconds"] < 60 and row["of processors"] > 0 and 20 < row["MB resident"] < 2_000
-        assert row["a second"] == pytest.approx(556 / row["seconds"], rel=0.01, abs=1)
-    assert correct["beside"] < correct["seconds"]
+        assert 0 < row["seconds"] < 60 and row["processor seconds"] > 0 and 20 < row["MB resident"] < 2_000
+        assert row["records/s"] == pytest.approx(556 / row["seconds"], rel=0.01, abs=1)
+    assert correct["peer seconds"] < correct["seconds"]
     assert "SIMTBED_DATA names no folder with nowhere/x.in" in absent["missing"]
     table_of = simtbed("bench", "files", "--repeat", "1", "--only", "absent").out
     assert "absent: SIMTBED_DATA names no folder" in table_of
@@ -72,7 +72,7 @@ def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_o
     assert content["repeat"] == 2 and content["engine"] == "jit"
     assert "ended with 2" in failed["failed"] and "seconds" not in failed
     assert len(good["runs"]) == 2 and min(good["runs"]) <= good["seconds"] <= max(good["runs"])
-    assert other["name"] == "other" and "beside" not in other
+    assert other["name"] == "other" and "peer seconds" not in other
     assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
 
 
@@ -85,14 +85,14 @@ def test_memory_is_the_programs_own() -> None:
 
 def test_output_is_a_file_and_of_files(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "--output names a file" in simtbed("bench", "files", "--output", "-").refused()
-    assert "--output of bench is for files" in simtbed("bench", "sfs", "--output", str(tmp_path / "x")).refused()
+    assert "--output of bench needs files" in simtbed("bench", "sfs", "--output", str(tmp_path / "x")).refused()
 
 
 def test_gzip_is_one_member_of_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files_made, "TOGETHER", 5_000)
+    monkeypatch.setattr(generated_inputs, "TOGETHER", 5_000)
     content = np.random.default_rng(1).integers(65, 70, 123_457).astype(np.uint8).tobytes()
     write(tmp_path / "plain", [content])
-    packed = b"".join(files_made.as_gzip(tmp_path / "plain"))
+    packed = b"".join(generated_inputs.as_gzip(tmp_path / "plain"))
     decoder = zlib.decompressobj(wbits=31)
     assert decoder.decompress(packed) == content and decoder.eof and not decoder.unused_data
     assert len(packed) < len(content) / 2
@@ -107,7 +107,7 @@ def test_unknown_rows_are_refused(simtbed: Simtbed) -> None:
 
 def test_pairs_have_one_to_eight_edits(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
-    write(path, islice(files_made.aligned_pairs(), 200))
+    write(path, islice(generated_inputs.aligned_pairs(), 200))
     lengths = [len(line.split("\t")[0]) for line in path.read_text().splitlines()]
     assert min(lengths) >= 300 and max(lengths) <= 520
     pairs = [line.split("\t") for line in path.read_text().splitlines()]
@@ -117,15 +117,15 @@ def test_pairs_have_one_to_eight_edits(tmp_path: Path) -> None:
 
 
 def test_variants_are_a_vcf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files_made, "SITES_AT_ONCE", 3)
+    monkeypatch.setattr(generated_inputs, "SITES_AT_ONCE", 3)
     path = tmp_path / "few.vcf"
-    write(path, files_made.variants(7))
+    write(path, generated_inputs.variants(7))
     problem = read_sites(path)
-    assert problem.likelihoods.shape == (7, files_made.SAMPLES, 3)
-    first = likelihoods(1, 3, files_made.SAMPLES)
+    assert problem.likelihoods.shape == (7, generated_inputs.SAMPLES, 3)
+    first = likelihoods(1, 3, generated_inputs.SAMPLES)
     np.testing.assert_allclose(problem.likelihoods[:3], first, rtol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_file() -> None:
-    one, other = (b"".join(islice(files_made.aligned_pairs(), 20)) for _ in range(2))
+    one, other = (b"".join(islice(generated_inputs.aligned_pairs(), 20)) for _ in range(2))
     assert one == other

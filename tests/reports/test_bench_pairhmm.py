@@ -38,8 +38,8 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
         (length, variant) for length in (32, 48) for variant in ("wavefront-loaded", "wavefront-rescaled")
     ]
     by_variant = {row["variant"]: row for row in content["Ren 2018"]}
-    assert by_variant["intratask-warp"]["barriers a pair"] == 0 < by_variant["intratask-naive"]["barriers a pair"]
-    naive, tiled = (by_variant[f"intertask-{name}"]["global bytes a cell"] for name in ("naive", "tile8"))
+    assert by_variant["intratask-warp"]["barriers per pair"] == 0 < by_variant["intratask-naive"]["barriers per pair"]
+    naive, tiled = (by_variant[f"intertask-{name}"]["global bytes per cell"] for name in ("naive", "tile8"))
     assert naive > 3 * tiled
 
 

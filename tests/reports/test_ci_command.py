@@ -53,13 +53,13 @@ def test_what_is_written(service: str, files: tuple[Path, ...], simtbed: Simtbed
     assert set(jobs) - {"workflow"} == {"cpu", "gpu"}
     jobs = {name: jobs[name] for name in ("cpu", "gpu")}
     assert all(any(key.startswith("timeout") for key in job) for job in jobs.values())
-    assert "is there already" in simtbed("ci", "init", service).refused()
+    assert "exists already" in simtbed("ci", "init", service).refused()
 
 
 def test_what_the_jobs_install_is_asked_for(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("ci", "init", "github").err == ""
     (project / "requirements.txt").unlink()
-    told = "simtbed: both jobs install what requirements.txt lists, and there is none here yet\n"
+    told = "simtbed: both jobs install requirements.txt, but there is no such file yet\n"
     assert simtbed("ci", "init", "gitlab").err == told
 
 
@@ -109,9 +109,9 @@ def test_the_jobs_of_github_run(simtbed: Simtbed, project: Path, tmp_path: Path)
     shutil.rmtree(project / "simtbed-base")
     changed = Runner(project, store, "pull_request", sha="2" * 40, base="1" * 40)
     assert not changed.job(project / WORKFLOW, "cpu")
-    assert changed.failed() == ["The tests on the emulator"]
-    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("The tests on the emulator")
-    assert changed.output("What was found").startswith("::error file=test_transpose.py,line=14,")
+    assert changed.failed() == ["Run the tests on the emulator"]
+    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("Run the tests on the emulator")
+    assert changed.output("Show the findings").startswith("::error file=test_transpose.py,line=14,")
     summary = (store / "summary").read_text()
     assert "| transpose |  | shared\\_load\\_conflicts | 0 | 992 | from 0 worse |" in summary
     (result,) = json.loads((store / "uploaded.sarif").read_text())["runs"][0]["results"]
@@ -130,17 +130,17 @@ def test_the_job_on_a_gpu(simtbed: Simtbed, project: Path, tmp_path: Path) -> No
     assert not early.job(project / WORKFLOW, "gpu") and early.failed() == ["actions/download-artifact@v4"]
     assert Runner(project, store).job(project / WORKFLOW, "cpu")
     none = Runner(project, store)
-    assert not none.job(project / WORKFLOW, "gpu") and none.failed() == ["A GPU is visible"]
+    assert not none.job(project / WORKFLOW, "gpu") and none.failed() == ["Check that a GPU is visible"]
     seen = Runner(project, store, gpu=True)
-    assert not seen.job(project / WORKFLOW, "gpu") and seen.failed() == ["The same tests on the GPU"]
+    assert not seen.job(project / WORKFLOW, "gpu") and seen.failed() == ["Run the same tests on the GPU"]
     played = Runner(project, store, gpu=True, environment={"PLAYS_GPU": "yes"})
     assert played.job(project / WORKFLOW, "gpu"), [step.output for step in played.steps]
-    assert "the bits of 1 of 1 launches compared" in played.output("The same tests on the GPU")
+    assert "the bits of 1 of 1 launches compared" in played.output("Run the same tests on the GPU")
     test = project / "test_transpose.py"
     text = test.read_text()
     test.write_text(text.replace("np.arange(1024", "2 * np.arange(1024"))
     assert not played.job(project / WORKFLOW, "gpu")
-    assert "not as in simtbed-out/launches.json" in played.output("The same tests on the GPU")
+    assert "not as in simtbed-out/launches.json" in played.output("Run the same tests on the GPU")
     test.write_text(text.replace("def test_transpose", "def test_other"))
     assert not played.job(project / WORKFLOW, "gpu")
 
@@ -155,9 +155,9 @@ def test_a_run_that_does_not_come_to_its_end_fails_each_job(simtbed: Simtbed, pr
     runner = Runner(project, tmp_path / "store", gpu=True, environment={"PLAYS_GPU": "yes"})
     assert runner.job(project / WORKFLOW, "cpu")
     (project / "test_zzz.py").write_text("import os\ndef test_ends():\n    os._exit(0)\n")
-    assert not runner.job(project / WORKFLOW, "gpu") and runner.failed() == ["The same tests on the GPU"]
+    assert not runner.job(project / WORKFLOW, "gpu") and runner.failed() == ["Run the same tests on the GPU"]
     assert not runner.gitlab(project / GITLAB, "gpu")
-    assert not runner.job(project / WORKFLOW, "cpu") and runner.failed()[0] == "The tests on the emulator"
+    assert not runner.job(project / WORKFLOW, "cpu") and runner.failed()[0] == "Run the tests on the emulator"
     assert not runner.gitlab(project / GITLAB, "cpu")
 
 
@@ -197,6 +197,6 @@ def test_our_own_job_fails_without_a_gpu(tmp_path: Path) -> None:
     runner = Runner(tmp_path, tmp_path / "store")
     (tmp_path / "store/artifact-simtbed").mkdir()
     assert not runner.job(workflow, "gpu")
-    assert runner.failed() == ["A GPU is visible"]
+    assert runner.failed() == ["Check that a GPU is visible"]
     last = load(workflow)["jobs"]["gpu"]["steps"][-1]["run"]
     assert last == ".venv/bin/python -m pytest -n auto --dist load --simtbed-engine cuda tests/gpu"

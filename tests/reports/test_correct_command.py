@@ -82,7 +82,7 @@ def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
     assert ran.out.splitlines()[1::2] == kept
     assert "correct takes a file, or --example" in simtbed("correct").refused()
     assert "correct takes a file, or --example" in simtbed("correct", str(source), "--example").refused()
-    assert "--truth belongs to a file" in simtbed("correct", "--example", "--truth", str(source)).refused()
+    assert "--truth needs a file" in simtbed("correct", "--example", "--truth", str(source)).refused()
 
 
 @pytest.mark.slow
@@ -246,9 +246,9 @@ def test_results_appear_together(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--length 0", "--length is a number or a range such as 30-50, not '0'"),
-        ("--length 50-30", "--length is a number or a range"),
-        ("--length long", "--length is a number or a range"),
+        ("--length 0", "--length: expected a number or a range such as 30-50, got '0'"),
+        ("--length 50-30", "--length: expected a number or a range"),
+        ("--length long", "--length: expected a number or a range"),
         ("--error-rate 0.5", "0.5 is not in the range 0.0<=x<=0.25"),
         ("--coverage 0", "0.0 is not in the range 0.0<x<=100000.0"),
         ("--genome 20", "a reference of 20 bases has no reads of 36"),

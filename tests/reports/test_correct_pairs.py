@@ -100,7 +100,7 @@ def test_what_is_out_of_step(simtbed: Simtbed, tmp_path: Path) -> None:
     both = record.format("a/2") + record.format("b 2:N")
     assert "r2.fq: it continues after read 2, the last of" in refused(both + record.format("c"))
     assert "pairs need both" in refused(both, "-o", str(tmp_path / "c1.fq"))
-    assert "--truth belongs to one file" in refused(both, *options, "--truth", str(first))
+    assert "--truth needs a single file" in refused(both, *options, "--truth", str(first))
     assert "mates have the same format" in simtbed("correct", str(first), str(fasta), *options).refused()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.fa", "r1.fq", "r2.fq"]
     assert simtbed("correct", str(first), str(second), *options).code == 0

@@ -24,7 +24,7 @@ from simtbed.kernels.pairhmm.host import files
 from simtbed.kernels.pipeline import Flow
 from simtbed.kernels.sfs.host import files_tsv, files_vcf
 from simtbed.kernels.sfs.host import pipeline_files as sfs_pipeline
-from simtbed.reports.bench.files_made import aligned_pairs, variants
+from simtbed.reports.bench.generated_inputs import aligned_pairs, variants
 from simtbed.reports.cli import pairhmm, simulate
 
 from tests.reports.conftest import Simtbed
@@ -228,7 +228,7 @@ def test_simulate_survives_a_killed_worker(
 @pytest.mark.parametrize("command", ["correct", "sfs"])
 def test_json_of_a_cluster_is_refused(command: str, simtbed: Simtbed, tmp_path: Path) -> None:
     line = (command, "--example", "-o", str(tmp_path / "out"), "--json", "--dask", "local")
-    assert "--dask goes without --counters, --json and --gpus" in simtbed(*line).refused()
+    assert "--dask excludes --counters, --json and --gpus" in simtbed(*line).refused()
 
 
 def test_an_error_of_a_worker_is_the_serial_one(
@@ -247,7 +247,7 @@ def test_an_error_of_a_worker_is_the_serial_one(
 def test_what_does_not_go_with_a_cluster_is_refused(simtbed: Simtbed, tmp_path: Path) -> None:
     for option in (("--counters",), ("--check", "--json")):
         told = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "local", *option).refused()
-        assert "--dask goes without --counters, --json and --gpus" in told
+        assert "--dask excludes --counters, --json and --gpus" in told
     told = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "nonsense").refused()
     assert "a cluster is the address of its scheduler" in told
     assert not list(tmp_path.iterdir())

@@ -73,7 +73,7 @@ def test_a_line_that_moved_is_the_same_line(simtbed: Simtbed, tmp_path: Path) ->
 
 def test_the_same_run(simtbed: Simtbed, runs: tuple[str, str]) -> None:
     before, _ = runs
-    assert simtbed("diff", before, before).out == f"{before} and {before} counted the same\n"
+    assert simtbed("diff", before, before).out == f"the counters of {before} and {before} are equal\n"
 
 
 def test_text_and_csv(simtbed: Simtbed, runs: tuple[str, str], tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_what_is_no_run(simtbed: Simtbed, tmp_path: Path) -> None:
     file = tmp_path / "wrong.json"
     file.write_text("{}")
     assert "wrong.json: expected a run that simtbed saved" in simtbed("diff", str(file), str(file)).refused()
-    assert "a run is a file or a target, not nothing" in simtbed("diff", " ", str(file)).refused()
+    assert "expected a saved run or a target, got an empty name" in simtbed("diff", " ", str(file)).refused()

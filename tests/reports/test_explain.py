@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.kernels import FAMILIES
-from simtbed.reports.explained import explanation, page
+from simtbed.reports.explanation import explanation, page
 
 from tests.reports.conftest import Simtbed
 
@@ -49,8 +49,8 @@ def test_explain_prints_the_parts(simtbed: Simtbed) -> None:
     ):
         assert part in text
     assert json.loads(simtbed("explain", "wavefront", "--json").out)["section"] == "III.B, Figure 2; III.C, Figure 3"
-    assert "'nothing' is no variant" in simtbed("explain", "nothing").refused()
-    assert "'sfs/wavefront' is no variant" in simtbed("explain", "sfs/wavefront").refused()
+    assert "there is no variant 'nothing'" in simtbed("explain", "nothing").refused()
+    assert "there is no variant 'sfs/wavefront'" in simtbed("explain", "sfs/wavefront").refused()
 
 
 def test_list_groups_variants_by_paper(simtbed: Simtbed) -> None:

@@ -98,7 +98,7 @@ def test_the_reduction_is_three_times_as_fast_though_it_has_more_instructions() 
 
 def test_what_is_timed_runs() -> None:
     setting = items.PAPER.setting(Size.small, {"individuals": 20, "sites": 4}, "jit", Measured())
-    timed = {(one.name, one.machine): one for one in timing.timed(setting)}
+    timed = {(one.name, one.machine): one for one in timing.benchmarks(setting)}
     assert {machine for _, machine in timed} == set(Machine)
     for name in ("reduction", "logarithms"):
         milliseconds, work = timed[name, Machine.core].run(2)

@@ -35,7 +35,9 @@ def test_the_filter_may_be_split_anywhere() -> None:
 @pytest.mark.slow
 def test_a_smaller_first_region_is_asked_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
-    standard, wide, narrow = (Probes.of(counted(items.BEFORE, SMALL, "jit", split), K) for split in (None, 16, 45))
+    standard, wide, narrow = (
+        Probes.from_counters(counted(items.BEFORE, SMALL, "jit", split), K) for split in (None, 16, 45)
+    )
     assert standard.bits < wide.bits < narrow.bits
     assert narrow.bits / standard.bits == pytest.approx(91_551_531 / 68_381_701, abs=0.06)
 
@@ -43,7 +45,7 @@ def test_a_smaller_first_region_is_asked_more_often() -> None:
 @pytest.mark.slow
 def test_the_steps_change_no_read() -> None:
     answers = [corrected(variant, SMALL, "jit")[0].answer().tolist() for _, _, variant in items.STEPS]
-    few = len(answers[1])  # one lane a warp: the first reads alone
+    few = len(answers[1])  # one lane per warp: the first reads alone
     assert few == 128 and all(answer[:few] == answers[1] for answer in answers)
     assert all(answer == answers[0] for answer in answers[2:])
 

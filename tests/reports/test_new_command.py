@@ -20,7 +20,7 @@ def test_the_files(simtbed: Simtbed, tmp_path: Path) -> None:
         "smooth/.gitignore", "smooth/.github/workflows/test.yml",
     }  # fmt: skip
     assert all("$" not in (tmp_path / name).read_text() for name in found)
-    assert "is there already" in simtbed("new", str(tmp_path / "smooth")).refused()
+    assert "exists already" in simtbed("new", str(tmp_path / "smooth")).refused()
 
 
 @pytest.mark.parametrize("name", ["two words", "1st", "class", "oracle", "run", "shape", "json", "scipy", "simtbed"])

@@ -123,7 +123,7 @@ def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp
     source.write_text("")
     ran = simtbed("pairhmm", str(source))
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == f"simtbed: warning: {source} holds no pairs of reads and haplotypes; the answer is empty\n"
+    assert ran.err == f"simtbed: warning: {source} has no pairs of reads and haplotypes; the answer is empty\n"
 
 
 def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tests.reports.conftest import Simtbed
 @pytest.fixture(scope="module")
 def work() -> Workload:
     """With the exact set, which takes least to compile: lanes and memory do not depend on it."""
-    return Workload.of(filter="exact")
+    return Workload.simulated(filter="exact")
 
 
 @pytest.mark.slow
@@ -46,8 +46,8 @@ def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
 
 @pytest.mark.slow
 def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
-    """Its Table 4: 26.17 s with one lane a warp, 5.67 s with all. Which is 14.4 % of the lanes, not Table 1's 3.5 %."""
-    bloom = Workload.of()
+    """Its Table 4: 26.17 s with one lane per warp, 5.67 s with all. Which is 14.4 % of the lanes, not Table 1's 3.5 %."""
+    bloom = Workload.simulated()
     before, lonely = (
         bloom.counters(variant, OFF, devices.M2090) for variant in ("thread-per-read-lean", "one-lane-per-warp-lean")
     )
@@ -59,7 +59,9 @@ def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
 @pytest.mark.parametrize(("error_rate", "most"), [(0.002, 0.06), (0.005, 0.1)])
 def test_few_lanes_vote_where_a_thread_has_a_read(error_rate: float, most: float) -> None:
     """As many as reads have a weak window there."""
-    counters = Workload.of(error_rate=error_rate, filter="exact").counters("thread-per-read-lean", OFF, devices.K20m)
+    counters = Workload.simulated(error_rate=error_rate, filter="exact").counters(
+        "thread-per-read-lean", OFF, devices.K20m
+    )
     assert 1 / 32 <= mangal2014.vote_phase(counters) < most
 
 
@@ -86,10 +88,10 @@ def test_each_switch_moves_its_traffic(work: Workload) -> None:
 @pytest.mark.slow
 def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
     """The paper: 1.07 bits, 97.4 % negative; more accesses, but fewer cache lines, where the first probe is confined."""
-    bloom = Workload.of(k=20)
+    bloom = Workload.simulated(k=20)
     standard, split = (
-        Probes.of(work.counters("thread-per-read-lean", OFF, devices.K20m), 20)
-        for work in (bloom, Workload.of(k=20, filter="split-first"))
+        Probes.from_counters(work.counters("thread-per-read-lean", OFF, devices.K20m), 20)
+        for work in (bloom, Workload.simulated(k=20, filter="split-first"))
     )
     assert 1.07 < standard.bits_a_negative < 1.13 < split.bits_a_negative < 1.3
     assert standard.queries == split.queries
@@ -111,7 +113,7 @@ def test_tables_1_and_3(work: Workload) -> None:
     rows = {row["metric"]: row for row in mangal2014.profile_rows(work, devices.K20m)}
     assert rows["warp execution efficiency"]["paper after"] == "65.7 %"
     assert rows["... of the vote phase"]["after"] == "65.6 %"
-    assert rows["local accesses a read"]["after"] == "0.0"
+    assert rows["local accesses per read"]["after"] == "0.0"
     assert set(mangal2014.PAPER) <= set(rows)
 
 
@@ -126,7 +128,7 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
             return result
 
     monkeypatch.setattr(correct, "FILTERS", ("exact",))
-    measured = correct.measure(Workload.of().reads.subset(0, 400), 2, lambda _: Timed("jit"))
+    measured = correct.measure(Workload.simulated().reads.subset(0, 400), 2, lambda _: Timed("jit"))
     rows = {row["variant"]: row for row in measured["correction"]}
     assert list(rows) == list(FAMILY.variants)
     assert len({row["kept"] for row in rows.values()}) == 1

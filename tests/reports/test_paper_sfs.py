@@ -33,31 +33,31 @@ def test_work() -> None:
 
 def test_shared_memory_cuts_global_traffic() -> None:
     rows = by_variant(lu2012.memory("numpy"))
-    for what in ("global bytes a site", "global requests a site"):
+    for what in ("global bytes per site", "global requests per site"):
         assert rows["reduction-shared"][what] * 2 < rows["reduction"][what]
-    assert rows["reduction"]["shared wavefronts a site"] == 0 < rows["reduction-shared"]["shared wavefronts a site"]
+    assert rows["reduction"]["shared wavefronts per site"] == 0 < rows["reduction-shared"]["shared wavefronts per site"]
 
 
 def test_skipping_zeros_saves_instructions_and_diverges() -> None:
     """Fig. 9 in warp order; with a block's barrier in the inner loop nothing can be skipped."""
     rows = by_variant(lu2012.skipping("numpy"))
     plain, skip = rows["reduction-shared"], rows["reduction-shared-skip"]
-    assert skip["warp instructions a site"] < plain["warp instructions a site"]
-    assert skip["divergent branches a site"] > plain["divergent branches a site"]
+    assert skip["warp instructions per site"] < plain["warp instructions per site"]
+    assert skip["divergent branches per site"] > plain["divergent branches per site"]
     plain, skip = rows["reduction-shared-block"], rows["reduction-shared-skip-block"]
-    assert skip["warp instructions a site"] >= plain["warp instructions a site"]
+    assert skip["warp instructions per site"] >= plain["warp instructions per site"]
 
 
 @pytest.mark.slow
 def test_occupancy_falls_past_2296_bytes_a_warp() -> None:
     rows = lu2012.buffers("numpy")
-    sizes = [row["shared bytes a warp"] for row in rows]
+    sizes = [row["shared bytes per warp"] for row in rows]
     occupancies = [float(row["occupancy"].split()[0]) for row in rows]
     assert sizes[0] == 504 and 2296 in sizes and sizes[-1] > 12000
     kept = sizes.index(2296) + 1
     assert len(set(occupancies[:kept])) == 1
     assert max(occupancies[kept:]) < occupancies[0] and sorted(occupancies, reverse=True) == occupancies
-    traffic = [row["global bytes a site"] for row in rows[:4]]
+    traffic = [row["global bytes per site"] for row in rows[:4]]
     assert sorted(set(traffic), reverse=True) == traffic  # what the larger buffers buy
 
 
@@ -65,8 +65,8 @@ def test_explicit_barriers_cost_instructions() -> None:
     """Fig. 11: a barrier a step, which all of a block's warps execute; warp order has none."""
     rows = by_variant(lu2012.order("numpy"))
     for warps, blocks in (("reduction", "reduction-block"), ("reduction-shared", "reduction-shared-block")):
-        assert rows[warps]["barriers a site"] == 0 < rows[blocks]["barriers a site"]
-        assert rows[warps]["warp instructions a site"] < rows[blocks]["warp instructions a site"]
+        assert rows[warps]["barriers per site"] == 0 < rows[blocks]["barriers per site"]
+        assert rows[warps]["warp instructions per site"] < rows[blocks]["warp instructions per site"]
 
 
 @pytest.mark.slow

@@ -85,4 +85,4 @@ def test_a_claim_holds_where_model_and_gpu_do_not_differ(
     predicted: tuple[bool | None, str], measured: tuple[bool | None, str], holds: bool | None, found: str
 ) -> None:
     claim = settled("it is faster", predicted, measured)
-    assert (claim.holds, claim.found) == (holds, found)
+    assert (claim.holds, claim.evidence) == (holds, found)

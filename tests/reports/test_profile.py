@@ -46,7 +46,13 @@ def test_the_hottest_lines(content: Any) -> None:
 
 def test_a_row_of_its_own_for_each_lane(content: Any) -> None:
     (load,) = [entry for entry in content["traffic"] if entry["kind"] == "global_load"]
-    assert (load["line"], load["requests"], load["sectors"], load["apart"], load["bytes"]) == (LOAD, 7, 25, 200, 800)
+    assert (load["line"], load["requests"], load["sectors"], load["sectors_if_scattered"], load["bytes"]) == (
+        LOAD,
+        7,
+        25,
+        200,
+        800,
+    )
 
 
 def test_rows_interleaved_for_the_warp_are_read_whole(simtbed: Simtbed) -> None:
@@ -57,7 +63,7 @@ def test_rows_interleaved_for_the_warp_are_read_whole(simtbed: Simtbed) -> None:
     assert len(rows) > 3
     for t in rows:
         assert t["sectors"] == t["requests"] * t["size"]
-        assert t["apart"] == 32 * t["requests"]
+        assert t["sectors_if_scattered"] == 32 * t["requests"]
 
 
 def test_lines_add_up_to_the_totals(content: Any) -> None:
@@ -72,7 +78,7 @@ def test_the_page(simtbed: Simtbed) -> None:
     assert page[0] == "tree on the example, K40, 1 launch"
     assert any(row.split()[:2] == ["global_load_efficiency", "100.0"] for row in page)
     assert any(row.startswith("most shared wavefronts: ") and f"sums.py:{ADD}, 72 (" in row for row in page)
-    assert any("would move 204 sectors" in row for row in page)
+    assert any("transfer 204 sectors" in row for row in page)
     (add,) = [row for row in page if f" {ADD} | " in row]
     assert add.endswith(SOURCE[ADD - 1])
     assert " 72 " in add

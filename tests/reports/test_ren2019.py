@@ -59,7 +59,7 @@ def test_times_settle_what_counters_cannot() -> None:
     assert told(items.first_stage_of_peer(found))[0] is True
     assert items.speedups(without).verdict is Verdict.not_shown and not items.speedups(without).tables
     assert told(items.speedups(found)) == [True, False]
-    assert items.speedups(found).claims[0].found == "up to 100 times"
+    assert items.speedups(found).claims[0].evidence == "up to 100 times"
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_the_time_model_is_asked_about_batches_up_to_a_size() -> None:
 
 @pytest.mark.slow
 def test_the_plain_loop_is_timed() -> None:
-    loop = next(one for one in timing.timed(setting()) if one.machine is Machine.core)
+    loop = next(one for one in timing.benchmarks(setting()) if one.machine is Machine.core)
     assert loop.name == "plain loop, 64 bases, stage 1"
     milliseconds, cells = loop.run(2)
     assert len(milliseconds) == 2 and min(milliseconds) > 0

@@ -12,7 +12,7 @@ import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.kernels import Agreement, InputError
 from simtbed.reports.papers import charts, formats, library, machines, measured
-from simtbed.reports.papers.measured import Check, Machine, Measured, Record, Timed, Timing
+from simtbed.reports.papers.measured import Benchmark, Check, Machine, Measured, Record, Timing
 from simtbed.reports.papers.paper import (
     Chart,
     Claim,
@@ -72,7 +72,7 @@ def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
     text = formats.html(made(name))
     for item, shown in made(name).shown:
         assert f'id="{formats.anchor(item.name)}"' in text
-        assert shown.why and shown.claims, f"{item.name} says nothing"
+        assert shown.reason and shown.claims, f"{item.name} says nothing"
     assert text.count("<svg") == sum(len(shown.charts) for _, shown in made(name).shown)
     assert "http://" not in text and 'src="' not in text  # it needs no network
 
@@ -101,10 +101,10 @@ def show(setting: Setting) -> Shown:
     return Shown([Claim("it grows", True, f"{setting.whole('sums')} times")], "It does.", [Table("sums", rows)], [plot])
 
 
-def times(setting: Setting) -> Iterator[Timed]:
+def times(setting: Setting) -> Iterator[Benchmark]:
     right = Check("sums", lambda: Agreement(4, 0, 0.0, 0.0, ""))
-    yield Timed("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0), right)
-    yield Timed("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0), right)
+    yield Benchmark("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0), right)
+    yield Benchmark("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0), right)
 
 
 SMALL = Paper(
@@ -122,7 +122,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
     text = simtbed("report", "sums2000").out
     assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
-    assert "Not here: emulator: nothing to count; time model: no prediction; CPU: not measured." in text
+    assert "Missing: emulator: no counter; time model: no prediction; CPU: not measured." in text
     assert "| it grows | yes | 7 times |" in text
     assert "700 times" in simtbed("report", "sums2000", "--size", "paper").out
     assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
@@ -136,8 +136,8 @@ def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "sums2000 has no --pairs; it has --sums" in simtbed("report", "sums2000", "--pairs", "3").refused()
     assert "need a PAPER" in simtbed("report", "--pairs", "3").refused()
-    assert "needs a folder that is there" in simtbed("report", "-o", str(tmp_path / "none")).refused()
-    assert "nothing that fits 'x*'" in simtbed(
+    assert "needs an existing folder" in simtbed("report", "-o", str(tmp_path / "none")).refused()
+    assert "no benchmark of this machine matches 'x*'" in simtbed(
         "report", "sums2000", "--measure", str(tmp_path / "r.json"), "--only", "x*"
     ).refused()  # fmt: skip
     assert not (tmp_path / "r.json").exists()
@@ -149,11 +149,11 @@ def test_every_parameter_has_an_option(name: str, simtbed: Simtbed, tmp_path: Pa
     for one in library.find(name).parameters:
         option = f"--{one.name.replace('_', '-')}"
         told = simtbed("report", "none", option, str(one.small or 1)).refused()
-        assert "'none' is no paper" in told
+        assert "there is no paper 'none'" in told
 
 
 def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
-    assert "'ren1492' is no paper; there are ren2018" in simtbed("report", "ren1492").refused()
+    assert "there is no paper 'ren1492'; expected one of ren2018" in simtbed("report", "ren1492").refused()
 
 
 # ------------------------------------------------------------------ verdicts
@@ -185,14 +185,11 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
         "one core": {"sum": Timing(2.0, 4.0, "a CPU")}, "GPU": {"sum": Timing(0.5, 4.0, "a GPU")},
     }  # fmt: skip
     assert record.timings["GPU"]["sum"].rate == 8000
-    monkeypatch.setattr(measured, "shipped", lambda name: Measured.of([record]))
+    monkeypatch.setattr(measured, "shipped", lambda name: Measured.merge([record]))
     text = simtbed("report", "sums2000").out
     assert "| 2 | 5 | 1 |" in text
     monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "another"})
-    assert (
-        "taken with another machine: a GPU, not another"
-        in simtbed("report", "sums2000", "--measure", str(file)).refused()
-    )
+    assert "of another machine: a GPU, not another" in simtbed("report", "sums2000", "--measure", str(file)).refused()
     assert measured.load(file) == record
 
 
@@ -212,7 +209,7 @@ def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
     """Nothing is timed whose answers are wrong, and each time is handed over before the next one is taken."""
     seen: list[str] = []
 
-    def one(name: str, differing: int = 0, error: str = "") -> Timed:
+    def one(name: str, differing: int = 0, error: str = "") -> Benchmark:
         def run(repeat: int) -> tuple[list[float], float]:
             seen.append(f"times {name}")
             if error:
@@ -224,13 +221,13 @@ def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
                 raise LaunchError("no kernel")
             return Agreement(0 if name == "empty" else 5, differing, 0.0, 0.0, "")
 
-        return Timed(name, Machine.core, run, Check(name, agreement))
+        return Benchmark(name, Machine.core, run, Check(name, agreement))
 
     def keep(record: Record) -> None:
         seen.append(f"keeps {next(iter(record.timings['one core']))}")
 
     work = [one("first"), one("wrong", 2), one("bad", error="no room"), one("broken"), one("empty"), one("last")]
-    failed = measured.take("p", work, "*", 1, {Machine.core: "a CPU"}, keep)
+    failed = measured.measure("p", work, measured.Session("*", 1, {Machine.core: "a CPU"}, keep))
     assert seen == ["times first", "keeps first", "times bad", "times last", "keeps last"]
     assert failed == [
         "wrong, one core: 2 of 5 answers are wrong", "bad, one core: no room", "broken, one core: no kernel",
@@ -280,13 +277,15 @@ def test_shipped_records_name_times_that_papers_take() -> None:
     for path in sorted(measured.FOLDER.glob("*.json")):
         record = measured.load(path)
         found = library.find(record.paper)
-        known = {(one.machine.value, one.name) for one in found.timed(found.setting(Size.paper, {}, "jit", Measured()))}
+        known = {
+            (one.machine.value, one.name) for one in found.benchmarks(found.setting(Size.paper, {}, "jit", Measured()))
+        }
         assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= known
 
 
 # ------------------------------------------------------------------ plots and figures
 def lines(chart: Chart) -> ElementTree.Element:
-    return ElementTree.fromstring(charts.chart(chart))
+    return ElementTree.fromstring(charts.chart_svg(chart))
 
 
 def test_lines_stand_where_their_points_are() -> None:

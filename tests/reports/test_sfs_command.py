@@ -142,7 +142,7 @@ def test_no_sites_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source.write_text("\n".join(VCF.splitlines()[:4]) + "\n")
     ran = simtbed("sfs", str(source))
     assert (ran.code, ran.out.splitlines()) == (0, ["chrom\tpos\t0\t1\t2\t3\t4"])
-    assert f"{source} has no sites to work on; the answer is empty" in ran.err
+    assert f"{source} has no usable sites; the answer is empty" in ran.err
 
 
 @pytest.mark.parametrize(

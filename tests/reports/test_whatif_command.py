@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simtbed.reports.whatif.pictures import _ticks, lines
+from simtbed.reports.whatif.plots import _ticks, line_plot
 
 from tests.reports.conftest import Simtbed
 
@@ -115,10 +115,10 @@ def test_the_objective_is_what_the_best_has_least_of(simtbed: Simtbed) -> None:
         (("--device", "B300"), "no device is called 'B300'"),
         (("--block", "64,abc"), "--block 64,abc: expected sizes above 0, such as 64,128 or 32x8, got 'abc'"),
         (("--block", "0"), "--block 0: expected sizes above 0"),
-        (("--const", "TILE"), "--const TILE: expected a name and what it is, such as T=8,16,32"),
+        (("--const", "TILE"), "--const TILE: expected a name and a value, such as T=8,16,32"),
         (("--const", "T=1"), "no launch has a Const parameter T; there are"),
         (("--tie", "BLOCK=grid.x"), "--tie BLOCK=grid.x: expected block.x, block.y or block.z"),
-        (("--replace", "cores=3"), "--replace cores=3: no number of a device is called cores"),
+        (("--replace", "cores=3"), "--replace cores=3: a device has no numeric field cores"),
         (("--replace", "l2=much"), "expected a number, such as 16 or 50MB"),
         (("--replace", "banks=20"), "banks: expected a power of two"),
         (("--kernel", "nobody"), "no launched kernel matches 'nobody'"),
@@ -168,7 +168,7 @@ def test_a_page_is_asked_for_by_its_own_option(simtbed: Simtbed, script: str, tm
 
 def test_lines_of_one_height_keep_their_names_apart() -> None:
     point = (3.0, 2.0, 4.0)
-    root = ElementTree.fromstring(lines({name: {"64": point, "128": point} for name in ("A", "B", "C")}, "us"))
+    root = ElementTree.fromstring(line_plot({name: {"64": point, "128": point} for name in ("A", "B", "C")}, "us"))
     texts = {one.text: one for one in root.iter() if one.tag.endswith("text")}
     heights = sorted(float(texts[name].attrib["y"]) for name in "ABC")
     assert min(b - a for a, b in pairwise(heights)) >= 13

@@ -1,4 +1,4 @@
-"""State of the code generation for one kernel: builder, arrays, registers, counters and the current mask."""
+"""The state of generating the code of one kernel: its builder, arrays, registers, counters and the current mask."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from .registers import Registers
 
 @dataclass(frozen=True)
 class ArrayLocation:
-    """Location of an array in compiled code.
+    """Where compiled code finds an array of the kernel.
 
-    base: address; for a local array, of the copies of the current warp. elements: number of elements, None if only the launch knows
-    it. shift: for an array in dynamic shared memory, the elements between the start of a bank word and the start of the array.
+    base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
+    the launch knows. shift: of an array in dynamic shared memory, the elements between the start of a bank's word and its
+    own.
     """
 
     name: str
@@ -41,7 +42,7 @@ class ArrayLocation:
 
     @property
     def length(self) -> str:
-        """Return the number of elements, an i64."""
+        """The elements, an i64."""
         return f"{self.base}.length" if self.elements is None else str(self.elements)
 
     @property
@@ -57,7 +58,7 @@ class ArrayLocation:
 
 @dataclass
 class HostCalls:
-    """Calls from compiled code to Python, by number: print statements."""
+    """The calls from compiled code to Python, by number: what is printed."""
 
     requests: list[ir.Print] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class HostCalls:
 
 @dataclass(frozen=True)
 class LoopSlots:
-    """Counters of a loop. iterations: completed iterations. limit: their limit. astray: accesses out of bounds."""
+    """What a loop counts. iterations: those so far. limit: of them. astray: accesses out of bounds."""
 
     iterations: str
     limit: str
@@ -78,10 +79,11 @@ class LoopSlots:
 
 @dataclass
 class CodegenContext:
-    """State of the code generation for one kernel.
+    """The code of one kernel being generated.
 
-    mask: i32 of the active lanes, None if all 32 are active. warp: index of the warp in the block. executions: counter slot of the
-    current run of statements. specialise_depth: allowed nesting of regions with a version for full warps.
+    mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
+    executions: the slot that counts the current run of statements. specialise_depth: how deep regions with a version for
+    full warps may nest.
     """
 
     prepared: PreparedProgram
@@ -94,7 +96,7 @@ class CodegenContext:
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
     sample_slots: SampleSlots = field(default_factory=SampleSlots)
-    note_slots: dict[int, int] = field(default_factory=dict)  # slots of branches and loops, by site
+    note_slots: dict[int, int] = field(default_factory=dict)  # of branches and loops, by site
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
@@ -104,8 +106,8 @@ class CodegenContext:
     warp: str = "0"
     block: str = "%.block"
     executions: int = -1
-    loops: dict[int, LoopSlots] = field(default_factory=dict)  # enclosing loops, by site
-    frame: Frame | None = None  # state of blocks that wait at a grid barrier
+    loops: dict[int, LoopSlots] = field(default_factory=dict)  # around the statement, by site
+    frame: Frame | None = None  # where blocks wait for the grid
     shared_bytes: int = 0
     local_bytes: int = 0
 
@@ -119,11 +121,11 @@ class CodegenContext:
         return -(-x * y * z // LANES)
 
     def active(self) -> str:
-        """Return the mask as an i32."""
+        """The mask as an i32."""
         return str(FULL) if self.mask is None else self.mask
 
     def phase(self) -> str:
-        """Return the number of barriers passed by the block, an i32."""
+        """The barriers that the block has passed, an i32."""
         return self.builder.load("i32", "%.phase", "barriers")
 
     def count(self, slot: int, amount: object = 1) -> None:
@@ -132,17 +134,17 @@ class CodegenContext:
             self.builder.add_to(self.builder.element("i64", "%.counts", slot, "counter"), amount)
 
     def count_constant(self, site: int, column: int, amount: int) -> None:
-        """Add a constant to a counter for each execution of the current run of statements."""
+        """Each execution of the current run of statements adds a constant."""
         if amount:
             self.counter_slots.contribute(self.executions, site, column, amount)
 
     def population(self, mask: str, hint: str = "lanes") -> str:
-        """Return the number of lanes in a mask, an i64."""
+        """Lanes of a mask, as an i64."""
         builder = self.builder
         return builder.let(f"zext i32 {builder.call('i32', 'llvm.ctpop.i32', ('i32', mask), hint=hint)} to i64", hint)
 
     def table(self, name: str, text: str) -> str:
-        """Return the name of a constant of the module."""
+        """A constant of the module; its name."""
         known = {v: k for k, v in self.tables.items()}
         if text in known:
             return known[text]
@@ -151,27 +153,27 @@ class CodegenContext:
         return name
 
     def helper(self, name: str, make: Callable[[], str]) -> str:
-        """Return the name of a function of the module, generated on first use."""
+        """The name of a function of the module, which is generated when first asked for."""
         if name not in self.helpers:
-            self.helpers[name] = ""  # it may call other helpers
+            self.helpers[name] = ""  # it may call others
             self.helpers[name] = make()
         return name
 
     def scratch(self, name: str, type: str) -> str:
-        """Return a stack slot shared by several statements."""
+        """A stack slot that several statements share."""
         if name not in self.buffers:
             self.buffers[name] = self.builder.slot(type, name)
         return self.buffers[name]
 
     def call_host(self, request: int, mask: str, data: str) -> None:
-        """Call Python with the number of a host call, a mask of lanes, and their data."""
+        """Call Python: the number of a host call, for some lanes, with their data."""
         self.builder.do(
             f"call void %.host_call(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})"
         )
 
     # -------------------------------------------------------------- arrays
     def place_arrays(self, params: Sequence[ir.Param]) -> None:
-        """Assign a location to every array."""
+        """Decide where every array lies."""
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
@@ -207,7 +209,7 @@ class CodegenContext:
 
     # -------------------------------------------------------------- expressions
     def special(self, name: str) -> Value:
-        """Return the value of a special register: thread.x ... lane, warp."""
+        """thread.x ... lane, warp."""
         if name == "lane":
             return Value(I32, "0", "1")
         if name == "warp":
@@ -217,7 +219,7 @@ class CodegenContext:
                 return number(self.options.block[axis], I32)
             case "thread", axis:
                 return self._thread(axis)
-        return Value(I32, f"%{name}")  # of the block and the grid: computed at the start of a block
+        return Value(I32, f"%{name}")  # of the block and the grid: computed where a block begins
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder
@@ -240,14 +242,14 @@ class CodegenContext:
         return Value(I32, builder.load("i32", builder.element("i32", table, self.warp, width="i32")), str(stride))
 
     def extent(self, array: str) -> Value:
-        """Return the number of elements of an array, as the i32 of the language."""
+        """Elements of an array, as the i32 that the language gives."""
         location = self.arrays[array]
         if location.elements is not None:
             return number(location.elements, I32)
         return Value(I32, self.builder.let(f"trunc i64 {location.length} to i32", "extent"))
 
     def expression(self, expr: ir.Expr) -> Value:
-        """Return the value of a scalar expression."""
+        """A scalar expression."""
         match expr:
             case ir.Const():
                 return number(expr.value, expr.type)
@@ -275,7 +277,7 @@ class CodegenContext:
         return operation(self.builder, op, args)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
-        """Return the components of an expression: one for a scalar."""
+        """The parts of an expression: one of a scalar."""
         if isinstance(expr, ir.Pack):
             return tuple(self.expression(a) for a in expr.args)
         if isinstance(expr.type, Vector):
@@ -287,10 +289,10 @@ class CodegenContext:
     def read(self, register: ir.Reg) -> Values:
         if register.name in self.registers.cells:
             return self.registers.read(register.name)
-        assert isinstance(register.type, Scalar)  # a parameter without assignments
+        assert isinstance(register.type, Scalar)  # a parameter nobody assigns
         return Value(register.type, f"%{quoted(register.name)}")
 
     def parameter(self, param: ir.Param) -> Value:
-        """Return the argument of the launch."""
+        """The argument of the launch."""
         assert isinstance(param.type, Scalar)
         return Value(param.type, f"%{quoted(param.name)}")

@@ -1,7 +1,8 @@
-"""Code generation for the statements of one warp between barriers, under masks: plain statements, branches, loops and frames.
+"""Code of the statements that one warp runs between barriers: plain ones, branches, loops and frames, under masks.
 
-A large divergent region of optimised code is generated in two versions: for full warps, without masks, and for partial warps.
-Executions are counted once for a run of statements without exits.
+A divergent region of optimised code is generated specialised where that pays: for full warps, which need no masks, and
+for the others.
+Executions are counted once for a run of statements that no lane leaves in between.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from .memory import access
 from .races import tracking
 
 SPECIALISE_FROM = 4
-"""Minimum statements and operations of a region with a second version for full warps."""
+"""Statements and operations of a region from which on a second version for full warps pays."""
 
 
 class StatementEmitter:
-    """Code generator for statements, with the builder of a context."""
+    """Generates statements with the builder of a context."""
 
     def __init__(self, context: CodegenContext, scopes: Scopes) -> None:
         self.context, self.builder, self.scopes = context, context.builder, scopes
         self.depth = 0
-        # Enclosing loops, by site: the effects that count as progress, and a slot.
+        # Loops around, by site: what takes them further, and a slot.
         self.stalling: dict[int, tuple[frozenset[int], str]] = {}
 
     def body(self, stmts: Sequence[ir.Stmt]) -> bool:
-        """Generate a statement list. Return whether control reaches its end."""
+        """Generate a statement list. Whether control reaches its end."""
         for at, stmt in enumerate(stmts):
             if at == 0 or self.may_leave(stmts[at - 1]):
                 self.count_execution(self._sites_of_run(stmts[at:]))
@@ -65,22 +66,23 @@ class StatementEmitter:
         return True
 
     def _sites_of_run(self, stmts: Sequence[ir.Stmt]) -> list[int]:
-        """Return the sites with the same executing lanes as the first statement: up to a statement with an exit."""
+        """The sites that all lanes execute that execute the first one: up to a statement that lanes may leave by."""
         sites = []
         for stmt in stmts:
             uncounted = isinstance(stmt, ir.While | ir.For | ir.Frame) or not self.context.prepared.counts(stmt)
-            if not uncounted:  # loops count their tests, frames count nothing
+            if not uncounted:  # loops count their tests, frames nothing
                 sites.append(stmt.site)
             if self.may_leave(stmt):
                 break
         return sites
 
     def may_leave(self, stmt: ir.Stmt) -> bool:
-        """Return whether lanes may leave an enclosing scope in the statement."""
+        """Whether lanes may leave a scope around the statement."""
         return any(exits(stmt)) or self.scopes.leaves_divergently([stmt])
 
     def specialise(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
-        """Generate a region for the lanes of a mask, skipped if it is empty: in two versions, for full and partial warps, or in one."""
+        """Generate a region that the lanes of a mask execute, if there are any: in two versions, for full warps and for
+        others, or in one for both."""
         builder, context, outer = self.builder, self.context, self.context.mask
         done, some = builder.label("done"), builder.label("some")
         if outer is None and self.depth < context.specialise_depth and _size(stmts) >= SPECIALISE_FROM:
@@ -118,7 +120,7 @@ class StatementEmitter:
         context.count(context.executions)
 
     def count_divergence(self, site: int, taken: str) -> None:
-        """Count a divergent condition. taken: the lanes with a true condition."""
+        """Count a condition on which the active lanes disagree. taken: those for which it holds."""
         if not self.context.options.counters:
             return
         builder = self.builder
@@ -155,7 +157,7 @@ class StatementEmitter:
                 self.check(stmt)
             case ir.Print():
                 self.printing(stmt)
-        # Allocations are executed before the kernel starts.
+        # Allocations are made before the kernel starts.
 
     def right_side(self, stmt: ir.Let) -> Values | None:
         node, context = stmt.value, self.context
@@ -185,7 +187,7 @@ class StatementEmitter:
         self.expect(stmt.about, stmt, stmt.shown, describe)
 
     def expect(self, kind: str, stmt: ir.Assert | ir.Check, shown: Sequence[ir.Expr], describe: Describe) -> None:
-        """Generate a fault of the lanes with a false condition. shown: expressions with values for the message."""
+        """A fault of the lanes for which a condition does not hold. shown: whose values of the first lane it shows."""
         builder, context = self.builder, self.context
         holds = bits(builder, context.expression(stmt.cond))
         failed = builder.let(f"and i32 {builder.let(f'xor i32 {holds}, -1', 'fails')}, {context.active()}", "failed")
@@ -199,7 +201,7 @@ class StatementEmitter:
         builder.place(good)
 
     def printing(self, stmt: ir.Print) -> None:
-        """Generate a call to Python that prints the values of the lanes."""
+        """A call to Python that prints the lanes' values."""
         builder, context = self.builder, self.context
         values = [context.expression(p) for p in stmt.items if not isinstance(p, str)]
         buffer = builder.slot(f"[{256 * max(1, len(values))} x i8]", "printed")
@@ -212,7 +214,7 @@ class StatementEmitter:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> bool:
-        """Generate a control statement. Return whether control reaches the next statement."""
+        """Generate a control statement. Whether control reaches what follows."""
         match stmt:
             case ir.If():
                 return self.branch(stmt)
@@ -294,7 +296,7 @@ class StatementEmitter:
         return True
 
     def further(self, stmt: ir.Stmt) -> None:
-        """Mark the loops with progress by this statement."""
+        """After a statement: the loops that it takes further do not stall."""
         for furthering, stalled in self.stalling.values():
             if isinstance(stmt, ir.Let | ir.Store) and stmt.site in furthering:
                 self.builder.store("i64", "0", stalled)
@@ -310,14 +312,14 @@ class StatementEmitter:
             self.context.registers.assign(stmt.var.name, self.context.expression(counting.moved(stmt)), None)
 
     def test(self, stmt: ir.While | ir.For) -> Value:
-        """Generate the setup and the condition of a loop. Return the value of the condition."""
+        """Generate the setup and the condition of a loop; the condition's value."""
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             return self.context.expression(stmt.cond)
         return self.context.expression(counting.test(stmt))
 
     def convergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """Generate a loop with uniform iterations."""
+        """A loop whose lanes take every iteration together."""
         builder = self.builder
         head, iteration = builder.label("loop"), builder.label("iteration")
         builder.jump(head)
@@ -335,7 +337,7 @@ class StatementEmitter:
         builder.jump(head)
 
     def divergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """Generate a loop with a divergent exit."""
+        """A loop that lanes may leave at different iterations."""
         builder, context, outer = self.builder, self.context, self.context.mask
         assert scope.present is not None and scope.looping is not None
         specialised = outer is None and self.depth < context.specialise_depth
@@ -373,7 +375,7 @@ class StatementEmitter:
         builder.jump(head)
 
     def test_lanes(self, stmt: ir.While | ir.For, scope: Scope, whole: str, part: str) -> None:
-        """Test the condition. Jump to the version of the iteration for the remaining lanes, or to the end of the loop."""
+        """Test the condition; jump to the version of the iteration for the lanes that take it, or to the loop's end."""
         builder = self.builder
         condition = self.test(stmt)
         holds = bits(builder, condition)
@@ -393,13 +395,13 @@ class StatementEmitter:
             builder.jump(part)
 
     def iteration(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """Generate one version of the body of a divergent loop."""
+        """One version of the body of a divergent loop."""
         self.check_step_limit(stmt, iterations, scope)
         if self.body(stmt.body):
             self.builder.jump(scope.next)
 
     def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
-        """Count the iteration, and end the loop at the step limit."""
+        """Count the iteration; end the loop where it has taken too many."""
         builder = self.builder
         taken, go = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
@@ -413,7 +415,7 @@ class StatementEmitter:
             self.scopes.kill()
             builder.jump(scope.done)
         else:
-            # The remaining lanes need masks in all code: the launch restarts with code for this case.
+            # The lanes that go on need masks everywhere: the launch starts again with code for that.
             builder.do("ret i32 1")
         builder.place(go)
         builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
@@ -422,10 +424,8 @@ class StatementEmitter:
             samples.count_iteration(self.context, stmt.site, taken, begun, "1")
 
     def begin_iteration(self, stmt: ir.While | ir.For, iterations: str) -> tuple[str, str]:
-        """Poll for interrupts and test the limit of iterations. Return the number of iterations and the label of the body.
-
-        The code generated next runs if the limit is exceeded.
-        """
+        """Let a loop be interrupted, and go on to a label where it may take another iteration; the iterations that it has
+        taken, and the label. What is generated next runs where it may not."""
         builder = self.builder
         interrupts.take(builder, _size(stmt.body) + 1)
         taken = builder.load("i64", iterations, "iterations")
@@ -456,10 +456,10 @@ _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
 
 
 def _size(stmts: Sequence[ir.Stmt]) -> int:
-    """Return the number of statements and operations at any depth."""
+    """Statements and operations at any depth."""
     return sum(1 + sum(isinstance(e, ir.Op) for e in expressions(s)) for s in statements(tuple(stmts)))
 
 
 def _limit(stmt: ir.While | ir.For) -> str:
-    """Return the register of the limit of iterations of the loop."""
+    """The register with the most iterations of the loop."""
     return "%.waiting" if waits(stmt) else "%.limit"

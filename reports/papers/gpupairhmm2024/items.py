@@ -1,8 +1,9 @@
-"""gpuPairHMM, item by item: its mapping counted step by step, its partitioning, its kernels swept, its tables."""
+"""Tables and figures of gpuPairHMM 2024: thread mapping, partitioning, kernel sweep, comparison of tools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ from ...bench.pairhmm import PEER, Timer
 from ...launchers import Runner
 from ...requests import only_request
 from .. import recorded
-from ..measured import Check, Machine, Timed, shipped
+from ..measured import Benchmark, Check, Machine, shipped
 from ..paper import (
     Chart,
     Claim,
@@ -49,23 +50,25 @@ from ..ren2018.items import CELLS_OF_10S
 from ..ren2018.throughput import DATA, LOOP, by_loop
 
 PEAKS = {"L40S": 2.62, "H100": 2.37, "A100": 0.86, "V100": 0.59, "L4": 0.84}
-"""TCUPS that the text gives for Fig. 4."""
+"""TCUPS of Fig. 4, from the text."""
 LENGTHS = (32, 64, 128, 256, 512, 1024)
-"""Of Fig. 4, by powers of two: the paper prints no numbers of the others."""
+"""Lengths of Fig. 4 with printed numbers."""
 MODELLED = (32, 128, 512)
-"""Of which the time model is asked where the size is small."""
+"""Lengths with predictions at the small size."""
 FEW = 16
-"""Pairs that show whether a kernel is right."""
+"""Pairs of the correctness check."""
 
 
 @cache
 def sweep_counters(kernel: tuple[int, int], pairs: int, length: int, engine: EngineName) -> tuple[Counters, int]:
-    """Of one kernel (P, K) on reads and haplotypes of a length, and the cells."""
+    """Return the counters of kernel (P, K) on reads and haplotypes of a length, and the number of cells."""
     runner = Runner(engine, devices.H100, counting=True)
     problem = equal_lengths(1, pairs, length, length)
     wavefront_sums(problem, [kernel], runner)
-    (found,) = (counters for program, counters in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
-    return found, problem.cells
+    (selected,) = (
+        counters for program, counters in runner.counted if program.kernel.name == wavefront_shuffled.__name__
+    )
+    return selected, problem.cells
 
 
 # ------------------------------------------------------------------ Figures 1 to 3
@@ -91,30 +94,30 @@ def layout(setting: Setting) -> Shown:
 
 
 def mapping(setting: Setting) -> Shown:
-    """Fig. 2: p = 4 lanes with k = 4 columns of the picture each."""
+    """Figure 2: p = 4 lanes with k = 4 columns each."""
     n = 32
     runner = Runner(setting.engine, counting=True)
     problem = equal_lengths(1, 64, 16, n)
     wavefront_sums(problem, [(4, 4)], runner)
-    (found,) = (c for program, c in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
+    (counters,) = (c for program, c in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
     warps = len(problem.pairs[0]) * 4 // 32
     shuffles, loads = (
-        found.total("shuffles") // warps,
-        found.at("letters = haplotypes[").total("global_load_requests") // warps,
+        counters.total("shuffles") // warps,
+        counters.at("letters = haplotypes[").total("global_load_requests") // warps,
     )
     steps = shuffles // 4
-    kept = found.total("local_loads") + found.total("global_store_bytes") // 4 - len(problem.pairs[0])
+    memory = counters.total("local_loads") + counters.total("global_store_bytes") // 4 - len(problem.pairs[0])
     rows: list[Row] = [
         {about("of a sub-warp"): "iterations", paper("figure"): n + 4, emulator("counted"): steps},
         {about("of a sub-warp"): "shuffles an iteration: M, I, D and a letter", paper("figure"): 4,
             emulator("counted"): shuffles / steps},
         {about("of a sub-warp"): "loads of letters", paper("figure"): (n + 4) // 4, emulator("counted"): loads},
-        {about("of a sub-warp"): "values kept outside registers", paper("figure"): 0, emulator("counted"): kept},
+        {about("of a sub-warp"): "values kept outside registers", paper("figure"): 0, emulator("counted"): memory},
     ]  # fmt: skip
     return Shown(
         [Claim("iterations: a sequence's length and p", steps == n + 4,
             f"{steps} for 16 bases and {n} letters; the paper's text calls it m + p"),
-         Claim("edges and letters are handed on by shuffles alone", shuffles == 4 * steps and kept == 0,
+         Claim("edges and letters are passed by shuffles only", shuffles == 4 * steps and memory == 0,
              f"{shuffles / steps:g} an iteration"),
          Claim("char4 loads cut loads of letters to a fourth", loads == (n + 4) // 4, f"{loads} loads for {steps} iterations")],
         "The variant `wavefront` does what the picture shows, step for step.",
@@ -149,35 +152,35 @@ def partitioning(setting: Setting) -> Shown:
 
 # ------------------------------------------------------------------ Figure 4
 def selected(setting: Setting, length: int) -> list[tuple[int, int]]:
-    """The kernels that a length fills, less those that --lanes and --rows leave out."""
-    wanted = setting.whole("lanes"), setting.whole("rows")
+    """Return the kernels filled by a length, restricted by --lanes and --rows."""
+    selected = setting.whole("lanes"), setting.whole("rows")
     return [
         kernel
         for kernel in SELECTABLE
         if kernel[0] * kernel[1] == length
-        and all(not want or want == has for want, has in zip(wanted, kernel, strict=True))
+        and all(not want or want == has for want, has in zip(selected, kernel, strict=True))
     ]
 
 
 def timing_name(kernel: tuple[int, int], length: int) -> str:
-    """Under which the time of a kernel at a length is recorded."""
+    """Return the name of the timing of a kernel at a length."""
     return f"P = {kernel[0]}, K = {kernel[1]}, {length} bases"
 
 
-def timed(setting: Setting) -> Iterator[Timed]:
-    """Every kernel at the length that it fills, on a GPU."""
+def benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Yield every kernel at the length that fills it, on a GPU."""
     for length in LENGTHS:
         for kernel in selected(setting, length):
             check = Check(timing_name(kernel, length), partial(_same_sums, kernel, length))
-            yield Timed(timing_name(kernel, length), Machine.gpu, partial(_sweep, kernel, length), check)
+            yield Benchmark(timing_name(kernel, length), Machine.gpu, partial(_sweep, kernel, length), check)
 
 
 def _same_sums(kernel: tuple[int, int], length: int) -> Agreement:
-    """That a kernel on the GPU gives the likelihoods of the plain loop, where floats hold them."""
+    """Compare the likelihoods of a kernel on the GPU with the plain loop, within the range of floats."""
     problem = equal_lengths(length, FEW, length, length)
     sums, expected = wavefront_sums(problem, [kernel], Runner("cuda")), by_loop(problem)
-    held = sums > MIN_ACCEPTED
-    return FAMILY.compare(np.log10(sums[held] / SCALE[np.float32]), expected[held])
+    accepted = sums > MIN_ACCEPTED
+    return FAMILY.compare(np.log10(sums[accepted] / SCALE[np.float32]), expected[accepted])
 
 
 def _sweep(kernel: tuple[int, int], length: int, repeat: int) -> tuple[list[float], float]:
@@ -188,14 +191,14 @@ def _sweep(kernel: tuple[int, int], length: int, repeat: int) -> tuple[list[floa
 
 
 BLOCKS = 32
-"""That an SM holds at most."""
+"""Maximum per SM."""
 REGISTERS = {4: 54, 8: 72, 16: 123, 32: 219}
-"""Of a thread by K, the most of all P: nvcc 13.0 for sm_90."""
+"""Registers per thread by K, maximum over P: nvcc 13.0 for sm_90."""
 
 
 @cache
 def _request(kernel: tuple[int, int], length: int) -> Request:
-    """A launch of one kernel that fills an SM."""
+    """Return a launch of one kernel that fills an SM."""
     problem = equal_lengths(1, BLOCKS * (WARP_SIZE // kernel[0]), length, length)
     return only_request(lambda launcher: wavefront_sums(problem, [kernel], launcher), wavefront_shuffled)
 
@@ -206,56 +209,70 @@ def _pace(kernel: tuple[int, int], length: int, name: str, engine: EngineName) -
 
 
 def _full(setting: Setting, kernel: tuple[int, int], length: int, name: str) -> float:
-    """TCUPS of a full device by the time model."""
-    found = _pace(kernel, length, name, setting.engine)
-    return WARP_SIZE // kernel[0] * length * length / found.microseconds / 1e6
+    """Predict the TCUPS of a fully occupied device."""
+    prediction = _pace(kernel, length, name, setting.engine)
+    return WARP_SIZE // kernel[0] * length * length / prediction.microseconds / 1e6
 
 
 def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Device) -> float:
-    """TCUPS of a device that had no other limit than what the kernel uses most: issue, a class of instructions, shared
-    memory or global memory."""
+    """Return the upper bound of TCUPS by the most used resource: issue, an instruction class, shared or global memory."""
     counters, cells = sweep_counters(kernel, setting.whole("pairs"), length, setting.engine)
-    found = counters.totals()
+    totals = counters.totals()
     by_class = {name: getattr(device.rates, name, 0) for name in CLASSES}
     cycles = max(
-        found["warp_instructions"] / device.warp_unit,
-        *(WARP_SIZE * found.get(f"warp_instructions.{name}", 0) / rate for name, rate in by_class.items() if rate),
-        found["shared_load_wavefronts"] + found["shared_store_wavefronts"] + found["shuffles"],
+        totals["warp_instructions"] / device.warp_unit,
+        *(WARP_SIZE * totals.get(f"warp_instructions.{name}", 0) / rate for name, rate in by_class.items() if rate),
+        totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"] + totals["shuffles"],
     )
-    moved = device.sector * (found["global_load_sectors"] + found["global_store_sectors"])
+    moved = device.sector * (totals["global_load_sectors"] + totals["global_store_sectors"])
     seconds = max(cycles / (device.sms * device.clock * 1e6), moved / (device.bandwidth * 1e9))
     return cells / seconds / 1e12
 
 
 def _within(ratios: Iterable[float], factor: float) -> bool | None:
-    """Whether all are at most so much off 1."""
-    found = list(ratios)
-    return all(1 / factor <= ratio <= factor for ratio in found) if found else None
+    """Whether all ratios differ from 1 by at most the tolerance."""
+    values = list(ratios)
+    return all(1 / factor <= ratio <= factor for ratio in values) if values else None
 
 
-def sweep(setting: Setting) -> Shown:
-    """Fig. 4."""
-    rows: list[Row] = []
-    best: dict[tuple[str, int], float] = {}
-    modelled: dict[tuple[str, int], float] = {}
-    taken: dict[int, float] = {}
+@dataclass
+class Sweep:
+    """TCUPS of all kernels. bounds, predicted: the best kernel by GPU and length. measured: by length."""
+
+    rows: list[Row] = field(default_factory=list)
+    bounds: dict[tuple[str, int], float] = field(default_factory=dict)
+    predicted: dict[tuple[str, int], float] = field(default_factory=dict)
+    measured: dict[int, float] = field(default_factory=dict)
+
+
+def _run_sweep(setting: Setting) -> Sweep:
+    """Count, predict and look up every kernel at every length."""
+    result = Sweep()
+    best, modelled, times = result.bounds, result.predicted, result.measured
     for length in LENGTHS:
         for kernel in selected(setting, length):
             row: Row = {about("length"): length, about("(p, k)"): str(kernel)}
             for name in PEAKS:
-                each = _at_most(setting, kernel, length, devices.find(name))
-                row = {**row, emulator(f"{name} at most, TCUPS"): each}
-                best[name, length] = max(best.get((name, length), 0.0), each)
+                bound = _at_most(setting, kernel, length, devices.find(name))
+                row = {**row, emulator(f"{name} at most, TCUPS"): bound}
+                best[name, length] = max(best.get((name, length), 0.0), bound)
                 if setting.size is Size.paper or length in MODELLED:
                     tera = _full(setting, kernel, length, name)
                     row = {**row, model(f"{name}, TCUPS"): tera}
                     modelled[name, length] = max(modelled.get((name, length), 0.0), tera)
             if timing := setting.timing(timing_name(kernel, length), Machine.gpu):
                 row = {**row, gpu(f"{timing.machine}, TCUPS"): timing.rate / 1e12}
-                taken[length] = max(taken.get(length, 0.0), timing.rate / 1e12)
-            rows.append(row)
-    known = sorted({length for _, length in best})
-    most = {name: max((best[name, length] for length in known), default=0.0) for name in PEAKS}
+                times[length] = max(times.get(length, 0.0), timing.rate / 1e12)
+            result.rows.append(row)
+    return result
+
+
+def sweep(setting: Setting) -> Shown:
+    """Fig. 4."""
+    swept = _run_sweep(setting)
+    rows, best, modelled, times = swept.rows, swept.bounds, swept.predicted, swept.measured
+    lengths = sorted({length for _, length in best})
+    most = {name: max((best[name, length] for length in lengths), default=0.0) for name in PEAKS}
     peaked = {name: max((tera for (of, _), tera in modelled.items() if of == name), default=0.0) for name in PEAKS}
     peaks: list[Row] = [
         {
@@ -268,14 +285,14 @@ def sweep(setting: Setting) -> Shown:
     ]
     near = {name: peaked[name] / peak for name, peak in PEAKS.items() if peaked[name]}
     order, ranked = sorted(PEAKS, key=lambda name: -PEAKS[name]), sorted(near, key=lambda name: -peaked[name])
-    grows = [best["H100", a] <= 1.02 * best["H100", b] for a, b in pairwise(known)]
+    grows = [best["H100", a] <= 1.02 * best["H100", b] for a, b in pairwise(lengths)]
     within = all(peak <= most[name] for name, peak in PEAKS.items())
     return Shown(
         [
             Claim("performance generally grows with length", sum(grows) > len(grows) / 2 if grows else None,
-                  f"the best kernel's counted work a cell shrinks or stays at {sum(grows)} of {len(grows)} steps"),
-            Claim("close to the peak of the GPU", None if not taken else max(taken.values()) > 0.6 * best["H100", max(taken)],
-                  "needs times of a GPU" if not taken else f"{max(taken.values()):.2f} TCUPS measured"),
+                  f"the best kernel's counted work per cell shrinks or is unchanged at {sum(grows)} of {len(grows)} steps"),
+            Claim("close to the peak of the GPU", None if not times else max(times.values()) > 0.6 * best["H100", max(times)],
+                  "needs times of a GPU" if not times else f"{max(times.values()):.2f} TCUPS measured"),
             Claim("peaks of 2.62, 2.37, 0.86, 0.59 and 0.84 TCUPS", _within(near.values(), 3 / 2),
                   "time model: " + ", ".join(f"{name} {ratio:.2f} times" for name, ratio in near.items())),
             Claim("L40S is the fastest, then H100, A100, L4 and V100", ranked == order if near else None,
@@ -283,24 +300,22 @@ def sweep(setting: Setting) -> Shown:
             Claim("the peaks are within what the GPUs can issue", within,
                   ", ".join(f"{name} {peak / most[name]:.0%}" for name, peak in PEAKS.items() if most[name])),
         ],
-        "What a cell costs falls with length as filling and draining the lanes is shared by more columns; which (p, k) wins needs a GPU.",
+        "The cost per cell falls with length, because more columns share the fill and drain of the lanes; the best (p, k) needs a GPU.",
         [Table("The paper's peaks, and what counted instructions allow", peaks), Table("All kernels that a length fills", rows)],
         [
             Chart("at most, best kernel of each length", "length", "TCUPS", [
-                Series(name, Source.emulator, [(str(length), best[name, length]) for length in known]) for name in PEAKS
+                Series(name, Source.emulator, [(str(length), best[name, length]) for length in lengths]) for name in PEAKS
             ]),
             Chart("time model, best kernel of each length", "length", "TCUPS", [
-                Series(name, Source.model, [(str(length), modelled[name, length]) for length in known if (name, length) in modelled])
+                Series(name, Source.model, [(str(length), modelled[name, length]) for length in lengths if (name, length) in modelled])
                 for name in PEAKS
             ]),
             Chart("gpuPairHMM's own benchmark, H200, best kernel of each length", "length", "TCUPS", [
                 Series("gpuPairHMM", Source.gpu, [(length, tera) for length, tera in PEER.items()])
             ]),
         ],
-        note="At most: issue, each class of instructions, shared and global memory at the GPU's rates, whichever takes longest, caches "
-        "left out, which the time model has. "
-        "Instructions are "
-        "those of the source; a compiler folds some. " + CAVEAT,
+        note="Upper bound: the slowest of issue, instruction classes, shared and global memory at the rates of the GPU, without caches, "
+        "unlike the time model. Instructions are those of the source; a compiler folds some. " + CAVEAT,
     )  # fmt: skip
 
 
@@ -320,7 +335,7 @@ TEN_SECONDS = (
     ("gpuPairHMM, L4", "GPU", 0.118), ("gpuPairHMM, A100", "GPU", 0.096), ("gpuPairHMM, H100", "GPU", 0.050), ("gpuPairHMM, L40S",
         "GPU", 0.039),
 )  # fmt: skip
-"""Table II, milliseconds; where the paper prints "1,580" beside a speedup of 6,837 it means 1.58."""
+"""Table II in milliseconds. The printed "1,580" is 1.58: its speedup is 6,837."""
 
 
 def variant_calling(setting: Setting) -> Shown:
@@ -331,7 +346,7 @@ def variant_calling(setting: Setting) -> Shown:
     ]  # fmt: skip
     return Shown(
         [Claim("44 times as fast as Intel GKL with 128 threads on NA12878", None, "neither the 55 million pairs nor the tools are here")],
-        "The data set is not public, and the other tools are not part of this.",
+        "The data set is not public, and the other tools are not included.",
         [Table("NA12878, 55,125,211 pairs", rows)],
     )  # fmt: skip
 
@@ -390,5 +405,5 @@ PAPER = Paper(
         Item("Table I", "Runtimes on NA12878", variant_calling),
         Item("Table II", 'Runtimes on the "10s" data set', ten_seconds),
     ),
-    timed=timed,
+    benchmarks=benchmarks,
 )

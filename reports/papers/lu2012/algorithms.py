@@ -1,4 +1,4 @@
-"""Lu 2012's algorithms and its pictures of them, Figures 1 to 6: each held to what the shipped kernels compute."""
+"""Algorithms and Figures 1 to 6 of Lu 2012, compared with the shipped kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simtbed.oracles.sfs import product
 
 from ...launchers import Runner
 from ..paper import Claim, Row, Setting, Shown, Table, about, emulator, paper
-from .counting import CARD, counted, divisions_by_zero
+from .counting import GPU, counted, divisions_by_zero
 
 WARP = 32
 PICTURED = 4
@@ -24,7 +24,7 @@ PICTURED = 4
 
 
 def super_band(column: Floats, size: int) -> Floats:
-    """The matrix of Definition 1 with that first column."""
+    """Return the matrix of Definition 1 with the given first column."""
     padded = np.concatenate([column, np.zeros(size - len(column))])
     rows, columns = np.indices((size, size))
     return np.where(rows >= columns, padded[rows - columns], 0.0)
@@ -35,12 +35,12 @@ def _likelihoods() -> Floats:
 
 
 def _agreement(setting: Setting, variant: str) -> Claim:
-    """That a variant computes what the oracle does."""
+    """Return the claim that a variant agrees with the oracle."""
     problem = generate(5, 8, 32)
     answer = FAMILY.solve(problem, variant, Runner(setting.engine))
-    found = FAMILY.compare(answer, FAMILY.oracle(problem))
-    text = f"`{variant}`: {found.compared:,} values, {found.differing} differ from the oracle's"
-    return Claim("it computes the site frequency spectrum", found.agrees, text)
+    agreement = FAMILY.compare(answer, FAMILY.oracle(problem))
+    text = f"`{variant}`: {agreement.compared:,} values, {agreement.differing} differ from the oracle's"
+    return Claim("it computes the site frequency spectrum", agreement.agrees, text)
 
 
 def iterative(setting: Setting) -> Shown:
@@ -48,23 +48,23 @@ def iterative(setting: Setting) -> Shown:
     n, sites = setting.whole("individuals"), setting.whole("sites")
     count = counted("iterative", n, sites, setting.engine)
     products = count.a_site("warp_instructions.fp64") * WARP / _blocks_share(sites)
-    said = 3 * n * n - 3
+    claimed = 3 * n * n - 3
     rows: list[Row] = [
-        {about("a site"): "multiplications", paper("3 N^2 - 3"): said, emulator("counted"): round(products)}
+        {about("a site"): "multiplications", paper("3 N^2 - 3"): claimed, emulator("counted"): round(products)}
     ]
     return Shown(
         [
             _agreement(setting, "iterative"),
-            Claim("3 N^2 - 3 multiplications a site", round(products) == said, f"{products:,.0f} for N = {n:,}"),
+            Claim("3 N^2 - 3 multiplications per site", round(products) == claimed, f"{products:,.0f} for N = {n:,}"),
             Claim("line 5 stores the first individual as lines 7 to 12 need it", False, "reversed: h[0] must be p_mm, h[2] p_MM"),
         ],
-        "The algorithm and its work are right but for the order of its first step.",
+        "The algorithm and its operation count are correct, except for the order of its first step.",
         [Table(f"N = {n:,}", rows)],
     )  # fmt: skip
 
 
 def _blocks_share(sites: int) -> float:
-    """Lanes that a site's warp has, for one: warps are filled with sites of their own."""
+    """Return allocated lanes per site: warps are padded to 32 sites."""
     return WARP * math.ceil(sites / WARP) / sites
 
 
@@ -73,8 +73,8 @@ def matrix(setting: Setting) -> Shown:
     likelihoods = _likelihoods()
     h = np.zeros(2 * PICTURED + 1)
     h[0] = 1.0
-    for each in likelihoods:
-        h = super_band(each, len(h)) @ h
+    for row in likelihoods:
+        h = super_band(row, len(h)) @ h
     expected = np.exp(product(likelihoods[None])[0])
     worst = float(np.abs(h / expected - 1).max())
     return Shown(
@@ -88,13 +88,13 @@ def multiplication(setting: Setting) -> Shown:
     """Figure 2."""
     a, b, *_ = _likelihoods()
     size = 2 * PICTURED + 1
-    found = super_band(a, size) @ super_band(b, size)
-    same = np.allclose(found, super_band(found[:, 0], size), rtol=1e-13, atol=0)
+    matrix_product = super_band(a, size) @ super_band(b, size)
+    same = np.allclose(matrix_product, super_band(matrix_product[:, 0], size), rtol=1e-13, atol=0)
     return Shown(
         [
             Claim("the product of two super-band matrices is one", same, f"{size} x {size}, element by element"),
-            Claim("it has 2 C - 1 = 5 different values", np.count_nonzero(found[:, 0]) == 5,
-                  f"{np.count_nonzero(found[:, 0])} in its first column"),
+            Claim("it has 2 C - 1 = 5 different values", np.count_nonzero(matrix_product[:, 0]) == 5,
+                  f"{np.count_nonzero(matrix_product[:, 0])} in its first column"),
         ],
         "Both observations hold for the matrices of N = 4.",
     )  # fmt: skip
@@ -104,8 +104,8 @@ def first_column(setting: Setting) -> Shown:
     """Figure 3."""
     draw = np.random.default_rng(2)
     a, b = draw.random(5), draw.random(5)
-    found = (super_band(a, 17) @ super_band(b, 17))[:, 0]
-    same = np.allclose(found[:9], np.convolve(a, b), rtol=1e-13) and not found[9:].any()
+    column = (super_band(a, 17) @ super_band(b, 17))[:, 0]
+    same = np.allclose(column[:9], np.convolve(a, b), rtol=1e-13) and not column[9:].any()
     return Shown(
         [Claim("the first column is the sums of a[i] b[k - i]", same, "C = 5: equal to the convolution of the two")],
         "The column is the convolution of the two first columns.",
@@ -117,15 +117,15 @@ def reduction(setting: Setting) -> Shown:
     n, sites = setting.whole("individuals"), setting.whole("sites")
     count = counted("reduction-plain", n, sites, setting.engine)
     merged = count.counters.at("target[c + i + j] = st.fma(").total("global_store_bytes") / 8 / sites
-    said = 2 * n * n + 2 * n * math.log2(n) - n - 1
+    claimed = 2 * n * n + 2 * n * math.log2(n) - n - 1
     rows: list[Row] = [
-        {about("a site"): "multiplications", paper("2 N^2 + 2 N log2 N - N - 1"): round(said), emulator("counted"): round(merged)}
+        {about("a site"): "multiplications", paper("2 N^2 + 2 N log2 N - N - 1"): round(claimed), emulator("counted"): round(merged)}
     ]  # fmt: skip
     share = merged / (3 * n * n - 3)
     return Shown(
         [
             _agreement(setting, "reduction-plain"),
-            Claim("2 N^2 + 2 N log2 N - N - 1 multiplications a site", round(said) == round(merged), f"{merged:,.0f} for N = {n:,}"),
+            Claim("2 N^2 + 2 N log2 N - N - 1 multiplications per site", round(claimed) == round(merged), f"{merged:,.0f} for N = {n:,}"),
             Claim("about 67 % of the iterative algorithm's", abs(share - 0.67) < 0.015, f"{share:.1%}"),
         ],
         "Counted to the multiplication where N is a power of two, as the formula supposes.",
@@ -166,7 +166,7 @@ def shared_memory(setting: Setting) -> Shown:
 
 @st.kernel
 def _unordered(a: Global[f64], b: Global[f64], c: Global[f64], n: st.i32, ORDERED: Const) -> None:
-    """c += a (x) b, a lane an element of a; ORDERED: all lanes meet after each step."""
+    """c += a (x) b, one element of a per lane. ORDERED: synchronise the warp after each step."""
     mine = a[st.lane]
     for j in range(n):
         c[st.lane + j] += mine * b[j]
@@ -189,7 +189,7 @@ def write_conflict(setting: Setting) -> Shown:
             Claim("without synchronization two threads may write to one position", bool(raised[False]),
                   raised[False] or "no race was found"),
             Claim("with one before each write there is no conflict", not raised[True], raised[True] or "no race was found"),
-            Claim("threads of a warp are synchronized by themselves", CARD.warp_synchronous,
+            Claim("threads of a warp are synchronized by themselves", GPU.warp_synchronous,
                   "true of the C2070; not since compute capability 7.0, and the kernels call syncwarp"),
         ],
         "The race checker finds the conflict, and is silent with a synchronization before each step.",
@@ -213,10 +213,10 @@ def underflow(setting: Setting) -> Shown:
             Claim("with many individuals e^t is 0 in doubles, and the program divides by zero", any(counts),
                   f"first at N = {first:,} of those tried" if first else f"not up to N = {2 * n:,}"),
             Claim("with few it does not", counts[0] == 0, f"{counts[0]} sites at N = {n // 8:,}"),
-            Claim("t is below about -800 from about 400 individuals on", None, "how low t gets hangs on the depth of sequencing, "
-                  f"which the paper does not say; {rows[-1][emulator('lowest t')]:,} at N = {2 * n:,} here, sequenced three times"),
+            Claim("t is below about -800 from about 400 individuals on", None, "t depends on the depth of sequencing, "
+                  f"not stated in the paper; {rows[-1][emulator('lowest t')]:,} at N = {2 * n:,} here, sequenced three times"),
         ],
-        "The underflow is shown and counted; at how many individuals it begins hangs on data that are not here.",
+        "The underflow is reproduced and counted; the number of individuals of its onset depends on data that are not public.",
         [Table("Algorithm 3 in doubles, a launch a row", rows)],
     )  # fmt: skip
 
@@ -226,13 +226,13 @@ def logarithms(setting: Setting) -> Shown:
     n = setting.whole("individuals")
     problem = generate(3, 4, n, "gama")
     answer = FAMILY.solve(problem, "iterative", Runner(setting.engine))
-    found = FAMILY.compare(answer, FAMILY.oracle(problem))
+    agreement = FAMILY.compare(answer, FAMILY.oracle(problem))
     sums = float(np.abs(answer.sum(axis=1) - 1).max())
     return Shown(
         [
-            Claim("very small numbers are represented correctly", found.agrees and bool(np.isfinite(answer).all()),
-                  f"N = {n:,}: {found.compared:,} values, {found.differing} differ from the oracle's"),
+            Claim("very small numbers are represented correctly", agreement.agrees and bool(np.isfinite(answer).all()),
+                  f"N = {n:,}: {agreement.compared:,} values, {agreement.differing} differ from the oracle's"),
             Claim("line 13 is the posterior", False, f"h[0] lacks (1 - p) g / b; with it a site's posteriors sum to 1 within {sums:.0e}"),
         ],
-        "Logarithms do what the paper says; Algorithms 3 and 4 leave out one term of h[0].",
+        "Logarithms work as claimed; Algorithms 3 and 4 lack one term of h[0].",
     )  # fmt: skip

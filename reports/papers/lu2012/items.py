@@ -1,4 +1,4 @@
-"""Lu 2012, item by item: its tables and figures beside what the emulator counts by the rules of its card."""
+"""Tables and figures of Lu 2012, compared with counters by the rules of a C2070."""
 
 from __future__ import annotations
 
@@ -37,48 +37,48 @@ from ..paper import (
 )  # fmt: skip
 from ..predicted import CAVEAT, settled
 from . import algorithms
-from .counting import CARD, Count, Modelled, blocks_of, counted, modelled, modelled_blocks, normalisations, vectors
-from .timing import KERNELS, LOOPS, timed
+from .counting import GPU, Count, Modelled, blocks_of, counted, modelled, modelled_blocks, normalisations, vectors
+from .timing import KERNELS, LOOPS, benchmarks
 
 FEWER = 8
-"""Of the sites, where a kernel has a warp a merge and need not fill a warp with sites."""
+"""Number of sites for kernels with one warp per merge."""
 BLOCKS = (16, 64, 128, 256, 736)
-"""Coefficients of b in shared memory: Fig. 10's 504 bytes a warp to 12,024."""
+"""Coefficients of b in shared memory; 504 to 12,024 bytes per warp in Fig. 10."""
 ON_CPU = "needs times of a CPU: simtbed report lu2012 --measure FILE"
 MODELLED = 256
-"""Individuals at most that the time model is asked about with Algorithm 1."""
+"""Largest number of individuals with a prediction for Algorithm 1."""
 MODEL = (
-    "At least: the time of the resource that is used most (bandwidth of global memory with every access going there, "
-    "shared memory, instruction issue, fp64), from counts by the rules of a C2070 whose loads go past L1. "
+    "Lower bound: the time of the most used resource (global memory bandwidth for every access, "
+    "shared memory, instruction issue, fp64), from counts by the rules of a C2070 with loads that bypass L1. "
     + CAVEAT
     + f" Algorithm 1 is "
-    f"modelled for {MODELLED} individuals, and its time grown with their square."
+    f"modelled for {MODELLED} individuals, and its time is scaled with their square."
 )
 
 
 def _faster(
-    setting: Setting, machine: Machine, slow: str, fast: str, said: float, other: Machine | None = None
+    setting: Setting, machine: Machine, slow: str, fast: str, claimed: float, other: Machine | None = None
 ) -> tuple[bool | None, str]:
-    """Whether `fast` is about `said` times as fast as `slow` (on `other`), by what machines measured."""
-    one, two = setting.timing(slow, other or machine), setting.timing(fast, machine)
-    if one is None or two is None:
+    """Whether `fast` is about `claimed` times as fast as `slow` (on `other`), by measured times; with the evidence."""
+    baseline, timing = setting.timing(slow, other or machine), setting.timing(fast, machine)
+    if baseline is None or timing is None:
         return None, ON_CPU if machine is not Machine.gpu else ""
-    ratio = two.rate / one.rate
-    return _about(ratio, said), f"{ratio:.2f} times: {one.machine} and {two.machine}"
+    ratio = timing.rate / baseline.rate
+    return _about(ratio, claimed), f"{ratio:.2f} times: {baseline.machine} and {timing.machine}"
 
 
 def _on_other_machines(setting: Setting, slow: str, fast: str, on: Machine) -> tuple[bool | None, str]:
-    """What the GPU gains over a CPU: of other machines than the paper's, which cannot tell by how much its own did."""
-    holds, found = _faster(setting, Machine.gpu, slow, fast, 1.0, on)
+    """Whether a GPU is faster than a CPU on today's machines. The speedup on the machines of the paper remains undetermined."""
+    holds, evidence = _faster(setting, Machine.gpu, slow, fast, 1.0, on)
     if holds is None:
         return None, "needs times of a GPU and of a CPU"
     cpu, gpu = setting.timing(slow, on), setting.timing(fast, Machine.gpu)
-    return None if cpu and gpu and gpu.rate > cpu.rate else False, f"the paper's machines; today's: {found}"
+    return None if cpu and gpu and gpu.rate > cpu.rate else False, f"the paper's machines; today's: {evidence}"
 
 
-def _about(found: float, said: float) -> bool:
-    """Within a quarter of what the paper says."""
-    return said / 1.25 <= found <= said * 1.25
+def _about(ratio: float, claimed: float) -> bool:
+    """Whether a value is within a quarter of the claimed value."""
+    return claimed / 1.25 <= ratio <= claimed * 1.25
 
 
 # ------------------------------------------------------------------ Figures 7, 8 and 12
@@ -95,50 +95,52 @@ def _construction(setting: Setting, names: Sequence[str]) -> tuple[list[Row], Ch
     for name in names:
         count = _count(setting, KERNELS[name])
         row: Row = {
-            about("on the GPU"): name, emulator("KB of global memory a site"): _traffic(count),
-            emulator("warp instructions a site"): round(count.a_site("warp_instructions")),
+            about("on the GPU"): name, emulator("KB of global memory per site"): _traffic(count),
+            emulator("warp instructions per site"): round(count.a_site("warp_instructions")),
             **_predicted(_model(setting, KERNELS[name])), emulator("at least"): round(count.least, 1), emulator("for"): count.bound,
         }  # fmt: skip
         for machine, column in ((Machine.gpu, gpu), (Machine.core, cpu)):
             if timing := setting.timing(name, machine):
-                row = {**row, column(f"{timing.machine}, microseconds a site"): round(1e6 / timing.rate, 2)}
+                row = {**row, column(f"{timing.machine}, microseconds per site"): round(1e6 / timing.rate, 2)}
         rows.append(row)
     points = [(name, _model(setting, KERNELS[name]).time) for name in names]
     return rows, Chart(
-        "SFS construction on the GPU, predicted", "", "microseconds a site", [Series("C2070", Source.model, points)], bars=True
+        "SFS construction on the GPU, predicted", "", "microseconds per site", [Series("C2070", Source.model, points)], bars=True
     )  # fmt: skip
 
 
 def _model(setting: Setting, variant: str) -> Modelled:
-    """A site by the time model. Algorithm 1 is asked about fewer individuals: its work is their square, and its rows leave every
-    cache with them, too."""
+    """Predict the time per site. Algorithm 1 is predicted for fewer individuals and scaled: its work is quadratic, and its rows
+    exceed every cache."""
     n = setting.whole("individuals")
     if variant != "iterative" or n <= MODELLED:
         return modelled(variant, n, setting.engine)
-    found, factor = modelled(variant, MODELLED, setting.engine), (n / MODELLED) ** 2
-    return Modelled(found.time * factor, found.low * factor, found.high * factor, found.bound)
+    small, factor = modelled(variant, MODELLED, setting.engine), (n / MODELLED) ** 2
+    return Modelled(small.time * factor, small.low * factor, small.high * factor, small.bound)
 
 
-def _predicted(found: Modelled) -> dict[Column, Cell]:
+def _predicted(prediction: Modelled) -> dict[Column, Cell]:
     return {
-        model("C2070, microseconds a site"): round(found.time, 1), model("from"): round(found.low, 1),
-        model("to"): round(found.high, 1), model("waits most for"): found.bound,
+        model("C2070, microseconds per site"): round(prediction.time, 1), model("from"): round(prediction.low, 1),
+        model("to"): round(prediction.high, 1), model("bound by"): prediction.bound,
     }  # fmt: skip
 
 
-def _both(setting: Setting, text: str, slow: str, fast: str, said: float) -> Claim:
-    """That one kernel is so many times as fast as another, by the time model and on a GPU."""
+def _both(setting: Setting, text: str, slow: str, fast: str, claimed: float) -> Claim:
+    """Return the claim on the ratio of two kernels, by the time model and by measured times."""
     ratio = _model(setting, KERNELS[slow]).time / _model(setting, KERNELS[fast]).time
-    return settled(text, (_about(ratio, said), f"{ratio:.2f} times"), _faster(setting, Machine.gpu, slow, fast, said))
+    return settled(
+        text, (_about(ratio, claimed), f"{ratio:.2f} times"), _faster(setting, Machine.gpu, slow, fast, claimed)
+    )
 
 
 def _first(setting: Setting, slow: str, fast: str) -> tuple[bool, str]:
-    """That one kernel is faster than another, by the time model and on a GPU where it was measured."""
+    """Whether one kernel is faster than another, by the time model and by measured times; with the sources."""
     slower, faster = (setting.timing(name, Machine.gpu) for name in (slow, fast))
-    told = [_model(setting, KERNELS[fast]).time < _model(setting, KERNELS[slow]).time]
+    results = [_model(setting, KERNELS[fast]).time < _model(setting, KERNELS[slow]).time]
     if slower and faster:
-        told.append(faster.rate > slower.rate)
-    return all(told), "by the time model" + (f" and on an {faster.machine}" if faster and slower else "")
+        results.append(faster.rate > slower.rate)
+    return all(results), "by the time model" + (f" and on an {faster.machine}" if faster and slower else "")
 
 
 def _traffic(count: Count) -> float:
@@ -159,7 +161,7 @@ def algorithm_on_both(setting: Setting) -> Shown:
             _both(setting, "(b) on the GPU the reduction is about 3 times as fast", *names[::2], 3),
             _both(setting, "(b) without shared memory it is only 24 % faster", *names[:2], 1.24),
             Claim("it is shared memory that makes the reduction fast", whole / shared > 1.5 and slow / whole < 1.24,
-                  f"time model: it alone brings {whole / shared:.1f} times"),
+                  f"time model: a factor of {whole / shared:.1f}"),
         ],
         "Algorithm 1 as printed waits for global memory, the reduction for instructions: faster although it has "
         f"{instructions[2] / instructions[0]:.1f} times the instructions. Were memory all that Algorithm 1 takes, it would be "
@@ -188,7 +190,7 @@ def nested_loop(setting: Setting) -> Shown:
             _both(setting, "(b) on the GPU about twice as fast", *names, 2),
             Claim("the GPU gains less than the work that is saved", gained < saved, f"time model: {gained:.1f} against {saved:.1f} times"),
         ],
-        "What a GPU gains is the paper's; how much work can be left out hangs on the zeros of the data, which are simulated here.",
+        "The gain on a GPU is that of the paper; the skipped work depends on the zeros of the data, which are simulated here.",
         [Table(_what(setting), rows)],
         [plot],
         MODEL,
@@ -196,7 +198,7 @@ def nested_loop(setting: Setting) -> Shown:
 
 
 def _products(count: Count) -> float:
-    """Instructions of lanes that add products, a site: as many a product."""
+    """Return the thread instructions of the products per site."""
     return count.counters.at("window[at + t] = st.fma(").total("thread_instructions") / count.sites
 
 
@@ -216,8 +218,8 @@ def counters_of_skipping(setting: Setting) -> Shown:
         for name, count in (("without", plain), ("with", skip)):
             rows.append({
                 about("individuals"): n, about("nested-loop optimization"): name,
-                emulator("warp instructions a site"): round(count.a_site("warp_instructions")),
-                emulator("divergent branches a site"): round(count.a_site("divergent_branches")),
+                emulator("warp instructions per site"): round(count.a_site("warp_instructions")),
+                emulator("divergent branches per site"): round(count.a_site("divergent_branches")),
                 emulator("instructions against without"): f"{change[n]:+.0%}" if count is skip else None,
             })  # fmt: skip
     last = change[sizes[-1]]
@@ -229,8 +231,8 @@ def counters_of_skipping(setting: Setting) -> Shown:
         ],
         "Both counters move as the figure says; the paper prints no numbers. The more individuals, the more is left out.",
         [Table("The reduction in shared memory", rows)],
-        [Chart("instructions", "individuals", "warp instructions a site", [
-            Series(name, Source.emulator, [(str(row[about("individuals")]), float(row[emulator("warp instructions a site")] or 0))
+        [Chart("instructions", "individuals", "warp instructions per site", [
+            Series(name, Source.emulator, [(str(row[about("individuals")]), float(row[emulator("warp instructions per site")] or 0))
                                            for row in rows if row[about("nested-loop optimization")] == name])
             for name in ("without", "with")], bars=True)],
     )  # fmt: skip
@@ -240,26 +242,27 @@ def buffers(setting: Setting) -> Shown:
     """Figure 10."""
     n, sites = setting.whole("individuals"), min(4, setting.whole("sites"))
     rows: list[Row] = []
-    found: dict[int, tuple[float, float]] = {}
+    times: dict[int, tuple[float, float]] = {}
     for block in BLOCKS:
         size = shared_bytes(32, block)
-        share = occupancy(CARD, pipeline.THREADS, 0, size * pipeline.THREADS // 32).percent
+        share = occupancy(GPU, pipeline.THREADS, 0, size * pipeline.THREADS // 32).percent
         count = blocks_of(block, n, sites, setting.engine)
-        going = modelled_blocks(block, n, setting.engine)
-        found[size] = going.time, share
+        prediction = modelled_blocks(block, n, setting.engine)
+        times[size] = prediction.time, share
         rows.append({
-            about("shared bytes a warp"): size, emulator("occupancy, %"): share, emulator("KB of global memory a site"): _traffic(count),
-            emulator("warp instructions a site"): round(count.a_site("warp_instructions")), **_predicted(going),
+            about("shared bytes per warp"): size, emulator("occupancy, %"): share,
+            emulator("KB of global memory per site"): _traffic(count),
+            emulator("warp instructions per site"): round(count.a_site("warp_instructions")), **_predicted(prediction),
         })  # fmt: skip
-    best = min(found, key=lambda size: found[size][0])
-    kept = {share for size, (_, share) in found.items() if size <= 2296}
-    falling = [share for size, (_, share) in found.items() if size >= 2296]
-    lower = [least for size, (least, _) in found.items() if size <= 2296]
+    best = min(times, key=lambda size: times[size][0])
+    constant = {share for size, (_, share) in times.items() if size <= 2296}
+    falling = [share for size, (_, share) in times.items() if size >= 2296]
+    lower = [least for size, (least, _) in times.items() if size <= 2296]
     return Shown(
         [
-            Claim("(b) occupancy is unchanged from 504 to 2,296 bytes", len(kept) == 1, f"{kept.pop():.1f} %"),
+            Claim("(b) occupancy is unchanged from 504 to 2,296 bytes", len(constant) == 1, f"{constant.pop():.1f} %"),
             Claim("(b) and falls beyond", sorted(falling, reverse=True) == falling and falling[-1] < falling[0],
-                  f"to {falling[-1]:.1f} % at {max(found):,} bytes"),
+                  f"to {falling[-1]:.1f} % at {max(times):,} bytes"),
             Claim("(a) up to there a larger buffer is faster",
                   sorted(lower, reverse=True) == lower, f"time model: {lower[0] / lower[-1]:.2f} times"),
             Claim("(a) the time is least at about 2 KB", 1500 < best < 2500,
@@ -267,10 +270,10 @@ def buffers(setting: Setting) -> Shown:
         ],
         "The occupancies are the paper's to the byte where they change; traffic falls as the buffer grows, until too few warps are left.",
         [Table(f"N = {n:,}", rows)],
-        [Chart("elapsed time, predicted", "shared bytes a warp", "microseconds a site",
-         [Series("C2070", Source.model, [(size, time) for size, (time, _) in found.items()])]),
-         Chart("occupancy", "shared bytes a warp", "%",
-         [Series("C2070", Source.emulator, [(size, share) for size, (_, share) in found.items()])])],
+        [Chart("elapsed time, predicted", "shared bytes per warp", "microseconds per site",
+         [Series("C2070", Source.model, [(size, time) for size, (time, _) in times.items()])]),
+         Chart("occupancy", "shared bytes per warp", "%",
+         [Series("C2070", Source.emulator, [(size, share) for size, (_, share) in times.items()])])],
         MODEL,
     )  # fmt: skip
 
@@ -283,8 +286,8 @@ def order(setting: Setting) -> Shown:
     times = {name: modelled(name, n, setting.engine) for name in names}
     rows: list[Row] = [
         {
-            about("variant"): name, emulator("barriers a site"): round(count.a_site("barriers")),
-            emulator("warp instructions a site"): round(count.a_site("warp_instructions")),
+            about("variant"): name, emulator("barriers per site"): round(count.a_site("barriers")),
+            emulator("warp instructions per site"): round(count.a_site("warp_instructions")),
             **_predicted(times[name]),
         }
         for name, count in counts.items()
@@ -297,11 +300,11 @@ def order(setting: Setting) -> Shown:
             Claim("explicit synchronization is worse than no nested-loop optimization",
                   block > plain, f"time model: {block:.1f} against {plain:.1f} microseconds"),
             Claim("without warp order there is no benefit from skipping", both > 0.9 * block,
-                  f"time model: {block:.1f} to {both:.1f} microseconds: the barrier stays, the products are left out"),
+                  f"time model: {block:.1f} to {both:.1f} microseconds: the barrier remains, the products are skipped"),
         ],
-        "The barrier in the inner loop costs what the paper says; what skipping still saves under it is not nothing.",
+        "The cost of the barrier in the inner loop is that of the paper; skipping still saves time under it.",
         [Table(f"N = {n:,}; merges that keep exponents", rows)],
-        [Chart("synchronization, predicted", "", "microseconds a site",
+        [Chart("synchronization, predicted", "", "microseconds per site",
          [Series("C2070", Source.model, [(name, one.time) for name, one in times.items()])], bars=True)],
         note=MODEL,
     )  # fmt: skip
@@ -359,8 +362,8 @@ def precision(setting: Setting) -> Shown:
     counts = normalisations(n, min(FEWER, setting.whole("sites")), setting.engine)
     rows: list[Row] = [
         {
-            about("normalisation"): name, emulator("warp instructions a site"): round(count.a_site("warp_instructions")),
-            model("C2070, microseconds a site"): round(count.least, 2), model("bound by"): count.bound,
+            about("normalisation"): name, emulator("warp instructions per site"): round(count.a_site("warp_instructions")),
+            model("C2070, microseconds per site"): round(count.least, 2), model("bound by"): count.bound,
         }
         for name, count in counts.items()
     ]  # fmt: skip
@@ -390,9 +393,9 @@ def overall(setting: Setting) -> Shown:
     rows: list[Row] = [
         {about("component"): "data parsing", emulator("here"): "`kernels/sfs/host/files*.py`, on the CPU"},
         {about("component"): "SFS construction", emulator("here"): "`reduction-shared-skip-plain`",
-         model("C2070, microseconds a site"): round(construction, 1)},
+         model("C2070, microseconds per site"): round(construction, 1)},
         {about("component"): "SFS normalization", emulator("here"): "`normalise`",
-         model("C2070, microseconds a site"): round(normalising, 2)},
+         model("C2070, microseconds per site"): round(normalising, 2)},
         {about("component"): "post-processing", emulator("here"): "`kernels/sfs/host/spectrum.py`, on the CPU"},
     ]  # fmt: skip
     return Shown(
@@ -403,7 +406,7 @@ def overall(setting: Setting) -> Shown:
                   *_on_other_machines(setting, "iterative", "reduction, zeros skipped", Machine.core)),
             Claim("(b) GAMA is about 3.5 times GAMA-CPU in 16 threads",
                   *_on_other_machines(setting, "reduction, zeros skipped", "reduction, zeros skipped", Machine.cores)),
-            Claim("(b) GAMA is about 47 times realSFS", None, "realSFS as a whole, and the paper's sites, are not here"),
+            Claim("(b) GAMA is about 47 times realSFS", None, "realSFS and the sites of the paper are not available"),
         ],
         "The kernels' components are here and what dominates is; speedups over the paper's CPU need its machine.",
         [Table(f"N = {n:,}", rows)],
@@ -417,12 +420,12 @@ PAPER = Paper(
     citation=LU,
     device="C2070",
     parameters=(
-        Parameter("individuals", 1024, 1024, "individuals a site"),
+        Parameter("individuals", 1024, 1024, "individuals per site"),
         Parameter(
             "sites",
             32,
             256,
-            "sites that are counted; a site's figures do not hang on how many, of which the paper has 2,674,654",
+            "counted sites; counters per site are independent of their number, 2,674,654 in the paper",
         ),
     ),
     items=(
@@ -440,11 +443,11 @@ PAPER = Paper(
         Item("Figure 7", "Iterative update and reduction, without the nested-loop optimization", algorithm_on_both),
         Item("Figure 8", "With and without the nested-loop optimization", nested_loop),
         Item("Figure 9", "Instructions and divergent branches", counters_of_skipping),
-        Item("Figure 10", "Shared memory a warp: time and occupancy", buffers),
+        Item("Figure 10", "Shared memory per warp: time and occupancy", buffers),
         Item("Figure 11", "Warp order and explicit synchronization", order),
         Item("Figure 12", "All constructions on CPU and GPU", all_constructions),
         Item("Figure 13", "Extended precision and logarithms", precision),
         Item("Figure 14", "Components, and the whole", overall),
     ),
-    timed=timed,
+    benchmarks=benchmarks,
 )

@@ -1,7 +1,6 @@
-"""What Lu 2012 says of its kernels, beside what the emulator counts of them on the paper's card, a Tesla C2070.
+"""Claims of Lu 2012 on its kernels, compared with counters by the rules of a Tesla C2070.
 
-Its seconds cannot be had without the card; what they came from can: multiplications, memory traffic, divergence,
-occupancy, barriers.
+The times need the GPU; multiplications, memory traffic, divergence, occupancy and barriers, their causes, do not.
 """
 
 from __future__ import annotations
@@ -27,50 +26,50 @@ from ...launchers import Runner
 
 DEVICE = devices.C2070
 INDIVIDUALS, SITES = 128, 32
-"""Of what is counted: a power of two, as the paper's formulas have it, and the sites of a warp."""
+"""Problem size: a power of two, as in the formulas of the paper, and the sites of a warp."""
 IMPOSSIBLE = 1e-6
-"""Likelihoods below it are zeros, as those of deep sequencing become in the paper's data."""
+"""Threshold below which likelihoods are zero, as in deep sequencing."""
 DEPTH = 20.0
 BLOCKS = (16, 32, 64, 128, 192, 256, 512, 736)
-"""Coefficients of b in shared memory: Fig. 10's 504 bytes a warp to 12,024."""
+"""Coefficients of b in shared memory; 504 to 12,024 bytes per warp in Fig. 10."""
 
 Row = dict[str, Any]
 
 
 def vectors(depth: float = 3.0, impossible: float = 0.0) -> Floats:
-    """What is multiplied; likelihoods not above `impossible` are 0."""
-    found = likelihoods(1, SITES, INDIVIDUALS, depth)
-    return np.where(found <= impossible, 0.0, found)
+    """Return the vectors of products; likelihoods up to `impossible` are 0."""
+    values = likelihoods(1, SITES, INDIVIDUALS, depth)
+    return np.where(values <= impossible, 0.0, values)
 
 
-def counted(variant: str, given: Floats, engine: EngineName) -> Counters:
-    """The counters of a variant's products, without normalisation."""
-    return _counters(lambda runner: pipeline.VARIANTS[variant](given, runner), engine)
+def counted(variant: str, problem: Floats, engine: EngineName) -> Counters:
+    """Return the counters of a variant's products, without normalisation."""
+    return _counters(lambda runner: pipeline.VARIANTS[variant](problem, runner), engine)
 
 
 def _counters(run: Callable[[Runner], object], engine: EngineName) -> Counters:
     runner = Runner(engine, DEVICE, counting=True)
     run(runner)
     counters = runner.counters
-    assert counters is not None  # it was asked for
+    assert counters is not None  # requested above
     return counters
 
 
 def traffic(counters: Counters) -> int:
-    """Bytes of global memory moved."""
+    """Return the transferred bytes of global memory."""
     return counters.sector * (counters.total("global_load_sectors") + counters.total("global_store_sectors"))
 
 
 # ------------------------------------------------------------------ the tables
 def work(engine: EngineName) -> list[Row]:
-    """Section 3.3: multiplications a site by the paper's formulas, and those that are counted."""
-    n, given = INDIVIDUALS, vectors()
-    iterative = counted("iterative-carried", given, engine)
+    """Section 3.3: multiplications per site by the paper's formulas, and those that are counted."""
+    n, problem = INDIVIDUALS, vectors()
+    iterative = counted("iterative-carried", problem, engine)
     products = sum(
         iterative.at(line).total("warp_instructions.fp64")
         for line in ("st.fma(q0, x, owed)", "st.fma(q1, x, owed_after)")
     )
-    merged = counted("reduction", given, engine).at("target[at] = st.fma(").total("global_store_bytes") // 8
+    merged = counted("reduction", problem, engine).at("target[at] = st.fma(").total("global_store_bytes") // 8
     return [
         {"variant": "iterative-carried", "paper": 3 * n * n - 3, "counted": products * WARP // SITES},
         {"variant": "reduction", "paper": 2 * n * n + 2 * n * int(math.log2(n)) - n - 1, "counted": merged // SITES},
@@ -78,19 +77,19 @@ def work(engine: EngineName) -> list[Row]:
 
 
 def memory(engine: EngineName) -> list[Row]:
-    """Section 3.4, Figs. 7 and 12: what shared memory saves."""
+    """Section 3.4, Figs. 7 and 12: savings of shared memory."""
     rows = []
     for variant in ("iterative-carried", "reduction", "reduction-shared"):
         counters = counted(variant, vectors(), engine)
         rows.append(
             {
                 "variant": variant,
-                "global bytes a site": traffic(counters) // SITES,
-                "global requests a site": (
+                "global bytes per site": traffic(counters) // SITES,
+                "global requests per site": (
                     counters.total("global_load_requests") + counters.total("global_store_requests")
                 )
                 // SITES,
-                "shared wavefronts a site": (
+                "shared wavefronts per site": (
                     counters.total("shared_load_wavefronts") + counters.total("shared_store_wavefronts")
                 )
                 // SITES,
@@ -100,8 +99,8 @@ def memory(engine: EngineName) -> list[Row]:
 
 
 def skipping(engine: EngineName) -> list[Row]:
-    """Fig. 9: zeros skipped or not; without warp order it cannot help (section 5.2)."""
-    given = vectors(DEPTH, IMPOSSIBLE)
+    """Fig. 9: zeros skipped or not; no gain without warp order (section 5.2)."""
+    problem = vectors(DEPTH, IMPOSSIBLE)
     rows = []
     for variant in (
         "reduction-shared",
@@ -109,12 +108,12 @@ def skipping(engine: EngineName) -> list[Row]:
         "reduction-shared-block",
         "reduction-shared-skip-block",
     ):
-        counters = counted(variant, given, engine)
+        counters = counted(variant, problem, engine)
         rows.append(
             {
                 "variant": variant,
-                "warp instructions a site": counters.total("warp_instructions") // SITES,
-                "divergent branches a site": counters.total("divergent_branches") // SITES,
+                "warp instructions per site": counters.total("warp_instructions") // SITES,
+                "divergent branches per site": counters.total("divergent_branches") // SITES,
                 "lanes of 32": round(32 * counters.derived()["warp_execution_efficiency"], 1),
             }
         )
@@ -122,36 +121,36 @@ def skipping(engine: EngineName) -> list[Row]:
 
 
 def buffers(engine: EngineName) -> list[Row]:
-    """Fig. 10: shared memory a warp, what it costs in occupancy, what it saves in traffic."""
-    given, rows = vectors(), []
+    """Fig. 10: shared memory per warp: occupancy and traffic."""
+    problem, rows = vectors(), []
     for block in BLOCKS:
         size = shared_bytes(WARP, block)
-        found = occupancy(DEVICE, THREADS, 0, size * THREADS // WARP)
+        resident = occupancy(DEVICE, THREADS, 0, size * THREADS // WARP)
         how = Merging(WARP, block)
-        counters = _counters(lambda runner, how=how: pipeline.reduced(given, runner, how), engine)  # type: ignore[misc]
+        counters = _counters(lambda runner, how=how: pipeline.reduced(problem, runner, how), engine)  # type: ignore[misc]
         rows.append(
             {
-                "shared bytes a warp": size,
-                "occupancy": f"{found.percent:.1f} %",
-                "limited by": found.limiter,
-                "global bytes a site": traffic(counters) // SITES,
-                "warp instructions a site": counters.total("warp_instructions") // SITES,
+                "shared bytes per warp": size,
+                "occupancy": f"{resident.percent:.1f} %",
+                "limited by": resident.limiter,
+                "global bytes per site": traffic(counters) // SITES,
+                "warp instructions per site": counters.total("warp_instructions") // SITES,
             }
         )
     return rows
 
 
 def order(engine: EngineName) -> list[Row]:
-    """Fig. 11: merges in warp order and with explicit barriers; a block's barrier stops every one of its warps."""
-    given, rows = vectors(), []
+    """Fig. 11: merges in warp order and with explicit barriers."""
+    problem, rows = vectors(), []
     for variant in ("reduction", "reduction-block", "reduction-shared", "reduction-shared-block"):
-        counters = counted(variant, given, engine)
+        counters = counted(variant, problem, engine)
         rows.append(
             {
                 "variant": variant,
-                "barriers a site": counters.total("barriers") // SITES,
-                "syncwarps a site": counters.total("syncwarps") // SITES,
-                "warp instructions a site": counters.total("warp_instructions") // SITES,
+                "barriers per site": counters.total("barriers") // SITES,
+                "syncwarps per site": counters.total("syncwarps") // SITES,
+                "warp instructions per site": counters.total("warp_instructions") // SITES,
                 "lanes of 32": round(32 * counters.derived()["warp_execution_efficiency"], 1),
             }
         )
@@ -160,7 +159,7 @@ def order(engine: EngineName) -> list[Row]:
 
 @dataclass(frozen=True)
 class Table:
-    """One of them. claim: what the paper says."""
+    """A table with the claim of the paper."""
 
     claim: str
     rows: Callable[[EngineName], list[Row]]
@@ -171,23 +170,23 @@ TABLES = {
     "work": Table("Section 3.3, multiplications: iterative 3 N^2 - 3, reduction 2 N^2 + 2 N log2 N - N - 1", work),
     "memory": Table("Fig. 7: it is shared memory that makes the reduction fast", memory),
     "skipping": Table("Fig. 9: skipping zeros lowers instructions and raises divergent branches", skipping),
-    "buffers": Table("Fig. 10: occupancy is the same from 504 to 2,296 bytes a warp, then falls", buffers, 0),
+    "buffers": Table("Fig. 10: occupancy is the same from 504 to 2,296 bytes per warp, then falls", buffers, 0),
     "order": Table("Fig. 11: warp order is faster than explicit barriers", order),
 }
 
 
 def as_json(engine: EngineName) -> str:
-    """Every table."""
+    """Return every table."""
     content = {name: {"claim": table.claim, "rows": table.rows(engine)} for name, table in TABLES.items()}
     return tables.as_json({"device": DEVICE.name, "individuals": INDIVIDUALS, "sites": SITES, **content})
 
 
 def as_text(engine: EngineName) -> str:
-    """Every table, its claim above it."""
-    parts = [f"Lu 2012 on a {DEVICE.name}: {INDIVIDUALS} individuals, {SITES} sites; products only"]
+    """Return every table with its claim as text."""
+    paragraphs = [f"Lu 2012 on a {DEVICE.name}: {INDIVIDUALS} individuals, {SITES} sites; products only"]
     for table in TABLES.values():
         rows = table.rows(engine)
-        parts.append(
+        paragraphs.append(
             f"{table.claim}\n\n" + tables.table(list(rows[0]), [list(row.values()) for row in rows], table.left)
         )
-    return "\n\n".join(parts)
+    return "\n\n".join(paragraphs)

@@ -1,4 +1,4 @@
-"""What of Lu 2012 is timed: GAMA-CPU as plain loops on one core and on all, GAMA's kernels and normalisation on a GPU."""
+"""Timed work of Lu 2012: GAMA-CPU as loops on one and all cores, GAMA kernels and normalisation on a GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simtbed.oracles.sfs import product
 from ...bench.pairhmm import Timer
 from ...launchers import Runner
 from .. import checks
-from ..measured import Check, Machine, Timed
+from ..measured import Benchmark, Check, Machine
 from ..paper import (
     Setting,
 )  # fmt: skip
@@ -38,31 +38,31 @@ KERNELS = {
     "reduction, zeros skipped": "reduction-shared-skip-plain",
 }  # fmt: skip
 CHECKED = partial(generate, 5, 8, 32, "gama")
-"""A problem that shows whether a kernel or a loop is right."""
+"""The problem of the correctness check."""
 SITES_ON_CPU, DIFFERENT = 64, 256
 SITES_ON_GPU = {"iterative": 131_072} | dict.fromkeys(list(KERNELS.values())[1:], 4_096)
-"""That fill a GPU of today: Algorithm 1 has a thread a site, the reductions a warp a merge."""
+"""Sites that fill a current GPU: Algorithm 1 has a thread per site, the reductions a warp per merge."""
 SITES_NORMALISED = 4_096
 
 
-# ------------------------------------------------------------------ what is timed
-def timed(setting: Setting) -> Iterator[Timed]:
-    """GAMA-CPU on one core and on all; GAMA's kernels on a GPU; normalisation on one core."""
+# ------------------------------------------------------------------ benchmarks
+def benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Yield GAMA-CPU on one and all cores, GAMA kernels on a GPU, normalisation on one core."""
     n = setting.whole("individuals")
     sites = min(setting.whole("sites"), SITES_ON_CPU)
     for name, loop in LOOPS.items():
         check = Check(f"plain loop, {name}", partial(_loop_agrees, loop))
-        yield Timed(name, Machine.core, partial(_loop, loop, n, sites), check)
-        yield Timed(name, Machine.cores, partial(_loop, partial(sfs_loop.on_all_cores, loop), n, sites), check)
+        yield Benchmark(name, Machine.core, partial(_loop, loop, n, sites), check)
+        yield Benchmark(name, Machine.cores, partial(_loop, partial(sfs_loop.on_all_cores, loop), n, sites), check)
     for name, normalise in NORMALISING.items():
         check = Check(f"plain loop, {name}", partial(_normalised_agrees, normalise))
-        yield Timed(name, Machine.core, partial(_normalise, normalise, n, sites), check)
+        yield Benchmark(name, Machine.core, partial(_normalise, normalise, n, sites), check)
     for name, variant in KERNELS.items():
         check = checks.on_gpu(FAMILY, variant, CHECKED)
-        yield Timed(name, Machine.gpu, partial(_kernels, variant, n, SITES_ON_GPU[variant]), check)
+        yield Benchmark(name, Machine.gpu, partial(_kernels, variant, n, SITES_ON_GPU[variant]), check)
     for name, normalising in NORMALISING_ON_GPU.items():
         check = Check(f"normalisation, {name}", partial(_normalised_on_gpu_agrees, normalising))
-        yield Timed(name, Machine.gpu, partial(_normalise_on_gpu, normalising, n), check)
+        yield Benchmark(name, Machine.gpu, partial(_normalise_on_gpu, normalising, n), check)
 
 
 def _loop_agrees(loop: Callable[[Floats], Floats]) -> Agreement:
@@ -71,10 +71,10 @@ def _loop_agrees(loop: Callable[[Floats], Floats]) -> Agreement:
 
 
 def _normalised_agrees(normalise: Normalise) -> Agreement:
-    given = CHECKED()
-    vectors, t = given.vectors()
+    problem = CHECKED()
+    vectors, t = problem.vectors()
     return FAMILY.compare(
-        normalise(sfs_loop.iterative(vectors), t, given.fixed(), given.variable), FAMILY.oracle(given)
+        normalise(sfs_loop.iterative(vectors), t, problem.fixed(), problem.variable), FAMILY.oracle(problem)
     )
 
 
@@ -89,8 +89,8 @@ NormaliseOnGpu = Callable[[Problem, Launcher], Floats]
 
 
 def _in_logarithms(problem: Problem, launcher: Launcher) -> Floats:
-    found, scale = problem.vectors()
-    return pipeline.normalised(problem, pipeline.VARIANTS["iterative"](found, launcher), scale, launcher)
+    products, scale = problem.vectors()
+    return pipeline.normalised(problem, pipeline.VARIANTS["iterative"](products, launcher), scale, launcher)
 
 
 def _in_double_doubles(problem: Problem, launcher: Launcher) -> Floats:
@@ -103,7 +103,7 @@ NORMALISING_ON_GPU: dict[str, NormaliseOnGpu] = {
 
 
 class LastLaunch(Launcher):
-    """A launcher for a GPU that keeps the milliseconds of its last launch."""
+    """A launcher for a GPU that records the time of its last launch."""
 
     milliseconds = 0.0
 
@@ -115,12 +115,12 @@ class LastLaunch(Launcher):
 
 def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
     action()  # compiles
-    taken = []
+    times = []
     for _ in range(repeat):
         begin = time.perf_counter()
         action()
-        taken.append(1e3 * (time.perf_counter() - begin))
-    return taken
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times
 
 
 def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
@@ -129,26 +129,26 @@ def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> 
 
 
 def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
-    """Of a GPU that is full of sites; those that differ are few, for time is short."""
+    """Return sites that fill a GPU; few of them are distinct, to limit the setup time."""
     timer = Timer(repeat)
     pipeline.VARIANTS[variant](np.tile(vectors(n, DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
     return [timer.milliseconds], sites
 
 
 def _normalise_on_gpu(normalise: NormaliseOnGpu, n: int, repeat: int) -> tuple[list[float], float]:
-    """The last launch: what multiplies comes before it."""
+    """Time the last launch, the normalisation."""
     problem = generate(3, SITES_NORMALISED, n, "gama")
-    taken = []
+    times = []
     for _ in range(repeat + 1):  # the first one compiles
         launched = LastLaunch()
         normalise(problem, launched)
-        taken.append(launched.milliseconds)
-    return taken[1:], SITES_NORMALISED
+        times.append(launched.milliseconds)
+    return times[1:], SITES_NORMALISED
 
 
 def _normalised_on_gpu_agrees(normalise: NormaliseOnGpu) -> Agreement:
-    given = CHECKED()
-    return FAMILY.compare(normalise(given, Runner("cuda")), FAMILY.oracle(given))
+    problem = CHECKED()
+    return FAMILY.compare(normalise(problem, Runner("cuda")), FAMILY.oracle(problem))
 
 
 def _normalise(normalise: Normalise, n: int, sites: int, repeat: int) -> tuple[list[float], float]:

@@ -1,4 +1,4 @@
-"""What the emulator counts of each step of Mangal and Jain on reads like theirs, by the rules of the card they profiled."""
+"""Counters of each step of Mangal and Jain 2014 on simulated reads, by the rules of the profiled GPU."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..predicted import pace
 from ..ren2018.profiled import floors
 from .profiled import LENGTH, SEED, K
 
-CARD, TIMED = devices.K20m, devices.M2090
-"""Which was profiled, and on which times were taken."""
+GPU, TIMED = devices.K20m, devices.M2090
+"""The profiled GPU, and the timed GPU."""
 MIN_MULTIPLICITY = 5
-"""With K of the authors' own command line."""
+"""K of the command line of the authors."""
 
 ALONE, FEW = "one-lane-per-warp", 128
 
 
 @dataclass(frozen=True)
 class Data:
-    """Reads of 36 bases of a random genome."""
+    """Simulated reads of 36 bases of a random genome."""
 
     genome: int
     reads: int
@@ -55,22 +55,24 @@ def corrected(variant: str, data: Data, engine: EngineName, split: int | None = 
     filter_name: FilterName = "split-first" if split else "bloom"
     parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
     filter = pipeline.Filter.build(solid, parameters, Runner(engine), words=False)
-    runner = Runner(engine, CARD, counting=True)
-    found = pipeline.correct(reads, filter, parameters, variant, runner)
-    assert runner.counters is not None  # it was asked for
-    return found, runner.counters
+    runner = Runner(engine, GPU, counting=True)
+    corrected_reads = pipeline.correct(reads, filter, parameters, variant, runner)
+    assert runner.counters is not None  # requested above
+    return corrected_reads, runner.counters
 
 
 SOLID = 2_250_000
-"""K-mers of both strands of which a filter has the paper's 18 MB."""
+"""K-mers of both strands in a filter of 18 MB."""
 REGISTERS = {"thread-per-read": 85, "warp-per-read": 56}
-"""The paper's, on a K20m."""
+"""Registers in the paper, on a K20m."""
 
 
 @dataclass(frozen=True)
-class Going:
-    """How a variant goes on a GPU that is full of reads. nanoseconds: of a read; low, high: from and to. hits: of L2, of what
-    the filter is asked."""
+class Throughput:
+    """Predicted throughput of a variant on a fully occupied GPU.
+
+    nanoseconds: per read, with interval low to high. hits: L2 hit rate of filter queries.
+    """
 
     nanoseconds: float
     low: float
@@ -81,37 +83,37 @@ class Going:
 
 
 @cache
-def going(variant: str, data: Data, engine: EngineName, device: Device, split: int | None = None) -> Going:
-    """By the time model, with the paper's registers as far as the device allows. The filter is filled up to the paper's size with
-    k-mers that no read has, for how large it is decides what L2 holds of it."""
+def throughput(variant: str, data: Data, engine: EngineName, device: Device, split: int | None = None) -> Throughput:
+    """Predict with the time model and the registers of the paper, up to the limit of the device. Random k-mers fill the filter to
+    the size of the paper: its size determines the L2 hit rate."""
     reads, solid = _counted_kmers(data, engine)
     own = solid.keys.numpy()[: solid.total]
-    others = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
-    filled = pipeline.Solid(DeviceArray(np.concatenate([own, others])), len(own) + len(others), solid.histogram)
+    padding = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
+    filled = pipeline.Solid(DeviceArray(np.concatenate([own, padding])), len(own) + len(padding), solid.histogram)
     filter_name: FilterName = "split-first" if split else "bloom"
     parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
     filter = pipeline.Filter.build(filled, parameters, Runner(engine), words=False)
     request = only_request(lambda launcher: pipeline.correct(reads, filter, parameters, variant, launcher))
     registers = min(REGISTERS.get(variant, device.registers_per_thread), device.registers_per_thread)
-    found = pace(request, device, registers, engine, whole_l2=True)
-    threads = found.blocks * request.block[0]
+    prediction = pace(request, device, registers, engine, whole_l2=True)
+    threads = prediction.blocks * request.block[0]
     # A warp takes one read after the other where there are more reads than warps.
-    done = data.reads if variant == "warp-per-read" else threads // 32 if variant == ALONE else threads
-    each = 1e3 * found.blocks / done
-    low, high = found.interval
-    return Going(
-        each * found.microseconds, each * low, each * high, found.estimate.bound, found.dram_bandwidth,
-        found.hit_rate(request, "bits"),
+    reads_per_block = data.reads if variant == "warp-per-read" else threads // 32 if variant == ALONE else threads
+    scale = 1e3 * prediction.blocks / reads_per_block
+    low, high = prediction.interval
+    return Throughput(
+        scale * prediction.microseconds, scale * low, scale * high, prediction.estimate.bound, prediction.dram_bandwidth,
+        prediction.hit_rate(request, "bits"),
     )  # fmt: skip
 
 
 def counted(variant: str, data: Data, engine: EngineName, split: int | None = None) -> Counters:
-    """The counters of `corrected`."""
+    """Return the counters of `corrected`."""
     return corrected(variant, data, engine, split)[1]
 
 
 def least(counters: Counters, reads: int) -> tuple[float, str]:
-    """(nanoseconds a read that the M2090 takes at least, the resource that takes them)."""
-    found = floors(counters, reads, TIMED)
-    bound = max(found, key=lambda name: found[name])
-    return found[bound], bound
+    """Return the lower bound of nanoseconds per read on the M2090, and the limiting resource."""
+    bounds = floors(counters, reads, TIMED)
+    bound = max(bounds, key=lambda name: bounds[name])
+    return bounds[bound], bound

@@ -1,6 +1,6 @@
-"""The tables of Mangal and Jain 2014 beside what the emulator counts of the same kernels on their two cards.
+"""Tables of Mangal and Jain 2014, compared with counters of the same kernels by the rules of their two GPUs.
 
-What they timed cannot be had without the cards; what the times came from can: lanes, memory traffic, probes of the filter.
+The times need the GPUs; lanes, memory traffic and filter probes, their causes, do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ... import tables
 from ...launchers import Runner
 
 LENGTH, K = 36, 21
-"""K = 21 is what the paper's 65.7 % come from: 21 of 32 lanes are 65.6 %."""
+"""K = 21 explains the 65.7 % of the paper: 21 of 32 lanes are 65.6 %."""
 GENOME, READS, ERROR_RATE, SEED = 3000, 4096, 0.01, 1
 ARCH = "sm_90"
 
@@ -31,10 +31,10 @@ PAPER = {
     "registers a thread": ("85", "56"),
     "shared memory a block, bytes": ("0", "1,997"),
     "occupancy": ("24.6 %", "47.1 %"),
-    "with one lane a warp, times as much": ("4.62", ""),
+    "with one lane per warp, times as much": ("4.62", ""),
 }
 """Tables 1 and 3, on a K20m: the thread-per-read kernel, the warp-per-read kernel. The last is not in them: by Table 4
-the kernel took 26.17 s where one lane of each warp worked, and 5.67 s where all did. So 4.6 lanes did the work of one at a
+the kernel ran 26.17 s with one active lane per warp, and 5.67 s with all. So 4.6 lanes did the work of one at a
 time, 14.4 % of a warp: more than the 3.5 % of Table 1, and as many as the emulator counts (14.2 %) and as Nsight Compute
 counted of the compiled kernel on an H200, of these reads (14.1 %; 17.8 % at 2 % errors)."""
 
@@ -53,12 +53,12 @@ STEPS: tuple[tuple[str, str, str, pipeline.Optimisations], ...] = (
     ("... not unrolled", "", "warp-per-read", pipeline.Optimisations(False, True, True)),
     ("shuffles (future work)", "", "warp-per-read-shuffle", SHARED),
 )
-"""Table 4: the step, its seconds on an M2090 where the paper has them, and what it is here."""
+"""Table 4: step, seconds on an M2090 if printed, variant."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Reads, the spectrum they are corrected by, and the filter and engine that do it."""
+    """Reads, their k-mer spectrum, and the filter and engine of the correction."""
 
     reads: Reads
     solid: pipeline.Solid
@@ -67,17 +67,17 @@ class Workload:
     engine: EngineName
 
     @staticmethod
-    def of(
+    def simulated(
         k: int = K, error_rate: float = ERROR_RATE, filter: FilterName = "bloom", engine: EngineName = "jit"
     ) -> Workload:
-        """36-base reads of a random genome."""
-        made = simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), error_rate).reads
+        """Simulate 36-base reads of a random genome."""
+        reads = simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), error_rate).reads
         counter = pipeline.Counter(k, Runner(engine))
-        counter.add(made.text)
-        return Workload(made, counter.solid(Parameters().min_multiplicity), k, filter, engine)
+        counter.add(reads.text)
+        return Workload(reads, counter.solid(Parameters().min_multiplicity), k, filter, engine)
 
     def counters(self, variant: str, switches: pipeline.Optimisations, device: Device) -> Counters:
-        """Of correcting all reads."""
+        """Return the counters of correcting all reads."""
         parameters = Parameters(k=self.k, filter=self.filter)
         runner = Runner(self.engine, device, counting=True)
         built = pipeline.Filter.build(self.solid, parameters, Runner(self.engine), words=False)
@@ -88,7 +88,7 @@ class Workload:
 
 # ------------------------------------------------------------------ what is measured
 def vote_phase(counters: Counters) -> float:
-    """Warp execution efficiency where the lanes choose the mutants to ask for."""
+    """Return the warp execution efficiency of the selection of mutants."""
     return counters.at("other = i32(code(letters[first + p + v])) ^ change").derived()["warp_execution_efficiency"]
 
 
@@ -99,9 +99,9 @@ def one_lane(all_lanes: Counters, lonely: Counters) -> float:
 
 @dataclass(frozen=True)
 class Probes:
-    """Queries of a Bloom filter, of which so many were negative, and the bits they asked for.
+    """Queries of a Bloom filter, with the negative ones and the bits read.
 
-    lines: 128-byte lines a warp's probe touches. A query that reaches the eighth hash function counts as positive.
+    lines: 128-byte lines per warp probe touches. A query that reaches the eighth hash function counts as positive.
     """
 
     queries: int
@@ -114,7 +114,7 @@ class Probes:
         return (self.bits - 8 * (self.queries - self.negative)) / self.negative
 
     @staticmethod
-    def of(counters: Counters, k: int) -> Probes:
+    def from_counters(counters: Counters, k: int) -> Probes:
         first = (
             counters.at("a *= 378551").total("thread_instructions") // k
         )  # RS, the first: one multiplication a letter
@@ -141,10 +141,10 @@ def profile_rows(work: Workload, device: Device) -> list[dict[str, Any]]:
         "registers a thread": [c["registers"] for c in compiled],
         "shared memory a block, bytes": [c["shared"] for c in compiled],
         "occupancy": [c["occupancy"] for c in compiled],
-        "with one lane a warp, times as much": [f"{one_lane(before, lonely):.2f}", ""],
-        "global sectors a read": [_a_read(_sectors(c), work) for c in (before, after)],
-        "local accesses a read": [_a_read(_local(c), work) for c in (before, after)],
-        "shared wavefronts a read": [_a_read(_wavefronts(c), work) for c in (before, after)],
+        "with one lane per warp, times as much": [f"{one_lane(before, lonely):.2f}", ""],
+        "global sectors per read": [_a_read(_sectors(c), work) for c in (before, after)],
+        "local accesses per read": [_a_read(_local(c), work) for c in (before, after)],
+        "shared wavefronts per read": [_a_read(_wavefronts(c), work) for c in (before, after)],
     }
     return [
         {"metric": name, "paper before": PAPER.get(name, ("", ""))[0], "before": values[0],
@@ -154,15 +154,15 @@ def profile_rows(work: Workload, device: Device) -> list[dict[str, Any]]:
 
 
 def filter_rows(work: Workload, device: Device) -> list[dict[str, Any]]:
-    """Table 2: what the two layouts of the filter are asked."""
+    """Table 2: queries of the two filter layouts."""
     rows = []
     filters: tuple[FilterName, ...] = ("bloom", "split-first")
     for name, paper in zip(filters, ("68,381,701", "91,551,531"), strict=True):
-        probes = Probes.of(replace(work, filter=name).counters("thread-per-read-lean", OFF, device), work.k)
+        probes = Probes.from_counters(replace(work, filter=name).counters("thread-per-read-lean", OFF, device), work.k)
         rows.append({
             "layout": name, "paper's accesses": paper, "probes": probes.bits, "queries": probes.queries,
             "negative": _percent(probes.negative / probes.queries), "bits a negative": f"{probes.bits_a_negative:.3f}",
-            "lines a warp's probe": f"{probes.lines:.2f}",
+            "lines per warp probe": f"{probes.lines:.2f}",
         })  # fmt: skip
     return rows
 
@@ -204,44 +204,44 @@ def _percent(share: float) -> str:
 
 def _compiled(work: Workload, variant: str, switches: pipeline.Optimisations, device: Device) -> dict[str, str]:
     """Registers, shared memory and the device's theoretical occupancy, where nvcc is."""
-    seen = []
+    results = []
 
     @FunctionLauncher
     def noted(kernel: Kernel, **how: Any) -> Result:
         result = launch(kernel, counters=False, engine=work.engine, **how)
-        seen.append(result.request)
+        results.append(result.request)
         return result
 
     parameters = Parameters(k=work.k, filter=work.filter)
     built = pipeline.Filter.build(work.solid, parameters, Runner(work.engine), words=False)
     pipeline.correct(work.reads.subset(0, 64), built, parameters, variant, noted, switches)
-    (request,) = seen
+    (request,) = results
     source = cuda_source(request.program, request.block)
     try:
         resources = nvcc.build(source.with_lines(), source.kernel, ARCH).resources
     except LaunchError:
         return dict.fromkeys(("registers", "shared", "occupancy"), "no nvcc")
     shared = resources.shared_bytes + source.carved_bytes
-    found = occupancy(device, request.block[0], resources.registers, shared)
-    return {"registers": str(resources.registers), "shared": f"{shared:,}", "occupancy": f"{found.percent:.1f} %"}
+    resident = occupancy(device, request.block[0], resources.registers, shared)
+    return {"registers": str(resources.registers), "shared": f"{shared:,}", "occupancy": f"{resident.percent:.1f} %"}
 
 
 # ------------------------------------------------------------------ what is printed
 def content(engine: EngineName) -> dict[str, list[dict[str, Any]]]:
     """All tables, by name."""
-    work = Workload.of(engine=engine)
+    work = Workload.simulated(engine=engine)
     return {
         "Tables 1 and 3, by the rules of a K20m": profile_rows(work, devices.K20m),
-        "Table 2, k = 20": filter_rows(Workload.of(k=20, engine=engine), devices.K20m),
+        "Table 2, k = 20": filter_rows(Workload.simulated(k=20, engine=engine), devices.K20m),
         "Table 4, a read, by the rules of an M2090": step_rows(work, devices.M2090),
     }
 
 
-def text(found: dict[str, list[dict[str, Any]]]) -> str:
+def text(content: dict[str, list[dict[str, Any]]]) -> str:
     """The tables one below the other."""
     shown = [
         f"{title}\n\n{tables.table(list(rows[0]), [list(row.values()) for row in rows], left=1)}"
-        for title, rows in found.items()
+        for title, rows in content.items()
     ]
     note = (
         f"{READS:,} reads of {LENGTH} bases, {100 * ERROR_RATE:g} % errors, k = {K}, Bloom filter; registers by nvcc for {ARCH}, "

@@ -1,4 +1,4 @@
-"""Ren 2018, item by item: its tables beside ours."""
+"""Tables of Ren 2018, compared with the emulator, the time model and measured times."""
 
 from __future__ import annotations
 
@@ -39,41 +39,41 @@ from .throughput import (
     LOOP,
     LOOP_LENGTHS,
     PAIRS_OF_BLOCK,
+    benchmarks,
     counted_pairs,
     few_pairs,
     intertask_throughput,
     intratask_throughput,
     predicted_pace,
-    timed,
 )
 
 
 # ------------------------------------------------------------------ Tables 2 and 4
 def _profiled(setting: Setting, number: int) -> tuple[list[Row], list[Printed]]:
-    printed = [one for one in PRINTED if one.table == number]
+    printed = [printed_row for printed_row in PRINTED if printed_row.table == number]
     rows: list[Row] = []
-    for one in printed:
-        pairs = counted_pairs(setting, one.variant)
-        (result,) = launched(equal_lengths(1, pairs, *LENGTHS[number]), one.variant, engine=setting.engine)
+    for printed_row in printed:
+        pairs = counted_pairs(setting, printed_row.variant)
+        (result,) = launched(equal_lengths(1, pairs, *LENGTHS[number]), printed_row.variant, engine=setting.engine)
         least = floors(result.counters, cells(pairs, *LENGTHS[number]), K40)
-        ours = recorded.registers(f"pairhmm {one.variant}")
+        ours = recorded.registers(f"pairhmm {printed_row.variant}")
         memory = "global memory" if number == 2 else "shared memory"
-        going = predicted_pace(one.variant, *LENGTHS[number], setting.engine)
+        prediction = predicted_pace(printed_row.variant, *LENGTHS[number], setting.engine)
         rows.append({
-            about("implementation"): one.variant,
-            paper("limited by"): one.limitation,
+            about("implementation"): printed_row.variant,
+            paper("limited by"): printed_row.limitation,
             emulator("most used"): bound(result.counters, K40),
-            model("waits most for"): going.estimate.bound,
-            paper("bandwidth, GB/s"): one.bandwidth,
-            model("bandwidth, GB/s"): going.dram_bandwidth if number == 2 else going.shared_bandwidth,
-            emulator(f"least ns a cell, {memory}"): least[memory],
-            paper("registers"): one.registers,
+            model("bound by"): prediction.estimate.bound,
+            paper("bandwidth, GB/s"): printed_row.bandwidth,
+            model("bandwidth, GB/s"): prediction.dram_bandwidth if number == 2 else prediction.shared_bandwidth,
+            emulator(f"least ns per cell, {memory}"): least[memory],
+            paper("registers"): printed_row.registers,
             gpu("registers, sm_90"): ours,
-            paper("shared bytes"): one.shared,
+            paper("shared bytes"): printed_row.shared,
             emulator("shared bytes"): result.shared_bytes,
-            paper("occupancy, %"): one.occupancy,
-            emulator("occupancy by the paper's registers, %"): by_rule(one),
-            emulator("... and our shared bytes, %"): occupancy(K40, one.block, one.registers, result.shared_bytes).percent,
+            paper("occupancy, %"): printed_row.occupancy,
+            emulator("occupancy by the paper's registers, %"): by_rule(printed_row),
+            emulator("... and our shared bytes, %"): occupancy(K40, printed_row.block, printed_row.registers, result.shared_bytes).percent,
         })  # fmt: skip
     return rows, printed
 
@@ -81,14 +81,14 @@ def _profiled(setting: Setting, number: int) -> tuple[list[Row], list[Printed]]:
 def intertask_profile(setting: Setting) -> Shown:
     """Table 2."""
     rows, printed = _profiled(setting, 2)
-    moved = [float(row[emulator("least ns a cell, global memory")] or 0) for row in rows]
+    moved = [float(row[emulator("least ns per cell, global memory")] or 0) for row in rows]
     memory = [
         (one.limitation == "memory") == (row[emulator("most used")] == "global memory")
         for one, row in zip(printed, rows, strict=True)
     ]
     return Shown(
         [
-            Claim("global memory traffic falls as the tile grows", all(a > b for a, b in pairwise(moved)), "counted bytes a cell fall"),
+            Claim("global memory traffic falls as the tile grows", all(a > b for a, b in pairwise(moved)), "counted bytes per cell fall"),
             Claim("shared memory a block: 2,048 bytes a row of the tile", *_same(rows, "shared bytes")),
             Claim("theoretical occupancy", *_close(rows)),
             Claim("global memory bandwidth: 207 GB/s down to 101", *_bandwidths(rows)),
@@ -106,20 +106,20 @@ def intratask_profile(setting: Setting) -> Shown:
     """Table 4."""
     rows, _ = _profiled(setting, 4)
     shared = {
-        str(row[about("implementation")]): float(row[emulator("least ns a cell, shared memory")] or 0) for row in rows
+        str(row[about("implementation")]): float(row[emulator("least ns per cell, shared memory")] or 0) for row in rows
     }
-    going = {str(row[about("implementation")]): float(row[model("bandwidth, GB/s")] or 0) for row in rows}
-    order = sorted(going, key=lambda variant: -going[variant])
+    bandwidth = {str(row[about("implementation")]): float(row[model("bandwidth, GB/s")] or 0) for row in rows}
+    order = sorted(bandwidth, key=lambda variant: -bandwidth[variant])
     return Shown(
         [
             Claim("the bandwidth of shared memory falls from naive over tile = 2 and warp-based to improved warp-based",
                   order == [one.variant for one in PRINTED if one.table == 4],
-                  "time model: " + ", ".join(f"{rate:,.0f} GB/s" for rate in going.values())),
-            Claim("tile = 2 asks less of shared memory than naive", shared["intratask-tile2"] < shared["intratask-naive"],
-                  f"{1 - shared['intratask-tile2'] / shared['intratask-naive']:.0%} less a cell"),
+                  "time model: " + ", ".join(f"{rate:,.0f} GB/s" for rate in bandwidth.values())),
+            Claim("tile = 2 needs less of shared memory than naive", shared["intratask-tile2"] < shared["intratask-naive"],
+                  f"{1 - shared['intratask-tile2'] / shared['intratask-naive']:.0%} less per cell"),
             Claim("shared memory a block", *_same(rows, "shared bytes")),
             Claim("theoretical occupancy", *_close(rows)),
-            Claim("improved warp-based fills the card better than warp-based", *_fuller(rows)),
+            Claim("improved warp-based occupies the GPU better than warp-based", *_fuller(rows)),
         ],
         "The occupancies follow from its registers and shared bytes; two copies of a pass's last row explain 6,144 of the "
         "6,540 bytes of warp-based, and one copy (3,328 in all) does not; what else its kernels hold the paper does not say.",
@@ -140,14 +140,14 @@ def _same(rows: Sequence[Row], name: str) -> tuple[bool, str]:
 
 
 def _close(rows: Sequence[Row]) -> tuple[bool, str]:
-    """The paper prints one decimal."""
-    said, found = paper("occupancy, %"), emulator("occupancy by the paper's registers, %")
-    near = [abs(float(row[said] or 0) - float(row[found] or 0)) < 0.051 for row in rows]
+    """Whether all values agree to the printed decimal."""
+    claimed, counted = paper("occupancy, %"), emulator("occupancy by the paper's registers, %")
+    near = [abs(float(row[claimed] or 0) - float(row[counted] or 0)) < 0.051 for row in rows]
     return all(near), f"by rule from its registers and shared bytes: the paper's for {sum(near)} of {len(near)}"
 
 
 def _bandwidths(rows: Sequence[Row]) -> tuple[bool, str]:
-    """Within a quarter of what the paper's profiler said."""
+    """Whether a value is within a quarter of the profiler's value in the paper."""
     ratios = [float(row[model("bandwidth, GB/s")] or 0) / float(row[paper("bandwidth, GB/s")] or 1) for row in rows]
     near = [4 / 5 <= ratio <= 5 / 4 for ratio in ratios]
     return all(near), f"time model: {min(ratios):.2f} to {max(ratios):.2f} times the paper's"
@@ -171,9 +171,9 @@ RUNTIMES: tuple[tuple[str, float, str], ...] = (
     ("tile = 2 intertask", 45.1, "intertask-tile2"), ("tile = 4 intertask", 29.6, "intertask-tile4"),
     ("tile = 6 intertask", 26.4, "intertask-tile6"), ("tile = 8 intertask", 24.9, "intertask-tile8"),
 )  # fmt: skip
-"""Table 5: what, milliseconds, and what it is here."""
+"""Table 5: implementation, milliseconds, variant."""
 CELLS_OF_10S = 62_380_634
-"""Of the "10s" set, 3,550 pairs."""
+"""Cells of the "10s" set of 3,550 pairs."""
 
 
 PAIRS_OF_10S, LONGEST_OF_10S = 3_550, (247, 263)
@@ -189,23 +189,23 @@ def _on_ten_seconds(setting: Setting, variant: str) -> float:
     return launched * predicted_pace(variant, *LOOP_LENGTHS, setting.engine, launched).microseconds / 1e3
 
 
-def ten_seconds(setting: Setting) -> Shown:
-    """Table 5."""
+def _runtime_rows(setting: Setting) -> tuple[list[Row], dict[str, float]]:
+    """Return the rows of Table 5, and recorded milliseconds by variant."""
     loops = {machine: setting.timing(LOOP, machine) for machine in (Machine.core, Machine.cores)}
     core = loops[Machine.core]
     baseline = 1e3 * CELLS_OF_10S / core.rate if core else None
     rows: list[Row] = []
     ours: dict[str, float] = {}
-    for name, milliseconds, here in RUNTIMES:
+    for name, milliseconds, variant in RUNTIMES:
         row: Row = {
             about("implementation"): name, paper("ms"): milliseconds, paper("speedup over C++"): RUNTIMES[1][1] / milliseconds,
         }  # fmt: skip
-        if here and here != LOOP:
-            row = {**row, model("kernels on a K40, ms"): _on_ten_seconds(setting, here)}
-        if here and here != LOOP and (found := recorded.milliseconds(f"pairhmm {here}", DATA)) is not None:
-            ours[here] = found
-            row = {**row, gpu("kernels, ms"): found, gpu("speedup over the plain loop"): baseline and baseline / found}
-        if here == LOOP:
+        if variant and variant != LOOP:
+            row = {**row, model("kernels on a K40, ms"): _on_ten_seconds(setting, variant)}
+        if variant and variant != LOOP and (time := recorded.milliseconds(f"pairhmm {variant}", DATA)) is not None:
+            ours[variant] = time
+            row = {**row, gpu("kernels, ms"): time, gpu("speedup over the plain loop"): baseline and baseline / time}
+        if variant == LOOP:
             row = {**row, cpu("ms"): baseline}
         rows.append(row)
     for machine, timing in loops.items():
@@ -213,10 +213,18 @@ def ten_seconds(setting: Setting) -> Shown:
             rows.append({
                 about("implementation"): f"{LOOP}, {machine}: {timing.machine}", cpu("ms"): 1e3 * CELLS_OF_10S / timing.rate,
             })  # fmt: skip
-    predicted = {here: _on_ten_seconds(setting, here) for _, _, here in RUNTIMES if here and here != LOOP}
+    return rows, ours
 
-    def apart(of: Mapping[str, float]) -> tuple[bool | None, str]:
-        intra, inter = ([of[v] for v in group if v in of] for group in (INTRATASK, INTERTASK))
+
+def ten_seconds(setting: Setting) -> Shown:
+    """Table 5."""
+    rows, ours = _runtime_rows(setting)
+    predicted = {
+        variant: _on_ten_seconds(setting, variant) for _, _, variant in RUNTIMES if variant and variant != LOOP
+    }
+
+    def separated(times: Mapping[str, float]) -> tuple[bool | None, str]:
+        intra, inter = ([times[v] for v in group if v in times] for group in (INTRATASK, INTERTASK))
         whole = len(intra) == len(INTRATASK) and inter
         return (
             (max(intra) < min(inter), f"{max(intra):.2f} ms at most against {min(inter):.2f} ms")
@@ -224,31 +232,31 @@ def ten_seconds(setting: Setting) -> Shown:
             else (None, "")
         )
 
-    def falling(of: Mapping[str, float]) -> tuple[bool | None, str]:
-        tiles = [of[v] for v in INTERTASK if v in of]
+    def falling(times: Mapping[str, float]) -> tuple[bool | None, str]:
+        tiles = [times[v] for v in INTERTASK if v in times]
         return (
             (all(a > b for a, b in pairwise(tiles)), ", ".join(f"{ms:.2f}" for ms in tiles))
             if len(tiles) > 1
             else (None, "")
         )
 
-    def first(of: Mapping[str, float]) -> tuple[bool | None, str]:
-        best = min(of, key=lambda v: of[v], default="")
-        return (best == "intratask-warps", f"{best} is") if set(INTRATASK) <= set(of) else (None, "")
+    def first(times: Mapping[str, float]) -> tuple[bool | None, str]:
+        best = min(times, key=lambda v: times[v], default="")
+        return (best == "intratask-warps", f"{best} is") if set(INTRATASK) <= set(times) else (None, "")
 
     return Shown(
         [
-            settled("every intra-task implementation is faster than every inter-task one", apart(predicted), apart(ours)),
+            settled("every intra-task implementation is faster than every inter-task one", separated(predicted), separated(ours)),
             settled("inter-task: the larger the tile, the faster", falling(predicted), falling(ours)),
             settled("improved warp-based is the fastest", first(predicted), first(ours)),
         ],
-        "3,550 pairs do not fill a card if a thread computes each, which is what the order of the two approaches comes from; the "
-        "paper's times hold preparation and transfers.",
+        "3,550 pairs with one thread each do not fill a GPU, which determines the order of the two approaches; the "
+        "paper's times include preparation and transfers.",
         [Table('The "10s" set', rows)],
-        note="The paper's times hold data set preparation and transfers; ours are of kernels alone, on an H200. Times of the plain "
-        "loop are computed from the cells a second that it reaches on a synthetic set; the model's are of pairs of the set's averages, "
-        f"{LOOP_LENGTHS[0]} and {LOOP_LENGTHS[1]} bases, and where a thread computes a pair, of the block of the longest, "
-        f"{LONGEST_OF_10S[0]} and {LONGEST_OF_10S[1]}, for which all wait. {CAVEAT}",
+        note="The times of the paper include data set preparation and transfers; ours are of kernels only, on an H200. Times of the plain "
+        "loop are computed from its cells per second on a synthetic set; predictions are for pairs of average lengths, "
+        f"{LOOP_LENGTHS[0]} and {LOOP_LENGTHS[1]} bases, and with a thread per pair, for the block of the longest pair, "
+        f"{LONGEST_OF_10S[0]} and {LONGEST_OF_10S[1]}, which finishes last. {CAVEAT}",
     )  # fmt: skip
 
 
@@ -265,9 +273,9 @@ def real_data(setting: Setting) -> Shown:
         for name, t1, t2, t3, rate in REAL
     ]
     return Shown(
-        [Claim("naive intratask is the fastest on chromosome 10 of HCC1954", None, "the reads and GATK 3.7 are not here"),
+        [Claim("naive intratask is the fastest on chromosome 10 of HCC1954", None, "the reads and GATK 3.7 are not available"),
          Claim("82 % of its chunks have less than 200 pairs, for which Fig. 10 says so", None, "see Fig. 10")],
-        "The data set is not public as the paper used it, and GATK HaplotypeCaller is not part of this.",
+        "The data set of the paper is not public, and GATK HaplotypeCaller is not included.",
         [Table("Chromosome 10", rows)],
     )  # fmt: skip
 
@@ -279,8 +287,8 @@ def whole_program(setting: Setting) -> Shown:
         for name, seconds in WHOLE
     ]
     return Shown(
-        [Claim("GATK with the GPU is 1.71 times as fast as the baseline", None, "GATK is not here")],
-        "GATK HaplotypeCaller is not part of this: only the forward algorithm is.",
+        [Claim("GATK with the GPU is 1.71 times as fast as the baseline", None, "GATK is not included")],
+        "GATK HaplotypeCaller is not included, only the forward algorithm.",
         [Table("Whole runs of GATK HaplotypeCaller", rows)],
     )
 
@@ -323,5 +331,5 @@ PAPER = Paper(
         Item("Table 6", "A real data set", real_data),
         Item("Table 7", "GATK HaplotypeCaller as a whole", whole_program),
     ),
-    timed=timed,
+    benchmarks=benchmarks,
 )

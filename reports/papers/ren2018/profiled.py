@@ -1,4 +1,4 @@
-"""Tables 2 and 4 of Ren 2018 beside what is found here: occupancy by rule, what bounds a variant by counters."""
+"""Tables 2 and 4 of Ren 2018, compared with the occupancy by rule and the limiting resource by counters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.result import Result
 
 K40 = replace(devices.find("K40"), clock=745)
-"""The paper's card, at the clock it gives."""
+"""The GPU of the paper, at its clock."""
 PAIRS = 128
 
 
@@ -56,8 +56,8 @@ Row = dict[str, Any]
 
 
 def rows(arch: str = "sm_90") -> list[Row]:
-    """One a variant: the paper's figures and ours. Registers are what nvcc gives for `arch`, which is not the paper's
-    card; without nvcc they and the occupancy are None."""
+    """Return a row per variant with values of the paper and of the emulator. Registers are those of nvcc for `arch`, not the GPU of
+    the paper; without nvcc, registers and occupancy are None."""
     return [_row(printed, arch) for printed in PAPER]
 
 
@@ -80,33 +80,33 @@ def _row(printed: Printed, arch: str) -> Row:
         "occupancy %": None if ours is None else ours.percent,
         "limited by": None if ours is None else ours.limiter,
         "bound, paper": printed.limitation,
-        **{f"K40 ns a cell, {what}": ns for what, ns in floors(counters, cells(printed), K40).items()},
+        **{f"K40 ns per cell, {what}": ns for what, ns in floors(counters, cells(printed), K40).items()},
         "bound": bound(counters, K40),
     }
 
 
 def by_rule(printed: Printed) -> float:
-    """The occupancy that the paper's registers and shared memory give, per cent."""
+    """Return the occupancy in percent by the registers and shared memory of the paper."""
     return occupancy(K40, printed.block, printed.registers, printed.shared).percent
 
 
 def counted(printed: Printed) -> Result:
-    """The launch of a variant on the profiled set, counted by the rules of the paper's card."""
-    (one,) = launched(equal_lengths(1, PAIRS, *LENGTHS[printed.table]), printed.variant)
-    return one
+    """Return the counted launch of a variant on the profiled set, by the rules of the K40."""
+    (result,) = launched(equal_lengths(1, PAIRS, *LENGTHS[printed.table]), printed.variant)
+    return result
 
 
 def launched(problem: Problem, variant: str, device: Device = K40, engine: EngineName = "jit") -> list[Result]:
-    """The launches that solve a problem, counted."""
-    found: list[Result] = []
+    """Return the counted launches of a problem."""
+    results: list[Result] = []
 
     @FunctionLauncher
     def noted(*args: Any, **how: Any) -> Result:
-        found.append(launch(*args, device=device, engine=engine, **how))
-        return found[-1]
+        results.append(launch(*args, device=device, engine=engine, **how))
+        return results[-1]
 
     FAMILY.solve(problem, variant, noted)
-    return found
+    return results
 
 
 def cells(printed: Printed) -> int:
@@ -114,23 +114,23 @@ def cells(printed: Printed) -> int:
 
 
 def floors(counters: Counters, cells: int, device: Device) -> dict[str, float]:
-    """The least nanoseconds a cell that each resource takes on a device whose other resources are free: global memory
-    at its bandwidth, shared memory at a wavefront a cycle and SM, instructions at what the SM's ALUs issue."""
-    found = counters.totals()
+    """Return the lower bound of nanoseconds per cell for each resource: global memory at its bandwidth, shared memory at a
+    wavefront per cycle and SM, instructions at the issue rate of the ALUs."""
+    totals = counters.totals()
     cycles = 1e3 / (device.clock * device.sms)  # ns of one SM-cycle, shared out over the device
-    sectors = found["global_load_sectors"] + found["global_store_sectors"]
-    wavefronts = found["shared_load_wavefronts"] + found["shared_store_wavefronts"] + found["shuffles"]
+    sectors = totals["global_load_sectors"] + totals["global_store_sectors"]
+    wavefronts = totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"] + totals["shuffles"]
     return {
         "global memory": sectors * device.sector / device.bandwidth / cells,
         "shared memory": wavefronts * cycles / cells,
-        "instructions": 32 * found["warp_instructions"] * cycles / device.rates.alu / cells,
+        "instructions": 32 * totals["warp_instructions"] * cycles / device.rates.alu / cells,
     }
 
 
 def bound(counters: Counters, device: Device) -> str:
-    """The resource with the highest floor."""
-    found = floors(counters, 1, device)
-    return max(found, key=lambda name: found[name])
+    """Return the resource with the highest lower bound."""
+    bounds = floors(counters, 1, device)
+    return max(bounds, key=lambda name: bounds[name])
 
 
 def _registers(request: Request, arch: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Ren 2018's figures of throughput, 8 to 10, beside what the time model says of a K40 and what was measured."""
+"""Throughput of Ren 2018, Figures 8 to 10, compared with predictions for a K40 and measured times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simtbed.runtime.registry import EngineName
 from ...bench.pairhmm import INTERTASK_SETS, INTRATASK_SETS, REN_PAIRS, Timer
 from ...requests import first_request
 from .. import checks
-from ..measured import Check, Machine, Timed
+from ..measured import Benchmark, Check, Machine
 from ..paper import (
     Chart,
     Claim,
@@ -46,29 +46,29 @@ from .profiled import PAPER as PRINTED
 INTERTASK = ("intertask-naive", *(f"intertask-tile{tile}" for tile in figures.TILES))
 INTRATASK = ("intratask-naive", "intratask-tile2", "intratask-warp", "intratask-warps")
 FEW = 196
-"""Pairs of the sets of Fig. 10: 14 reads by 14 haplotypes come nearest to its 200."""
+"""Pairs of the sets of Fig. 10: 14 reads by 14 haplotypes are closest to 200."""
 LAUNCHED = 50_000
-"""Pairs of the sets of Fig. 8 that are timed: 500,000 of its longest are 9 launches, for the memory of the host's layout."""
+"""Timed pairs of the sets of Fig. 8; 500,000 pairs of its longest set take 9 launches, limited by host memory."""
 PREDICTED = (1, 9, 16, 22, 26)
-"""Sets of Fig. 10 whose times are predicted where the size is small: a launch is emulated whole."""
+"""Sets of Fig. 10 with predictions at the small size; each launch is emulated completely."""
 DATA = "pairhmm/10s.in"
 LOOP = "plain loop, float"
 LOOP_PAIRS, LOOP_LENGTHS = 4096, (76, 231)
-"""Read and haplotype of which pairs of the "10s" set have the averages and the cells."""
+"""Lengths of read and haplotype with the averages and the cells of the "10s" set."""
 Sets = Mapping[int, tuple[int, int]]
 
 
 # ------------------------------------------------------------------ throughput: Figures 8, 9 and 10
 def timing_name(variant: str, number: int, pairs: int) -> str:
-    """Under which the time of a variant on a synthetic set is recorded."""
+    """Return the name of the timing of a variant on a synthetic set."""
     return f"{variant}, set {number}, {pairs} pairs"
 
 
-def timed(setting: Setting) -> Iterator[Timed]:
-    """The plain loop on a CPU; the kernels of Figures 10, 8 and 9 on a GPU."""
+def benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Yield the plain loop on a CPU and the kernels of Figures 8 to 10 on a GPU."""
     loop = Check(LOOP, lambda: FAMILY.compare(by_loop(FAMILY.example()), FAMILY.oracle(FAMILY.example())))
     for machine, threads in ((Machine.core, 1), (Machine.cores, current_cores())):
-        yield Timed(LOOP, machine, partial(_loop, threads), loop)
+        yield Benchmark(LOOP, machine, partial(_loop, threads), loop)
     plots = (
         (INTRATASK, INTRATASK_SETS, FEW),
         (INTERTASK, INTERTASK_SETS, LAUNCHED),
@@ -79,11 +79,11 @@ def timed(setting: Setting) -> Iterator[Timed]:
             for variant in variants:
                 run = partial(_kernels, variant, pairs, m, n)
                 check = checks.on_gpu(FAMILY, variant, FAMILY.example)
-                yield Timed(timing_name(variant, number, pairs), Machine.gpu, run, check)
+                yield Benchmark(timing_name(variant, number, pairs), Machine.gpu, run, check)
 
 
 def by_loop(problem: Problem, threads: int = 1) -> npt.NDArray[np.float64]:
-    """The likelihoods of a problem by the plain compiled loop."""
+    """Return the likelihoods of a problem by the compiled loop."""
     qualities = [problem.base_quality, problem.insertion, problem.deletion, problem.continuation]
     return log10_likelihoods(
         problem.bases, qualities, problem.read_offsets, problem.haplotypes, problem.haplotype_offsets, *problem.pairs, threads
@@ -91,17 +91,17 @@ def by_loop(problem: Problem, threads: int = 1) -> npt.NDArray[np.float64]:
 
 
 def _loop(threads: int, repeat: int) -> tuple[list[float], float]:
-    """On pairs like those of the "10s" set by their averages; the first run compiles and is not timed. One core's time is
-    that of the processor, which other work on the machine does not lengthen."""
+    """Time the loop on pairs with the average lengths of the "10s" set, after a warm-up run. The time of one core is processor
+    time, independent of other work on the machine."""
     clock = time.process_time if threads == 1 else time.perf_counter
     problem = equal_lengths(1, LOOP_PAIRS, *LOOP_LENGTHS)
     by_loop(problem, threads)
-    taken = []
+    times = []
     for _ in range(repeat):
         start = clock()
         by_loop(problem, threads)
-        taken.append(1e3 * (clock() - start))
-    return taken, problem.cells
+        times.append(1e3 * (clock() - start))
+    return times, problem.cells
 
 
 def _kernels(variant: str, pairs: int, m: int, n: int, repeat: int) -> tuple[list[float], float]:
@@ -112,12 +112,12 @@ def _kernels(variant: str, pairs: int, m: int, n: int, repeat: int) -> tuple[lis
 
 
 def counted_pairs(setting: Setting, variant: str) -> int:
-    """Of which the counters are taken: the inter-task variants fill blocks of 128 pairs, a tenth is enough of others."""
+    """Return the number of counted pairs: inter-task variants fill blocks of 128 pairs, others need a tenth."""
     return setting.whole("pairs") if variant in INTERTASK else max(1, setting.whole("pairs") // 16)
 
 
 def _at_most(setting: Setting, variant: str, m: int, n: int) -> tuple[float, str]:
-    """GCUPS that a K40 could reach if the resource that the variant uses most were all that it needs, and which it is."""
+    """Return the upper bound of GCUPS on a K40, and the limiting resource."""
     pairs = counted_pairs(setting, variant)
     counts = counters(variant, pairs, m, n, setting.engine)
     return 1 / max(floors(counts, cells(pairs, m, n), K40).values()), bound(counts, K40)
@@ -126,24 +126,24 @@ def _at_most(setting: Setting, variant: str, m: int, n: int) -> tuple[float, str
 Speeds = Mapping[tuple[str, int], float]
 """GCUPS by variant and set."""
 FULL = 16
-"""Blocks that an SM of a K40 holds at most."""
+"""Maximum of resident blocks per SM of a K40."""
 PAIRS_OF_BLOCK = {**dict.fromkeys(INTERTASK, 128), **dict.fromkeys(INTRATASK, 1), "intratask-warps": figures.WARPS * 2}
 
 
 @cache
 def predicted_pace(variant: str, m: int, n: int, engine: EngineName, launched: int | None = None) -> Pace:
-    """Of a K40, with the registers of the paper's Tables 2 and 4. launched: blocks of the launch, None where they fill it."""
+    """Predict a K40, with the registers of Tables 2 and 4. launched: blocks of the launch, None if they fill it."""
     registers = next(printed.registers for printed in PRINTED if printed.variant == variant)
     problem = equal_lengths(1, FULL * PAIRS_OF_BLOCK[variant], m, n)
     return pace(first_request(FAMILY, variant, problem), K40, registers, engine, launched)
 
 
 def _full(setting: Setting, variant: str, m: int, n: int) -> tuple[float, float, float]:
-    """(GCUPS of a full K40 by the time model, from, to)."""
-    found = predicted_pace(variant, m, n, setting.engine)
+    """Return predicted GCUPS of a fully occupied K40, and their interval."""
+    prediction = predicted_pace(variant, m, n, setting.engine)
     cells = PAIRS_OF_BLOCK[variant] * m * n / 1e3
-    low, high = found.interval
-    return cells / found.microseconds, cells / high, cells / low
+    low, high = prediction.interval
+    return cells / prediction.microseconds, cells / high, cells / low
 
 
 def _throughput(
@@ -154,9 +154,8 @@ def _throughput(
     title: str,
     times: Mapping[tuple[str, int], Estimate] | None = None,
 ) -> tuple[Speeds, Speeds, list[Table], list[Chart]]:
-    """(what was measured, what the time model says, the table, the plots of what is there). times: of single launches, where
-    the GPU is not full."""
-    found: dict[tuple[str, int], float] = {}
+    """Return measured values, predictions, the table and the plots. times: of single launches that do not fill the GPU."""
+    speeds: dict[tuple[str, int], float] = {}
     predicted: dict[tuple[str, int], float] = {}
     ceilings: dict[tuple[str, int], float] = {}
     rows: list[Row] = []
@@ -176,15 +175,15 @@ def _throughput(
                     model("to"): high,
                 }
             elif (variant, number) in times:
-                one, size = times[variant, number], cells(pairs, m, n) / 1e3
-                predicted[variant, number] = size / one.time_us
+                time, size = times[variant, number], cells(pairs, m, n) / 1e3
+                predicted[variant, number] = size / time.time_us
                 row = {
-                    **row, model("GCUPS of a K40"): size / one.time_us, model("from"): size / one.high_us,
-                    model("to"): size / one.low_us, model("waits most for"): one.bound,
+                    **row, model("GCUPS of a K40"): size / time.time_us, model("from"): size / time.high_us,
+                    model("to"): size / time.low_us, model("bound by"): time.bound,
                 }  # fmt: skip
             if timing := setting.timing(timing_name(variant, number, pairs), Machine.gpu):
-                found[variant, number] = timing.rate / 1e9
-                row = {**row, gpu(f"GCUPS, {timing.machine}"): found[variant, number]}
+                speeds[variant, number] = timing.rate / 1e9
+                row = {**row, gpu(f"GCUPS, {timing.machine}"): speeds[variant, number]}
             rows.append(row)
     plots = [
         Chart(what, "data set", "GCUPS", [
@@ -192,29 +191,28 @@ def _throughput(
             for variant in variants
         ])
         for what, source, values in (
-            (f"{title}: a K40 by the time model", Source.model, predicted), (f"{title}: measured", Source.gpu, found),
+            (f"{title}: a K40 by the time model", Source.model, predicted), (f"{title}: measured", Source.gpu, speeds),
             (f"{title}: at most, by what bounds it", Source.emulator, ceilings),
         )
         if values
     ]  # fmt: skip
-    return found, predicted, [Table(f"{title}, {pairs:,} pairs", rows)], plots
+    return speeds, predicted, [Table(f"{title}, {pairs:,} pairs", rows)], plots
 
 
-def _told(
-    question: Callable[[Speeds], tuple[int, int]], predicted: Speeds, found: Speeds, text: str, need: float = 1.0
+def _mostly(
+    question: Callable[[Speeds], tuple[int, int]], predicted: Speeds, measured: Speeds, text: str, need: float = 1.0
 ) -> Claim:
-    """A claim that holds where a question's answer, (how often it is true, of how many), is so often true by the time model
-    and on the GPU."""
+    """Return a claim on a fraction (true, total) of comparisons, by the time model and on the GPU."""
 
-    def one(speeds: Speeds) -> tuple[bool | None, str]:
-        true, of = question(speeds) if speeds else (0, 0)
-        return (true >= need * of, f"true of {true} of {of}") if of else (None, "")
+    def claim(speeds: Speeds) -> tuple[bool | None, str]:
+        true, total = question(speeds) if speeds else (0, 0)
+        return (true >= need * total, f"true of {true} of {total}") if total else (None, "")
 
-    return settled(text, one(predicted), one(found))
+    return settled(text, claim(predicted), claim(measured))
 
 
 def _faster(sets: Sets, better: Sequence[str], worse: Sequence[str]) -> Callable[[Speeds], tuple[int, int]]:
-    """In how many comparisons of some variants with others, set by set, the first is the faster one."""
+    """Return the number of sets and variant pairs with the first variant faster, and the total."""
 
     def question(speeds: Speeds) -> tuple[int, int]:
         pairs = [
@@ -227,7 +225,7 @@ def _faster(sets: Sets, better: Sequence[str], worse: Sequence[str]) -> Callable
 
 def intertask_throughput(setting: Setting) -> Shown:
     """Fig. 8."""
-    found, predicted, shown, plots = _throughput(
+    measured, predicted, shown, plots = _throughput(
         setting, INTERTASK, INTERTASK_SETS, LAUNCHED, "inter-task implementations"
     )
     moved = [
@@ -237,20 +235,20 @@ def intertask_throughput(setting: Setting) -> Shown:
     steady = [predicted[variant, number] for variant in INTERTASK for number in (2, 6)]
     spread = max(max(a, b) / min(a, b) for a, b in zip(steady[::2], steady[1::2], strict=True))
     claims = [
-        _told(_faster(INTERTASK_SETS, INTERTASK[1:], INTERTASK[:1]), predicted, found, "the naive implementation is the slowest"),
-        _told(_faster(INTERTASK_SETS, ["intertask-tile6"], INTERTASK), predicted, found, "tile = 6 is the fastest"),
+        _mostly(_faster(INTERTASK_SETS, INTERTASK[1:], INTERTASK[:1]), predicted, measured, "the naive implementation is the slowest"),
+        _mostly(_faster(INTERTASK_SETS, ["intertask-tile6"], INTERTASK), predicted, measured, "tile = 6 is the fastest"),
         Claim("a larger tile moves less through global memory", all(a > b for a, b in pairwise(moved)),
               f"{moved[0] / moved[-1]:.1f} times less from naive to tile = 8"),
         Claim("throughput is comparable when sequences get longer", spread < 1.5,
               f"time model: it changes by {spread:.2f} times at most from set 2 to set 6"),
     ]  # fmt: skip
-    why = "Traffic falls with the tile as the paper says, and the naive kernel waits for it; which large tile wins is close."
-    return Shown(claims, why, shown, plots, FIGURES)
+    reason = "Traffic falls with the tile as in the paper, and it limits the naive kernel; large tiles differ little."
+    return Shown(claims, reason, shown, plots, FIGURES)
 
 
 def intratask_throughput(setting: Setting) -> Shown:
     """Fig. 9."""
-    found, predicted, shown, plots = _throughput(
+    measured, predicted, shown, plots = _throughput(
         setting, INTRATASK, INTRATASK_SETS, REN_PAIRS, "intra-task implementations"
     )
     steps = {
@@ -260,17 +258,17 @@ def intratask_throughput(setting: Setting) -> Shown:
     }  # fmt: skip
     longer = [steps[m, n] > steps[m, n + 32] for m, n in steps if (m, n + 32) in steps]
     claims = [
-        Claim("warp-based: a longer haplotype helps where the read stays", all(longer),
-              f"warp instructions a cell fall at {sum(longer)} of {len(longer)} steps of the haplotype's length"),
-        _told(_by_length(INTRATASK[2:], read=True), predicted, found, "warp-based: a longer read costs where the haplotype stays"),
-        _told(_by_length(INTRATASK[:2], read=False), predicted, found, "naive and tile = 2: longer sequences help"),
-        _told(_faster(INTRATASK_SETS, INTRATASK[3:], INTRATASK[2:3]), predicted, found, "improved warp-based is faster than warp-based"),
-        _told(_faster(INTRATASK_SETS, INTRATASK[:1], INTRATASK[1:2]), predicted, found, "naive is faster than tile = 2"),
+        Claim("warp-based: a longer haplotype helps for a fixed read", all(longer),
+              f"warp instructions per cell fall at {sum(longer)} of {len(longer)} steps of the haplotype's length"),
+        _mostly(_by_length(INTRATASK[2:], read=True), predicted, measured, "warp-based: a longer read costs for a fixed haplotype"),
+        _mostly(_by_length(INTRATASK[:2], read=False), predicted, measured, "naive and tile = 2: longer sequences help"),
+        _mostly(_faster(INTRATASK_SETS, INTRATASK[3:], INTRATASK[2:3]), predicted, measured, "improved warp-based beats warp-based"),
+        _mostly(_faster(INTRATASK_SETS, INTRATASK[:1], INTRATASK[1:2]), predicted, measured, "naive is faster than tile = 2"),
     ]  # fmt: skip
     return Shown(
         claims,
-        "The share of a warp's steps that fill and drain it falls as the haplotype grows, and small blocks leave slots of the card "
-        "empty, which is what sets the four apart.",
+        "The fraction of pipeline fill and drain steps falls as the haplotype grows, and small blocks leave slots of the GPU "
+        "empty, which distinguishes the four.",
         shown,
         plots,
         FIGURES,
@@ -278,19 +276,19 @@ def intratask_throughput(setting: Setting) -> Shown:
 
 
 def _by_length(variants: Sequence[str], read: bool) -> Callable[[Speeds], tuple[int, int]]:
-    """read: at how many steps throughput falls from a read to the next longer one; else at how many it grows with the
+    """Count the steps with falling throughput for the next longer read (read), or with growing throughput for the next longer
     haplotype."""
     number_of = {lengths: number for number, lengths in INTRATASK_SETS.items()}
     steps = [(number, number_of.get((m + 32, n) if read else (m, n + 32))) for (m, n), number in number_of.items()]
 
     def question(speeds: Speeds) -> tuple[int, int]:
-        told = [
+        comparisons = [
             (speeds[variant, after] < speeds[variant, number]) == read
             for number, after in steps
             for variant in variants
             if after and (variant, after) in speeds and (variant, number) in speeds
         ]
-        return sum(told), len(told)
+        return sum(comparisons), len(comparisons)
 
     return question
 
@@ -299,29 +297,31 @@ def few_pairs(setting: Setting) -> Shown:
     """Fig. 10."""
     numbers = PREDICTED if setting.size is Size.small else tuple(INTRATASK_SETS)
     times = {(variant, number): _predicted(setting, variant, number) for number in numbers for variant in INTRATASK}
-    found, predicted, shown, plots = _throughput(
+    measured, predicted, shown, plots = _throughput(
         setting, INTRATASK, INTRATASK_SETS, FEW, "intra-task implementations", times
     )
     slots = K40.sms * K40.warps_per_sm
     warps = {"intratask-naive": FEW * figures.WARPS, "intratask-warps": FEW}
 
     def first(speeds: Speeds) -> tuple[int, int]:
-        """On how many sets the naive one is the fastest."""
-        known = sorted({number for _, number in speeds})
-        return sum(max(INTRATASK, key=lambda v: speeds.get((v, n), 0.0)) == INTRATASK[0] for n in known), len(known)
+        """Count the sets with the naive variant fastest."""
+        common_sets = sorted({number for _, number in speeds})
+        return sum(max(INTRATASK, key=lambda v: speeds.get((v, n), 0.0)) == INTRATASK[0] for n in common_sets), len(
+            common_sets
+        )
 
     claims = [
-        _told(first, predicted, found, "naive is the fastest on most sets", need=0.5),
+        _mostly(first, predicted, measured, "naive is the fastest on most sets", need=0.5),
         Claim("the improved warp-based implementation has not enough work to fill the GPU",
               warps["intratask-warps"] < slots / 2 < warps["intratask-naive"],
               f"{FEW} pairs are {warps['intratask-warps']} warps for {slots} slots of a K40; naive has {warps['intratask-naive']}"),
     ]  # fmt: skip
-    why = "200 pairs are a fifth of the warps that the card holds, and four fifths if a block computes each."
-    return Shown(claims, why, shown, plots, FIGURES)
+    reason = "200 pairs are a fifth of the resident warps of the GPU, or four fifths with a block per pair."
+    return Shown(claims, reason, shown, plots, FIGURES)
 
 
 def _predicted(setting: Setting, variant: str, number: int) -> Estimate:
-    """The time of a set of Fig. 10 on a K40, with the registers of the paper's Table 4."""
+    """Predict the time of a set of Fig. 10 on a K40, with the registers of Table 4."""
     registers = next(printed.registers for printed in PRINTED if printed.variant == variant)
     problem = equal_lengths(1, FEW, *INTRATASK_SETS[number])
     (result,) = launched(problem, variant, engine=setting.engine)

@@ -1,4 +1,4 @@
-"""Problems of Ren 2019's sets, and what each kernel of a variant counts on them by the rules of the paper's card."""
+"""Problems of Ren 2019 and the counters of each kernel of a variant by the rules of the K40."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from ...launchers import Runner
 from .. import recorded
 
 K40 = replace(devices.find("K40"), clock=745)
-"""The paper's card, at the clock it gives."""
+"""The GPU of the paper, at its clock."""
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
 BATCHES = (25, 100, 1_000)
-"""Bases of both sequences and pairs of the synthetic sets."""
+"""Lengths of both sequences and numbers of pairs of the synthetic sets."""
 
 
 def sequences(length: int, pairs: int) -> Problem:
-    """A synthetic set: alternates with changes and gaps, as wgsim's reads have them."""
+    """Return a synthetic set: alternates with substitutions and gaps, as in reads of wgsim."""
     return generate(length, pairs, (length, length), (length, length))
 
 
 def equal_sequences(length: int, pairs: int, reference: int = 0) -> Problem:
-    """The set of Figures 9 and 11: alternates that begin their references, so that all moves are diagonal."""
-    made = generate(length, pairs, (reference or length, reference or length), (length, length))
-    return Problem.of((r, r[:length] if len(r) >= length else a) for r, a in made.pairs())
+    """Return the set of Figures 9 and 11: alternates are prefixes of their references, so all moves are diagonal."""
+    problem = generate(length, pairs, (reference or length, reference or length), (length, length))
+    return Problem.of((r, r[:length] if len(r) >= length else a) for r, a in problem.pairs())
 
 
 def counters(problem: Problem, variant: str, kernel: str, engine: EngineName) -> Counters:
-    """What a kernel counts over the launches of a variant."""
+    """Return the counters of a kernel over the launches of a variant."""
     runner = Runner(engine, K40, counting=True)
     FAMILY.solve(problem, variant, runner)
-    found = [counters for program, counters in runner.counted if program.kernel.name == kernel]
-    return sum(found[1:], found[0])
+    counters_of_launches = [counters for program, counters in runner.counted if program.kernel.name == kernel]
+    return sum(counters_of_launches[1:], counters_of_launches[0])
 
 
 @cache
@@ -58,7 +58,7 @@ def of_equal(length: int, pairs: int, variant: str, kernel: str, engine: EngineN
 
 @cache
 def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> float:
-    """GCUPS of the first stage on a K40, as the time model predicts them; registers are those of `registers_of`."""
+    """Predict the GCUPS of the first stage on a K40, with the registers of `registers_of`."""
     launched: list[Result] = []
 
     @FunctionLauncher
@@ -74,5 +74,5 @@ def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> floa
 
 
 def registers_of(variant: str) -> int:
-    """Of a thread, as the H200's record has them; as many as a full K40 allows where the variant waits for its run."""
+    """Return the registers per thread in the record of the H200; without a record, the maximum of a fully occupied K40."""
     return recorded.registers(f"alignment {variant}") or 32

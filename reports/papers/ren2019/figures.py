@@ -1,4 +1,4 @@
-"""Ren 2019's examples and its analysis of data: Figures 1 to 7, Tables 1 and 2."""
+"""Examples and data analysis of Ren 2019: Figures 1 to 7, Tables 1 and 2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..paper import Chart, Claim, Row, Series, Setting, Shown, Source, Table, ab
 from .counted import K40, counters, equal_sequences
 
 FAITHFUL = "wide-diagonal-major-runs"
-"""The implementation that the paper compares with the CPU."""
+"""The implementation compared with the CPU in the paper."""
 
 
 # ------------------------------------------------------------------ Figure 1 and Table 1
@@ -35,7 +35,7 @@ def pictured() -> tuple[str, int]:
     """(CIGAR, POS) of the rows of letters and gaps in Fig. 1."""
     above, below = PICTURED
     letters = ["I" if a == "-" else "D" if b == "-" else "M" for a, b in zip(above, below, strict=True)]
-    first = below.index(below.strip("-")[0])  # gaps at the start are not a part of it
+    first = below.index(below.strip("-")[0])  # without leading gaps
     last = len(above.rstrip("-"))
     clipped = len(below[last:])
     runs = "".join(f"{len(list(group))}{letter}" for letter, group in groupby(letters[first:last]))
@@ -45,12 +45,12 @@ def pictured() -> tuple[str, int]:
 def example(setting: Setting) -> Shown:
     """Fig. 1: two sequences and their alignment."""
     rows: list[Row] = []
-    found = {}
+    alignments = {}
     pair = tuple(row.replace("-", "").encode() for row in PICTURED)
     for name, parameters in PARAMETERS.items():
         problem = Problem.of([(pair[0], pair[1])], parameters)
         ((cigar, offset, score),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
-        found[name] = cigar
+        alignments[name] = cigar
         rows.append({
             about("parameters"): f"{name}: {','.join(map(str, parameters))}", paper("CIGAR"): CIGAR, emulator("best CIGAR"): cigar,
             paper("POS"): POSITION, emulator("POS"): offset, emulator("score"): score,
@@ -62,9 +62,9 @@ def example(setting: Setting) -> Shown:
             Claim(f"what is pictured is written {CIGAR}", cigar == CIGAR, cigar),
             Claim("its POS is 1, the place of the first aligned base of R1 from 0", position == POSITION,
                   f"{position}; Algorithm 1's POS = i - 1 would say {position - 1}"),
-            Claim("it is the alignment that is looked for", CIGAR in found.values(),
+            Claim("it is the optimal alignment", CIGAR in alignments.values(),
                   "no parameters make it the best one: for its gaps two mismatches must cost more than they do, and then its "
-                  "mismatch costs more than to let it, too, be a part of gaps"),
+                  "mismatch costs more than a longer gap"),
         ],
         "The figure is written as it should be, but it pictures no best alignment: of its gaps and its mismatch one is always too dear.",
         [Table("R1 AGTCTAGCG, R2 GACGAACGT", rows)],
@@ -72,13 +72,13 @@ def example(setting: Setting) -> Shown:
 
 
 def _score(parameters: Parameters) -> int:
-    """Of what Fig. 1 pictures: five matches, a mismatch, and two gaps of two."""
+    """Return the score of the alignment of Fig. 1: five matches, a mismatch, two gaps of two."""
     match, mismatch, opening, extending = parameters
     return 5 * match + mismatch + 2 * (opening + extending)
 
 
 def operations(setting: Setting) -> Shown:
-    """Table 1: the operations of a CIGAR."""
+    """Table 1: the written of a CIGAR."""
     problem = generate(6, 60, (20, 60), (20, 60))
     meanings = {
         "M": "match or mismatch",
@@ -87,17 +87,17 @@ def operations(setting: Setting) -> Shown:
         "S": "base at an end of R2 alone",
     }
     rows: list[Row] = []
-    seen: set[str] = set()
+    written: set[str] = set()
     used: dict[Strategy, set[str]] = {}
     for strategy in Strategy:
         cigars = FAMILY.solve(replace(problem, strategy=strategy), FAITHFUL, Runner(setting.engine))["cigar"].tolist()
         used[strategy] = {letter for cigar in cigars for letter in cigar if letter.isalpha()}
-        seen |= used[strategy]
+        written |= used[strategy]
     for letter, meaning in meanings.items():
         strategies = ", ".join(strategy.name for strategy in Strategy if letter in used[strategy])
         rows.append({about("operation"): letter, paper("description"): meaning, emulator("used by"): strategies})
     return Shown(
-        [Claim("M, I, D and S are the operations", seen == set(meanings), f"{', '.join(sorted(seen))} on {len(problem)} pairs")],
+        [Claim("M, I, D and S are the operations", written == set(meanings), f"{', '.join(sorted(written))} on {len(problem)} pairs")],
         "No other letter is written, and S only where the strategy clips.",
         [Table("Operations of CIGARs", rows)],
     )  # fmt: skip
@@ -109,12 +109,12 @@ WALKED = (b"AACCGGTTACGTAATC", b"AACCGTTACCGTAATC")
 
 
 def backtracking(setting: Setting) -> Shown:
-    """Fig. 2: three score matrices have to be walked, or one matrix of moves."""
+    """Figure 2: traceback over three score matrices or one matrix of moves."""
     problem = Problem.of([WALKED], Parameters(10, -15, -5, -2), Strategy.INDEL)
     ((cigar, _, _),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
-    looks: dict[str, int] = {}
+    loads: dict[str, int] = {}
     for variant in (FAITHFUL, "pairalign"):
-        looks[variant] = counters(problem, variant, "traceback", setting.engine).totals()["global_load_requests"]
+        loads[variant] = counters(problem, variant, "traceback", setting.engine).totals()["global_load_requests"]
     expected = sum(letter.isalpha() for letter in cigar)
     walked = (
         counters(problem, FAITHFUL, "traceback", setting.engine).at("moves[place.x").totals()["global_load_requests"]
@@ -124,11 +124,11 @@ def backtracking(setting: Setting) -> Shown:
             Claim("a walk over scores jumps between the three matrices M, I and D", None,
                   "scores are not kept by any variant here, and the figure's sequences are not printed"),
             Claim("GATK's backtracking matrix needs no jump", walked == expected,
-                  f"{walked} looks at one matrix for the {expected} operations of {cigar}"),
+                  f"{walked} loads of one matrix for the {expected} operations of {cigar}"),
         ],
-        "What the figure pictures is what all variants avoid; the matrix of moves is looked at once an operation.",
+        "All variants avoid the three matrices of the figure; the matrix of moves is read once per operation.",
         [Table("One pair", [
-            {about("variant"): variant, emulator("loads of the second stage"): count} for variant, count in looks.items()
+            {about("variant"): variant, emulator("loads of the second stage"): count} for variant, count in loads.items()
         ])],
     )  # fmt: skip
 
@@ -154,46 +154,46 @@ def execution_time(setting: Setting) -> Shown:
     ]
     return Shown(
         [
-            Claim("situations 2 and 3 take nearly all of the 34.5 % that alignments take of GATK", None, "GATK is not here"),
+            Claim("situations 2 and 3 take nearly all of the 34.5 % that alignments take of GATK", None, "GATK is not included"),
             Claim("situation 3 takes longer with a sixteenth of the alignments", None, "its pairs have more cells, see Fig. 3"),
         ],
-        "GATK HaplotypeCaller and its data are not part of this.",
+        "GATK HaplotypeCaller and its data are not included.",
         [Table("Chromosome 10 of G15512.HCC1954.1, one thread", rows)],
     )  # fmt: skip
 
 
 @cache
-def made(regions: int) -> dict[str, Statistics]:
-    """Statistics of made regions: reads with the haplotype they fit best (2), haplotypes with the reference (3)."""
+def simulated_statistics(regions: int) -> dict[str, Statistics]:
+    """Return statistics of simulated regions: reads with their best haplotype (2), haplotypes with the reference (3)."""
     region = generate_region(
         19, records=regions, reads=(25, 125), haplotypes=(2, 6), read_length=(40, 120), haplotype_length=(300, 350)
     )
-    found = {"2": Statistics(), "3": Statistics()}
+    statistics = {"2": Statistics(), "3": Statistics()}
     pairs: dict[str, list[tuple[bytes, bytes]]] = {"2": [], "3": []}
     for reads, haplotypes in region.records():
         letters = [haplotype.tobytes() for haplotype in haplotypes]
-        asked = Problem.of((haplotype, read[0].tobytes()) for read in reads for haplotype in letters)
-        scores = FAMILY.solve(asked, "packed", Runner("jit"))["score"].reshape(len(reads), len(letters))
+        paired = Problem.of((haplotype, read[0].tobytes()) for read in reads for haplotype in letters)
+        scores = FAMILY.solve(paired, "packed", Runner("jit"))["score"].reshape(len(reads), len(letters))
         best = scores.argmax(axis=1).tolist()
         pairs["2"] += [(letters[chosen], read[0].tobytes()) for read, chosen in zip(reads, best, strict=True)]
         pairs["3"] += [(letters[0], haplotype) for haplotype in letters]
     for situation, chosen in pairs.items():
         problem = Problem.of(chosen)
-        found[situation].add(problem, align(problem, "packed", Runner("jit"), WORDS_AT_ONCE))
-        found[situation].finish()
-    return found
+        statistics[situation].add(problem, align(problem, "packed", Runner("jit"), WORDS_AT_ONCE))
+        statistics[situation].finish()
+    return statistics
 
 
 def lengths(setting: Setting) -> Shown:
     """Fig. 3."""
     rows: list[Row] = []
     cells = {}
-    for situation, found in made(setting.whole("regions")).items():
-        (least, middle, most), (short, median, long) = spread(found.references), spread(found.alternates)
+    for situation, statistics in simulated_statistics(setting.whole("regions")).items():
+        (least, middle, most), (short, median, long) = spread(statistics.references), spread(statistics.alternates)
         cells[situation] = middle * median
         rows.append({
             about("situation"): situation, paper("shortest"): SHORTEST[situation], paper("longest"): LONGEST[situation],
-            emulator("pairs"): found.pairs, emulator("R1: least, median, most"): f"{least}, {middle}, {most}",
+            emulator("pairs"): statistics.pairs, emulator("R1: least, median, most"): f"{least}, {middle}, {most}",
             emulator("R2: least, median, most"): f"{short}, {median}, {long}",
         })  # fmt: skip
     return Shown(
@@ -211,27 +211,27 @@ def lengths(setting: Setting) -> Shown:
 def share_of_matches(setting: Setting) -> Shown:
     """Fig. 4."""
     rows: list[Row] = []
-    found = made(setting.whole("regions"))
-    for situation, one in found.items():
+    statistics = simulated_statistics(setting.whole("regions"))
+    for situation, group in statistics.items():
         rows.append({
             about("situation"): situation, paper("M, %"): M_SHARE if situation == "2" else None,
-            **{emulator(f"{letter}, %"): 100 * one.share(letter) for letter in "MIDS"},
-            emulator("bases a run of M"): one.bases["M"] / max(one.runs["M"], 1),
-            emulator("looks that lengths of M save, %"): 100 * one.looks_saved,
+            **{emulator(f"{letter}, %"): 100 * group.share(letter) for letter in "MIDS"},
+            emulator("bases a run of M"): group.bases["M"] / max(group.runs["M"], 1),
+            emulator("loads saved by lengths of M, %"): 100 * group.looks_saved,
         })  # fmt: skip
     bars = [
-        Series(f"situation {situation}", Source.emulator, [(letter, float(one.bases[letter])) for letter in "MIDS"])
-        for situation, one in found.items()
+        Series(f"situation {situation}", Source.emulator, [(letter, float(group.bases[letter])) for letter in "MIDS"])
+        for situation, group in statistics.items()
     ]
-    run = found["2"].bases["M"] / max(found["2"].runs["M"], 1)
+    run = statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1)
     return Shown(
         [
-            Claim("M is by far the most frequent operation", all(one.share("M") > 0.9 for one in found.values()),
-                  f"{100 * found['2'].share('M'):.2f} % and {100 * found['3'].share('M'):.2f} % in situations 2 and 3, of made regions"),
+            Claim("M is by far the most frequent operation", all(group.share("M") > 0.9 for group in statistics.values()),
+                  f"{100 * statistics['2'].share('M'):.2f} % and {100 * statistics['3'].share('M'):.2f} % in simulated situations 2, 3"),
             Claim("99.65 % in situation 2", None, f"a matter of the data: {PUBLISHED_M_SHARE} % of 196 published pairs by GATK's CIGARs"),
             Claim("most operations M follow each other", run > 10, f"a run of M has {run:.0f} bases in situation 2"),
         ],
-        "Nearly all of a walk cell by cell is along runs of M, which is what recording their length saves.",
+        "Most steps of a traceback are in runs of M; recording their lengths saves these steps.",
         [Table("Operations", rows)],
         [Chart("Numbers of M, I, D and S", "operation", "bases", bars, bars=True, logarithmic=True)],
     )  # fmt: skip
@@ -249,11 +249,11 @@ def batches(setting: Setting) -> Shown:
     blocks = -(-LARGEST_BATCH["2"] // 128)
     return Shown(
         [
-            Claim("batches have at most 293 pairs", None, "GATK forms the batches; it is not here"),
+            Claim("batches have at most 293 pairs", None, "GATK forms the batches; it is not included"),
             Claim("so few pairs need a block each", blocks < K40.sms,
                   f"{LARGEST_BATCH['2']} pairs are {blocks} blocks of 128 threads if a thread computes one, for {K40.sms} SMs"),
         ],
-        "The batch sizes are GATK's; what the paper concludes from them follows from the card's rules.",
+        "The batch sizes are those of GATK; the conclusions of the paper follow from the rules of the GPU.",
         [Table("Batches", rows)],
     )  # fmt: skip
 
@@ -263,21 +263,21 @@ def anti_diagonals(setting: Setting) -> Shown:
     """Fig. 6: a thread a column, a step an anti-diagonal."""
     rows: list[Row] = []
     for n, m in ((6, 6), (64, 64), (256, 128), (576, 576)):
-        found = counters(equal_sequences(m, 1, n), FAITHFUL, "intratask", setting.engine).totals()
+        totals = counters(equal_sequences(m, 1, n), FAITHFUL, "intratask", setting.engine).totals()
         warps = -(-m // 32)
         tree = (warps * 32 - 1).bit_length() + 1  # barriers of the search for the best end
         rows.append({
-            about("R1"): n, about("R2"): m, paper("steps"): n + m - 1, emulator("steps"): found["barriers"] // warps - tree,
-            emulator("words stored a cell, scores excepted"): (found["global_store_bytes"] - 16) / (4 * n * m),
+            about("R1"): n, about("R2"): m, paper("steps"): n + m - 1, emulator("steps"): totals["barriers"] // warps - tree,
+            emulator("words stored per cell, scores excepted"): (totals["global_store_bytes"] - 16) / (4 * n * m),
         })  # fmt: skip
     same = [row[paper("steps")] == row[emulator("steps")] for row in rows]
-    once = [row[emulator("words stored a cell, scores excepted")] == 1 for row in rows]
+    once = [row[emulator("words stored per cell, scores excepted")] == 1 for row in rows]
     return Shown(
         [
-            Claim("m + n - 1 steps", all(same), f"as said for {sum(same)} of {len(same)} sizes"),
+            Claim("m + n - 1 steps", all(same), f"equal for {sum(same)} of {len(same)} sizes"),
             Claim("elements of the score matrices are not stored", all(once), "a cell stores its move, one word, and nothing else"),
         ],
-        "Barriers and stores are counted; scores go through shared memory and registers alone.",
+        "Barriers and stores are counted; scores use only shared memory and registers.",
         [Table("One pair", rows)],
     )  # fmt: skip
 
@@ -286,19 +286,19 @@ def layouts(setting: Setting) -> Shown:
     """Fig. 7: the backtracking matrix by rows and by anti-diagonals."""
     problem = equal_sequences(256, 2)
     rows: list[Row] = []
-    found = {}
+    lines = {}
     for layout in ("row-major", "diagonal-major"):
         moves = counters(problem, f"wide-{layout}-runs", "intratask", setting.engine).at("moves[place.x").totals()
-        found[layout] = moves["global_store_lines"] / moves["global_store_requests"]
+        lines[layout] = moves["global_store_lines"] / moves["global_store_requests"]
         rows.append({
             about("layout"): layout, paper("accesses of a warp"): 32 if layout == "row-major" else 1,
-            emulator("lines of 128 bytes a store"): found[layout],
+            emulator("lines of 128 bytes a store"): lines[layout],
             emulator("sectors a store"): moves["global_store_sectors"] / moves["global_store_requests"],
         })  # fmt: skip
     return Shown(
-        [Claim("anti-diagonals one after the other avoid uncoalesced accesses", found["diagonal-major"] < found["row-major"] / 8,
-               f"{found['diagonal-major']:.2f} lines a store against {found['row-major']:.1f}")],
-        "By rows each lane of a warp stores into a line of its own; by anti-diagonals lanes stand side by side.",
+        [Claim("anti-diagonals one after the other avoid uncoalesced accesses", lines["diagonal-major"] < lines["row-major"] / 8,
+               f"{lines['diagonal-major']:.2f} lines a store against {lines['row-major']:.1f}")],
+        "By rows, each lane of a warp stores to a separate line; by anti-diagonals, the stores of a warp are contiguous.",
         [Table("Stores of moves, 256 x 256", rows)],
         note="Steps in which few lanes have a cell are among the stores, so that neither number is a full warp's.",
     )  # fmt: skip

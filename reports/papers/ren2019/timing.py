@@ -1,4 +1,4 @@
-"""What of Ren 2019 is timed: both stages of its kernels on a GPU and of the plain loop on a CPU."""
+"""Timed work of Ren 2019: both stages of the kernels on a GPU and of the loop on a CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simtbed.runtime.cores import current_cores
 
 from ...bench.align import DIFFERENT, Stages, repeated
 from .. import checks
-from ..measured import Check, Machine, Timed
+from ..measured import Benchmark, Check, Machine
 from ..paper import (
     Setting,
 )
@@ -34,41 +34,41 @@ STEPS = "wide-diagonal-major-steps"
 SECOND = (WIDE, STEPS, PEER)
 LOOP = "plain loop"
 LOOP_CELLS = 1 << 24
-"""Of all pairs of a length that the loop is timed with."""
+"""Fraction of the pairs of a length timed with the loop."""
 FEW = 3
-"""Pairs that show whether a kernel is right."""
+"""Pairs of the correctness check."""
 BLOCK = 128
 """Threads of a block of `passes` and of `pairalign`."""
 
 
 # ------------------------------------------------------------------ times
 def timing_name(what: str, length: int, pairs: int, stage: int) -> str:
-    """Under which the time of a variant on a synthetic set is recorded."""
+    """Return the name of the timing of a variant on a synthetic set."""
     return f"{what}, {length} bases, {pairs} pairs, stage {stage}"
 
 
 def loop_name(length: int, stage: int) -> str:
-    """Under which the time of the plain loop is recorded."""
+    """Return the name of the timing of the loop."""
     return f"{LOOP}, {length} bases, stage {stage}"
 
 
-def timed(setting: Setting) -> Iterator[Timed]:
-    """Both stages of the plain loop on a CPU, and of the kernels of Figures 8 to 12 on a GPU."""
+def benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Yield both stages of the loop on a CPU, and of the kernels of Figures 8 to 12 on a GPU."""
     for length in LENGTHS:
         for machine, threads in ((Machine.core, 1), (Machine.cores, current_cores())):
             for stage in (1, 2):
                 run = partial(_loop, length, stage, threads)
-                yield Timed(loop_name(length, stage), machine, run, Check(LOOP, _loop_agrees))
+                yield Benchmark(loop_name(length, stage), machine, run, Check(LOOP, _loop_agrees))
     for length in LENGTHS:
         for variant in sorted({*TIMED, *SECOND}):
             check = checks.on_gpu(FAMILY, variant, partial(sequences, length, FEW), f"{length} bases")
             for pairs in BATCHES if variant in TIMED else ():
                 for stage in (1, 2):
                     run = partial(_kernels, variant, length, pairs, stage)
-                    yield Timed(timing_name(variant, length, pairs, stage), Machine.gpu, run, check)
+                    yield Benchmark(timing_name(variant, length, pairs, stage), Machine.gpu, run, check)
             if variant in SECOND:
                 name = timing_name(f"{variant}, equal sequences", length, 100, 2)
-                yield Timed(name, Machine.gpu, partial(_second, variant, length), check)
+                yield Benchmark(name, Machine.gpu, partial(_second, variant, length), check)
 
 
 def _kernels(variant: str, length: int, pairs: int, stage: int, repeat: int) -> tuple[list[float], float]:
@@ -86,18 +86,18 @@ def _second(variant: str, length: int, repeat: int) -> tuple[list[float], float]
 
 
 def _both(problem: Problem, variant: str, repeat: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of both stages; the first run, which loads the kernels, is left out."""
-    taken: tuple[list[float], list[float]] = [], []
+    """Return the milliseconds of both stages, after a warm-up run."""
+    stage_times: tuple[list[float], list[float]] = [], []
     for _ in range(repeat + 1):
         stages = Stages()
         FAMILY.solve(problem, variant, stages)
-        for times, stage in zip(taken, ("stage 1", "stage 2"), strict=True):
+        for times, stage in zip(stage_times, ("stage 1", "stage 2"), strict=True):
             times.append(stages.milliseconds[stage])
-    return taken[0][1:], taken[1][1:]
+    return stage_times[0][1:], stage_times[1][1:]
 
 
 def _loop(length: int, stage: int, threads: int, repeat: int) -> tuple[list[float], float]:
-    """Of the first stage, or what the second one adds."""
+    """Return the times of the first stage, or of both minus the first."""
     return _loops(length, threads, repeat)[stage - 1], _loop_pairs(length) * length * length
 
 
@@ -117,21 +117,21 @@ def _loops(length: int, threads: int, repeat: int) -> tuple[list[float], list[fl
 
 
 def by_loop(problem: Problem, threads: int = 1, trace: bool = True) -> tuple[Integers, npt.NDArray[np.uint32]]:
-    """What `align_all` says of a problem."""
-    given = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
-    return align_all(*given, problem.parameters, threads, trace)
+    """Return the result of `align_all` for a problem."""
+    sequences = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
+    return align_all(*sequences, problem.parameters, threads, trace)
 
 
 def _loop_agrees() -> Agreement:
-    """That the plain loop gives the oracle's scores and places; its operations have a test of their own."""
+    """Compare scores and positions of the loop with the oracle. Another test covers its operations."""
     problem = sequences(LENGTHS[0], FEW)
-    expected, (found, _) = FAMILY.oracle(problem), by_loop(problem)
+    expected, (actual, _) = FAMILY.oracle(problem), by_loop(problem)
     answer = expected.copy()
-    answer["offset"], answer["score"] = found[:, 0], found[:, 1]
+    answer["offset"], answer["score"] = actual[:, 0], actual[:, 1]
     return FAMILY.compare(answer, expected)
 
 
 def _milliseconds(work: Callable[[], object]) -> float:
-    begun = perf_counter()
+    start = perf_counter()
     work()
-    return 1e3 * (perf_counter() - begun)
+    return 1e3 * (perf_counter() - start)

@@ -40,7 +40,7 @@ def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple
 
 def _found(count: int) -> list[formats.Finding]:
     span = Span("file,1.py", 3, 5, 3, 9)
-    return formats.named([Diagnostic("race", f"100 % | of\n{n}", span, related=span) for n in range(count)], [])
+    return formats.fingerprinted([Diagnostic("race", f"100 % | of\n{n}", span, related=span) for n in range(count)], [])
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytes
         linecache.checkcache(str(file))
         spans = [Span(str(file), first + n, 5, first + n, 9) for n in range(2)]
         found = [Diagnostic("race", f"{first}", spans[0], related=spans[1]), Diagnostic("bounds", "b", spans[1])]
-        return [one.fingerprint for one in formats.named(found, [])]
+        return [one.fingerprint for one in formats.fingerprinted(found, [])]
 
     one = fingerprints("    a = 1\n    b = 2\n", 1)
     assert one == fingerprints("# above\n\n    a = 1\n    b = 2\n", 3)
@@ -86,22 +86,22 @@ def test_equal_lines_have_fingerprints_of_their_own() -> None:
 
 def test_annotations_stay_within_githubs_limits() -> None:
     lines = formats.github(_found(12)).split("\n")
-    assert len(lines) == formats.ANNOTATIONS + 1
+    assert len(lines) == formats.MAX_ANNOTATIONS + 1
     assert all(
         re.fullmatch(r"::error file=file%2C1\.py,line=3,endLine=3,col=5,title=race::[^\n]*", one) for one in lines[:10]
     )
     assert "100 %25 | of%0A0" in lines[0]
-    assert lines[-1] == "and 2 more findings, which GitHub would not show"
+    assert lines[-1] == "and 2 more findings, above the limit of GitHub"
 
 
 def test_the_table_is_cut_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = formats.summary(_found(3))
     assert whole.count("| error |") == 3 and "100 % \\| of 0" in whole
-    monkeypatch.setattr(formats, "SUMMARY", 400)
+    monkeypatch.setattr(formats, "MAX_SUMMARY", 400)
     cut = formats.summary(_found(50))
     assert len(cut.encode()) <= 400
     shown = cut.count("| error |")
-    assert shown > 0 and f"{50 - shown} more rows do not fit." in cut
+    assert shown > 0 and f"{50 - shown} rows omitted." in cut
 
 
 @pytest.mark.slow

@@ -63,11 +63,11 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ("nowhere.py", (), None, "nowhere.py: No such file; a script, package.module, module:function, file.py"),
         ("run.json", (), None, "run.json is a run that was kept: simtbed check and simtbed diff take one"),
-        ("nowhere.age", (), None, "no variant is called 'nowhere.age'; there are"),
-        ("nothing", (), None, "no variant is called 'nothing'; there are"),
-        ("tree", ("--n",), None, "tree takes no arguments, not --n"),
-        ("a:b", ("1",), None, "a:b is called without arguments, not with 1"),
-        ("a:b", (), Path("x"), "--input is for shipped variants; arguments of a:b come after it"),
+        ("nowhere.age", (), None, "there is no variant 'nowhere.age'; expected one of"),
+        ("nothing", (), None, "there is no variant 'nothing'; expected one of"),
+        ("tree", ("--n",), None, "tree takes no arguments, got --n"),
+        ("a:b", ("1",), None, "a:b is called without arguments, got 1"),
+        ("a:b", (), Path("x"), "--input needs a shipped variant; write the arguments of a:b after its name"),
     ],
 )
 def test_other_names_are_refused(
@@ -213,7 +213,7 @@ def test_a_finding_that_ends_a_program_is_told_once(
     assert app.run(["check", target]) == 1
     told = capfd.readouterr().err
     assert told.startswith("Traceback") and "mine.py" in told
-    assert "FaultError: a finding, which the report shows\n" in told and told.count("out of bounds") == 1
+    assert "FaultError: a finding, see the report\n" in told and told.count("out of bounds") == 1
     app.run(["check", "--kernel", "past", target])
     assert capfd.readouterr().err.count("out of bounds") == 2
     app.run(["profile", target])
@@ -317,7 +317,7 @@ def test_a_function_that_needs_arguments_is_refused(package: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "simtbed", "profile", "pack.main:wants"], capture_output=True, text=True
     )
-    told = "pack.main:wants is called without arguments, and needs n: name a function that gives them"
+    told = "pack.main:wants is called without arguments but requires n: name a function that passes them"
     assert (done.returncode, done.stderr) == (2, f"simtbed: {told}\n")
 
 
@@ -332,4 +332,4 @@ def test_what_follows_a_run_that_was_kept_is_read(package: Path) -> None:
     assert json.loads((package / "found.sarif").read_text())["version"] == "2.1.0"
     assert simtbed("check", "run.json", "--bogus").returncode == 2
     more = simtbed("check", "run.json", "more")
-    assert more.returncode == 2 and "it takes no arguments, not more" in more.stderr
+    assert more.returncode == 2 and "takes no arguments, got more" in more.stderr

@@ -1,7 +1,7 @@
-"""Counter buffer of compiled code: the contribution of each slot to sites and columns of the counts.
+"""The counter buffer of compiled code: what each slot adds to which site and column of the counts.
 
-Compiled code counts executions of runs of statements, and the variable costs of memory accesses. The table of contributions
-converts these to counts.
+Compiled code counts as little as it can: executions of runs of statements, and what memory accesses cost beyond a
+constant. The table here says what the slots mean.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ....profiler.events import Counts
 from ....profiler.samples import Samples
 
 CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])
-"""A contribution: each count of a slot adds an amount to a column of a site."""
+"""Each count in a slot adds an amount to a column of a site."""
 
 
 @dataclass
 class CounterSlots:
-    """Slots of the counter buffer, int64 each, and their contributions to the counts."""
+    """The slots of the counter buffer, int64 each, and their contributions to the counts."""
 
     slots: dict[tuple[str, int, int], int] = field(default_factory=dict)
     contributions: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class CounterSlots:
         return self.slots.setdefault((kind, site, column), len(self.slots))
 
     def whole_warps(self, sites: Iterable[int]) -> int:
-        """Return the slot for executions of statements by full warps."""
+        """The slot for executions of statements by full warps."""
         sites = tuple(sites)
         slot = self._slot("full", sites[0])
         for site in sites:
@@ -40,7 +40,7 @@ class CounterSlots:
         return slot
 
     def masked_warps(self, sites: Iterable[int]) -> tuple[int, int]:
-        """Return the slots for executions of statements under a mask: of warps, and of lanes."""
+        """The slots for executions of statements under a mask: of warps, and of lanes."""
         sites = tuple(sites)
         warps, lanes = self._slot("warps", sites[0]), self._slot("lanes", sites[0])
         for site in sites:
@@ -49,11 +49,11 @@ class CounterSlots:
         return warps, lanes
 
     def counter(self, site: int, column: int) -> int:
-        """Return a new slot for one column of one site."""
+        """The slot for a column of a site alone."""
         return self.counters(site, [column])
 
     def counters(self, site: int, columns: Sequence[int]) -> int:
-        """Return the first of consecutive slots for columns of one site."""
+        """Consecutive slots for columns of a site alone; the first one."""
         slots = []
         for column in columns:
             slots.append(self._slot("own", site, column))
@@ -62,24 +62,24 @@ class CounterSlots:
         return slots[0]
 
     def contribute(self, slot: int, site: int, column: int, amount: int) -> None:
-        """Add `amount` to the column of the site for each count of the slot."""
+        """Each count in the slot adds `amount` to the site's column."""
         self.contributions[slot, site, column] = amount
 
     def table(self) -> npt.NDArray[np.void]:
-        """Return the contributions, CONTRIBUTION[n]."""
+        """The contributions, CONTRIBUTION[n]."""
         return np.array([(*key, amount) for key, amount in self.contributions.items()], CONTRIBUTION)
 
 
 @dataclass
 class SampleSlots:
-    """Offsets in bytes of the sample tables of accesses and loops in the sample buffer, by site."""
+    """Where the sample table of each access and of each loop begins in the sample buffer, in bytes, by site."""
 
     accesses: dict[int, int] = field(default_factory=dict)
     loops: dict[int, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """Return the size of the buffer in bytes."""
+        """Bytes of the buffer."""
         return len(self.accesses) * samples.COSTS * samples.ACCESS.itemsize + (
             len(self.loops) * samples.ITERATIONS * samples.LOOP.itemsize
         )
@@ -91,7 +91,7 @@ class SampleSlots:
         return self.loops.setdefault(site, self.size)
 
     def decode(self, buffers: Sequence[npt.NDArray[np.uint8]]) -> Samples:
-        """Return the samples of a launch from the buffers of its threads."""
+        """The samples of a launch from the buffers of its threads."""
         shapes = ((self.accesses, samples.ACCESS, samples.COSTS), (self.loops, samples.LOOP, samples.ITERATIONS))
         accesses, loops = (
             {
@@ -104,7 +104,7 @@ class SampleSlots:
 
 
 def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:
-    """Return int64[site, column] of the counter buffer, by the table of its `CounterSlots`."""
+    """int64[site, column] from the counter buffer, by the table of its `CounterSlots`."""
     counts = np.zeros((sites, events.COLUMNS), np.int64)
     np.add.at(counts, (table["site"], table["column"]), table["amount"] * buffer[table["slot"]])
     return counts

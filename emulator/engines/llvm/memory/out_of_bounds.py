@@ -1,4 +1,4 @@
-"""Accesses with lanes out of bounds: functions of the module, one for each kind of access and type."""
+"""Accesses of which some lanes are out of bounds: functions of the module, one for each kind of access and type."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def access_out_of_bounds(
     given: Sequence[Value],
     word: str,
 ) -> list[Value]:
-    """Call the function: it records the fault, corrects the counters, and executes the access of the lanes in bounds.
+    """Call the function: it records the fault, corrects the counters, and does the access of the lanes inside the array.
 
-    given: the stored or combined values. Returns the loaded vectors, or nothing if all lanes access one element.
+    given: what they store or combine. The result is what they load: vectors, or nothing where all lanes access one
+    element.
     """
     builder, type = context.builder, index.type
     one = elements.one_for_all(array, index) and not word
@@ -105,7 +106,7 @@ def _function(
 
 
 def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
-    """Record the lanes out of bounds, and for the first fault the index and the length. `%kept`: the other lanes."""
+    """Record the lanes out of bounds; of the first fault the index and the length. `%kept`: the other lanes."""
     most = (
         "%base.length"
         if width == "i64"
@@ -132,7 +133,7 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
 
 
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
-    """Add the cost of the access minus the constant of each execution. %counters: requests, then the two columns."""
+    """Add what the access costs, less what each execution adds as a constant. %counters: requests, then the two columns."""
     builder = inner.builder
     missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
     builder.add_to("%counters", missed)
@@ -153,7 +154,7 @@ def _access_inside(
     word: str,
     result: str,
 ) -> str:
-    """Generate the access of the lanes in bounds. Return the instruction that returns the loaded values."""
+    """The access of the lanes inside the array; the instruction that returns what they find."""
     builder = inner.builder
     if kind.operation in (Operation.STORE, Operation.COPY):
         elements.scatter(inner, array, index, given, "%right")

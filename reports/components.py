@@ -1,4 +1,4 @@
-"""The parts of a machine that simtbed works with: which are there, by trying them, and how the others are had."""
+"""Components that simtbed uses on a machine: packages, engines, compilers, GPU; detected by use."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .launchers import why_unavailable
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part. found: what there is, "" where it does not work; then `reason` says why, and `remedy` what to do."""
+class Component:
+    """A component. found: its version or location, "" if it is missing; then `reason` and `remedy` are set."""
 
     name: str
     needed_for: str
@@ -34,33 +34,33 @@ class Part:
         return {**asdict(self), "works": self.works}
 
 
-def parts() -> list[Part]:
-    """Every part, in the order of what most people need."""
+def components() -> list[Component]:
+    """Return all components, the most commonly needed ones first."""
     return [
-        Part("Python", "everything", f"{platform.python_version()} ({platform.machine()})"),
+        Component("Python", "everything", f"{platform.python_version()} ({platform.machine()})"),
         *_packages(),
-        _tried("jit", "the engine that is the default", lambda: _engine("jit"), "python -m pip install --force-reinstall llvmlite"),
-        _tried("cache", "compiled kernels from run to run", _cache, "SIMTBED_CACHE=FOLDER names a folder that you may write to"),
-        _tried("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
-        _tried("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
-        _tried("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
-        _tried("GPU", "engine=\"cuda\"", _gpu, "a machine with an NVIDIA GPU and its driver"),
+        _detect("jit", "the default engine", lambda: _engine("jit"), "python -m pip install --force-reinstall llvmlite"),
+        _detect("cache", "reuse of compiled kernels", _cache, "set SIMTBED_CACHE=FOLDER to a writable folder"),
+        _detect("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
+        _detect("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
+        _detect("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
+        _detect("GPU", "engine=\"cuda\"", _gpu, "a machine with an NVIDIA GPU and its driver"),
     ]  # fmt: skip
 
 
-def _packages() -> Iterator[Part]:
-    """What the package requires of others, without its extras."""
+def _packages() -> Iterator[Component]:
+    """Yield the required packages, without extras."""
     for requirement in requires("simtbed") or ():
         if "extra ==" not in requirement:
             name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
-            yield _tried(name, "everything", partial(version, name), f'python -m pip install "{requirement}"')
+            yield _detect(name, "everything", partial(version, name), f'python -m pip install "{requirement}"')
 
 
-def _tried(name: str, needed_for: str, find: Callable[[], str], remedy: str) -> Part:
+def _detect(name: str, needed_for: str, find: Callable[[], str], remedy: str) -> Component:
     try:
-        return Part(name, needed_for, find())
+        return Component(name, needed_for, find())
     except (SimtbedError, PackageNotFoundError, ImportError, OSError) as error:
-        return Part(name, needed_for, "", str(error).splitlines()[0], remedy)
+        return Component(name, needed_for, "", str(error).splitlines()[0], remedy)
 
 
 def _engine(name: Any) -> str:
@@ -82,8 +82,8 @@ def _cache() -> str:
 def _nvcc() -> str:
     from simtbed.engines.cuda import nvcc
 
-    found = nvcc.find_nvcc()
-    return f"{found}: {nvcc.version(found)}"
+    path = nvcc.find_nvcc()
+    return f"{path}: {nvcc.version(path)}"
 
 
 def _nvdisasm() -> str:
@@ -99,5 +99,5 @@ def _pycuda() -> str:
 def _gpu() -> str:
     from simtbed.engines.cuda.engine import describe
 
-    found = describe()
-    return f"{found['device']}, {found['arch']}, driver of CUDA {found['driver']}"
+    gpu = describe()
+    return f"{gpu['device']}, {gpu['arch']}, driver of CUDA {gpu['driver']}"

@@ -1,4 +1,4 @@
-"""Inputs of `simtbed bench files` that no command makes, from seeds."""
+"""Generators of the inputs of `simtbed bench files`, from fixed seeds."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ COLUMNS = np.frombuffer(b"\t.\tA\tG\t.\t.\t.\tPL", np.uint8)
 HEADER = '##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=PL,Number=G,Type=Integer,Description="Likelihoods">\n'
 GZIP_LEVEL, WINDOW, TOGETHER = 6, 1 << 15, 1 << 20
 MAKERS = 64
-"""Threads that make an input at most."""
+"""Maximum of threads to generate an input."""
 
 
 def as_gzip(path: Path) -> Iterator[bytes]:
-    """A file in one member of gzip, at the level that gzip takes: threads pack pieces that know what stands before them."""
+    """Compress a file to one gzip member at the default level; threads compress blocks with the preceding block as dictionary."""
     checksum, size = 0, 0
 
     def pieces() -> Iterator[tuple[bytes, bytes]]:
@@ -52,7 +52,7 @@ def as_gzip(path: Path) -> Iterator[bytes]:
 
 
 def aligned_pairs() -> Iterator[bytes]:
-    """Rows of reference, tab, alternate: the same with 1 to 8 bases changed, inserted or left out."""
+    """Yield rows of reference, tab, alternate; the alternate has 1 to 8 substitutions, insertions or deletions."""
     draw = np.random.default_rng(1)
     for _ in range(PAIRS):
         reference = draw.choice(LETTERS, draw.integers(*BASES, endpoint=True))
@@ -63,26 +63,26 @@ def aligned_pairs() -> Iterator[bytes]:
 
 
 def _edits(draw: np.random.Generator, length: int) -> tuple[list[int], list[int], list[int]]:
-    """Places from the last to the first; 0 an insertion, 1 a change, 2 a base left out; letters."""
+    """Return positions in descending order, kinds (0 insertion, 1 substitution, 2 deletion) and letters."""
     count = int(draw.integers(*EDITS, endpoint=True))
     places = np.sort(draw.choice(length, count, replace=False))[::-1]
     return places.tolist(), draw.integers(3, size=count).tolist(), draw.choice(LETTERS, count).tolist()
 
 
 def equal_pairs() -> Iterator[bytes]:
-    """Pairs of a read of 512 bases and a haplotype of 512."""
+    """Yield pairs of a read and a haplotype of 512 bases each."""
     yield from (line.encode() for line in records(equal_lengths(1, EQUAL_PAIRS, EQUAL_LENGTH, EQUAL_LENGTH)))
 
 
 def likelihood_file(path: Path) -> Path:
-    """SITES x INDIVIDUALS as npz, uncompressed."""
+    """Write SITES x INDIVIDUALS likelihoods as uncompressed npz."""
     with Outputs({"likelihoods": path}) as outputs:
         np.savez(outputs["likelihoods"], P=likelihoods(1, SITES, INDIVIDUALS))
     return path
 
 
 def variants(sites: int) -> Iterator[bytes]:
-    """A VCF of so many sites of SAMPLES samples, with PL."""
+    """Yield a VCF with PL of SAMPLES samples."""
     names = "\t".join(f"s{n}" for n in range(SAMPLES))
     yield f"{HEADER}#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{names}\n".encode()
 
@@ -100,7 +100,7 @@ def variants(sites: int) -> Iterator[bytes]:
 def _rows(
     phred: Global[i64], columns: Global[u8], width: i64, sites: i64, samples: i64, position: i64, to: Global[u8]
 ) -> i64:
-    """Lines of VCF: a place, the columns up to FORMAT, three numbers a sample; the length."""
+    """Write lines of VCF: position, columns up to FORMAT, three numbers per sample. Return the length."""
     at = i64(0)
     for site in range(sites):
         to[at] = 49
