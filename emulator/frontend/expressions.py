@@ -217,8 +217,8 @@ class ExpressionReader(BooleanReader):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             array = self.names.get(node.value.id)
             if isinstance(array, StructArray):
-                element = struct_arrays.subscript(self, array, node.slice)
-                return element if isinstance(element, StructElement) else None
+                item = struct_arrays.subscript(self, array, node.slice)
+                return item if isinstance(item, StructElement) else None
         if isinstance(node, ast.Attribute):
             element = self.struct_element(node.value)
             if isinstance(element, StructElement):

@@ -156,7 +156,7 @@ def called(reader: FunctionReader, type: RecordType, call: ir.Call, stem: str, s
     """Return the components of a device function's result."""
     whole = reader.let(call, stem, span)
     index = ((ir.Const(n, I32, span), leaf) for n, leaf in enumerate(leaf_types(type)))
-    return filled(type, (ir.Component(whole, at, leaf, span) for at, leaf in index))  # type: ignore[arg-type]
+    return filled(type, (ir.Component(whole, at, leaf, span) for at, leaf in index))
 
 
 def construct(reader: FunctionReader, type: StructType, arguments: dict[str, Any], span: Span) -> Value:

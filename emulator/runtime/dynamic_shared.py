@@ -72,7 +72,7 @@ def place_arrays(
         sizes_text.append(f"{array.name} {'takes the rest' if array.count is None else f'{length} x {array.size}'}")
     if end > available:
         raise LaunchError(
-            f"{kernel} lays out {end} bytes of dynamic shared memory ({', '.join(sizes_text)}), the launch gives {available}: "
+            f"{kernel} needs {end} bytes of dynamic shared memory ({', '.join(sizes_text)}), the launch gives {available}: "
             f"pass shared={end}"
         )
     return placed

@@ -1,4 +1,4 @@
-"""Kernels that are not in the language; the golden text says what each is told."""
+"""Kernels outside the language; the golden texts have their messages."""
 
 # ruff: noqa
 # mypy: ignore-errors

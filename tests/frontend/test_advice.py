@@ -1,4 +1,4 @@
-"""What is advised of a mistake, and that the advice is right: what follows it is accepted."""
+"""Hints of compile errors: their text, and that the corrected kernels compile."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def product(a: st.i32, b: st.i32) -> st.i64:
 
 
 def read(lines: str) -> None:
-    """A kernel of these lines, where `n` and `m` are st.i32, and `u` is an st.u32."""
+    """Read a kernel of these lines, where `n` and `m` are st.i32, and `u` is an st.u32."""
     body = lines.replace("\n", "\n    ")
     specialise(st.kernel(source=f"def k({PARAMETERS}, n: st.i32, m: st.i32, u: st.u32) -> None:\n    {body}\n"), {})
 
 
 def told(lines: str) -> Diagnostic:
-    """The one thing that is told of them."""
+    """Return the only diagnostic of these lines."""
     with pytest.raises(st.CompileError) as caught:
         read(lines)
     (found,) = caught.value.diagnostics
@@ -113,7 +113,7 @@ def test_constants_stay_known_where_they_are_assigned_together(line: str) -> Non
 
 
 def test_right_sides_are_evaluated_before_a_name_changes() -> None:
-    """In the second turn `b` is the `a` of the first one."""
+    """In the second iteration `b` is the `a` of the first one."""
     lines = "a, b = k + st.i32(1), (a if k > 0 else st.i32(0))\n        out[k] = 10 * a + b"
     source = f"def k(out: st.Global[st.i32]) -> None:\n    for k in (0, 1, 2):\n        {lines}\n"
     result = st.launch(st.kernel(source=source), grid=1, block=1, args={"out": st.empty(3, st.i32)})

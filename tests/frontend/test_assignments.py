@@ -1,4 +1,4 @@
-"""Assignments in a kernel do what they do in Python: chained ones, to tuples and elements, and `:=` inside expressions."""
+"""Assignments in a kernel against Python: chained, to tuples and elements, and `:=` inside expressions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hypothesis import strategies as hs
 
 SIZE = 4
 NAMES = ("a", "b", "c")
-PLACES = (*(f"out[{k}]" for k in range(SIZE)), "part[0]", "part[1]")
-FIRST = ["a, b, c = out[0], out[1], out[2]", "t, s = (a, 5), (b, c)", "part[0] = part[1] = 0"]
-LAST = ["out[0] += t[0] + 3 * t[1] + part[0]", "out[1] += s[0] + 3 * s[1] + part[1]", "out[2] += a + 3 * b + 9 * c"]
+PLACES = (*(f"out[{k}]" for k in range(SIZE)), "piece[0]", "piece[1]")
+FIRST = ["a, b, c = out[0], out[1], out[2]", "t, s = (a, 5), (b, c)", "piece[0] = piece[1] = 0"]
+LAST = ["out[0] += t[0] + 3 * t[1] + piece[0]", "out[1] += s[0] + 3 * s[1] + piece[1]", "out[2] += a + 3 * b + 9 * c"]
 
 
 def numbers() -> hs.SearchStrategy[str]:
-    """Expressions of one number; those with `:=` change a name that others may have read."""
+    """Generate expressions of one number; `:=` may change a name read by other operands."""
     leaves = hs.sampled_from((*NAMES, *PLACES, "t[0]", "t[1]", "s[1]", "3", "added(out, 1, 2)"))
 
     def wider(inner: hs.SearchStrategy[str]) -> hs.SearchStrategy[str]:
@@ -57,22 +57,22 @@ STATEMENTS = hs.one_of(
 
 
 def as_kernel(lines: list[str]) -> list[int]:
-    """What a kernel of these lines leaves in `out`."""
-    text = "\n".join(["part = st.registers(st.i32, 2)", *FIRST, *lines, *LAST]).replace("added(", "st.atomic_add(")
+    """Return `out` of a kernel of these lines."""
+    text = "\n".join(["piece = st.registers(st.i32, 2)", *FIRST, *lines, *LAST]).replace("added(", "st.atomic_add(")
     kernel = st.kernel(source=f"def assigns(out: st.Global[st.i32]) -> None:\n{indent(text, '    ')}\n")
     numbers = np.arange(1, SIZE + 1, dtype=np.int32)
     return st.launch(kernel, grid=1, block=1, args={"out": numbers}, engine="numpy").out.tolist()  # type: ignore[no-any-return]
 
 
 def as_python(lines: list[str]) -> list[int]:
-    """What Python leaves there."""
+    """Return Python's `out`."""
 
     def added(array: list[int], at: int, by: int) -> int:
         old = array[at]
         array[at] += by
         return old
 
-    space: dict[str, Any] = {"out": list(range(1, SIZE + 1)), "part": [0, 0], "added": added}
+    space: dict[str, Any] = {"out": list(range(1, SIZE + 1)), "piece": [0, 0], "added": added}
     exec("\n".join([*FIRST, *lines, *LAST]), space)
     return space["out"]  # type: ignore[no-any-return]
 
@@ -84,7 +84,7 @@ def as_python(lines: list[str]) -> list[int]:
         "a = b = c + 1",
         "a = b = added(out, 0, 1)",
         "a = b = c = out[0] + out[1]",
-        "part[0] = a = part[1] = b + 1",
+        "piece[0] = a = piece[1] = b + 1",
         "a, b = t = (b, a)",
         "t = s = (out[0], a)",
         "[a, b] = t = (out[0], out[1])",

@@ -1,4 +1,4 @@
-"""Constants in a kernel: what takes a type as a literal does, and what is advised where it does not fit."""
+"""Compile-time constants in a kernel: types like literals, and hints for other objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARAMETERS = ", ".join(
 
 
 def read(lines: str) -> None:
-    """A kernel of these lines, where `n` is an st.i32."""
+    """Read a kernel of these lines, where `n` is an st.i32."""
     body = lines.replace("\n", "\n    ")
     specialise(st.kernel(source=f"def k({PARAMETERS}, n: st.i32) -> None:\n    {body}\n"), {})
 
@@ -30,7 +30,7 @@ def read(lines: str) -> None:
         "for j in range(n):\n        word[j] = min(word[j], k)",
         "for j in st.unroll(range(k + 1)):\n        byte[0] += j * k",
         "at = st.i32(k); whole[0] = (5, 6, 7, 8)[at]",
-        "part = st.local(st.f32, k + 1); part[0] = k",
+        "piece = st.local(st.f32, k + 1); piece[0] = k",
     ],
 )
 def test_variables_of_unrolled_loops_take_types(line: str) -> None:
@@ -40,7 +40,7 @@ def test_variables_of_unrolled_loops_take_types(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "count = st.i32(4); part = st.local(st.f32, count); part[0] = 0.0",
+        "count = st.i32(4); piece = st.local(st.f32, count); piece[0] = 0.0",
         "at = st.i32(1); whole[0] = (5, 6)[at]",
         "at = st.i64(3); whole[0] = (5, 6)[at // 2]",
         "at = st.i32(1)\nfor k in st.unroll(range(2)):\n    whole[k] = (5, 6)[at] + (7, 8)[k]",

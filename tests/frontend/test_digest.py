@@ -1,4 +1,4 @@
-"""The key of a function's code: another one wherever the front end may make another program, else the same."""
+"""Digest of a function's code: it differs for each change of the program, and only then."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_same_function_elsewhere_has_the_same_key(tmp_path: Path) -> None:
         ("TABLE = (1, 2, 3)", "TABLE = (1, 2, 4)"),
         ("x + LIMIT", "x - LIMIT"),
         ("helper(x: i32)", "helper(x: WIDE)"),
-        ("WIDE = i64", "WIDE = i32"),  # of a variable's annotation, of which Python keeps nothing
+        ("WIDE = i64", "WIDE = i32"),  # of a variable's annotation, which Python does not store
         ("count: i32 = 0", "count: i64 = 0"),
         ("count += ", "count -= "),
         ("a: Global[i32]", "a: Global[f32]"),
@@ -165,7 +165,7 @@ def f(n: i32) -> i32:
 
 
 def test_records_and_defaults_are_followed(tmp_path: Path) -> None:
-    """A default is what it was when the function was defined, whatever its name stands for now."""
+    """A default is fixed at the definition of the function, also after a change of its name."""
     same = {"a": "1", "b": "0.5", "c": "3", "d": "7"}
     changed = [same, *({**same, name: "9"} for name in same)]
     keys = [_digest(tmp_path, RECORDS % values) for values in changed]

@@ -1,4 +1,4 @@
-"""Everything wrong with a kernel is told at once: file, line, caret, advice."""
+"""Compile errors: all errors of a kernel in one report, each with file, line, caret, hint."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def of_any_size(out: Global[f32], SIZE: Const) -> None:
 
 
 def test_a_refused_launch_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even of a kernel that has no digest, whose names are looked at through its programs."""
+    """Also of a kernel without a digest, whose names are checked through its programs."""
     monkeypatch.setattr(specialisation, "digest", lambda kernel: None)
 
     def ones(size: int) -> float:

@@ -1,4 +1,4 @@
-"""Programs told apart by what they do, not by where they stand."""
+"""Fingerprints of programs: equal for equal behaviour, independent of the source position."""
 
 from __future__ import annotations
 

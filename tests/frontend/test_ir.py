@@ -92,9 +92,9 @@ BROKEN: dict[str, tuple[ir.Body, str]] = {
     "a condition of i32": ((ir.If(ZERO, (), (), GENERATED),), "expected bool, found i32"),
     "a break outside loops": ((ir.Break(GENERATED),), "only a loop can be left"),
     "a result of a kernel": ((ir.Return(ONE, GENERATED),), "the result's type"),
-    "a loop that stands still": ((ir.For(A, ZERO, ZERO, 0, False, (), GENERATED),), "a loop moves"),
+    "a loop without progress": ((ir.For(A, ZERO, ZERO, 0, False, (), GENERATED),), "a loop moves"),
     "a pure statement for nothing": ((ir.Let(None, ONE, GENERATED),), "a pure Let needs a target"),
-    "a call of nobody": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees come before callers"),
+    "a call of an unknown function": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees come before callers"),
     "a shuffle of five": (
         (let(A, ir.Shuffle("up", ZERO, ZERO, 5, ir.Const(1, U32, GENERATED), I32, GENERATED)),),
         "a shuffle's width",

@@ -1,4 +1,4 @@
-"""Loops and the types of literals: what is printed, what is at fault, what is refused."""
+"""Loops and the types of literals: printed programs, faults, refused loops."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_step_of_zero_is_a_fault_at_its_place(engine: EngineName) -> None:
 
 
 def told(kernel: Kernel, **consts: Any) -> list[str]:
-    """Line and message of each error, without the caret, and its advice."""
+    """Return line and message of each error, without the caret, and its hint."""
     with pytest.raises(CompileError) as caught:
         specialise(kernel, consts)
     first = min(d.span.line for d in caught.value.diagnostics)
@@ -51,14 +51,14 @@ def told(kernel: Kernel, **consts: Any) -> list[str]:
 
 @st.kernel
 def several_in_one_expression(x: Global[f32], n: i32) -> None:
-    x[0] = f32(nowhere) + x[elsewhere] * (x[n] + n)  # type: ignore[name-defined] # noqa: F821
+    x[0] = f32(absent) + x[elsewhere] * (x[n] + n)  # type: ignore[name-defined] # noqa: F821
     x[1] = st.fma(x[0] + n, missing, x[absent])  # type: ignore[name-defined] # noqa: F821
 
 
 def test_all_errors_of_an_expression_are_told() -> None:
     found = told(several_in_one_expression)
     assert [re.sub(r".*: ", "", f) if "defined" in f else f for f in found] == [
-        "nowhere is not defined",
+        "absent is not defined",
         "elsewhere is not defined",
         "0: + of f32 and i32: nothing is converted silently",
         "1: + of f32 and i32: nothing is converted silently",

@@ -1,4 +1,4 @@
-"""A corpus of kernels with one mistake each: every message has its place, the caret, a sentence, and what to write."""
+"""A corpus of kernels with one error each: every message has position, caret, sentence and hint."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def first(row: Shared[f32]) -> f32:
 
 
 def corpus() -> dict[str, str]:
-    """The kernels by what is wrong with them."""
+    """Return the kernels by their error."""
     text = (Path(__file__).parent / "wrong_kernels.txt").read_text(encoding="utf-8")
     parts = (part.partition("\n") for part in text.split("### ")[1:])
     return {name: body if body.startswith("def ") else HEAD + textwrap.indent(body, "    ") for name, _, body in parts}
@@ -100,7 +100,7 @@ CORPUS = corpus()
 
 
 def found(source: str) -> list[Diagnostic]:
-    """What is told of a kernel."""
+    """Return the diagnostics of a kernel."""
     with pytest.raises(st.CompileError) as caught:
         prepare(specialise(st.kernel(source=source), {}).program)
     return list(caught.value.diagnostics)
@@ -118,7 +118,7 @@ INTERNAL = re.compile(
 
 @pytest.fixture(scope="module")
 def diagnostics() -> dict[str, list[Diagnostic]]:
-    """The diagnostics of each kernel of the corpus, by its name."""
+    """Return the diagnostics of each kernel of the corpus, by its name."""
     return {name: found(source) for name, source in CORPUS.items()}
 
 

@@ -1,4 +1,4 @@
-"""What is refused of arrays of several dimensions; the golden text says what it is told."""
+"""Refused uses of multi-dimensional arrays; the golden text has the messages."""
 
 # ruff: noqa
 # mypy: ignore-errors

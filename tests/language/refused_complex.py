@@ -1,4 +1,4 @@
-"""What is refused of complex numbers; the golden text says what it is told."""
+"""Refused uses of complex numbers; the golden text has the messages."""
 
 # ruff: noqa
 # mypy: ignore-errors

@@ -1,4 +1,4 @@
-"""What is refused of tuples and structs; the golden text says what it is told."""
+"""Refused uses of tuples and structs; the golden text has the messages."""
 
 # ruff: noqa
 # mypy: ignore-errors

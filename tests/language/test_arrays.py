@@ -1,4 +1,4 @@
-"""Arrays of several dimensions and strided views: what goes in, what comes back, what is printed and refused."""
+"""Multi-dimensional arrays and strided views: arguments, results, printed programs, refused arguments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_results_lie_as_what_was_given(engine: EngineName, given: Any) -> None:
     assert np.array_equal(result.out, 2 * given)
     assert result.out.shape == given.shape
     assert not given.size or result.out.strides == given.strides
-    assert np.array_equal(out, before)  # what was given is not modified
+    assert np.array_equal(out, before)  # arguments are not modified
 
 
 def test_views_are_not_copied() -> None:
@@ -67,7 +67,7 @@ def test_new_arrays_have_the_shape_asked_for() -> None:
 
 
 def test_one_program_for_all_extents() -> None:
-    """Specialised are the number of dimensions and whether the array is contiguous."""
+    """The specialisation key has the number of dimensions and whether the array is contiguous."""
 
     def program(x: Any) -> Any:
         return prepare_request(doubled, grid=1, block=32, args={"x": x, "out": st.empty((9, 9), f32)}).program
@@ -90,7 +90,7 @@ def corner(x: Global[u8], out: Global[i64]) -> None:
 
 @engines
 def test_indices_beyond_32_bits(engine: EngineName) -> None:
-    memory = np.zeros((1 << 31) + 8, np.uint8)  # the system gives pages when they are touched
+    memory = np.zeros((1 << 31) + 8, np.uint8)  # the system allocates pages at their first access
     memory[-1] = 7
     x = np.lib.stride_tricks.as_strided(memory, (2, 8), (1 << 31, 1))
     args = {"x": x, "out": st.empty(3, i64)}
@@ -121,7 +121,7 @@ def row_sum(row: Global[f32]) -> f32:
 
 @st.kernel
 def smoothed(x: Global[f32], grid: Global[f32], out: Global[f32], SIDE: Const) -> None:
-    """Everything that an index can be."""
+    """Every form of an index."""
     tile = st.shared(f32, SIDE, SIDE)
     i, j = st.thread.y, st.thread.x
     tile[i, j] = x[i, j]

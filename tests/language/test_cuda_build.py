@@ -1,4 +1,4 @@
-"""Finding nvcc, what it reports, and the cache: that a damaged entry, or none, costs a compilation and nothing else."""
+"""Search for nvcc, its reports, and the cache: a damaged or missing entry costs only a compilation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ptxas info    : Used 40 registers, used 1 barriers, 24 bytes cumulative stack si
 
 
 def elf(**sizes: int) -> bytes:
-    """The least of an ELF file: sections of these sizes (dots for underscores), nothing in them."""
+    """Return a minimal ELF file with empty sections of these sizes (dots for underscores)."""
     names = [name.replace("_", ".") for name in sizes]
     strings = b"\0" + b"".join(name.encode() + b"\0" for name in [*names, "names"])
     offsets = [strings.index(b"\0" + name.encode() + b"\0") + 1 for name in [*names, "names"]]
@@ -63,7 +63,7 @@ def test_nvcc_is_taken_from_path_then_from_its_home_then_from_packages(
 ) -> None:
     monkeypatch.setattr(
         "sys.path", [str(tmp_path / "none"), str(tmp_path / "site")]
-    )  # wherever packages are imported from
+    )  # independent of the import path of packages
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(LaunchError, match=r"simtbed\[nvcc\]"):
@@ -105,7 +105,7 @@ def test_sections_of_an_elf_file() -> None:
 # ------------------------------------------------------------------ the cache
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts given to a compiler that is not there, its results cached below tmp_path."""
+    """The texts passed to a fake compiler, its results cached below tmp_path."""
     texts: list[str] = []
 
     def compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
@@ -127,7 +127,7 @@ def test_a_text_is_compiled_once(compiled: list[str], tmp_path: Path) -> None:
     assert {p.suffix or p.name for p in (tmp_path / "cache").iterdir()} == {
         ".cubin",
         "key",
-    }  # nothing temporary is left
+    }  # no temporary file remains
 
 
 def test_text_architecture_options_and_compiler_are_the_key(

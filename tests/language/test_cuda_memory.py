@@ -1,4 +1,4 @@
-"""Memory in the printed CUDA C++: what it looks like, and what a launch is told."""
+"""Memory in printed CUDA C++: declarations, addresses, and launch errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Golden = Callable[[str, str], None]
 
 @st.kernel
 def carved(out: Global[f32], n: i32, wide: i64) -> None:
-    """Arrays of counts that constants, a parameter and a size decide."""
+    """Arrays with counts of constants, a parameter and a dimension."""
     fixed = st.shared(i32, 4)
     first = st.dynamic_shared(f32, 3)
     second = st.dynamic_shared(f64, n + 1)
@@ -51,7 +51,7 @@ def test_where_arrays_lie() -> None:
     [
         (
             {"n": 50},
-            r"carved lays out 432 bytes of dynamic shared memory \(first 3 x 4, second 51 x 8, third 5 x 1, rest takes "
+            r"carved needs 432 bytes of dynamic shared memory \(first 3 x 4, second 51 x 8, third 5 x 1, rest takes "
             r"the rest\), the launch gives 400: pass shared=432",
         ),
         ({"wide": -1}, "carved: third in dynamic shared memory has the count -1"),
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, int], message: str) -> N
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
 def test_narrow_arrays_count_the_words_that_they_lie_in(engine: EngineName) -> None:
-    """33 bytes from the second on: lanes 0 and 1 ... share words, as the array's place decides."""
+    """33 bytes from the second on: lanes 0 and 1 ... share words, depending on the array's address."""
 
     @st.kernel
     def strided(out: Global[i32], n: i32) -> None:

@@ -1,4 +1,4 @@
-"""The cuda engine against a driver that only takes notes: what a launch sends, fetches, frees and reports."""
+"""The cuda engine against a recording driver: transfers, allocations, frees and reports of a launch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Allocation:
 
 
 class Module:
-    """A loaded kernel; the notes stand for its function."""
+    """A loaded kernel; the notes act as its function."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
@@ -63,7 +63,7 @@ class Module:
 
 
 class Notes:
-    """What the engine did with the driver; `fails` is raised by the next launch."""
+    """Record of the engine's driver calls; the next launch raises `fails`."""
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
@@ -78,7 +78,7 @@ class Notes:
         self.lost = 0
 
     def at(self, address: int, size: int) -> memoryview:
-        """The bytes of an allocation from an address on."""
+        """Return the bytes of an allocation from an address."""
         (found,) = [a for a in self.memory if a.address <= address and address + size <= a.address + len(a.data)]
         return memoryview(found.data)[address - found.address :][:size]
 
@@ -106,7 +106,7 @@ class Notes:
             raise self.fails
         self.launches.append((args, options))
         for allocation in self.allocations:
-            allocation.data[:1] = b"\x2a"  # every array changes, written or not
+            allocation.data[:1] = b"\x2a"  # every array changes, also read-only ones
 
 
 class Event:
@@ -183,7 +183,7 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
         ("uint64", 4096), ("uint64", 8192), ("int32", 3), ("uint8", 1), ("int32", 5), ("int32", 100),
     ]  # fmt: skip
     assert options == {"grid": (2, 3, 1), "block": (64, 1, 1), "shared": 400}
-    assert list(result.buffers) == ["out"]  # x is read only: it does not come back
+    assert list(result.buffers) == ["out"]  # x is read only: it is not in the result
     assert result.out.tolist() == [42, 0]
     assert not x.any()
     assert (result.milliseconds, result.counts) == (0.25, None)
@@ -193,14 +193,14 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
 
 
 def _forgotten() -> None:
-    """What a process knows of the kernel and its device, as if it had just begun."""
+    """Forget the process's knowledge of the kernel and its device, as in a new process."""
     vars(measured).pop("_facts", None)
     driver.context_of.cache_clear()
 
 
 def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
-    _forgotten()  # what other tests know is in another cache
+    _forgotten()  # other tests use other caches
     first = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     _forgotten()
     for module, name in ((reader, "specialise"), (reader, "signature"), (printer, "cuda_source"), (nvcc, "build")):
@@ -224,7 +224,7 @@ def filling(out: Global[i32]) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_a_kernel_that_stands_elsewhere_is_compiled_anew(tmp_path: Path) -> None:
-    """Its lines are in the compiled code, for profilers."""
+    """Its source lines are in the compiled code, for profilers."""
     names = []
     for number, text in enumerate((FILLING, FILLING, f"\n{FILLING}")):
         (tmp_path / f"filling{number == 2}.py").write_text(text)
@@ -258,7 +258,7 @@ def test_a_context_comes_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_begins_a_context_imports_no_arrays() -> None:
-    """It begins before NumPy is there, and comes up beside it."""
+    """The context is created before the import of NumPy, and concurrently with it."""
     code = "import sys, simtbed.engines.cuda.startup; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -286,7 +286,7 @@ def test_more_than_48_kib_are_asked_for(notes: Notes) -> None:
 
 
 def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
-    """PyCUDA warns otherwise, and leaves it in the GPU's memory: its kernels' threads come and go."""
+    """Otherwise PyCUDA warns and leaves it in the GPU's memory: threads of kernels are short-lived."""
 
     @st.kernel
     def short_lived(out: Global[i32]) -> None:
@@ -336,7 +336,7 @@ def test_launches_go_to_the_gpu_that_is_chosen(notes: Notes) -> None:
     with on_gpu(1):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
         assert notes.devices == [0, 1]
-        assert bytes(notes.allocations[3].data) == np.int32(42).tobytes()  # what stayed on the first has moved
+        assert bytes(notes.allocations[3].data) == np.int32(42).tobytes()  # the array has moved from the first device
     with on_gpu(2), pytest.raises(LaunchError, match="there is no CUDA device 2: the driver counts 2, from 0"):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
 
@@ -406,7 +406,7 @@ def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: 
     )
     filling.fill(played, made, len(made.data), new.fill)
     assert (bytes(made.data), calls) == (new.initial().tobytes(), wanted)
-    monkeypatch.setattr(filling, "MOST", 16)  # of a call; of most elements there are more bytes
+    monkeypatch.setattr(filling, "MOST", 16)  # of a call; most elements have more bytes
     made.data[:] = bytes(len(made.data))
     filling.fill(played, made, len(made.data), new.fill)
     assert bytes(made.data) == new.initial().tobytes()

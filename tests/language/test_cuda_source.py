@@ -1,4 +1,4 @@
-"""The printed CUDA C++: what it looks like, that it means what the tree means, that nvcc compiles it."""
+"""Printed CUDA C++: golden texts, equivalence to the expression tree, and compilation by nvcc."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def printed(kernel: st.Kernel, block: int | tuple[int, ...] = 32, **args: Any) -
 
 
 def compile_all(sources: list[Source], folder: Path) -> None:
-    """All texts in one file and one call of nvcc, each in a namespace of its own."""
+    """Compile all texts in one file and one call of nvcc, each in its own namespace."""
     lines = [line for source in sources for line in source.text.splitlines()]
     includes = sorted({line for line in lines if line.startswith("#include")})
     bodies = [
@@ -61,7 +61,7 @@ def compile_all(sources: list[Source], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-# ------------------------------------------------------------------ what it looks like
+# ------------------------------------------------------------------ printed text
 @st.kernel
 def block_sum(x: Global[f32], out: Global[f32], n: i32, BLOCK: Const) -> None:
     """out[b] = the sum of block b's slice of x."""
@@ -89,7 +89,7 @@ def test_the_example_of_the_design(golden: Golden) -> None:
 
 @st.kernel
 def own_names(out: Global[i32]) -> None:
-    """Variables called as the language calls a thread's place."""
+    """Variables with the names of the language's thread indices."""
     lane = st.lane + 1
     warp = st.warp + lane
     out[st.lane] = lane + warp + st.lane + st.warp
@@ -122,7 +122,7 @@ def scan(value: f32, row: Shared[f32]) -> f32:
 
 @st.kernel
 def functions(x: Global[f32], out: Global[f32]) -> None:
-    """Each call of `scan` has shared memory of its own; what is read once is written where it is read."""
+    """Each call of `scan` has its own shared memory; values read once are printed at their use."""
     row = st.shared(f32, 32)
     weights = st.constant(f32, (0.5, 0.25))
     sums = st.registers(f32, 2)
@@ -143,7 +143,7 @@ def test_functions_and_folding(golden: Golden) -> None:
 
 @st.kernel
 def control(x: Global[i32], flags: Global[u8], out: Global[u32]) -> None:
-    """Where variables are declared; loops; narrow numbers; votes and atomics."""
+    """Declarations of variables; loops; narrow integers; votes and atomics."""
     t = st.thread.x + st.thread.y * 8
     if t < 4:
         value = x[t] // 3
@@ -187,7 +187,7 @@ def test_every_feature_compiles(tmp_path: Path) -> None:
 
 
 def every_operation() -> ir.Program:
-    """A kernel with each row of the table on each of its types, operands and results in global memory."""
+    """Return a kernel with each row of the table for each of its types, operands and results in global memory."""
     params = {t.name: ir.Param(t.name, Array(t, None, "global"), GENERATED) for t in SCALARS.values()}
     body: list[ir.Stmt] = []
     for row in TABLE.values():
@@ -238,7 +238,7 @@ Tree = tuple[Any, ...] | str
 
 
 def parse(text: str) -> Tree:
-    """C's grammar for these operators, by the book: the tree a C++ compiler sees."""
+    """Parse by C's grammar for these operators: the tree of a C++ compiler."""
     tokens = re.findall(r"<<|>>|[a-z]\w*|\d+|\S", text)
 
     def level(depth: int) -> Tree:
@@ -301,7 +301,7 @@ def test_results_of_narrow_types_are_cast_back() -> None:
     a, b = (ir.Reg(n, I8, GENERATED) for n in "ab")
     total = ir.Op("add", (a, b), I8, GENERATED)
     assert text_of(ir.Op("div", (total, b), I8, GENERATED)).text == "(signed char)((signed char)(a + b) / b)"
-    assert text_of(ir.Op("and", (a, b), I8, GENERATED)).text == "a & b"  # fits whatever a and b are
+    assert text_of(ir.Op("and", (a, b), I8, GENERATED)).text == "a & b"  # fits for all a and b
     wide = tuple(ir.Reg(n, U16, GENERATED) for n in "ab")
     assert text_of(ir.Op("mul", wide, U16, GENERATED)).text == "(unsigned short)(1u * a * b)"
 
@@ -343,7 +343,7 @@ def test_float_literals_read_back_exactly(value: float) -> None:
 
 # ------------------------------------------------------------------ folding never moves an access past another
 def body_text(*body: ir.Stmt, arrays: str = "xy") -> list[str]:
-    """The lines of a kernel with this body over global i32 arrays."""
+    """Return the lines of a kernel with this body over global i32 arrays."""
     params = tuple(ir.Param(n, Array(I32, None, "global"), GENERATED) for n in arrays)
     program = ir.Program(ir.Function("k", params, body, None, GENERATED), ())
     verify(program)
@@ -501,7 +501,7 @@ def test_long_lines_are_broken() -> None:
 
 
 def test_what_other_blocks_write_is_read_again_behind_a_grid_barrier() -> None:
-    """With `__restrict__` nvcc kept `go[0]`, and a block waited for ever."""
+    """With `__restrict__` nvcc cached `go[0]`, and a block waited forever."""
 
     @st.kernel
     def leave_together(go: st.Global[st.i32], table: st.Global[st.i32], out: st.Global[st.i32]) -> None:

@@ -1,4 +1,4 @@
-"""Launches side by side against a driver that only takes notes: what is copied once, what waits for what."""
+"""Concurrent launches against a recording driver: shared copies and dependencies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ notes = test_cuda_run.notes
 
 
 class Stream:
-    """Counts what it is told to wait for."""
+    """Counts the events of its waits."""
 
     def __init__(self) -> None:
         self.waits = 0
@@ -32,7 +32,7 @@ class Stream:
 
 
 class Event:
-    """As with memory: PyCUDA cannot clean it up elsewhere."""
+    """As with memory: PyCUDA cannot free it in another context."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes, self.recorded = notes, False
@@ -49,7 +49,7 @@ class Event:
 
 
 class Pooled(Allocation):
-    """Of a pool: as PyCUDA has it, the last reference must die while there is a current context."""
+    """An allocation of a pool: in PyCUDA, its last reference must be dropped within a current context."""
 
     def __del__(self) -> None:
         if hasattr(self, "notes") and not self.notes.depth:
@@ -57,7 +57,7 @@ class Pooled(Allocation):
 
 
 class Pool:
-    """Device memory that is not counted as allocated: it stays with the pool. given: addresses."""
+    """Device memory not counted as allocated: it remains in the pool. given: addresses."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes, self.given = notes, list[int]()
@@ -122,7 +122,10 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     pool.given.clear()
     found = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
-    assert found[0].out.tolist() == [0, 0]  # the driver's notes know no pooled memory: what was cleared comes back
+    assert found[0].out.tolist() == [
+        0,
+        0,
+    ]  # the recording driver does not model pooled memory: it returns the cleared contents
     nothing = list(launch_concurrent(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda"))
     assert len(nothing[0].out) == 0
 
@@ -151,7 +154,7 @@ def test_kept_arrays_are_refused(pool: Pool) -> None:
 
 
 def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
-    """What is compiled already need not wait for what is planned last, nor the first results for the last launch."""
+    """Compiled launches do not wait for later ones, and the first results are available before the last launch."""
     list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
     begun: list[int] = []
 
@@ -164,7 +167,7 @@ def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
     assert begun == []
     next(results)
     assert begun == [1, 2, 3]
-    assert notes.depth == 0  # whoever uses a result has its own context
+    assert notes.depth == 0  # each user of a result has its own context
     assert len(list(results)) == 2
 
 

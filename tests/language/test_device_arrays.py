@@ -1,4 +1,4 @@
-"""Arrays that stay with an engine from launch to launch."""
+"""Arrays that persist on an engine between launches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_emulator_fetches_what_a_device_holds() -> None:
 
 @st.kernel
 def waiting(x: Global[i32], flag: Global[i32]) -> None:
-    """x gains 1, then waits for a flag that nobody sets."""
+    """x gains 1, then waits for a flag that is never set."""
     x[st.lane] += 1
     while st.volatile_load(flag, 0) == 0:
         pass

@@ -1,4 +1,4 @@
-"""Long launches: what ends them, and what does not."""
+"""Termination of long launches by signals and limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def long(out: st.Global[st.i32], n: st.i32) -> None:
     out[st.thread.x] = a
 
 BARRIER, GRID = sys.argv[1] == "barrier", int(sys.argv[2])
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which the tests may have been told to ignore, in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may ignore it
 out = np.zeros(64, np.int32)
 st.launch(long, grid=1, block=64, args=dict(out=out, n=1), counters=False)
 threading.Timer(0.5, lambda: os.kill(os.getpid(), int(sys.argv[3]))).start()
@@ -56,7 +56,7 @@ except BaseException as error:
 @pytest.mark.parametrize("grid", [1, 100])
 @pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "SystemExit")])
 def test_a_signal_ends_a_long_block(barrier: str, grid: int, number: int, raised: str, tmp_path: Path) -> None:
-    """The process would run for hours: that it ends at all is the test."""
+    """The process would run for hours: the test passes if it ends."""
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     command = [sys.executable, str(path), barrier, str(grid), str(int(number))]
@@ -73,7 +73,7 @@ def counting(out: Global[i32], n: i32) -> None:
 
 
 def test_the_code_asks_whether_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception in whatever is run then ends the launch, and is not lost."""
+    """An exception in the callback ends the launch and is not lost."""
     asked = []
 
     def answer(address: int, raised: list[BaseException]) -> None:

@@ -1,4 +1,4 @@
-"""The jit engine gives the numpy engine's outputs, counts, faults and printed lines also for mistaken kernels."""
+"""The jit engine against the numpy engine: outputs, counts, faults and prints, also of erroneous kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.checkers.test_faults import BUGGY, FIXED
 
 
 def agree(kernel: Kernel, args: Mapping[str, Any], grid: Any = 1, block: Any = 32, **rest: Any) -> Outcome:
-    """Run a kernel on both engines, compare, and give the jit's outcome."""
+    """Run a kernel on both engines, compare, and return the jit's outcome."""
     request = prepare_request(kernel, grid=grid, block=block, args=args, **rest)
     found = LlvmEngine().run(request)
     assert_same(found, NumpyEngine().run(request), request)
@@ -34,7 +34,7 @@ def test_faults(name: str) -> None:
 
 
 def test_a_load_outside_gives_zero() -> None:
-    """Whatever the array holds."""
+    """Independent of the array's contents."""
     kernel, args, grid, block = BUGGY["tree_over_the_end"]
     request = prepare_request(kernel, grid=grid, block=block, args=args)
     found = LlvmEngine().run(request).buffers["out"]

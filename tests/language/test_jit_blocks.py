@@ -1,4 +1,4 @@
-"""Barriers inside loops, branches and calls, lanes that leave on the way, prints, functions: both emulators agree."""
+"""Barriers inside loops, branches and calls, early exits of lanes, prints, functions: both emulators agree."""
 
 from __future__ import annotations
 
@@ -219,13 +219,13 @@ def test_parameters_are_variables_and_names_are_free() -> None:
 def one_variable_for_two_loops(x: Global[i32], out: Global[i32], n: i32) -> None:
     t = st.thread.x
     total = 0
-    for k in range(t, n, 48):  # lanes leave at different turns
+    for k in range(t, n, 48):  # lanes leave at different iterations
         total += x[k]
-    for k in range(0, n, 40):  # all together
+    for k in range(0, n, 40):  # all lanes at once
         total += x[(t + k) % 96]
     out[t] = total
 
 
 def test_a_loop_all_take_together_after_one_they_do_not() -> None:
-    """Its variable is a vector, because of the first loop; whether it goes on is still one answer."""
+    """Its variable is a vector, because of the first loop; its condition is uniform."""
     agree(one_variable_for_two_loops, {"x": X, "out": st.empty(96, "i32"), "n": 130}, block=96)

@@ -1,4 +1,4 @@
-"""Compiled code: kept on disk, the same on lesser processors, the same in several threads."""
+"""Compiled code: disk cache, older processors, several threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from simtbed.testing.conformance.operations import Group, group_id, groups
 from simtbed.testing.conformance.operations import request as op_request
 
 CHANGED = ("f32-1", "f32-2", "f32-3", "f64-3", "i32-2")
-"""Operations for which a lesser processor has other instructions."""
+"""Operations with other instructions on older processors."""
 LESSER = {"x86-64-v2": Target("x86-64-v2", ""), "x86-64-v3": Target("x86-64-v3", "")}
 
 
@@ -130,7 +130,7 @@ def test_the_key_holds_the_processor(cache: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("occupied")
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
     assert run()
 
@@ -204,7 +204,7 @@ def numbered(counter: Global[i32], out: Global[i32]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_who_sees_an_order_runs_in_order(threads: int) -> None:
-    """Although the atomic operation stands in a device function."""
+    """Also if the atomic operation is in a device function."""
     args = {"counter": st.empty(1, "i32"), "out": st.empty(32 * 999, "i32")}
     found = LlvmEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
     assert (found.buffers["out"] == np.arange(32 * 999)).all()
@@ -285,7 +285,7 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
 def test_small_launches_are_not_optimised_until_they_have_run_for_long(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The note of it holds for other processes too; many threads are optimised at once."""
+    """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
     own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     assert not LlvmEngine()._kernel(request(), own).optimised
     engine_ = LlvmEngine()
@@ -351,7 +351,7 @@ print("the same")
 
 
 def test_code_keeps_what_it_calls(tmp_path: Path) -> None:
-    """Whoever else forgets it: a call of code that is gone ends the process."""
+    """Also after other references are dropped: a call of freed code ends the process."""
     script = tmp_path / "forgetful.py"
     script.write_text(FORGETFUL)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Every way to access memory, on devices with different rules: the jit's counts are those of `machine`."""
+"""Memory accesses on devices with different rules: the jit's counts equal those of `machine`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def arguments(pattern: str, stride: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns(pattern: str) -> None:
-    """Lanes meet in elements, and the last one wins: one warp, so that both engines keep the order."""
+    """Lanes access common elements, and the last one wins: one warp, so both engines have the same order."""
     agree(everywhere, arguments(pattern, 4), 1, 32)
 
 

@@ -1,4 +1,4 @@
-"""What kernels print: shown as it comes, with block and thread, up to a limit; the same text on every engine."""
+"""Kernel prints: shown immediately, with block and thread, up to a limit; equal on every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops mean what Python means by them: generated kernels against the same text run as Python, lane by lane."""
+"""Loops against Python's semantics: generated kernels and the same text run as Python, lane by lane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEEPEST = 4
 
 
 class _Words:
-    """What the text needs of `st` when Python runs it."""
+    """The members of `st` used by the text under Python."""
 
     @staticmethod
     def unroll(items: Any) -> Any:
@@ -31,7 +31,7 @@ class _Words:
 
 
 class _Text:
-    """The text of a kernel's body, drawn statement by statement."""
+    """The text of a kernel's body, generated statement by statement."""
 
     def __init__(self, data: some.DataObject) -> None:
         self.data, self.lines, self.names = data, [""], 0

@@ -1,4 +1,4 @@
-"""What outlives a launch: arrays that threads share, what is pickled, memory, and how results show themselves."""
+"""State that outlives a launch: arrays shared by threads, pickling, memory, and text forms of results."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_every_error_is_pickled() -> None:
     for error in errors:
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again)) == (type(error), str(error))
-        assert {error: 1}[error] == 1  # as tools for errors keep them
+        assert {error: 1}[error] == 1  # as in tools for error reports
 
 
 def test_results_and_arrays_are_pickled() -> None:
@@ -126,14 +126,14 @@ def test_a_result_is_one_line() -> None:
 
 @pytest.mark.slow
 def test_launches_do_not_grow_memory() -> None:
-    """What is lost a launch is lost in every round; what the allocator holds back is not."""
+    """A leak grows in every round; memory retained by the allocator does not."""
 
     def resident() -> int:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     if not os.path.exists("/proc/self/statm"):
-        pytest.skip("this system does not tell what a process takes")
+        pytest.skip("this system does not report the memory of a process")
     kept = DeviceArray(st.zeros(4, i32))
 
     def work(launches: int) -> None:

@@ -1,4 +1,4 @@
-"""Warps of a block that wait for each other take turns; what waits for good is told, and plain loads see nobody."""
+"""Interleaving of warps that wait for each other: endless waits are reported, and plain loads may observe no store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(kernel: Kernel, engine: EngineName, *, grid: int = 1, block: int = 64, c
 
 @st.kernel
 def produce_and_consume(x: Global[f32], out: Global[f32], STEPS: Const, MEET: Const, READY: Const) -> None:
-    """The first warp fills two buffers in turn, the second empties them; flags in shared memory say which are full."""
+    """The first warp fills two buffers alternately, the second empties them; flags in shared memory mark full buffers."""
     buffer = st.shared(f32, 2, 32)
     full = st.shared(i32, 2)
     empty = st.shared(i32, 2)
@@ -54,7 +54,7 @@ def produce_and_consume(x: Global[f32], out: Global[f32], STEPS: Const, MEET: Co
 
 @st.kernel
 def barrier_of_counters(x: Global[f32], out: Global[f32]) -> None:
-    """A barrier of warps 1 to 3 alone, made of a counter, between two barriers of the block."""
+    """A barrier of warps 1 to 3, made of a counter, between two barriers of the block."""
     tile = st.shared(f32, 128)
     count = st.shared(i32, 1)
     t = st.thread.x
@@ -79,7 +79,7 @@ def barrier_of_counters(x: Global[f32], out: Global[f32]) -> None:
 
 @st.kernel
 def waits_for_the_last(flag: Global[i32], out: Global[i32], PLAIN: Const, AFTER: Const) -> None:
-    """Each warp but the last waits for a flag that the last one raises; AFTER: some reach a barrier that others do not."""
+    """Each warp but the last waits for a flag raised by the last one; AFTER: some lanes reach a barrier that others skip."""
     if st.warp == 3:
         st.atomic_exchange(flag, 0, 1)
     elif PLAIN:
@@ -133,7 +133,7 @@ def test_both_engines_count_the_same() -> None:
 
 @engines
 def test_who_waits_for_good_is_told(engine: EngineName) -> None:
-    """Both warps wait: nobody has said that a buffer is empty."""
+    """Both warps wait: no warp marks a buffer as empty."""
     args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "MEET": True, "READY": 0}
     result = run(produce_and_consume, engine, check=(), **args)
     assert [fault.kind for fault in result.faults] == ["step limit", "step limit"]
@@ -142,7 +142,7 @@ def test_who_waits_for_good_is_told(engine: EngineName) -> None:
 
 @engines
 def test_a_plain_load_sees_nobody(engine: EngineName) -> None:
-    """nvcc takes it out of the loop."""
+    """nvcc moves it out of the loop."""
     args: dict[str, Any] = {"flag": np.zeros(1, np.int32), "out": st.empty(128, i32), "AFTER": False}
     plain = run(waits_for_the_last, engine, block=128, check=(), PLAIN=True, **args)
     assert [fault.kind for fault in plain.faults] == ["step limit"]

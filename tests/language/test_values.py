@@ -1,4 +1,4 @@
-"""Tuples and structs: what is printed, what is refused, what a launch takes."""
+"""Tuples and structs: printed programs, refused kernels, launch arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.language import refused_values
 
 @st.kernel
 def printed(x: Global[i32], out: Global[f32], box: Box, pair: tuple[i32, f32]) -> None:
-    """A tuple that changes, a struct that is returned, a swap, a condition."""
+    """A tuple that changes, a returned struct, a swap, a condition."""
     low, high = ordered(x[st.lane], pair[0])
     low, high = high, low
     best = (low, 0.5)
@@ -118,7 +118,7 @@ def both(x: Global[Wide], out: Global[f32]) -> None:
 
 
 def test_sectors_are_those_of_the_structs() -> None:
-    """A field of every 36th byte: the sectors depend on where in the struct it lies."""
+    """A field of every 36th byte: the sectors depend on its offset in the struct."""
     x = np.zeros(32, np.dtype([("first", "f4"), ("pad", "f4", 7), ("last", "f4")]))
     result = st.launch(both, grid=1, block=32, args={"x": x, "out": st.empty(32, f32)})
     for offset, text in ((0, ".first"), (32, ".last")):
@@ -172,7 +172,7 @@ def test_arrays_of_structs_are_checked(cells: Any, message: str) -> None:
 
 @st.kernel
 def graded(x: Global[i32], out: Global[f32]) -> None:
-    """Literals that are chosen by what may be read in one arm alone."""
+    """Literals chosen by a value that only one arm may read."""
     i = st.lane
     out[i] = 1.0 if i > 20 else (2.5 if x[i] % 5 == 0 else (0.0 if x[i] % 7 == 0 else -1.0))
 

@@ -1,4 +1,4 @@
-"""The words of other languages: each is answered in a kernel, with words that exist, as the documentation lists them."""
+"""Words of other languages: each has an error message with existing words, as listed in the documentation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from simtbed.language.words import SECTIONS, Word, by_name
 from tests.each import check_each
 
 PAGE = Path(__file__).parents[2] / "docs/porting.md"
-MODULES = (math, np, random, time)  # that the texts name
+MODULES = (math, np, random, time)  # modules named by the texts
 
 
 def told(line: str) -> str:
-    """What a kernel with this line is told."""
+    """Return the message for a kernel with this line."""
     kernel = st.kernel(source=f"def k(x: st.Global[st.f32]) -> None:\n    {line}\n")
     with pytest.raises(st.CompileError) as caught:
         specialise(kernel, {})
@@ -66,7 +66,7 @@ def test_forms_of_words(line: str, advice: str) -> None:
 
 
 def exists(text: str) -> bool:
-    """Whether a name such as st.thread.x is one."""
+    """Return whether a name such as st.thread.x exists."""
     found: Any = st
     for name in text.split(".")[1:]:
         if not hasattr(type(found), "__annotations__") or name not in type(found).__annotations__:
@@ -95,7 +95,7 @@ def test_every_word_of_the_language_is_advised() -> None:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is Python, not a sentence."""
+    """Return whether a text is Python rather than a sentence."""
     try:
         ast.parse(text)
     except SyntaxError:

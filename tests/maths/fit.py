@@ -1,4 +1,4 @@
-"""The coefficients of `simtbed.maths`: polynomials through the values of a function at Chebyshev's points.
+"""Fit the coefficients of `simtbed.maths`: polynomial interpolation at Chebyshev points.
 
 python -m tests.maths.fit > emulator/maths/coefficients.py
 """
@@ -18,7 +18,7 @@ Real = Any
 
 @dataclass(frozen=True)
 class Fit:
-    """A polynomial of some terms in place of `function` between two numbers; what it is, as a comment says it."""
+    """A polynomial approximation of `function` between two numbers, with its comment."""
 
     function: Callable[[Real], Real]
     low: float
@@ -27,7 +27,7 @@ class Fit:
     said: str
 
     def coefficients(self) -> list[float]:
-        """From the lowest power on, rounded."""
+        """Return the rounded coefficients from the lowest power on."""
         middle, half = mp.mpf(self.high + self.low) / 2, mp.mpf(self.high - self.low) / 2
         nodes = [mp.cos(mp.pi * (2 * k + 1) / (2 * self.terms)) for k in range(self.terms)]
         points = [middle + half * node for node in nodes]
@@ -36,7 +36,7 @@ class Fit:
         return [float(c) for c in found]
 
     def error(self, samples: int = 200) -> float:
-        """The largest distance of the rounded polynomial from the function."""
+        """Return the largest distance of the rounded polynomial from the function."""
         own = self.coefficients()
         step = mp.mpf(self.high - self.low) / samples
         points = [self.low + step * (k + mp.mpf(1) / 3) for k in range(samples)]
@@ -51,7 +51,7 @@ def _horner(coefficients: list[float], x: Real) -> Real:
 
 
 def _series(first: Callable[[int], Real]) -> Callable[[Real], Real]:
-    """A power series; it needs no care near zero."""
+    """Return a power series, accurate near zero."""
 
     def value(z: Real) -> Real:
         total, added, term, power = mp.mpf(0), mp.mpf(1), 0, mp.mpf(1)
@@ -64,13 +64,13 @@ def _series(first: Callable[[int], Real]) -> Callable[[Real], Real]:
 
 
 def _asin(k: int) -> Real:
-    """Of (asin(s) / s - 1) / s^2 as a series in s^2."""
+    """Coefficient k of (asin(s) / s - 1) / s^2 as a series in s^2."""
     n = k + 1
     return mp.binomial(2 * n, n) / (mp.mpf(4) ** n * (2 * n + 1))
 
 
 def _erf(k: int) -> Real:
-    """Of (erf(x) / x - 2 / sqrt(pi)) / x^2 as a series in x^2."""
+    """Coefficient k of (erf(x) / x - 2 / sqrt(pi)) / x^2 as a series in x^2."""
     return 2 / mp.sqrt(mp.pi) * mp.mpf(-1) ** (k + 1) / (mp.factorial(k + 1) * (2 * k + 3))
 
 
@@ -114,7 +114,7 @@ FITS = {
 
 
 def parts(value: Real, bits: tuple[int, ...]) -> list[float]:
-    """A number as a sum of floats, each of so many bits."""
+    """Return a number as a sum of floats with these numbers of bits."""
     found = []
     for count in bits:
         exponent = int(mp.floor(mp.log(abs(value), 2))) + 1 - count
@@ -124,7 +124,7 @@ def parts(value: Real, bits: tuple[int, ...]) -> list[float]:
 
 
 def constants() -> dict[str, list[float]]:
-    """Constants in parts, the first ones short where their product with an exponent is to be exact."""
+    """Return constants as double-doubles, with short first terms for exact products with an exponent."""
     pi, log = mp.pi, mp.log
     return {
         "LN2": parts(log(2), (42, 53)), "LN2_FULL": parts(log(2), (53, 53)), "LOG2_E": parts(1 / log(2), (53, 53)),
@@ -137,13 +137,13 @@ def constants() -> dict[str, list[float]]:
 
 
 def words_of_two_over_pi(count: int = 20) -> list[int]:
-    """The first bits of 2 / pi after the point, 64 a number."""
+    """Return the first bits of 2 / pi after the binary point, 64 a number."""
     with mp.workdps(500):
         return [int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * (n + 1)))) % 2**64 for n in range(count)]
 
 
 def text() -> str:
-    """The module that holds them."""
+    """Return the text of the module."""
     lines = ['"""Coefficients of polynomials, from the lowest power on, as `tests/maths/fit.py` computes them."""\n']
     for name, fit in FITS.items():
         values = "".join(f"    {c!r},\n" for c in fit.coefficients())

@@ -1,4 +1,4 @@
-"""The library of functions: its errors over sweeps, exact results, its coefficients, and the engines that call it."""
+"""Mathematical functions: errors over sweeps, exact results, coefficients, and their engines."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ CASES = [(row, type) for row in ROWS for type in row.types]
 IDS = [f"{row.name}-{type}" for row, type in CASES]
 OWN = [row for row in ROWS if row.llvm.startswith("$") and row.name not in EXACTLY and not row.name.startswith("fast_")]
 BOUNDS = {"erf": 1.2, "erfc": 3.0, "normcdf": 3.0, "tgamma": 2.0, "lgamma": 4.0}
-"""Of the library's own error in f64, in units in the last place; 0.65 of all others."""
+"""Bounds of the library's own f64 errors in units in the last place; 0.65 for other functions."""
 COUNTS = [150, pytest.param(4000, marks=pytest.mark.slow)]
 """Operands of a function."""
 
 
 def _some(row: Op, type: Scalar, count: int) -> tuple[Values, ...]:
-    """Operands from all parts of the sweep."""
+    """Sample operands from the whole sweep."""
     whole = sweep(row, type, 1 << 12)
     picked = np.arange(count) * len(whole[0]) // count
     return tuple(a[picked] for a in whole)
 
 
 def _unit(exact: Fraction) -> Fraction:
-    """The unit in the last place of the f64 numbers near."""
+    """Return the unit in the last place of nearby f64 numbers."""
     exponent = abs(exact.numerator).bit_length() - exact.denominator.bit_length()
     exponent -= abs(exact) < Fraction(2) ** exponent
     return Fraction(2) ** (max(exponent, -1022) - 52)
@@ -69,7 +69,7 @@ def test_errors_stay_below_their_bounds(row: Op, count: int) -> None:
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("row", OWN, ids=lambda row: row.name)
 def test_f32_is_rounded_right(row: Op, count: int) -> None:
-    """Within a hundredth of a unit of half of one."""
+    """Within a hundredth of a unit of half a unit."""
     operands = _some(row, F32, count)
     with np.errstate(all="ignore"):
         found = row.meaning(*operands)
@@ -94,7 +94,7 @@ def test_engines_give_the_same_bits(row: Op, type: Scalar) -> None:
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
 @pytest.mark.parametrize("name", ["sin", "pow", "lgamma", "fmod", "fast_exp"])
 def test_bits_depend_on_no_processor(name: str) -> None:
-    """Code for processors without fused multiply-add or wide vectors, optimised or not, answers as this one's."""
+    """Code for processors without fused multiply-add or wide vectors, optimised or not, has the same results."""
     operands = [np.ascontiguousarray(a, np.float64) for a in _some(TABLE[name], F64, 3000)]
     _, text = maths._text(name)
     found = []
@@ -148,7 +148,7 @@ def test_constants_are_those_computed() -> None:
 
 
 def test_the_logarithm_of_gamma_is_right_up_to_where_it_overflows() -> None:
-    """Stirling's parts overflow before their sum does: from 2.5e305 on the answer once stood still."""
+    """Stirling's terms overflow before their sum does, from 2.5e305."""
     row = next(row for row in ROWS if row.name == "lgamma")
     below, above = 2.559983327851638e305, 2.559983327851639e305
     given = np.array([1e300, 2.4e305, 2.5e305, 2.5001e305, 2.5553733538451814e305, below, above, np.inf])

@@ -1,4 +1,4 @@
-"""Native functions that use what the language has: loops, branches, device functions, tables, local arrays."""
+"""Native functions with the language's features: loops, branches, device functions, tables, local arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clipped(x: i64, most: i64) -> i64:
 
 @native
 def total(x: Global[i64], n: i64, most: i64) -> i64:
-    """The sum of the numbers, none taken for more than `most`."""
+    """The sum of the numbers, each clamped to `most`."""
     found = i64(0)
     for i in range(n):
         found += clipped(x[i], most)
@@ -29,7 +29,7 @@ def total(x: Global[i64], n: i64, most: i64) -> i64:
 
 @native
 def collatz(n: u64) -> i32:
-    """Turns until 1."""
+    """Iterations until 1."""
     turns = 0
     while n != 1:
         if n % 2 == 0:
@@ -42,7 +42,7 @@ def collatz(n: u64) -> i32:
 
 @native
 def first_after(text: Global[u8], n: i64, wanted: u8, start: i64) -> i64:
-    """Where a byte is first, from `start` on; -1 if nowhere. Loops are left, turns are left out."""
+    """The first position of a byte from `start`, or -1. With break and continue."""
     for i in range(n):
         if i < start:
             continue
@@ -53,7 +53,7 @@ def first_after(text: Global[u8], n: i64, wanted: u8, start: i64) -> i64:
 
 @native
 def primes(to: Global[bool], n: i64) -> i64:
-    """Sieve; how many there are below n."""
+    """Sieve; the number of primes below n."""
     for i in range(n):
         to[i] = i > 1
     at, found = i64(2), i64(0)
@@ -71,7 +71,7 @@ def primes(to: Global[bool], n: i64) -> i64:
 
 @native
 def histogram(x: Global[u8], n: i64, counts: Global[i32], BINS: Const) -> None:
-    """How often each value modulo BINS is there, through a local array, backwards."""
+    """Counts of each value modulo BINS, through a local array, backwards."""
     own = st.local(i32, BINS)
     for b in range(BINS):
         own[b] = 0

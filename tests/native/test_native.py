@@ -1,4 +1,4 @@
-"""Native functions: they do what an emulator does, take what fits, and refuse what one thread cannot do."""
+"""Native functions against an emulator; accepted arguments and refused operations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_results_are_python_numbers() -> None:
 
 
 def test_other_threads_go_on_meanwhile() -> None:
-    """The lock is asked for once a call: a thread that may keep it for long gets on between."""
+    """The interpreter lock is requested once a call: another thread runs during the call."""
     text, started = np.zeros(1 << 27, np.uint8), threading.Event()
     functions.first_after(text, 1, 1, 0)  # compiled
     times: list[float] = []

@@ -1,4 +1,4 @@
-"""What preparing a program costs: the passes run once, whatever is checked afterwards."""
+"""Preparation of programs: the passes run once for all sets of checks."""
 
 from __future__ import annotations
 

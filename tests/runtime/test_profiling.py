@@ -1,4 +1,4 @@
-"""`st.profiling`: what is caught, what the program gets all the same, and a run as a file."""
+"""`st.profiling`: recorded launches, unchanged results of the program, and run files."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_arrays_that_outlive_a_launch_change_once() -> None:
     kept = st.DeviceArray(np.zeros(64, np.int32))
     with st.profiling(check="all", schedules=2):
         st.launch(add_one, grid=1, block=64, args={"x": kept})
-    with st.profiling(check="races"):  # the second block finds what the first one left: a race, so it is made again
+    with st.profiling(check="races"):  # the second block finds the first one's values: a race, so it runs again
         st.launch(add_one, grid=2, block=64, args={"x": kept})
     assert kept.numpy().tolist() == [3] * 64
 
@@ -252,7 +252,7 @@ def test_nothing_counted_is_said() -> None:
 
 
 def test_a_result_without_profiling_is_that_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody observes: the request reaches the engine as the program asked for it."""
+    """Without observers, the request reaches the engine as the program specified it."""
     from simtbed.runtime.registry import engine_named
 
     seen = []
