@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.unprivileged import COMMANDS, CannotDropPrivileges, drop, fault, folders, run
+from tests.hostile.unprivileged import CannotDropPrivileges, drop, fault, folders, run
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +23,18 @@ def places() -> Iterator[tuple[Path, Path]]:
         yield found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_run_for_who_may_write_nothing(places: tuple[Path, Path], command: str) -> None:
-    assert fault(run(command, *places)) == ""
+@pytest.mark.integration
+def test_a_script_runs_without_a_writable_folder(places: tuple[Path, Path]) -> None:
+    """.ci/run runs all commands this way."""
+    assert fault(run("a script", *places)) == ""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["a script", "pairhmm", "sfs"])
-def test_commands_run_without_any_cache(places: tuple[Path, Path], command: str) -> None:
-    assert fault(run(command, places[0], Path("/dev/null"))) == ""
+@pytest.mark.integration
+def test_a_command_runs_without_any_cache(places: tuple[Path, Path]) -> None:
+    assert fault(run("sfs", places[0], Path("/dev/null"))) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_code_is_kept_among_temporary_files(places: tuple[Path, Path]) -> None:
     assert fault(run("a script", *places)) == ""
     (kept,) = places[1].glob("simtbed-*")

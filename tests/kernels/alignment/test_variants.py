@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from simtbed import Counters, Result, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.alignment import FAMILY
@@ -43,21 +43,27 @@ def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Co
     return found
 
 
-@pytest.mark.slow
 @every_variant
-def test_the_example_on_both_emulators(variant: str) -> None:
-    jit, numpy = (counted(FAMILY.example(), variant, engine) for engine in ("jit", "numpy"))
+def test_the_example(variant: str, launcher: Launcher) -> None:
+    check(FAMILY.example(), variant, launcher)
+
+
+def test_numpy_engine() -> None:
+    problem = generate(1, 4, (5, 40), (5, 40))
+    jit, numpy = (counted(problem, "packed", engine) for engine in ("jit", "numpy"))
     assert {name: c.totals() for name, c in jit.items()} == {name: c.totals() for name, c in numpy.items()}
 
 
 @pytest.mark.slow
 @every_variant
+@settings(max_examples=15)
 @given(problem=problems())
 def test_ties_are_broken_as_they_should_be(variant: str, problem: Problem) -> None:
     check(problem, variant, FunctionLauncher(partial(launch, counters=False)))
 
 
 @pytest.mark.slow
+@settings(max_examples=15)
 @given(problem=problems(most=150))
 def test_passes_of_any_length(problem: Problem) -> None:
     check(problem, "passes-diagonal-major-runs", FunctionLauncher(partial(launch, counters=False)))
@@ -65,6 +71,7 @@ def test_passes_of_any_length(problem: Problem) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=15)
 @given(problem=problems(most=150))
 def test_tiles_of_any_shape(problem: Problem) -> None:
     """Tiles of 128 rows of a warp, several one after the other."""
@@ -81,32 +88,37 @@ def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: p
         check(replace(problem, strategy=strategy), "packed", launcher)
 
 
-@pytest.mark.parametrize(
-    ("few", "bin"),
-    [
-        (few, bin)
-        for few, bins in ((True, pipeline.SMALL_PROBLEM_BINS), (False, pipeline.BINS))
-        for bin in range(len(bins))
-    ],
-)
-def test_every_bin_at_its_limits(bin: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+class ChosenError(Exception):
+    """A kernel was chosen; it is not run."""
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_every_bin_holds_alternates_up_to_its_size(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     bins = pipeline.SMALL_PROBLEM_BINS if few else pipeline.BINS
     monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 3 if few else 0)
-    sizes = [lanes * each for lanes, each in bins]
-    assert sizes == sorted(set(sizes))
-    least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
-    made = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
-    problem = Problem.of(pair for each in made for pair in each.pairs())
-    used = []
 
     @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
+    def choose(kernel: Any, **how: Any) -> Result:
         if kernel is packed:
-            used.append((how["args"]["P"], how["args"]["K"], how["args"]["TILED"]))
-        return launch(kernel, engine="numpy", counters=False, **how)
+            raise ChosenError(how["args"]["P"], how["args"]["K"], how["args"]["TILED"])
+        return launch(kernel, counters=False, **how)
 
-    check(problem, "packed", noted)
-    assert set(used) == {(*bins[bin], False)}
+    sizes = [lanes * each for lanes, each in bins]
+    assert sizes == sorted(set(sizes))
+    for size, below, chosen in zip(sizes, [0, *sizes], bins, strict=False):
+        for length in (below + 1, size):
+            with pytest.raises(ChosenError) as caught:
+                FAMILY.solve(generate(1, 1, (length, length), (40, 40)), "packed", choose)
+            assert caught.value.args == (*chosen, False)
+
+
+@pytest.mark.parametrize("bin", [0, len(pipeline.BINS) // 2, len(pipeline.BINS) - 1])
+def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 0)
+    sizes = [lanes * each for lanes, each in pipeline.BINS]
+    least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
+    made = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
+    check(Problem.of(pair for each in made for pair in each.pairs()), "packed", launcher)
 
 
 def test_few_pairs_are_launched_together() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from itertools import product
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.layout import arrange_reads
 from simtbed.kernels.correction.host.pipeline import Optimisations
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
+
+from tests.each import check_each
 
 VARIANTS = list(FAMILY.variants)
 FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first", "blocked")
@@ -37,28 +38,25 @@ def check(problem: Problem, variant: str, launcher: Launcher, switches: Optimisa
     np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("least", [3, 255])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_bloom_filters(variant: str, least: int, launcher: Launcher) -> None:
-    """The oracle's own filter, with and without solid k-mers. Reads as long as the published ones: the same kernels."""
+@pytest.mark.parametrize("filter", FILTERS[1:])
+@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read", "packed"])
+def test_filters(variant: str, filter: FilterName, launcher: Launcher) -> None:
+    """The kernels that look up k-mers: one read per thread, one per warp, and both."""
+    check(filtered(filter), variant, launcher)
+
+
+@pytest.mark.parametrize("filter", ["bloom", "blocked"])
+def test_filters_without_solid_kmers(filter: FilterName, launcher: Launcher) -> None:
+    problem = filtered(filter)
+    check(replace(problem, parameters=replace(problem.parameters, min_multiplicity=255)), "packed", launcher)
+
+
+@cache
+def filtered(filter: FilterName) -> Problem:
+    """Reads as long as the published ones, which select the same kernels."""
     reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
     assert reads.lengths.max() > 96
-    check(Problem(reads, Parameters(min_multiplicity=least, filter="bloom")), variant, launcher)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read"])
-def test_split_first(variant: str, launcher: Launcher) -> None:
-    reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
-    check(Problem(reads, Parameters(min_multiplicity=3, filter="split-first")), variant, launcher)
-
-
-@pytest.mark.parametrize("least", [3, 255])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_blocked_filter(variant: str, least: int, launcher: Launcher) -> None:
-    reads = simulate(1, genome(1, 400), 80, (10, 100), 0.03).reads
-    check(Problem(reads, Parameters(min_multiplicity=least, filter="blocked")), variant, launcher)
+    return Problem(reads, Parameters(min_multiplicity=3, filter=filter))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -69,27 +67,13 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
     assert flags == {"F", "D"}  # or the example would show little
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("filter", FILTERS)
-@pytest.mark.parametrize(
-    "variant",
-    ["thread-per-read", "thread-per-read-direct", "thread-per-read-lean", "warp-per-read", "warp-per-read-shuffle", "packed"],
-)  # fmt: skip
-def test_numpy_engine(variant: str, filter: FilterName) -> None:
-    problem = small(3, reads=30)
-    check(replace(problem, parameters=replace(problem.parameters, filter=filter)), variant, numpy_engine)
-
-
-numpy_engine = FunctionLauncher(partial(launch, engine="numpy", counters=False))
+def test_numpy_engine() -> None:
+    numpy_engine = FunctionLauncher(partial(launch, engine="numpy", counters=False))
+    check(small(3, reads=8), "packed", numpy_engine)
 
 
 @pytest.mark.slow
-def test_one_lane_on_the_numpy_engine() -> None:
-    check(small(4, reads=8), "one-lane-per-warp", numpy_engine)
-
-
-@pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
 )
@@ -115,7 +99,7 @@ def dense(seed: int) -> Problem:
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10_000))
 def test_ties(seed: int) -> None:
     launcher = FunctionLauncher(partial(launch, counters=False))
@@ -127,7 +111,10 @@ def test_ties(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["thread-per-read-lean", "warp-per-read"])
-@pytest.mark.parametrize(("unroll", "reads", "votes"), list(product([False, True], repeat=3)))
+@pytest.mark.parametrize(
+    ("unroll", "reads", "votes"),
+    [(False, True, True), (True, False, True), (True, True, False), (False, False, False)],
+)
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
     check(small(7, reads=40), variant, launcher, Optimisations(unroll, reads, votes))
 
@@ -161,21 +148,24 @@ def test_warps_take_one_read_after_the_other(
     assert grids[-1] == (3 if votes else 2)
 
 
-@pytest.mark.slow
+CORNERS: list[list[str]] = [
+    [],
+    [""],
+    ["ACGT"],
+    ["N" * 30],
+    ["A" * 20],
+    ["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"],
+]
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(
-    "sequences",
-    [
-        [],
-        [""],
-        ["ACGT"],
-        ["N" * 30],
-        ["A" * 20],
-        ["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"],
-    ],
-)
-def test_corners(sequences: list[str], variant: str, launcher: Launcher) -> None:
-    check(Problem(Reads.from_strings(sequences), Parameters(min_multiplicity=2)), variant, launcher)
+def test_corners(variant: str, launcher: Launcher) -> None:
+    check_each(
+        CORNERS,
+        lambda sequences: check(
+            Problem(Reads.from_strings(sequences), Parameters(min_multiplicity=2)), variant, launcher
+        ),
+    )
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ LINES = st.one_of(
 def test_records_are_those_of_a_reader_of_lines(size: int, tmp_path: Path) -> None:
     path = tmp_path / "given.fa"
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(st.lists(LINES, max_size=12), st.sampled_from([b"\n", b"\r\n"]), st.booleans(), st.booleans())
     def check(lines: list[bytes], end: bytes, ended: bool, begun: bool) -> None:
         content = (b">first" + end if begun else b"") + end.join(lines) + (end if ended else b"")

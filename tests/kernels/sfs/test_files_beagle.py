@@ -95,7 +95,7 @@ def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkey
     monkeypatch.setattr(files_beagle, "SECTION_BYTES", 150)  # pieces of a few lines
     some = 0
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=100, deadline=None)
     @given(files(wrong))
     def check(text: str) -> None:
         nonlocal some
@@ -105,7 +105,7 @@ def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkey
         some += isinstance(expected, int) == wrong
 
     check()
-    assert some > 50
+    assert some > 15
 
 
 def test_signs_of_zero_are_kept(tmp_path: Path) -> None:

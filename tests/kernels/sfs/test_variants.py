@@ -21,6 +21,8 @@ from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
+from tests.each import check_each
+
 VARIANTS = sorted(FAMILY.variants)
 SCALED = sorted(FAMILY.variants.keys() - PLAIN)
 """Those that no number of individuals leaves the range of doubles."""
@@ -56,11 +58,11 @@ def test_modes(variant: str, mode: Mode, launcher: Launcher) -> None:
     check(generate(1, 9, 21, mode), variant, launcher)
 
 
-@pytest.mark.parametrize("individuals", [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100, 129])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_sizes(variant: str, individuals: int, launcher: Launcher) -> None:
-    """Around the limits of segments, warps, tiles, groups and powers of two."""
-    check(problem_of(mixed(individuals, individuals)), variant, launcher)
+def test_sizes(variant: str, launcher: Launcher) -> None:
+    """Below, at and above the sizes of a warp, a tile and a group, and powers of two."""
+    sizes = [1, 2, 3, 8, 9, 31, 32, 33, 65, 129]
+    check_each(sizes, lambda individuals: check(problem_of(mixed(individuals, individuals)), variant, launcher))
 
 
 @settings(max_examples=25)
@@ -157,9 +159,7 @@ def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, and for `tiled` products that no block holds."""
     monkeypatch.setattr(tiling, "FUSED", 128)
     problem = problem_of(mixed(6, 1030 if variant == "tiled" else 77, 1))
-    FAMILY.solve(
-        problem, variant, FunctionLauncher(partial(launch, engine="numpy", check="all"))
-    )  # raises where it finds something
+    FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, check="all")))  # raises where it finds something
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -188,9 +188,9 @@ def test_no_sites(variant: str, launcher: Launcher) -> None:
     assert FAMILY.solve(problem_of(np.ones((0, 4, 3))), variant, launcher).shape == (0, 9)
 
 
-@pytest.mark.parametrize("skip", [False, True])
-@pytest.mark.parametrize("team", [WARP, THREADS])
-@pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
+@pytest.mark.parametrize(
+    ("block", "team", "skip"), [(16, WARP, False), (32, WARP, True), (64, THREADS, False), (256, THREADS, True)]
+)
 def test_blocks_of_any_size(block: int, team: int, skip: bool) -> None:
     problem = problem_of(mixed(3, 150))
     vectors, scale = problem.vectors()
@@ -200,8 +200,7 @@ def test_blocks_of_any_size(block: int, team: int, skip: bool) -> None:
     assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees
 
 
-@pytest.mark.parametrize("skip", [False, True])
-@pytest.mark.parametrize("block", [16, 64, 200])
+@pytest.mark.parametrize(("block", "skip"), [(16, False), (200, True)])
 def test_plain_blocks_of_any_size(block: int, skip: bool) -> None:
     vectors, _ = problem_of(mixed(3, 150)).vectors()
     vectors /= 3
