@@ -1,5 +1,5 @@
-"""The compiled view of launches: what nvcc made of a kernel, and how often warps and lanes executed each instruction.
+"""The compiled view of launches: nvcc's SASS of a kernel, with executions of each instruction by warps and lanes.
 
-The machine code is read, never run: `engines.cuda.sass` disassembles it, `control_flow` finds blocks and loops, and the
-executions follow from the decisions that the emulator recorded (`profiler.decisions`). `kernel` is what others use.
+The machine code is read, not run. `engines.cuda.sass` disassembles it, `control_flow` finds blocks and loops, and the
+executions are inferred from the emulator's recorded decisions (`profiler.decisions`). `kernel` is the entry point.
 """

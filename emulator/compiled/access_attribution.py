@@ -1,8 +1,8 @@
-"""What the lanes that come to an instruction together access, where that is not what the source's do: others come together, a
-predicate switches some off, it is wider than the source's accesses, or does without some of them.
+"""Attribution of recorded accesses to SASS instructions, to count the transactions of each instruction.
 
-Warps whose accesses were kept are walked, and each of their instructions is laid beside the accesses that it stands for
-(`alignment`); these are counted for the lanes that make them together.
+Needed where an instruction's lanes differ from the source's: other reconvergence, predication, wider or elided accesses.
+Traced warps are simulated; each instruction is aligned with its accesses (`alignment`), and the accesses of its lanes are
+coalesced.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .alignment import (
     SiteAssigner,
     Visit,
     address_of,
-    aligned,
+    align_visits,
     performed,
 )
 from .instruction_counts import InstructionCount
@@ -46,16 +46,14 @@ from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from .source_statements import Statement
 from .uniformity import writes
 
-WORK = 2_000_000
-"""Blocks that warps of different decisions come to, together, at most."""
-SLOW = 50_000
-"""Of these, blocks whose instructions stand for several accesses or for other sites', before the warps that came there until then stand
-for the others: a quarter of a second."""
-DIFFERENT = 256
-"""Ways in which warps may differ before some of them, from all over, stand for the others."""
-MIN_COMPLETE_FRACTION, RELATIVE_TOLERANCE, NEAR = 0.9, 0.01, 0.05
-"""How many of the warps whose accesses were kept must be told, and how near their executions must be to those that were counted: of all
-warps, and where some stand for the others."""
+MAX_VISITS = 2_000_000
+"""Visits of all warp groups together, at most."""
+SLOW_PATH_BUDGET = 50_000
+"""Visits aligned one group of lanes at a time, before the remaining warps are extrapolated (about 0.25 s)."""
+MAX_GROUPS = 256
+"""Groups of equivalent warps before a sample is used."""
+MIN_COMPLETE_FRACTION, RELATIVE_TOLERANCE, SAMPLE_TOLERANCE = 0.9, 0.01, 0.05
+"""Minimal fraction of traced warps with complete records; tolerances of execution counts for all warps and for a sample."""
 _REGISTER = re.compile(r"U?R\d+")
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
@@ -66,7 +64,7 @@ Costs = dict[str, float]
 
 @dataclass(frozen=True)
 class TracedWarp:
-    """A warp, the lanes that entered it, its recorded accesses, and how many warps it stands for."""
+    """A warp with active lanes, recorded accesses, and weight."""
 
     warp: WarpName
     lanes: int
@@ -76,72 +74,73 @@ class TracedWarp:
 
 @dataclass(frozen=True)
 class EquivalentWarps:
-    """Warps that decided alike. nodes, masks: what they come to, with which lanes. sites, made_by: of their accesses, one after the
-    other, and the lanes, a bit each. index: int64[warp, access, 32], the elements of these. weight: how many warps each stands for."""
+    """Warps with equal decisions. nodes, masks: their visits. sites, access_masks: by access, in order. index: int64[warp, access,
+    32], elements. weight: warps represented by each."""
 
     nodes: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint32]
     lanes: list[LaneGroup]
     sites: npt.NDArray[np.int32]
-    made_by: npt.NDArray[np.uint32]
+    access_masks: npt.NDArray[np.uint32]
     index: Words
     weight: float
 
     @cached_property
     def steps(self) -> LaneGroupSteps:
-        """Of all lanes."""
+        """Steps of all lane groups."""
         return steps_of(self.lanes)
 
 
 class _AccessQuery:
-    """Accesses whose costs are asked for, and the instructions, by node, that stand for them. made, made_by_each: tell what lanes made
-    of all of them, and of each. made_of_either: the same where one instruction stands for those of both arms of a branch. instructions:
-    how many, by node. blocks: the same, as `made.Blocks`. single: whether each stands for one access. predicated: whether
-    lanes may be switched off; marks: then, of the loop that all accesses lie in. told, arranging:
-    what is known of the sites that instructions stand for, and how; both grow. stood: by instruction, for which sites. slow:
-    blocks that were laid beside accesses by one group of lanes at a time."""
+    """Accesses to attribute and the instructions that implement them.
 
-    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], walk: PathEstimator) -> None:
+    replay, replay_by_access: of all accesses together, and of each. shared_replay: with shared slots of opposite arms.
+    instructions: number by node. blocks: the same, as `NodeInstructions`. single: whether each matches one access. predicated:
+    whether any is predicated; marks: then, of the common loop. assigned_sites, arrangements: growing caches.
+    sites_of_instruction: result. slow_visits: visits aligned one group of lanes at a time.
+    """
+
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], estimator: PathEstimator) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
-        self.made, self.replay_by_access = AccessReplay(statements), [AccessReplay([one]) for one in statements]
-        both = shared_branch_accesses(statements, walk.launched.statements.chosen)
-        self.shared_replay = AccessReplay(statements, both) if both else None
-        self.blocks = blocks_of(at_node, len(walk.nodes.blocks))
+        self.replay, self.replay_by_access = AccessReplay(statements), [AccessReplay([one]) for one in statements]
+        shared = shared_branch_accesses(statements, estimator.launched.statements.deciding_arm)
+        self.shared_replay = AccessReplay(statements, shared) if shared else None
+        self.blocks = blocks_of(at_node, len(estimator.nodes.blocks))
         self.instructions = np.diff(self.blocks[0])
         self.single = all(one.accesses == 1 for block in at_node.values() for one in block)
         self.predicated = any(one.predicated for block in at_node.values() for one in block)
-        self.marks = loop_marks(statements if self.predicated else (), walk.matcher, walk.nodes)
-        self.told: dict[Key, int] = {}
-        self.stood: dict[int, set[int]] = defaultdict(set)
-        self.arranging = ArrangementCache(self.size)
-        self.slow = 0
+        self.marks = loop_marks(statements if self.predicated else (), estimator.matcher, estimator.nodes)
+        self.assigned_sites: dict[Key, int] = {}
+        self.sites_of_instruction: dict[int, set[int]] = defaultdict(set)
+        self.arrangements = ArrangementCache(self.size)
+        self.slow_visits = 0
 
 
 class AccessAttribution:
-    """Of one kernel. spaces: the memories whose accesses were kept. standing: by offset of an instruction that was asked for, the sites
-    that it stands for."""
+    """Access attribution of one kernel. spaces: memories with recorded accesses. sites_by_offset: sites implemented by an
+    instruction, by its offset."""
 
-    def __init__(self, walk: PathEstimator, instructions: Sequence[InstructionCount]) -> None:
-        self.walk, self.instructions = walk, instructions
+    def __init__(self, estimator: PathEstimator, instructions: Sequence[InstructionCount]) -> None:
+        self.estimator, self.instructions = estimator, instructions
         self._number = {id(one): n for n, one in enumerate(instructions)}
-        self.standing: dict[int, tuple[int, ...]] = {}
-        decisions = walk.launched.decisions
+        self.sites_by_offset: dict[int, tuple[int, ...]] = {}
+        decisions = estimator.launched.decisions
         recorded = [one.spaces for one in decisions.accesses] if decisions is not None else []
         self.spaces = frozenset(recorded[0]).intersection(*recorded) if recorded else frozenset[str]()
         self._accesses = {
             one.number: one
-            for one in walk.launched.statements.statements.values()
+            for one in estimator.launched.statements.statements.values()
             if one.site.kind in (*GLOBAL, *SHARED) and one.lanes and one.site.kind.partition("_")[0] in self.spaces
         }
 
     def costs(self, statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> Costs | None:
-        """What instructions move that stand for accesses of the source; None where that cannot be told."""
-        once = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
-        if once and all(one.instruction.predicate for one in compiled):
-            return None  # each stands for one, whose lanes the source tells
+        """Return requests, sectors, wavefronts and conflicts of instructions that implement some accesses, or None if undetermined."""
+        single = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
+        if single and all(one.instruction.predicate for one in compiled):
+            return None  # one to one, with the source's lanes
         sizes = {one.site.size for one in statements}
         if len(sizes) > 1:
-            return self._by_size(sizes, statements, compiled)
+            return self._costs_by_size(sizes, statements, compiled)
         kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
@@ -151,296 +150,316 @@ class AccessAttribution:
         plain = access.space == "global" or access.operation in ("load", "store")
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
-        totals, executed, stood = np.zeros(3), 0.0, 0.0
-        asked = _AccessQuery(statements, self._at_nodes({n: width // size for n, width in widths.items()}), self.walk)
-        for number, alike in enumerate(self.alike):
-            if asked.slow > SLOW and number >= MIN_WARPS:
+        totals, executed, represented = np.zeros(3), 0.0, 0.0
+        query = _AccessQuery(
+            statements, self._instructions_at_nodes({n: width // size for n, width in widths.items()}), self.estimator
+        )
+        for number, group in enumerate(self.warp_groups):
+            if query.slow_visits > SLOW_PATH_BUDGET and number >= MIN_WARPS:
                 break
-            rows = self._rows(alike, asked)
+            rows = self._rows_by_width(group, query)
             if rows is None:
                 return None
-            for each, made in rows.items():
-                found = self._count(alike, made, each, size, statements[0])
-                if found is None:
+            for access_count, rows_of_width in rows.items():
+                cost = self._cost_of_rows(group, rows_of_width, access_count, size, statements[0])
+                if cost is None:
                     return None
-                totals += alike.weight * found
-                executed += alike.weight * len(made) * len(alike.index)
-            stood += alike.weight * len(alike.index)
-        every = sum(alike.weight * len(alike.index) for alike in self.alike)
-        if stood < every:
-            totals, executed = totals * every / stood, executed * every / stood
-        counted = sum(one.warps for one in compiled)
-        sampled = stood < every or any(alike.weight > 1 for alike in self.alike)
-        factors = self._of_all(statements) if sampled else np.ones(3)
+                totals += group.weight * cost
+                executed += group.weight * len(rows_of_width) * len(group.index)
+            represented += group.weight * len(group.index)
+        population = sum(group.weight * len(group.index) for group in self.warp_groups)
+        if represented < population:
+            totals, executed = totals * population / represented, executed * population / represented
+        executed_total = sum(one.warps for one in compiled)
+        sampled = represented < population or any(group.weight > 1 for group in self.warp_groups)
+        factors = self._population_factors(statements) if sampled else np.ones(3)
         totals, executed = totals * factors, executed * float(factors[0])
-        if not executed or abs(executed - counted) > (NEAR if sampled else RELATIVE_TOLERANCE) * counted:
+        if (
+            not executed
+            or abs(executed - executed_total) > (SAMPLE_TOLERANCE if sampled else RELATIVE_TOLERANCE) * executed_total
+        ):
             return None
-        in_source, kept = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
-        if sampled and kept and abs(totals[0] - in_source) <= RELATIVE_TOLERANCE * in_source:
-            return None  # as near as some warps tell, they are made as in the source
-        for n, sites in asked.stood.items():
-            self.standing[self.instructions[n].instruction.offset] = tuple(sorted(sites))
+        in_source, mandatory = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
+        if sampled and mandatory and abs(totals[0] - in_source) <= RELATIVE_TOLERANCE * in_source:
+            return None  # within sampling error of the source
+        for n, sites in query.sites_of_instruction.items():
+            self.sites_by_offset[self.instructions[n].instruction.offset] = tuple(sorted(sites))
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
 
-    def _by_size(
+    def _costs_by_size(
         self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[InstructionCount]
     ) -> Costs | None:
-        """The same of accesses of several sizes, each of which instructions of its own width stand for."""
+        """Return the costs of accesses of several sizes, each with instructions of its width."""
         if {access_width(one.instruction) for one in compiled} != sizes:
             return None
         total: Costs = defaultdict(float)
         for size in sizes:
-            found = self.costs(
+            costs = self.costs(
                 [one for one in statements if one.site.size == size],
                 [one for one in compiled if access_width(one.instruction) == size],
             )
-            if found is None:
+            if costs is None:
                 return None
-            for what, n in found.items():
+            for what, n in costs.items():
                 total[what] += n
         return dict(total)
 
-    def _of_all(self, statements: Sequence[Statement]) -> Floats:
-        """By how much all warps' instructions cost more than those of some are taken for: as the source's accesses do."""
-        counts, access = self.walk.launched.counts, statements[0].site.access
+    def _population_factors(self, statements: Sequence[Statement]) -> Floats:
+        """Return ratios of all warps' costs to the sample's, from the source accesses."""
+        counts, access = self.estimator.launched.counts, statements[0].site.access
         assert counts is not None and access is not None
         events = REQUESTS, *((SECTORS, LINES) if access.space == "global" else (WAVEFRONTS, CONFLICTS))
-        every = np.array([counts[[one.number for one in statements], event].sum() for event in events], np.float64)
-        known = np.zeros(3)
-        for alike in self.alike:
-            made = np.flatnonzero(np.isin(alike.sites, [one.number for one in statements]))
-            active = (alike.made_by[made, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
-            known += alike.weight * self._cost(alike.index[:, made], active, statements[0].site.size, access)
-        return np.where(known > 0, every / np.maximum(known, 1), 1.0)
+        population = np.array([counts[[one.number for one in statements], event].sum() for event in events], np.float64)
+        sampled = np.zeros(3)
+        for group in self.warp_groups:
+            selected = np.flatnonzero(np.isin(group.sites, [one.number for one in statements]))
+            active = (group.access_masks[selected, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
+            sampled += group.weight * self._cost(group.index[:, selected], active, statements[0].site.size, access)
+        return np.where(sampled > 0, population / np.maximum(sampled, 1), 1.0)
 
-    def _at_nodes(self, stands_for: Mapping[int, int]) -> dict[int, Block]:
-        """Instructions by node, each with for how many accesses it stands."""
+    def _instructions_at_nodes(self, widths: Mapping[int, int]) -> dict[int, Block]:
+        """Return instructions by node, with the number of accesses each."""
         blocks: dict[int, list[Visit]] = defaultdict(list)
-        for n, accesses in sorted(stands_for.items()):
-            one = self.instructions[n]
-            registers, offset = address_of(one.instruction.text)
-            predicated = bool(one.instruction.predicate)
-            key = one.block, f"{registers}/{self._written_before[n]}"
-            blocks[one.block].append(Visit(n, accesses, predicated, key, offset))
-        return {node: blocks[block] for node, block in enumerate(self.walk.nodes.blocks) if block in blocks}
+        for n, accesses in sorted(widths.items()):
+            instruction = self.instructions[n]
+            registers, offset = address_of(instruction.instruction.text)
+            predicated = bool(instruction.instruction.predicate)
+            key = instruction.block, f"{registers}/{self._written_before[n]}"
+            blocks[instruction.block].append(Visit(n, accesses, predicated, key, offset))
+        return {node: blocks[block] for node, block in enumerate(self.estimator.nodes.blocks) if block in blocks}
 
     @cached_property
     def _written_before(self) -> list[int]:
-        """By instruction, how often the registers of its address are written in its block before: then they hold other numbers."""
-        found, written, block = list[int](), Counter[str](), -1
-        for one in self.instructions:
-            if one.block != block:
-                written, block = Counter(), one.block
-            found.append(sum(written[name] for name in _REGISTER.findall(address_of(one.instruction.text)[0])))
-            written.update(writes(one.instruction))
-        return found
+        """By instruction, writes to its address registers earlier in the block: equal for equal register values."""
+        result, written, block = list[int](), Counter[str](), -1
+        for instruction in self.instructions:
+            if instruction.block != block:
+                written, block = Counter(), instruction.block
+            result.append(sum(written[name] for name in _REGISTER.findall(address_of(instruction.instruction.text)[0])))
+            written.update(writes(instruction.instruction))
+        return result
 
-    def _rows(self, alike: EquivalentWarps, asked: _AccessQuery) -> dict[int, Words] | None:
-        """By how many accesses an instruction stands for: int64[execution, accesses, 32], the numbers of what each lane accesses."""
-        at_node = asked.at_node
-        relevant = np.flatnonzero(asked.instructions[alike.nodes])
-        visits = [(when, one) for when in relevant.tolist() for one in at_node[int(alike.nodes[when])]]
-        begins = [0, *accumulate(one.accesses for _, one in visits)]
-        remaining: Sequence[LaneGroup] = alike.lanes
-        if asked.single:
-            come = slice(None) if asked.predicated else relevant  # what else they come to tells where they begin a loop
-            nodes, masks = alike.nodes[come], alike.masks[come]
-            made, remaining = asked.made.stand(nodes, masks, asked.blocks, asked.marks, alike.lanes, alike.steps)
+    def _rows_by_width(self, group: EquivalentWarps, query: _AccessQuery) -> dict[int, Words] | None:
+        """Return, by accesses per instruction, int64[execution, accesses, 32], the access numbers of each lane."""
+        at_node = query.at_node
+        relevant = np.flatnonzero(query.instructions[group.nodes])
+        visits = [(when, visit) for when in relevant.tolist() for visit in at_node[int(group.nodes[when])]]
+        begins = [0, *accumulate(visit.accesses for _, visit in visits)]
+        unmatched: Sequence[LaneGroup] = group.lanes
+        if query.single:
+            selected = slice(None) if query.predicated else relevant  # all visits determine the loop entries
+            nodes, masks = group.nodes[selected], group.masks[selected]
+            rows, unmatched = query.replay.attribute(nodes, masks, query.blocks, query.marks, group.lanes, group.steps)
         else:
-            made = np.full((begins[-1], 32), NOT_PERFORMED)
+            rows = np.full((begins[-1], 32), NOT_PERFORMED)
         row = dict[tuple[int, int], int]()
-        if remaining:
-            row = {(when, one.instruction): begin for (when, one), begin in zip(visits, begins, strict=False)}
-        of_lanes = [(relevant[alike.masks[relevant] & np.uint32(one.mask) != 0].tolist(), one) for one in remaining]
-        for mine, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # who comes to more tells more
-            visited = [at_node[int(alike.nodes[when])] for when in mine]
-            stood = self._stands(alike, lanes, visited, asked)
-            if stood is None:
+        if unmatched:
+            row = {(when, visit.instruction): begin for (when, visit), begin in zip(visits, begins, strict=False)}
+        of_lanes = [
+            (relevant[group.masks[relevant] & np.uint32(visit.mask) != 0].tolist(), visit) for visit in unmatched
+        ]
+        for own_visits, lanes in sorted(of_lanes, key=lambda each: -len(each[0])):  # longest first
+            visited = [at_node[int(group.nodes[when])] for when in own_visits]
+            attributed = self._accesses_of_lanes(group, lanes, visited, query)
+            if attributed is None:
                 return None
             which = [lane for lane in range(32) if lanes.mask >> lane & 1]
-            of_rows, found = list[int](), list[int]()
-            for when, block, accesses in zip(mine, visited, stood, strict=True):
-                for one, numbers in zip(block, accesses, strict=True):
-                    begin = row[when, one.instruction]
-                    of_rows += range(begin, begin + len(numbers))
-                    found += numbers
-            made[np.array(of_rows, np.int64)[:, None], which] = np.array(found, np.int64)[:, None]
-        self._note(alike, visits, begins, made, asked)
-        widths = np.array([one.accesses for _, one in visits], np.int64)
+            row_numbers, element_numbers = list[int](), list[int]()
+            for when, block, accesses in zip(own_visits, visited, attributed, strict=True):
+                for visit, numbers in zip(block, accesses, strict=True):
+                    begin = row[when, visit.instruction]
+                    row_numbers += range(begin, begin + len(numbers))
+                    element_numbers += numbers
+            rows[np.array(row_numbers, np.int64)[:, None], which] = np.array(element_numbers, np.int64)[:, None]
+        self._record_sites(group, visits, begins, rows, query)
+        widths = np.array([visit.accesses for _, visit in visits], np.int64)
         firsts = np.array(begins[:-1], np.int64)
-        return {each: made[firsts[widths == each, None] + np.arange(each)] for each in np.unique(widths).tolist()}
+        return {each: rows[firsts[widths == each, None] + np.arange(each)] for each in np.unique(widths).tolist()}
 
     @staticmethod
-    def _note(
-        alike: EquivalentWarps,
+    def _record_sites(
+        group: EquivalentWarps,
         visits: Sequence[tuple[int, Visit]],
         begins: Sequence[int],
-        made: Words,
-        asked: _AccessQuery,
+        row_numbers: Words,
+        query: _AccessQuery,
     ) -> None:
-        """Of which sites the accesses are that instructions stand for."""
+        """Record the sites implemented by each instruction."""
         if not visits:
             return
-        known = {instruction: n for n, instruction in enumerate(dict.fromkeys(one.instruction for _, one in visits))}
-        which = np.repeat([known[one.instruction] for _, one in visits], np.diff(begins))
-        rows, lanes = np.nonzero(made != NOT_PERFORMED)
-        stood = np.zeros((len(known), int(alike.sites.max(initial=0)) + 1), np.bool_)
-        stood[which[rows], alike.sites[made[rows, lanes]]] = True
-        for instruction, sites in zip(known, stood, strict=True):
-            asked.stood[instruction].update(np.flatnonzero(sites).tolist())
+        index_of = {instruction: n for n, instruction in enumerate(dict.fromkeys(one.instruction for _, one in visits))}
+        which = np.repeat([index_of[one.instruction] for _, one in visits], np.diff(begins))
+        rows, lanes = np.nonzero(row_numbers != NOT_PERFORMED)
+        implements = np.zeros((len(index_of), int(group.sites.max(initial=0)) + 1), np.bool_)
+        implements[which[rows], group.sites[row_numbers[rows, lanes]]] = True
+        for instruction, sites in zip(index_of, implements, strict=True):
+            query.sites_of_instruction[instruction].update(np.flatnonzero(sites).tolist())
 
-    def _stands(
-        self, alike: EquivalentWarps, lanes: LaneGroup, visited: Sequence[Block], asked: _AccessQuery
+    def _accesses_of_lanes(
+        self, group: EquivalentWarps, lanes: LaneGroup, visited: Sequence[Block], query: _AccessQuery
     ) -> list[list[Accesses]] | None:
-        """By block that lanes come to, the accesses that each instruction stands for."""
-        asked.slow += len(visited)
+        """Return, by visited block, the accesses of each instruction."""
+        query.slow_visits += len(visited)
         flat = [one for block in visited for one in block]
-        address = (alike.index[0, :, lanes.mask.bit_length() - 1] * asked.size).tolist().__getitem__
+        address = (group.index[0, :, lanes.mask.bit_length() - 1] * query.size).tolist().__getitem__
 
         def array(number: int) -> str:
-            return self._accesses[int(alike.sites[number])].site.array
+            return self._accesses[int(group.sites[number])].site.array
 
-        made = asked.made.of(lanes)
-        anew = self._begun(alike, lanes, asked)
-        stood = aligned(made, flat, anew)
-        if stood is None and asked.shared_replay is not None:
-            stood = aligned(asked.shared_replay.of(lanes), flat, anew)
-        if stood is None and all(one.site.kind.endswith("load") for one in asked.statements):
-            once = {(array(number), address(number)): number for number in reversed(performed(made))}
-            wanted = sum(one.accesses for one in flat)
-            if len(once) == wanted:  # beside predicated ones that are off any number would fit
-                stood = aligned(sorted(once.values()), flat)  # what is loaded again is kept
-        if stood is not None:
-            following = iter(stood)
-            blocks = [[next(following) for _ in block] for block in visited]
+        sequence = query.replay.replay(lanes)
+        entries = self._entry_visits(group, lanes, query)
+        accesses = align_visits(sequence, flat, entries)
+        if accesses is None and query.shared_replay is not None:
+            accesses = align_visits(query.shared_replay.replay(lanes), flat, entries)
+        if accesses is None and all(one.site.kind.endswith("load") for one in query.statements):
+            once = {(array(number), address(number)): number for number in reversed(performed(sequence))}
+            required = sum(one.accesses for one in flat)
+            if len(once) == required:  # ambiguous with predicated instructions off
+                accesses = align_visits(sorted(once.values()), flat)  # repeated loads are elided
+        if accesses is not None:
+            remaining = iter(accesses)
+            blocks = [[next(remaining) for _ in block] for block in visited]
             if all(one.accesses == 1 for one in flat):
                 return blocks
-            if len({one.site.array for one in asked.statements}) == 1:
-                arranged = asked.arranging.arranged
-                better = [arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
-                fitting = [block for block in better if block is not None]
-                if len(fitting) == len(better):
-                    return fitting
-            elif all(self._side_by_side([(array(n), address(n)) for n in each], asked.size) for each in stood):
+            if len({one.site.array for one in query.statements}) == 1:
+                arranged = query.arrangements.arrange
+                arrangements = [arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
+                arranged_blocks = [block for block in arrangements if block is not None]
+                if len(arranged_blocks) == len(arrangements):
+                    return arranged_blocks
+            elif all(self._are_adjacent([(array(n), address(n)) for n in pairs], query.size) for pairs in accesses):
                 return blocks
-        each = zip(asked.statements, asked.replay_by_access, strict=True)
-        sites = [SiteAccesses(made.of(lanes), one.site.kind.endswith("load")) for one, made in each]
-        telling = SiteAssigner(sites, asked.size, address)
-        if any(one.key not in asked.told for one in flat):
-            found = telling.tell(visited, asked.told)
-            if found is None:
+        pairs = zip(query.statements, query.replay_by_access, strict=True)
+        sites = [SiteAccesses(sequence.replay(lanes), one.site.kind.endswith("load")) for one, sequence in pairs]
+        assigner = SiteAssigner(sites, query.size, address)
+        if any(one.key not in query.assigned_sites for one in flat):
+            assignment = assigner.assign(visited, query.assigned_sites)
+            if assignment is None:
                 return None
-            asked.told |= found
-        return telling.stands(visited, asked.told)
+            query.assigned_sites |= assignment
+        return assigner.accesses_of_visits(visited, query.assigned_sites)
 
     @staticmethod
-    def _side_by_side(lying: Sequence[tuple[str, int]], size: int) -> bool:
-        """Whether accesses of an instruction lie in one array, one after the other. lying: the array and the address of each."""
+    def _are_adjacent(lying: Sequence[tuple[str, int]], size: int) -> bool:
+        """Return whether accesses of an instruction are adjacent in one array. lying: array and address of each."""
         return all(lying[n] == (lying[0][0], lying[0][1] + size * n) for n in range(1, len(lying)))
 
-    def _begun(self, alike: EquivalentWarps, lanes: LaneGroup, asked: _AccessQuery) -> list[int]:
-        """Before which of their instructions lanes come anew to the loop that all accesses lie in."""
-        if not asked.predicated:
+    def _entry_visits(self, group: EquivalentWarps, lanes: LaneGroup, query: _AccessQuery) -> list[int]:
+        """Return the visits before which lanes enter the common loop."""
+        if not query.predicated:
             return []
-        when = np.flatnonzero(alike.masks & np.uint32(lanes.mask))
-        here = asked.instructions[alike.nodes[when]]
-        anew = loop_entry_flags(alike.nodes, alike.masks, lanes.mask, asked.marks)[when] != 0
-        found = np.unique((np.cumsum(here) - here)[anew])
-        return list(found[found < here.sum()].tolist())
+        when = np.flatnonzero(group.masks & np.uint32(lanes.mask))
+        instruction_counts = query.instructions[group.nodes[when]]
+        entered = loop_entry_flags(group.nodes, group.masks, lanes.mask, query.marks)[when] != 0
+        result = np.unique((np.cumsum(instruction_counts) - instruction_counts)[entered])
+        return list(result[result < instruction_counts.sum()].tolist())
 
-    def _count(self, alike: EquivalentWarps, made: Words, each: int, size: int, statement: Statement) -> Floats | None:
-        """What instructions cost that stand for so many accesses; None where they do not lie side by side."""
+    def _cost_of_rows(
+        self, group: EquivalentWarps, rows: Words, width: int, size: int, statement: Statement
+    ) -> Floats | None:
+        """Return the cost of instructions with so many accesses each; None if these are not adjacent."""
         access = statement.site.access
         assert access is not None
-        active = made[:, 0] != NOT_PERFORMED
+        active = rows[:, 0] != NOT_PERFORMED
         if not active.any():
             return np.zeros(3)
-        index = alike.index[:, np.maximum(made, 0), np.arange(32)]
+        index = group.index[:, np.maximum(rows, 0), np.arange(32)]
         low, high = index.min(axis=2), index.max(axis=2)
-        if (high - low != each - 1)[:, active].any():
+        if (high - low != width - 1)[:, active].any():
             return None
-        odd = np.unique((low % each)[:, active])
-        if len(odd) > 1:
+        offsets = np.unique((low % width)[:, active])
+        if len(offsets) > 1:
             return None
-        element = (low - (odd[0] if len(odd) else 0)) // each
-        return self._cost(element, active, each * size, access)
+        element = (low - (offsets[0] if len(offsets) else 0)) // width
+        return self._cost(element, active, width * size, access)
 
     def _cost(self, index: Words, active: npt.NDArray[np.bool_], size: int, access: AccessKind) -> Floats:
-        """Of accesses of several warps. index: int64[warps, access, 32]. active: bool[access, 32]."""
-        out, device = np.zeros(3, np.int64), self.walk.launched.request.device
-        every = np.broadcast_to(active, index.shape).reshape(-1, 32)
-        transactions.count(access.space, access.operation, index.reshape(-1, 32), every, size, device, out)
-        return out.astype(np.float64)
+        """Return the cost of accesses. index: int64[warps, access, 32]. active: bool[access, 32]."""
+        totals, device = np.zeros(3, np.int64), self.estimator.launched.request.device
+        active_rows = np.broadcast_to(active, index.shape).reshape(-1, 32)
+        transactions.count(access.space, access.operation, index.reshape(-1, 32), active_rows, size, device, totals)
+        return totals.astype(np.float64)
 
     # ------------------------------------------------------------------ warps
     @cached_property
-    def alike(self) -> list[EquivalentWarps]:
-        """The warps whose accesses were kept, those together that did the same; none where too few can be told."""
-        launched, walk = self.walk.launched, self.walk
+    def warp_groups(self) -> list[EquivalentWarps]:
+        """Traced warps by equal behavior; empty if too few are complete."""
+        launched, estimator = self.estimator.launched, self.estimator
         decisions = launched.decisions
-        if decisions is None or walk.correspondence.has_silent_iterations or not decisions.accesses:
+        if decisions is None or estimator.correspondence.has_silent_iterations or not decisions.accesses:
             return []
-        together: dict[object, list[TracedWarp]] = defaultdict(list)
+        groups: dict[object, list[TracedWarp]] = defaultdict(list)
         work = 0
-        loops = {one.context.loop.site for one in self._accesses.values() if one.context.loop is not None}
+        loops = {
+            traced_warp.context.loop.site
+            for traced_warp in self._accesses.values()
+            if traced_warp.context.loop is not None
+        }
         body = prepare(launched.request.program).program.kernel.body
-        wanted = frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)])
-        replay = DecisionReplay(body, walk.recorded, wanted)
-        kept = list(self._kept(decisions.accesses))
-        for one in kept:
-            made = one.entries["site"].tobytes(), one.entries["mask"].tobytes()
-            together[one.warp[0], one.lanes, walk.recorded.decision_key(one.warp), made].append(one)
-        found = list[EquivalentWarps]()
-        walked = {warp for warp, _, _ in walk.sampled_warps}  # what all lanes agree on is known from here on
-        chosen, visited = list(together.values()), walk.search.visited
-        if len(chosen) > DIFFERENT:  # ways that are known need not be looked for
-            known = [warps for warps in chosen if any(one.warp in walked for one in warps)]
-            chosen = known if len(known) >= DIFFERENT // 4 else chosen
-        asked = told = 0
-        for number, warps in enumerate(spread_sample(chosen, DIFFERENT)):
-            if number >= MIN_WARPS and walk.search.visited - visited > SEARCH_BUDGET:
+        events = frozenset([*self._accesses, *loops, *(-1 - loop for loop in loops)])
+        replay = DecisionReplay(body, estimator.recorded, events)
+        traced = list(self._traced_warps(decisions.accesses))
+        for traced_warp in traced:
+            performed_key = traced_warp.entries["site"].tobytes(), traced_warp.entries["mask"].tobytes()
+            groups[
+                traced_warp.warp[0], traced_warp.lanes, estimator.recorded.decision_key(traced_warp.warp), performed_key
+            ].append(traced_warp)
+        result = list[EquivalentWarps]()
+        sampled = {warp for warp, _, _ in estimator.sampled_warps}  # decides uniform branches first
+        chosen, visited = list(groups.values()), estimator.search.visited
+        if len(chosen) > MAX_GROUPS:  # reuse known paths
+            already_sampled = [warps for warps in chosen if any(traced_warp.warp in sampled for traced_warp in warps)]
+            chosen = already_sampled if len(already_sampled) >= MAX_GROUPS // 4 else chosen
+        attempted = completed = 0
+        for number, warps in enumerate(spread_sample(chosen, MAX_GROUPS)):
+            if number >= MIN_WARPS and estimator.search.visited - visited > SEARCH_BUDGET:
                 break
-            if walk.search.visited - visited > HARD_SEARCH_BUDGET or work > WORK:
+            if estimator.search.visited - visited > HARD_SEARCH_BUDGET or work > MAX_VISITS:
                 return []
-            asked += len(warps)
+            attempted += len(warps)
             try:
-                found.append(self._alike(replay, warps))
+                result.append(self._warp_group(replay, warps))
             except ReplayError:
                 continue
-            told += len(warps)
-            work += len(found[-1].masks)
-        if told < MIN_COMPLETE_FRACTION * asked:
+            completed += len(warps)
+            work += len(result[-1].masks)
+        if completed < MIN_COMPLETE_FRACTION * attempted:
             return []
-        return [replace(one, weight=one.weight * len(kept) / asked) for one in found]
+        return [replace(traced_warp, weight=traced_warp.weight * len(traced) / attempted) for traced_warp in result]
 
-    def _kept(self, accesses: Sequence[WarpAccesses]) -> Iterator[TracedWarp]:
-        launched = self.walk.launched
+    def _traced_warps(self, accesses: Sequence[WarpAccesses]) -> Iterator[TracedWarp]:
+        launched = self.estimator.launched
         assert launched.decisions is not None
         none = np.zeros(0, ENTRY)
         for launch, (blocks, threads) in enumerate(launched.shapes):
-            kept = [block for block in launched.decisions.blocks(launch, blocks) if accesses[launch].has(block)]
-            for block in kept:
+            traced_blocks = [
+                block for block in launched.decisions.blocks(launch, blocks) if accesses[launch].has(block)
+            ]
+            for block in traced_blocks:
                 for warp in range(-(-threads // 32)):
                     entries = accesses[launch].by_warp.get((block, warp), none)
-                    yield TracedWarp((launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(kept))
+                    yield TracedWarp(
+                        (launch, block, warp), min(32, threads - 32 * warp), entries, blocks / len(traced_blocks)
+                    )
 
-    def _alike(self, replay: DecisionReplay, warps: Sequence[TracedWarp]) -> EquivalentWarps:
-        """Raises Lost where what was recorded does not tell their ways."""
+    def _warp_group(self, replay: DecisionReplay, warps: Sequence[TracedWarp]) -> EquivalentWarps:
+        """Return the group of some warps. Raises ReplayError if their record is incomplete."""
         first = warps[0]
         steps = replay.trace(first.warp, first.lanes)
         accesses = np.isin(steps.sites, list(self._accesses))
-        told = steps.sites[accesses], steps.lanes[accesses]
+        performed_accesses = steps.sites[accesses], steps.lanes[accesses]
         if not all(
-            np.array_equal(mine, first.entries[name]) for mine, name in zip(told, ("site", "mask"), strict=True)
+            np.array_equal(mine, first.entries[name])
+            for mine, name in zip(performed_accesses, ("site", "mask"), strict=True)
         ):
             raise ReplayError("other accesses were kept than the decisions tell")
-        strands = self.walk.lane_paths(first.warp, first.lanes)
-        nodes, masks = self.walk.warps.visits(strands)
+        lane_paths = self.estimator.lane_paths(first.warp, first.lanes)
+        nodes, masks = self.estimator.warps.visits(lane_paths)
         return EquivalentWarps(
             nodes,
             masks,
-            _lanes(steps, accesses, strands),
+            _lanes(steps, accesses, lane_paths),
             first.entries["site"],
             first.entries["mask"],
             np.stack([one.entries["index"] for one in warps]),
@@ -448,11 +467,15 @@ class AccessAttribution:
         )
 
 
-def _lanes(steps: WarpTrace, accesses: npt.NDArray[np.bool_], strands: Sequence[LanePath]) -> list[LaneGroup]:
-    """The lanes of a warp that did the same and go the same way."""
+def _lanes(steps: WarpTrace, accesses: npt.NDArray[np.bool_], lane_paths: Sequence[LanePath]) -> list[LaneGroup]:
+    """Return the lane groups with equal steps and equal paths."""
     numbers, sites = np.where(accesses, np.cumsum(accesses) - 1, NOT_PERFORMED), steps.sites
-    found = []
+    result = []
     for mask in steps.lane_groups():
-        did = steps.steps_of_lane(mask.bit_length() - 1)
-        found += [LaneGroup(mask & strand.mask, sites[did], numbers[did]) for strand in strands if mask & strand.mask]
-    return found
+        positions = steps.steps_of_lane(mask.bit_length() - 1)
+        result += [
+            LaneGroup(mask & strand.mask, sites[positions], numbers[positions])
+            for strand in lane_paths
+            if mask & strand.mask
+        ]
+    return result

@@ -1,9 +1,8 @@
-"""Which accesses of the source the instructions stand for that a lane comes to, one after the other.
+"""Alignment of a lane's instructions with its source accesses, both in program order.
 
-Both come in order. An instruction stands for as many accesses as it is wider than one. A predicated one stands beside an access
-that the lane may not have made: a turn of a loop has room for one of each of its sites, whether it was made or not; behind
-the last turn there may be more of them. Where instructions of several sites lie in one block, their addresses tell them
-apart: those that begin at the same registers lie as far apart as their offsets say.
+An instruction of k times the access width matches k accesses. A predicated one may match a slot without an access: each
+loop iteration has a slot per site, performed or not, and excess predicated instructions after the last iteration are off.
+Where instructions of several sites share a block, offsets from common address registers identify the site.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import fixed, native
 
-NOT_PERFORMED, END = -1, -2
-"""Instead of the number of an access: a lane had room for one that it did not make; it has left the loop."""
-MAX_ATOMS, CHOICES = 400, 256
-"""How many ways of telling sites apart are tried for lanes, and for a block, at most."""
+NOT_PERFORMED, LOOP_EXIT = -1, -2
+"""Markers in place of an access number: a slot without an access; the lane left the loop."""
+MAX_ASSIGNMENTS, MAX_CHOICES = 400, 256
+"""Complete assignments of sites tried per lane group, and assignments tried per block."""
 _ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
 _WIDEST = 16
-"""Bytes that an access moves at most."""
+"""Maximal bytes of an access."""
 AccessSequence = Sequence[int]
-"""Numbers of accesses in order, with NOT_MADE and END."""
+"""Access numbers in order, with NOT_PERFORMED and LOOP_EXIT."""
 Accesses = tuple[int, ...]
 Key = tuple[int, str]
-"""A block, and the registers that the addresses of some of its instructions begin at."""
+"""A block, and the address registers of some of its instructions."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """An instruction that lanes come to. instruction: its number. accesses: for how many it stands. key, offset: of its address."""
+    """An instruction executed by lanes. accesses: matched by it. key, offset: of its address."""
 
     instruction: int
     accesses: int
@@ -50,132 +49,139 @@ Block = Sequence[Visit]
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """The registers of an instruction's last address, and its offset in bytes."""
+    """Return the registers of an instruction's last address operand, and its offset in bytes."""
     operand = next((word for word in reversed(text.split(", ")) if word.endswith("]")), "[]")
-    found = _ADDRESS.search(operand)
-    return (found[1], int(found[2] or "0", 16)) if found else (operand, 0)
+    match = _ADDRESS.search(operand)
+    return (match[1], int(match[2] or "0", 16)) if match else (operand, 0)
 
 
-def performed(made: AccessSequence) -> list[int]:
-    """The accesses alone."""
-    return [number for number in made if number >= 0]
+def performed(sequence: AccessSequence) -> list[int]:
+    """Return the performed accesses of a sequence."""
+    return [number for number in sequence if number >= 0]
 
 
 @st.device
 def align(
-    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, stood: Global[i64]
+    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, matched: Global[i64]
 ) -> bool:
-    """Whether visits fit what was made, in order. stood: the accesses that each stands for, NOT_MADE where a predicate switches the lane
-    off; accesses: for how many."""
-    wanted, real, room, switched = i64(0), i64(0), i64(0), False
+    """Match visits with a sequence in order; return whether they fit. Writes the accesses of each visit to `matched`, NOT_PERFORMED
+    if predicated off."""
+    required, performed_count, slots, has_predicate = i64(0), i64(0), i64(0), False
     for n in range(visits):
-        wanted += i64(accesses[n])
-        switched = switched or predicated[n] != 0
+        required += i64(accesses[n])
+        has_predicate = has_predicate or predicated[n] != 0
     for n in range(count):
-        real += i64(made[n] >= 0)
-        room += i64(made[n] != END)
-    whole = wanted == real
-    if not whole and not switched:
+        performed_count += i64(sequence[n] >= 0)
+        slots += i64(sequence[n] != LOOP_EXIT)
+    exact = required == performed_count
+    if not exact and not has_predicate:
         return False
-    spare = wanted - (real if whole else room)  # predicated ones behind the last turn of a loop
+    spare = required - (performed_count if exact else slots)  # predicated off after the last iteration
     at, out = i64(0), i64(0)
     for n in range(visits):
-        each = i64(accesses[n])
+        width = i64(accesses[n])
         while at < count and (
-            made[at] < 0 if whole else made[at] == END and not (predicated[n] != 0 and spare >= each)
+            sequence[at] < 0 if exact else sequence[at] == LOOP_EXIT and not (predicated[n] != 0 and spare >= width)
         ):
             at += 1
-        if at == count or made[at] == END:
-            spare -= each
+        if at == count or sequence[at] == LOOP_EXIT:
+            spare -= width
             if predicated[n] == 0:
                 return False
-            for k in range(each):
-                stood[out + k] = i64(NOT_PERFORMED)
+            for k in range(width):
+                matched[out + k] = i64(NOT_PERFORMED)
         else:
-            off, taken = i64(0), i64(0)
-            while taken < each:
-                if at < count and whole and made[at] < 0:
+            skipped, filled = i64(0), i64(0)
+            while filled < width:
+                if at < count and exact and sequence[at] < 0:
                     at += 1
-                elif at == count or made[at] == END:
+                elif at == count or sequence[at] == LOOP_EXIT:
                     return False
                 else:
-                    off += i64(made[at] == NOT_PERFORMED)
-                    stood[out + taken] = made[at]
-                    taken += 1
+                    skipped += i64(sequence[at] == NOT_PERFORMED)
+                    matched[out + filled] = sequence[at]
+                    filled += 1
                     at += 1
-            if off != 0 and (off < each or predicated[n] == 0):
+            if skipped != 0 and (skipped < width or predicated[n] == 0):
                 return False
-        out += each
+        out += width
     while at < count:
-        if made[at] >= 0:
+        if sequence[at] >= 0:
             return False
         at += 1
     return True
 
 
 @st.device
-def _aligned_apart(
-    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+def _align_executions(
+    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
+    matched: Global[i64]
 ) -> bool:  # fmt: skip
-    """The same, of each execution of a loop by itself. begun: visits before which lanes come to it anew. Of one that has fewer turns than
-    there are visits the last predicated ones are off, although others follow: a remainder may come before the turns by fours. Lanes come
-    to all executions that have turns, or to all that have accesses."""
-    executions, turned, accessed = i64(1), i64(0), i64(0)
+    """Match each execution of a loop separately. entry_flags: visits before which lanes enter the loop.
+
+    In executions with fewer slots than visits the last predicated visits are off: a remainder loop may precede the unrolled one.
+    Lanes enter all executions with iterations, or all with accesses.
+    """
+    executions, nonempty_executions, accessing_executions = i64(1), i64(0), i64(0)
     n, at, out = i64(1), i64(0), i64(0)
     while n < visits:
-        executions += i64(begun[n] != 0)
+        executions += i64(entry_flags[n] != 0)
         n += 1
     n = i64(0)
     while n < count:
-        turns, some = False, False
-        while n < count and made[n] != END:
-            turns, some = True, some or made[n] >= 0
+        nonempty, performed_any = False, False
+        while n < count and sequence[n] != LOOP_EXIT:
+            nonempty, performed_any = True, performed_any or sequence[n] >= 0
             n += 1
-        turned, accessed, n = turned + i64(turns), accessed + i64(some), n + 1
-    if executions != turned and executions != accessed:
+        nonempty_executions, accessing_executions, n = (
+            nonempty_executions + i64(nonempty),
+            accessing_executions + i64(performed_any),
+            n + 1,
+        )
+    if executions != nonempty_executions and executions != accessing_executions:
         return False
     n = i64(0)
     while n < visits:
-        past, wanted = n, i64(0)
-        while past < visits and (past == n or begun[past] == 0):
-            wanted += i64(accesses[past])
+        past, required = n, i64(0)
+        while past < visits and (past == n or entry_flags[past] == 0):
+            required += i64(accesses[past])
             past += 1
-        first, real = at, i64(0)
-        while real == 0 and at < count and (executions != turned or first == at):
-            while at < count and made[at] == END:
+        first, performed_count = at, i64(0)
+        while performed_count == 0 and at < count and (executions != nonempty_executions or first == at):
+            while at < count and sequence[at] == LOOP_EXIT:
                 at += 1
             first = at
-            while at < count and made[at] != END:
-                real += i64(made[at] >= 0)
+            while at < count and sequence[at] != LOOP_EXIT:
+                performed_count += i64(sequence[at] >= 0)
                 at += 1
-        whole = wanted == real
-        spare = i64(0) if whole else wanted - (at - first)
-        behind = out + wanted
+        exact = required == performed_count
+        spare = i64(0) if exact else required - (at - first)
+        out_end = out + required
         for k in range(past - 1, n - 1, -1):
-            each = i64(accesses[k])
-            off = predicated[k] != 0 and spare >= each
-            spare -= each if off else i64(0)
-            for _ in range(each):
-                behind -= 1
-                stood[behind] = i64(NOT_PERFORMED) if off else i64(0)
+            width = i64(accesses[k])
+            is_off = predicated[k] != 0 and spare >= width
+            spare -= width if is_off else i64(0)
+            for _ in range(width):
+                out_end -= 1
+                matched[out_end] = i64(NOT_PERFORMED) if is_off else i64(0)
         if spare != 0:
             return False
         for k in range(n, past):
-            each = i64(accesses[k])
-            if stood[out] != NOT_PERFORMED:
+            width = i64(accesses[k])
+            if matched[out] != NOT_PERFORMED:
                 missing = i64(0)
-                for j in range(each):
-                    while whole and made[first] < 0:
+                for j in range(width):
+                    while exact and sequence[first] < 0:
                         first += 1
-                    stood[out + j] = made[first]
-                    missing += i64(made[first] < 0)
+                    matched[out + j] = sequence[first]
+                    missing += i64(sequence[first] < 0)
                     first += 1
-                if missing != 0 and (missing < each or predicated[k] == 0):
+                if missing != 0 and (missing < width or predicated[k] == 0):
                     return False
-            out += each
+            out += width
         n = past
     while at < count:
-        if made[at] >= 0:
+        if sequence[at] >= 0:
             return False
         at += 1
     return True
@@ -183,92 +189,99 @@ def _aligned_apart(
 
 @st.device
 def align_loop(
-    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
+    matched: Global[i64]
 ) -> bool:  # fmt: skip
-    """`align`, first of each execution of a loop by itself where it is known where these begin."""
-    known = False
+    """Match by executions of the loop where its entries are known, else as `align`."""
+    has_entries = False
     for n in range(visits):
-        known = known or begun[n] != 0
-    if known and _aligned_apart(made, count, accesses, predicated, begun, visits, stood):
+        has_entries = has_entries or entry_flags[n] != 0
+    if has_entries and _align_executions(sequence, count, accesses, predicated, entry_flags, visits, matched):
         return True
-    return align(made, count, accesses, predicated, visits, stood)
+    return align(sequence, count, accesses, predicated, visits, matched)
 
 
 @native
 def _align(
-    made: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], begun: Global[i32], visits: i64, stood: Global[i64]
+    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
+    matched: Global[i64]
 ) -> bool:  # fmt: skip
-    return align_loop(made, count, accesses, predicated, begun, visits, stood)
+    return align_loop(sequence, count, accesses, predicated, entry_flags, visits, matched)
 
 
-def aligned(made: AccessSequence, visited: Sequence[Visit], begun: Collection[int] = ()) -> list[Accesses] | None:
-    """The accesses that each visit stands for, none where a predicate switches the lane off. None where they do not fit together.
-    begun: numbers of visits before which lanes come to the loop of all of them anew, where that is known."""
+def align_visits(
+    sequence: AccessSequence, visited: Sequence[Visit], entries: Collection[int] = ()
+) -> list[Accesses] | None:
+    """Return the accesses of each visit, none if predicated off; None if they do not fit. entries: visits before which lanes enter
+    the loop."""
     accesses = np.array([one.accesses for one in visited], np.int32)
     predicated = np.array([one.predicated for one in visited], np.int32)
-    anew = np.zeros(len(visited), np.int32)
-    anew[list(begun)] = 1
-    stood = np.empty(int(accesses.sum()), np.int64)
-    if not _align(np.array(made, np.int64), len(made), accesses, predicated, anew, len(visited), stood):
+    entry_flags = np.zeros(len(visited), np.int32)
+    entry_flags[list(entries)] = 1
+    matched = np.empty(int(accesses.sum()), np.int64)
+    if not _align(
+        np.array(sequence, np.int64), len(sequence), accesses, predicated, entry_flags, len(visited), matched
+    ):
         return None
-    following = iter(stood.tolist())
-    each = [tuple(islice(following, one.accesses)) for one in visited]
-    return [() if NOT_PERFORMED in mine else mine for mine in each]
+    following = iter(matched.tolist())
+    groups = [tuple(islice(following, one.accesses)) for one in visited]
+    return [() if NOT_PERFORMED in mine else mine for mine in groups]
 
 
-def arranged(
-    block: Block, stood: Sequence[Accesses], size: int, address: Callable[[int], int]
+def arrange_by_address(
+    block: Block, matched: Sequence[Accesses], size: int, address: Callable[[int], int]
 ) -> list[Accesses] | None:
-    """The same accesses that instructions of a block stand for, each for those at its address: those that begin at the same
-    registers lie as far apart as their offsets say. None where they do not."""
-    on = [one for one, accesses in zip(block, stood, strict=True) if accesses]
+    """Permute accesses within a block so that instructions with common address registers match their offsets; None if impossible."""
+    active = [one for one, accesses in zip(block, matched, strict=True) if accesses]
     by_address = defaultdict[int, list[int]](list)
-    for number in (number for accesses in stood for number in accesses):
+    for number in (number for accesses in matched for number in accesses):
         by_address[address(number)].append(number)
-    found: dict[int, Accesses] = {}
-    keys = _by_key(on).values()
-    for each in sorted(keys, key=lambda each: -sum(one.accesses for one in each)):
-        ordered, offsets = _offsets(each, size)
+    result: dict[int, Accesses] = {}
+    keys = _by_key(active).values()
+    for same_key in sorted(keys, key=lambda same_key: -sum(one.accesses for one in same_key)):
+        ordered, offsets = _offsets(same_key, size)
         bytes_of_one = size * ordered[0].accesses
-        for first in sorted(by_address, key=lambda at: at % bytes_of_one):  # where a wide one can begin comes first
-            wanted = Counter(first + offset for offset in offsets)
-            if all(len(by_address.get(at, ())) >= n for at, n in wanted.items()):
+        for first in sorted(by_address, key=lambda at: at % bytes_of_one):  # aligned addresses first
+            required = Counter(first + offset for offset in offsets)
+            if all(len(by_address.get(at, ())) >= n for at, n in required.items()):
                 break
         else:
             return None
-        found |= _dealt(ordered, [by_address[first + offset].pop(0) for offset in offsets])
-    return [found.get(one.instruction, ()) for one in block]
+        result |= _distribute(ordered, [by_address[first + offset].pop(0) for offset in offsets])
+    return [result.get(one.instruction, ()) for one in block]
 
 
 class ArrangementCache:
-    """`arranged`, once for all blocks of which the accesses lie alike."""
+    """Memoized `arrange_by_address` for blocks with equal relative addresses."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._known: dict[object, list[Accesses] | None] = {}
+        self._cache: dict[object, list[Accesses] | None] = {}
 
-    def arranged(self, block: Block, stood: Sequence[Accesses], address: Callable[[int], int]) -> list[Accesses] | None:
-        """As `arranged`."""
-        numbers = [number for accesses in stood for number in accesses]
-        at = [address(number) for number in numbers]
-        base = min(at, default=0)
-        alike = block[0].instruction, base % _WIDEST, *(each - base for each in at), *map(len, stood)
-        if alike not in self._known:
+    def arrange(
+        self, block: Block, matched: Sequence[Accesses], address: Callable[[int], int]
+    ) -> list[Accesses] | None:
+        """As `arrange_by_address`."""
+        numbers = [number for accesses in matched for number in accesses]
+        addresses = [address(number) for number in numbers]
+        base = min(addresses, default=0)
+        key = block[0].instruction, base % _WIDEST, *(each - base for each in addresses), *map(len, matched)
+        if key not in self._cache:
             following = iter(range(len(numbers)))
-            places = [tuple(islice(following, len(accesses))) for accesses in stood]
-            self._known[alike] = arranged(block, places, self._size, at.__getitem__)
-        found = self._known[alike]
-        return None if found is None else [tuple([numbers[place] for place in places]) for places in found]
+            places = [tuple(islice(following, len(accesses))) for accesses in matched]
+            self._cache[key] = arrange_by_address(block, places, self._size, addresses.__getitem__)
+        arrangement = self._cache[key]
+        return None if arrangement is None else [tuple([numbers[place] for place in places]) for places in arrangement]
 
 
 def _offsets(visited: Sequence[Visit], size: int) -> tuple[list[Visit], list[int]]:
-    """Instructions of one key by their offsets, and how many bytes behind the first each access is that they stand for."""
+    """Return instructions of a key by offset, and the byte offset of each of their accesses."""
     ordered = sorted(visited, key=lambda one: one.offset)
     return ordered, [one.offset - ordered[0].offset + size * n for one in ordered for n in range(one.accesses)]
 
 
-def _dealt(visited: Sequence[Visit], numbers: Sequence[int]) -> dict[int, Accesses]:
-    """Accesses given to instructions in order, to each as many as it stands for."""
+def _distribute(visited: Sequence[Visit], numbers: Sequence[int]) -> dict[int, Accesses]:
+    """Assign accesses to instructions in order."""
     following = iter(numbers)
     return {one.instruction: tuple(next(following) for _ in range(one.accesses)) for one in visited}
 
@@ -276,212 +289,224 @@ def _dealt(visited: Sequence[Visit], numbers: Sequence[int]) -> dict[int, Access
 # ------------------------------------------------------------------ several sites
 @dataclass(frozen=True)
 class SiteAccesses:
-    """made: by lanes that did the same. may_be_kept: whether the compiler may do without some: a load whose value it has."""
+    """Accesses of one site by lanes. elidable: whether the compiler may drop some (a load of a known value)."""
 
-    made: AccessSequence
-    may_be_kept: bool
+    sequence: AccessSequence
+    elidable: bool
 
 
 @native
-def _follow(
+def _next_unassigned(
     at: i64, blocks: i64, groups: Global[i32], keys: Global[i32], visits: Global[i32], accesses: Global[i32], predicated: Global[i32],
-    made: Global[i64], begins: Global[i64], site_of: Global[i32], past: Global[i64],
+    sequences: Global[i64], sequence_starts: Global[i64], site_of: Global[i32], positions: Global[i64],
 ) -> i64:  # fmt: skip
-    """The next block, from one on, of which the site of a key is not known, or how many blocks there are; -1 where what was made does not
-    fit. groups: where the keys of each block begin among `keys`, `visits`: where the visits of each of these begin. made: of all sites,
-    from `begins` on. site_of: by key, -1 where that is not known. past: of each site, where lanes are among what they made; grows."""
+    """Return the next block with a key without a site, `blocks` if there is none, -1 if the accesses do not fit.
+
+    groups: keys of each block in `keys`; visits: first visit of each key. sequences: of all sites, from `sequence_starts`.
+    site_of: by key, -1 if unknown. positions: by site, advanced in place.
+    """
     for block in range(at, blocks):
         for n in range(i64(groups[block]), i64(groups[block + 1])):
             if site_of[i64(keys[n])] < 0:
                 return i64(block)
         for n in range(i64(groups[block]), i64(groups[block + 1])):
             site = i64(site_of[i64(keys[n])])
-            behind, end = begins[site] + past[site], begins[site + 1]
+            position, end = sequence_starts[site] + positions[site], sequence_starts[site + 1]
             for k in range(i64(visits[n]), i64(visits[n + 1])):
-                while behind < end and made[behind] == END and predicated[k] == 0:
-                    behind += 1
-                if predicated[k] == 0 or (behind < end and made[behind] != END):
-                    if behind + i64(accesses[k]) > end:
+                while position < end and sequences[position] == LOOP_EXIT and predicated[k] == 0:
+                    position += 1
+                if predicated[k] == 0 or (position < end and sequences[position] != LOOP_EXIT):
+                    if position + i64(accesses[k]) > end:
                         return i64(-1)
-                    behind += i64(accesses[k])
-            past[site] = behind - begins[site]
+                    position += i64(accesses[k])
+            positions[site] = position - sequence_starts[site]
     return blocks
 
 
 class SiteAssigner:
-    """Tells which site the instructions of each key stand for. address: of an access, in bytes."""
+    """Backtracking search for the source site of each address key. address: bytes by access."""
 
     def __init__(self, sites: Sequence[SiteAccesses], size: int, address: Callable[[int], int]) -> None:
         self.sites, self.size, self.address = sites, size, address
-        self.real = [performed(site.made) for site in sites]
-        self._made = fixed(
-            np.array([number for site in sites for number in site.made], np.int64),
-            np.cumsum([0, *(len(site.made) for site in sites)]),
+        self.performed = [performed(site.sequence) for site in sites]
+        self._sequences = fixed(
+            np.array([number for site in sites for number in site.sequence], np.int64),
+            np.cumsum([0, *(len(site.sequence) for site in sites)]),
         )
         self.visited: Sequence[Block] = ()
         self.blocks: list[dict[Key, list[Visit]]] = []
-        self.atoms = 0
+        self.assignments = 0
         self.best: tuple[float, dict[Key, int]] | None = None
-        self._tried: dict[tuple[int, Key, int, int], tuple[int, bool, bool]] = {}
+        self._trial_results: dict[tuple[int, Key, int, int], tuple[int, bool, bool]] = {}
 
-    def tell(self, visited: Sequence[Block], known: Mapping[Key, int]) -> dict[Key, int] | None:
-        """visited: block by block. known: what other lanes have told. None where nothing fits."""
-        self.atoms, self.best, self.visited = 0, None, visited
-        self._tried = {}
+    def assign(self, visited: Sequence[Block], assigned: Mapping[Key, int]) -> dict[Key, int] | None:
+        """Return the best assignment, or None. known: assignments from other lanes."""
+        self.assignments, self.best, self.visited = 0, None, visited
+        self._trial_results = {}
         self.blocks = [_by_key(block) for block in visited]
         groups = [(key, each) for block in self.blocks for key, each in block.items()]
         self._numbers = {key: n for n, key in enumerate(dict.fromkeys(key for key, _ in groups))}
-        every = [one for _, each in groups for one in each]
+        visits = [one for _, each in groups for one in each]
         rows = (
             np.cumsum([0, *map(len, self.blocks)]),
             np.array([self._numbers[key] for key, _ in groups]),
             np.cumsum([0, *(len(each) for _, each in groups)]),
-            np.array([one.accesses for one in every]),
-            np.array([one.predicated for one in every]),
+            np.array([one.accesses for one in visits]),
+            np.array([one.predicated for one in visits]),
         )
         self._visits = fixed(*(row.astype(np.int32) for row in rows))
-        self._go(0, [0] * len(self.sites), dict(known), 0.0)
+        self._search(0, [0] * len(self.sites), dict(assigned), 0.0)
         return None if self.best is None else self.best[1]
 
-    def _go(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
-        """past: of each site, where lanes are among what they made."""
-        site_of, there = np.full(len(self._numbers), -1, np.int32), np.array(past, np.int64)
-        for key in self._numbers.keys() & known.keys():
-            site_of[self._numbers[key]] = known[key]
-        block = _follow(at, len(self.blocks), *self._visits, *self._made, site_of, there)
+    def _search(self, at: int, start_positions: list[int], assigned: dict[Key, int], cost: float) -> None:
+        """Extend an assignment from block `at`. past: position of the lanes in each site's accesses."""
+        site_of, positions = np.full(len(self._numbers), -1, np.int32), np.array(start_positions, np.int64)
+        for key in self._numbers.keys() & assigned.keys():
+            site_of[self._numbers[key]] = assigned[key]
+        block = _next_unassigned(at, len(self.blocks), *self._visits, *self._sequences, site_of, positions)
         if block < 0:
             return None
-        past = there.tolist()
+        start_positions = positions.tolist()
         if block < len(self.blocks):
-            return self._choose(block, past, known, wrong)
-        self.atoms += 1
-        for n, site in zip(past, self.sites, strict=True):
-            left = any(number >= 0 for number in site.made[n:])
-            if left and not site.may_be_kept:
+            return self._choose(block, start_positions, assigned, cost)
+        self.assignments += 1
+        for n, site in zip(start_positions, self.sites, strict=True):
+            left = any(number >= 0 for number in site.sequence[n:])
+            if left and not site.elidable:
                 return None
-            wrong += left
-        if (self.best is None or wrong < self.best[0]) and self.stands(self.visited, known) is not None:
-            self.best = wrong, known
+            cost += left
+        if (self.best is None or cost < self.best[0]) and self.accesses_of_visits(self.visited, assigned) is not None:
+            self.best = cost, assigned
         return None
 
-    def _choose(self, at: int, past: list[int], known: dict[Key, int], wrong: float) -> None:
-        """Try the sites that the keys of a block may belong to, the most likely first: those whose accesses lie as their offsets say,
-        then those for which the same registers stood before, then those in the order of the source."""
+    def _choose(self, at: int, past: list[int], assigned: dict[Key, int], cost: float) -> None:
+        """Try sites for the keys of a block: first those with consistent offsets, then those used with the same
+        registers before, then
+        in source order."""
         block = self.blocks[at]
-        fresh = [key for key in block if key not in known]
-        before = {registers: site for (_, registers), site in known.items()}
-        if len(self.sites) ** len(fresh) > CHOICES:
+        unassigned = [key for key in block if key not in assigned]
+        site_of_registers = {registers: site for (_, registers), site in assigned.items()}
+        if len(self.sites) ** len(unassigned) > MAX_CHOICES:
             return
-        ways = []
-        for chosen in product(range(len(self.sites)), repeat=len(fresh)):
-            own = known | dict(zip(fresh, chosen, strict=True))
-            there, unlike, fit = list(past), 0, True
+        candidates = []
+        for chosen in product(range(len(self.sites)), repeat=len(unassigned)):
+            trial = assigned | dict(zip(unassigned, chosen, strict=True))
+            positions, inconsistent, fit = list(past), 0, True
             for key in block:
-                there[own[key]], fits, alike = self._try(at, key, own[key], there[own[key]])
-                unlike, fit = unlike + (not alike), fit and fits
-            others = sum(before.get(key[1], one) != one for key, one in zip(fresh, chosen, strict=True))
+                positions[trial[key]], fits, is_consistent = self._trial(at, key, trial[key], positions[trial[key]])
+                inconsistent, fit = inconsistent + (not is_consistent), fit and fits
+            register_changes = sum(
+                site_of_registers.get(key[1], one) != one for key, one in zip(unassigned, chosen, strict=True)
+            )
             order = sum(one >= another for one, another in combinations(chosen, 2))
             if fit:
-                ways.append((unlike, others, order, own))
-        for unlike, _, _, own in sorted(ways, key=lambda way: way[:3]):
-            if self.atoms >= MAX_ATOMS or (self.best is not None and self.best[0] <= wrong + unlike):
+                candidates.append((inconsistent, register_changes, order, trial))
+        for inconsistent, _, _, trial in sorted(candidates, key=lambda candidate: candidate[:3]):
+            if self.assignments >= MAX_ASSIGNMENTS or (self.best is not None and self.best[0] <= cost + inconsistent):
                 return
-            self._go(at, past, own, wrong + unlike)
+            self._search(at, past, trial, cost + inconsistent)
 
-    def _try(self, at: int, key: Key, site: int, past: int) -> tuple[int, bool, bool]:
-        """Where lanes are behind the visits of a key in a block, if they stand for a site's accesses; whether there are so many of these;
-        and whether they lie as the offsets say."""
-        tried = at, key, site, past
-        if tried not in self._tried:
-            each = self.blocks[at][key]
-            behind, numbers = _taken(self.sites[site].made, past, each)
-            sure = sorted((one for one in each if not one.predicated), key=lambda one: one.offset)
-            mine = (numbers or [])[: sum(one.accesses for one in sure)]
-            alike = not sure or _by_address(sure, mine, self.size, self.address) is not None
-            self._tried[tried] = behind, numbers is not None, alike
-        return self._tried[tried]
+    def _trial(self, at: int, key: Key, site: int, past: int) -> tuple[int, bool, bool]:
+        """Return the position after a key's visits if they match a site, whether it has enough accesses, and whether offsets agree."""
+        key_of_trial = at, key, site, past
+        if key_of_trial not in self._trial_results:
+            visits = self.blocks[at][key]
+            behind, numbers = _consume(self.sites[site].sequence, past, visits)
+            unpredicated = sorted((one for one in visits if not one.predicated), key=lambda one: one.offset)
+            own_numbers = (numbers or [])[: sum(one.accesses for one in unpredicated)]
+            is_consistent = (
+                not unpredicated or _by_address(unpredicated, own_numbers, self.size, self.address) is not None
+            )
+            self._trial_results[key_of_trial] = behind, numbers is not None, is_consistent
+        return self._trial_results[key_of_trial]
 
-    def stands(self, visited: Sequence[Block], told: Mapping[Key, int]) -> list[list[Accesses]] | None:
-        """By block, the accesses that each visit stands for, none where a predicate switches the lane off."""
-        mine: dict[int, list[tuple[int, Visit]]] = defaultdict(list)
+    def accesses_of_visits(self, visited: Sequence[Block], assigned: Mapping[Key, int]) -> list[list[Accesses]] | None:
+        """Return, by block, the accesses of each visit, none if predicated off; None if they do not fit."""
+        by_site: dict[int, list[tuple[int, Visit]]] = defaultdict(list)
         for n, block in enumerate(visited):
-            for one in block:
-                if one.key not in told:
+            for visit in block:
+                if visit.key not in assigned:
                     return None
-                mine[told[one.key]].append((n, one))
-        stand: dict[tuple[int, int], Accesses] = {}
-        kept = list[int]()
-        for site, several in mine.items():
-            found = aligned(self.sites[site].made, [one for _, one in several])
-            if found is None and self.sites[site].may_be_kept:
-                kept.append(site)
-            elif found is None:
+                by_site[assigned[visit.key]].append((n, visit))
+        matched: dict[tuple[int, int], Accesses] = {}
+        deferred = list[int]()
+        for site, several in by_site.items():
+            aligned = align_visits(self.sites[site].sequence, [visit for _, visit in several])
+            if aligned is None and self.sites[site].elidable:
+                deferred.append(site)
+            elif aligned is None:
                 return None
             else:
-                stand |= {(n, one.instruction): numbers for (n, one), numbers in zip(several, found, strict=True)}
-        for site in kept:
-            if not stand or not self._beside(mine[site], self.real[site], stand):
+                matched |= {
+                    (n, visit.instruction): numbers for (n, visit), numbers in zip(several, aligned, strict=True)
+                }
+        for site in deferred:
+            if not matched or not self._follow_others(by_site[site], self.performed[site], matched):
                 return None
         for n, block in enumerate(visited):
-            for each in _by_key(block).values():
-                if len(each) == 1:
-                    continue  # there is nothing to exchange
-                numbers = [number for one in each for number in stand[n, one.instruction]]
-                if ordered := _by_address(each, numbers, self.size, self.address):
-                    stand |= {(n, instruction): found for instruction, found in ordered.items()}
-        return [[stand[n, one.instruction] for one in block] for n, block in enumerate(visited)]
+            for same_key in _by_key(block).values():
+                if len(same_key) == 1:
+                    continue  # a single instruction
+                numbers = [number for visit in same_key for number in matched[n, visit.instruction]]
+                if ordered := _by_address(same_key, numbers, self.size, self.address):
+                    matched |= {(n, instruction): aligned for instruction, aligned in ordered.items()}
+        return [[matched[n, visit.instruction] for visit in block] for n, block in enumerate(visited)]
 
-    def _beside(
-        self, visited: Sequence[tuple[int, Visit]], real: Sequence[int], stand: dict[tuple[int, int], Accesses]
+    def _follow_others(
+        self,
+        visited: Sequence[tuple[int, Visit]],
+        performed_numbers: Sequence[int],
+        matched: dict[tuple[int, int], Accesses],
     ) -> bool:
-        """Let instructions of a site some of whose loads are kept stand for those that follow what other sites' have stood for."""
-        others = sorted((n, max(numbers)) for (n, _), numbers in stand.items() if numbers)
-        for n, one in visited:
-            if one.accesses > 1 or one.predicated:
+        """Match elided loads with the accesses that follow those matched by other sites."""
+        other_visits = sorted((n, max(numbers)) for (n, _), numbers in matched.items() if numbers)
+        for n, visit in visited:
+            if visit.accesses > 1 or visit.predicated:
                 return False
-            before = bisect_right(others, (n, -1)) - 1
-            last = others[before][1] if before >= 0 else -1
-            following = bisect_right(real, last)
-            if following == len(real):
+            before = bisect_right(other_visits, (n, -1)) - 1
+            last = other_visits[before][1] if before >= 0 else -1
+            following = bisect_right(performed_numbers, last)
+            if following == len(performed_numbers):
                 return False
-            stand[n, one.instruction] = (real[following],)
+            matched[n, visit.instruction] = (performed_numbers[following],)
         return True
 
 
-def _taken(made: AccessSequence, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
-    """Where lanes are behind some visits, and the accesses that these stand for, None where there are not so many. Predicated ones
-    behind the last turn of a loop are taken to be off."""
-    found = list[int]()
-    for one in visited:
-        while at < len(made) and made[at] == END and not one.predicated:
+def _consume(sequence: AccessSequence, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
+    """Return the position after some visits and their accesses, None if there are too few. Predicated visits after the
+    last iteration are
+    off."""
+    numbers = list[int]()
+    for visit in visited:
+        while at < len(sequence) and sequence[at] == LOOP_EXIT and not visit.predicated:
             at += 1
-        if one.predicated and (at == len(made) or made[at] == END):
+        if visit.predicated and (at == len(sequence) or sequence[at] == LOOP_EXIT):
             continue
-        taken = made[at : at + one.accesses]
-        if len(taken) < one.accesses:
+        consumed = sequence[at : at + visit.accesses]
+        if len(consumed) < visit.accesses:
             return at, None
-        at += one.accesses
-        found += [number for number in taken if number >= 0]
-    return at, found
+        at += visit.accesses
+        numbers += [number for number in consumed if number >= 0]
+    return at, numbers
 
 
 def _by_key(block: Block) -> dict[Key, list[Visit]]:
-    """The visits of a block by their keys."""
-    found: dict[Key, list[Visit]] = defaultdict(list)
-    for one in block:
-        found[one.key].append(one)
-    return found
+    """Group the visits of a block by key."""
+    result: dict[Key, list[Visit]] = defaultdict(list)
+    for visit in block:
+        result[visit.key].append(visit)
+    return result
 
 
 def _by_address(
     visited: Sequence[Visit], numbers: Sequence[int], size: int, address: Callable[[int], int]
 ) -> dict[int, Accesses] | None:
-    """Which of some accesses instructions of one key stand for, by their addresses; None where these are not as the offsets say."""
+    """Return the accesses of a key's instructions by address, or None if the offsets disagree."""
     ordered, offsets = _offsets(visited, size)
-    found = sorted(numbers, key=address)
-    if len(found) != len(offsets) or not found:
+    ordered_numbers = sorted(numbers, key=address)
+    if len(ordered_numbers) != len(offsets) or not ordered_numbers:
         return None
-    first = address(found[0])
-    if any(address(number) - offset != first for number, offset in zip(found, offsets, strict=True)):
+    first = address(ordered_numbers[0])
+    if any(address(number) - offset != first for number, offset in zip(ordered_numbers, offsets, strict=True)):
         return None
-    return _dealt(ordered, found)
+    return _distribute(ordered, ordered_numbers)

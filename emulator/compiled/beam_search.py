@@ -59,7 +59,7 @@ def costs_to_next(
     jumps: Global[i32], starts: Global[i32],
     ahead: Global[i64],
 ) -> None:  # fmt: skip
-    """Compute, by feature and node, the least node cost on the way to a node with this feature. Parameters: see `_advance`."""
+    """Compute, by feature and node, the least node cost on a path to a node with this feature. Parameters: see `_advance`."""
     for feature in range(feature_count):
         for n in range(node_count):
             emits = unconditional[n * feature_count + feature] + predicated[n * feature_count + feature] > f32(0)

@@ -341,7 +341,7 @@ def graph(instructions: Sequence[Instruction]) -> Graph:
 
 
 def _without_far_jumps(whole: Graph) -> Graph:
-    """Turn calls without a return into jumps: nvcc uses CALL for far jumps too."""
+    """Replace calls without a return by jumps: nvcc uses CALL for far jumps too."""
     called = {edge.target for edge in whole.edges if edge.kind == "call"}
     not_returning = {target for target in called if not _returns(whole, target)}
     if not not_returning:

@@ -120,7 +120,7 @@ class Correspondence:
 
     def _arm_of(self, n: int) -> BranchArm | None:
         """Return the branch arm of an instruction, if its location determines one."""
-        choices = {self.source.choice(one) for one in self._by_place.get(self.places[n], ()) if one.lanes}
+        choices = {self.source.branch_arm(one) for one in self._by_place.get(self.places[n], ()) if one.lanes}
         return choices.pop() if len(choices) == 1 else None
 
     def _delay_hoisted_loads(self, blocks: Sequence[tuple[Emitted, Emitted]]) -> None:
@@ -145,7 +145,7 @@ class Correspondence:
     def _effects(self, emitting_blocks: Mapping[Key, set[int]]) -> None:
         """Add features of effects and operations emitted by blocks. Effects of every iteration in blocks outside of the compiled
         loop are loop-invariant code; these features do not count iterations."""
-        segment = self.source.part
+        segment = self.source.segment
         loop_blocks = {
             site: self._matcher.loop_blocks(place)
             for place, sites in self._matcher.sites_by_place.items()
@@ -153,20 +153,20 @@ class Correspondence:
         }
 
         def moved_out(statement: Statement, key: Key) -> bool:
-            in_every_iteration = statement.context.arm == "body" and statement.number not in self.source.chosen
+            in_every_iteration = statement.context.arm == "body" and statement.number not in self.source.deciding_arm
             blocks_inside = loop_blocks.get(statement.context.site, frozenset()) if in_every_iteration else frozenset()
             return bool(blocks_inside) and not blocks_inside & emitting_blocks[key]
 
         segments_with_effects = {
             segment(statement)
             for statement in self.source.statements.values()
-            for (place, kind), n in self._matcher.amounts(statement).items()
+            for (place, kind), n in self._matcher.statement_amounts(statement).items()
             if statement.lanes and n and (place, kind) in emitting_blocks and not is_elidable(kind)
         }
         for at_place in self._by_place.values():
             amounts: dict[Key, dict[Segment, float]] = defaultdict(lambda: defaultdict(float))
             for statement in at_place:
-                for key, n in self._matcher.amounts(statement).items():
+                for key, n in self._matcher.statement_amounts(statement).items():
                     amounts[key][segment(statement)] += n
             for key, by_segment in amounts.items():
                 if key not in emitting_blocks or (is_elidable(key[1]) and segments_with_effects >= by_segment.keys()):
@@ -175,13 +175,13 @@ class Correspondence:
                     key, COST_MISSING_LOAD if is_elidable(key[1]) else COST_MISSING_EFFECT, max(by_segment.values())
                 )
                 for statement in at_place:
-                    n = self._matcher.amounts(statement).get(key, 0)
+                    n = self._matcher.statement_amounts(statement).get(key, 0)
                     if n and not moved_out(statement, key):
                         self.events[statement.number].append(Event(feature, n / self.units[feature]))
         matched = set[tuple[int, Key]]()
         for statement, other in self._shared_accesses():
             for own, other_amount in zip(
-                self._matcher.amounts(statement).items(), self._matcher.amounts(other), strict=False
+                self._matcher.statement_amounts(statement).items(), self._matcher.statement_amounts(other), strict=False
             ):
                 has_feature = own[0] in emitting_blocks or (statement.number, own[0]) in matched
                 if not has_feature and other_amount in self._numbers and own[0][1] == other_amount[1]:
@@ -198,7 +198,7 @@ class Correspondence:
                 kinds[statement.site.kind, statement.site.array, statement.site.size].append(statement)
         for similar in kinds.values():
             groups: dict[int, list[Statement]] = {}
-            for other, representative in shared_branch_accesses(similar, self.source.chosen).items():
+            for other, representative in shared_branch_accesses(similar, self.source.deciding_arm).items():
                 groups.setdefault(representative, [self.source.statements[representative]]).append(
                     self.source.statements[other]
                 )
@@ -223,11 +223,11 @@ class Correspondence:
                 ):
                     counts[self.places[n]][block] += 1
         evident_segments = {
-            self.source.part(one) for one in self.source.statements.values() if self.events.get(one.number)
+            self.source.segment(one) for one in self.source.statements.values() if self.events.get(one.number)
         }
         for place, by_block in counts.items():
             statements = self._by_place.get(place, [])
-            contexts = {self.source.part(one) for one in statements}
+            contexts = {self.source.segment(one) for one in statements}
             hidden = place not in self._matcher.expanded and contexts & evident_segments
             if len(contexts) != 1 or hidden or any(one.number in self.source.loops for one in statements):
                 continue
@@ -253,7 +253,7 @@ class Correspondence:
                 one
                 for one in self.source.statements.values()
                 if (one.context.site, one.context.arm) in {(n, "body") for n in sites}
-                if one.number not in self.source.chosen
+                if one.number not in self.source.deciding_arm
             ]
             emitted_kinds = (self.keys[token.feature][1] for one in body for token in self.events.get(one.number, ()))
             kinds = {*emitted_kinds} - {CODE}
@@ -262,7 +262,7 @@ class Correspondence:
             if not compiled_loops or predicated_copies or not all(kind.endswith("load") for kind in kinds):
                 continue
             feature = self._add_feature((place, ITERATION), COST_MISSING_EFFECT, 1.0)
-            starts_by_loop, iterations_by_block = self._matcher.iterations(place), dict[int, int]()
+            starts_by_loop, iterations_by_block = self._matcher.iteration_starts(place), dict[int, int]()
             for loop in compiled_loops:
                 in_loop = {block: n for block, n in copies.items() if block in loop.body}
                 entered_before = any(
@@ -301,7 +301,7 @@ class Correspondence:
 
     def _has_visible_statement(self, sites: Sequence[int]) -> bool:
         """Return whether an arm or loop inside a loop has an effect or operation, emitted by predicated iterations too."""
-        inside = [one for one in self.source.statements.values() if one.context.lies_in(sites)]
+        inside = [one for one in self.source.statements.values() if one.context.is_inside(sites)]
         return any(self.is_executed(token.feature) for one in inside for token in self.events.get(one.number, ()))
 
     def _arm_features(self) -> dict[int, dict[Key, tuple[int, int]]]:
@@ -311,7 +311,8 @@ class Correspondence:
         for choice in sorted(set(self._matcher.arms.heads.values())):
             self._add_feature(choice, COST_WRONG_BRANCH, 1.0)
             sites = {
-                self.source.chosen[instruction.number][0] for instruction in self.source.by_branch_arm.get(choice, ())
+                self.source.deciding_arm[instruction.number][0]
+                for instruction in self.source.by_branch_arm.get(choice, ())
             }
             branches = {
                 instruction.number
@@ -336,7 +337,7 @@ class Correspondence:
     def _slow_path_features(self) -> dict[int, Key]:
         """Add features of slow paths of divisions, by calling block."""
         result = {}
-        for block, divisions in self._matcher.slow.items():
+        for block, divisions in self._matcher.slow_path_divisions.items():
             key = self.source.statements[divisions[0][0]].place, f"{SLOW_PATH} {divisions[0]}"
             if key not in self._numbers:
                 self._add_feature(key, COST_MISSING_EFFECT, 1.0)
@@ -367,7 +368,7 @@ class Correspondence:
                     tokens += [Event(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
         for block, tested in partial.items():
             arms[block][key(tested.place, tested.codes)] = 1, 0
-        for block, joint_tests in conditions.joined.items():
+        for block, joint_tests in conditions.joint_tests.items():
             arms[block] |= {
                 key(*place_and_codes): (0, 1) for place_and_codes in joint_tests if place_and_codes in first_distance
             }
@@ -443,7 +444,7 @@ class Correspondence:
             rows[block].append(node)
         for place, sites in self._matcher.sites_by_place.items():
             per_iteration = self._amounts_per_iteration(sites)
-            for header, starts in self._matcher.iterations(place).items():
+            for header, starts in self._matcher.iteration_starts(place).items():
                 trip = next(loop for loop in self.graph.loops if loop.header == header)
                 spine = [b for b in trip.body if all(self.graph.dominates(b, latch) for latch in trip.latches)]
                 for anchor, amount in per_iteration.items():
@@ -481,7 +482,7 @@ class Correspondence:
                     loop, in_loop = -1 - site, True
                 elif site in self.source.statements:
                     context = self.source.statements[site].context
-                    loop, in_loop = context.site, context.arm == "body" and site not in self.source.chosen
+                    loop, in_loop = context.site, context.arm == "body" and site not in self.source.deciding_arm
                 else:
                     loop, in_loop = -1, False
                 if not in_loop or loop not in sites or self.keys[token.feature][1] == CODE:

@@ -1,10 +1,8 @@
-"""Executions of compiled code, estimated from the emulator's counts: how often warps and threads execute each SASS instruction.
+"""Flow conservation: executions of SASS blocks as the solution of a linear program.
 
-The emulator knows how often each statement of the source was executed, the compiler's line table from which line
-each instruction came. Neither says how often a block of SASS runs: nvcc unrolls loops, merges branches, moves
-instructions. But the flow of threads through the blocks is conserved, and some instructions the compiler cannot
-multiply: all loads of a line together are executed as often as the line's loads were. So the flow is the solution of
-a linear program: conservation holds exactly, and the executions of the statements are missed by as little as possible.
+The emulator counts executions of statements; the line table gives the line of each instruction. nvcc unrolls loops, merges
+branches and moves code, so neither gives the executions of a block. Thread flow is conserved at each block (hard
+constraints), and executions of statements constrain sums over their instructions (soft constraints).
 """
 
 from __future__ import annotations
@@ -23,13 +21,12 @@ from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, access_width
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, ...]
-"""A line, then those of the calls that lead there, innermost first."""
+"""Source location: a line, then the lines of inlined calls, innermost first."""
 
 
 @dataclass(frozen=True)
 class LocatedInstruction:
-    """An instruction and the line it came from, 0 for none. calls: the lines of the calls that were inlined to reach it,
-    innermost first."""
+    """An instruction and its line, 0 for none. calls: lines of the inlined calls, innermost first."""
 
     instruction: Instruction
     line: int
@@ -37,16 +34,15 @@ class LocatedInstruction:
 
     @property
     def place(self) -> Place:
-        """All its lines."""
+        """Its source location."""
         return (self.line, *self.calls)
 
 
 @dataclass(frozen=True)
 class StatementCounts:
-    """One statement of the emulated program: its line and kind (`profiler.events`), how often warps and lanes executed
-    it, how often the active lanes of a branch disagreed, the bytes a lane moves, and the instructions of each class.
-    loop: which is the innermost around it; iterations: how many iterations it makes each time it is entered, where that is
-    always the same, else 0. calls: the lines of the calls that were inlined to reach it, innermost first."""
+    """Executions of a statement: line, kind (`profiler.events`), executions by warps and lanes, divergent executions, bytes per
+    lane, and operations by issue class. loop: location of the innermost loop; iterations: per entry if constant, else 0. calls:
+    lines of inlined calls, innermost first."""
 
     line: int
     kind: str
@@ -62,7 +58,7 @@ class StatementCounts:
 
 @dataclass(frozen=True)
 class FlowEstimate:
-    """Executions of each instruction, by warps and by threads, in the order of the instructions."""
+    """Executions of each instruction, by warps and by threads."""
 
     instructions: tuple[Instruction, ...]
     warps: Floats
@@ -77,32 +73,30 @@ class FlowEstimate:
         return round(float(self.threads.sum()))
 
 
-# The weight of a miss, relative to what was expected. Effects cannot be dropped or doubled; operations sometimes
-# are; that a block runs as often as some statement of its lines is a hint for blocks that hold nothing better; and a
-# call is the slow path of a division, which is taken when nothing else explains the rest.
-_COUNTED, _MET, _DISAGREED, _PARTED, _TOGETHER = 300.0, 0.5, 0.05, 1e-4, 1e-6
-"""The weights of what is counted: executions of a matched loop, which weigh more than all estimates together; that as many
-groups leave a meeting point as made it; that lanes disagree as at the branch of their line; that they do not where nothing
-says so; and that groups are few."""
-_SAME, _TESTED = 0.01, 0.75
-"""How near executions must be to be the same. A branch executed less often than this part of the source's is one of several;
-one executed nearly as often is the test of a loop that moved to its end, once less an entry."""
-_EFFECT, _OPERATION, _LINE, _CALLED, _SHORTER = 1.0, 0.3, 1e-3, 0.05, 2e-6
-_MADE_OF = {"fp32": ("fdiv", "sfu"), "fp64": ("fdiv", "sfu"), "sfu": ("fdiv",)}
-"""Operations by those that others are made of: at a line with one of these they are more than the source asked for."""
-_LOST = 0.1
-"""The weight of a load that is missing, as part of one too many: what was loaded once need not be loaded again, and what only
-one branch needs is loaded there; but nothing is loaded twice."""
-_ALIKE = 0.01
-"""The weight of that copies of a branch are taken alike: less than that of any count, as they need not be."""
-_VOTE, _NEARLY = 0.2, 1.2
-"""The weight of an instruction's vote on its block, and how near the counts of copies must be to stand for one of them."""
+# Effects cannot be dropped or doubled; operations sometimes are; lines are hints for blocks without better evidence. A call
+# is the slow path of a division, assumed only if needed.
+_WEIGHT_COUNTED, _WEIGHT_RECONVERGENCE, _WEIGHT_DIVERGENCE, _COST_DIVERGENCE, _COST_GROUP = 300.0, 0.5, 0.05, 1e-4, 1e-6
+"""Weights of constraints: counts of matched loops, above all estimates together; groups after reconvergence equal groups at the
+BSSY; divergence as at the source branch. Costs: of divergence, and of a group."""
+_RELATIVE_TOLERANCE, _MIN_BRANCH_FRACTION = 0.01, 0.75
+"""Tolerance for equal executions. A branch with a lower fraction of the source's executions is one of several copies; above,
+it is a rotated loop's test."""
+_WEIGHT_EFFECT, _WEIGHT_OPERATION, _WEIGHT_LINE, _COST_CALL, _COST_INSTRUCTION = 1.0, 0.3, 1e-3, 0.05, 2e-6
+"""Weights of constraints relative to expected executions: effects, operations, lines. Costs: of a slow-path call, and of an
+instruction."""
+_EXPANDS_INTO = {"fp32": ("fdiv", "sfu"), "fp64": ("fdiv", "sfu"), "sfu": ("fdiv",)}
+"""By class, the classes whose expansion contains it: lines with these have more operations than the source."""
+_MISSING_LOAD_FACTOR = 0.1
+"""Weight of a missing load relative to an excess one: loads are dropped or sunk, but not repeated."""
+_WEIGHT_ARM_SHARE = 0.01
+"""Weight of equal arm shares in all copies of a branch, below any count."""
+_WEIGHT_VOTE, _MAX_COPY_RATIO = 0.2, 1.2
+"""Weight of an instruction's vote for its block's executions; maximal ratio of the counts of copies."""
 
 
 @dataclass(frozen=True)
 class ArmShare:
-    """An arm of a branch of the source, behind the block `head` that tests for it: the part of the lanes, and of the warps,
-    that come there which take it, over all copies of the branch."""
+    """An arm of a branch behind the testing block `head`: its fraction of the arriving lanes and warps, over all copies."""
 
     head: int
     lanes: float
@@ -111,16 +105,14 @@ class ArmShare:
 
 @dataclass
 class KnownCounts:
-    """What is known of loops. blocks: executions of a block by threads and by warps. entries: of threads that come to the
-    first block of a loop from outside. parted: by a loop's last block, how often the lanes of a warp disagreed there. arms:
-    by the first block of an arm of a branch. rare: ways from block to block that special operands alone take.
-    fast: blocks that end in the call of a slow path which no lane took."""
+    """Known executions. blocks: by threads and warps. entries: of loops from outside, by header. divergences: by latch. arms: by
+    first block. special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no lane executed."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
-    parted: dict[int, float] = field(default_factory=dict)
+    divergences: dict[int, float] = field(default_factory=dict)
     arms: dict[int, ArmShare] = field(default_factory=dict)
-    rare: frozenset[tuple[int, int]] = frozenset()
+    special_edges: frozenset[tuple[int, int]] = frozenset()
     unused_slow_calls: frozenset[int] = frozenset()
 
 
@@ -132,10 +124,10 @@ def estimate_executions(
     counted: KnownCounts | None = None,
     whole: Graph | None = None,
 ) -> FlowEstimate:
-    """The executions of instructions from those of statements.
+    """Estimate the executions of instructions from those of statements.
 
-    threads, warps: that entered the kernel, over all launches that the evidence counts. whole: the graph of the instructions, where
-    more is known of it than they say. Raises LaunchError without highspy.
+    threads, warps: launched in total. whole: the graph, if more is known than from the instructions. Raises LaunchError without
+    highspy.
     """
     instructions = tuple(placed.instruction for placed in sass)
     flow = _FlowProgram(
@@ -148,15 +140,14 @@ def estimate_executions(
 
 
 class SourceEvidence:
-    """Statements by place, and the bytes or operations they moved or made together. apart: whether a function is told
-    apart by its calls."""
+    """Statements by source location, with their total bytes or operations. inlining_known: whether locations include calls."""
 
-    def __init__(self, executed: Iterable[StatementCounts], apart: bool) -> None:
+    def __init__(self, executed: Iterable[StatementCounts], inlining_known: bool) -> None:
         self.statements: dict[Place, list[StatementCounts]] = defaultdict(list)
         self.amounts: dict[tuple[Place, str], int] = defaultdict(int)
         for e in executed:
             if e.line:
-                place = (e.line, *e.calls) if apart else (e.line,)
+                place = (e.line, *e.calls) if inlining_known else (e.line,)
                 self.statements[place].append(e)
                 self.amounts[place, e.kind] += e.lanes * max(e.size, 1)
                 for name, n in e.costs.items():
@@ -164,17 +155,17 @@ class SourceEvidence:
                         self.amounts[place, name] += e.lanes * n
 
     def places(self, sass: Sequence[LocatedInstruction]) -> list[Place]:
-        """One an instruction. Where the compiler forgot the calls, those of the nearest before it with the same line."""
-        found, last = list[Place](), dict[int, Place]()
+        """Return the location of each instruction; without call information, that of the nearest preceding one on its line."""
+        result, last_of_line = list[Place](), dict[int, Place]()
         for placed in sass:
-            place = placed.place if placed.place in self.statements else last.get(placed.line, placed.place)
-            last[placed.line] = place
-            found.append(place)
-        return found
+            place = placed.place if placed.place in self.statements else last_of_line.get(placed.line, placed.place)
+            last_of_line[placed.line] = place
+            result.append(place)
+        return result
 
 
 class _FlowProgram:
-    """Threads, then warps, through the blocks of a graph."""
+    """Linear programs for the thread flow and the warp flow through a graph."""
 
     def __init__(
         self,
@@ -198,119 +189,152 @@ class _FlowProgram:
 
     # -------------------------------------------------------------- threads
     def threads(self) -> Floats:
-        """Executions of each block by threads."""
+        """Return the executions of each block by threads."""
         program, edges = LinearProgram(), self.graph.edges
         sizes = [past - first for first, past in self.graph.blocks]
-        usual = self.graph.long_division_callees
+        unpenalized_callees = self.graph.long_division_callees
         for edge in edges:
-            called = edge.kind == "call" and edge.target not in usual
-            called |= edge.target in self.graph.narrow_divisions or (edge.source, edge.target) in self.counted.rare
-            cost = _CALLED if called else _SHORTER * sizes[edge.target]
-            never = edge.kind == "divergent" or (edge.kind == "call" and edge.source in self.counted.unused_slow_calls)
-            program.variable(cost, most=0.0 if never else None)
+            is_penalized = edge.kind == "call" and edge.target not in unpenalized_callees
+            is_penalized |= (
+                edge.target in self.graph.narrow_divisions or (edge.source, edge.target) in self.counted.special_edges
+            )
+            cost = _COST_CALL if is_penalized else _COST_INSTRUCTION * sizes[edge.target]
+            is_unused = edge.kind == "divergent" or (
+                edge.kind == "call" and edge.source in self.counted.unused_slow_calls
+            )
+            program.variable(cost, upper_bound=0.0 if is_unused else None)
         leaving = {block: program.variable(0.0) for block in self.graph.exits}
         entering = [dict.fromkeys(self.into[block], 1.0) for block in range(len(sizes))]
-        started = [float(block == 0) for block in range(len(sizes))]
+        entry_flow = [float(block == 0) for block in range(len(sizes))]
         for block, row in enumerate(entering):
-            out = Counter([*self.out[block], *([leaving[block]] if block in leaving else [])])
-            program.equal(_less(row, out), -started[block])
+            outgoing = Counter([*self.out[block], *([leaving[block]] if block in leaving else [])])
+            program.equal(_difference(row, outgoing), -entry_flow[block])
         for at, edge in enumerate(edges):
             if edge.kind == "call" and not is_conditional(self.graph.last(edge.source)):
-                program.equal(_less(entering[edge.source], {at: 1}), -started[edge.source])
-        for hint in self._hints():
+                program.equal(_difference(entering[edge.source], {at: 1}), -entry_flow[edge.source])
+        for constraint in self._constraints():
             total: dict[int, float] = defaultdict(float)
-            for block, n in hint.blocks.items():
-                for way in entering[block]:
-                    total[way] += n
-            constant = sum(n * started[block] for block, n in hint.blocks.items())
-            excess = 0.0 if hint.at_least else hint.weight
-            program.near(total, hint.executions / self.all_threads - constant, hint.weight * hint.lost, excess)
+            for block, n in constraint.blocks.items():
+                for edge_variable in entering[block]:
+                    total[edge_variable] += n
+            constant = sum(n * entry_flow[block] for block, n in constraint.blocks.items())
+            excess = 0.0 if constraint.at_least else constraint.weight
+            program.soft_equal(
+                total,
+                constraint.executions / self.all_threads - constant,
+                constraint.weight * constraint.missing_factor,
+                excess,
+            )
         for loop in self.graph.loops:
             if loop.header in self.counted.entries:
-                ways = {way: 1.0 for way in self.into[loop.header] if edges[way].source not in loop.body}
-                program.near(ways, self.counted.entries[loop.header] / self.all_threads, _COUNTED, _COUNTED)
+                entry_edges = {
+                    edge_variable: 1.0
+                    for edge_variable in self.into[loop.header]
+                    if edges[edge_variable].source not in loop.body
+                }
+                program.soft_equal(
+                    entry_edges, self.counted.entries[loop.header] / self.all_threads, _WEIGHT_COUNTED, _WEIGHT_COUNTED
+                )
         for first, arm in self.counted.arms.items():
             head = Counter(dict.fromkeys(self.into[arm.head], arm.lanes))
-            program.near(_less(entering[first], head), arm.lanes * started[arm.head], _ALIKE, _ALIKE)
-        flow = program.solve()
-        self.edge_threads = flow[: len(edges)] * self.all_threads
-        found = np.array([
-            (started[block] + sum(flow[way] for way in row)) * self.all_threads for block, row in enumerate(entering)
+            program.soft_equal(
+                _difference(entering[first], head),
+                arm.lanes * entry_flow[arm.head],
+                _WEIGHT_ARM_SHARE,
+                _WEIGHT_ARM_SHARE,
+            )
+        solution = program.solve()
+        self.edge_threads = solution[: len(edges)] * self.all_threads
+        executions = np.array([
+            (entry_flow[block] + sum(solution[edge_variable] for edge_variable in row)) * self.all_threads for block,
+            row in enumerate(entering)
         ])  # fmt: skip
-        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
+        return np.where(abs(executions - executions.round()) < 1e-3, executions.round(), executions)
 
-    def _hints(self) -> list[_SoftConstraint]:
-        amounts, found = self.evidence.amounts, list[_SoftConstraint]()
+    def _constraints(self) -> list[_SoftConstraint]:
+        amounts, constraints = self.evidence.amounts, list[_SoftConstraint]()
         members: dict[tuple[Place, str], list[tuple[int, int, bool]]] = defaultdict(list)
-        anchored = set()
-        for block, n in self._numbered():
+        constrained = set()
+        for block, n in self._numbered_instructions():
             instruction, line = self.graph.instructions[n], self.places[n]
             kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
-            others = any((line, name) in amounts for name in _MADE_OF.get(kind or "", ()))
-            if kind and not others and (line, kind) in amounts:
+            expands_here = any((line, name) in amounts for name in _EXPANDS_INTO.get(kind or "", ()))
+            if kind and not expands_here and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
                 if not instruction.predicate:
-                    anchored.add(block)
-        for key, each in members.items():
-            unit = max(width for _, width, _ in each)
-            weight = _EFFECT if key[1] in EFFECTS.values() else _OPERATION
-            blocks = {block: sum(w for b, w, _ in each if b == block) / unit for block, _, _ in each}
-            lost = _LOST if key[1].endswith("load") else 1.0
-            found.append(_SoftConstraint(blocks, amounts[key] / unit, weight, any(p for _, _, p in each), lost))
-        counted = [
-            _SoftConstraint({block: 1.0}, threads, _COUNTED, False)
+                    constrained.add(block)
+        for key, entries in members.items():
+            max_width = max(width for _, width, _ in entries)
+            weight = _WEIGHT_EFFECT if key[1] in EFFECTS.values() else _WEIGHT_OPERATION
+            blocks = {block: sum(w for b, w, _ in entries if b == block) / max_width for block, _, _ in entries}
+            missing_factor = _MISSING_LOAD_FACTOR if key[1].endswith("load") else 1.0
+            constraints.append(
+                _SoftConstraint(blocks, amounts[key] / max_width, weight, any(p for _, _, p in entries), missing_factor)
+            )
+        known_counts = [
+            _SoftConstraint({block: 1.0}, threads, _WEIGHT_COUNTED, False)
             for block, (threads, _) in self.counted.blocks.items()
         ]
-        return found + counted + self._line_hints(anchored) + self._votes()
+        return constraints + known_counts + self._line_constraints(constrained) + self._vote_constraints()
 
-    def _numbered(self) -> Iterator[tuple[int, int]]:
-        """Block and index of every instruction."""
+    def _numbered_instructions(self) -> Iterator[tuple[int, int]]:
+        """Yield the block and index of every instruction."""
         for block, (first, past) in enumerate(self.graph.blocks):
             yield from ((block, n) for n in range(first, past))
 
-    def _line_hints(self, anchored: set[int]) -> list[_SoftConstraint]:
-        """A block that holds no anchor runs as often as its lines; copies of a line in several loops share its iterations. A
-        line that became predicated instructions runs as often as what is around it, and is no evidence."""
-        found = []
+    def _line_constraints(self, constrained: set[int]) -> list[_SoftConstraint]:
+        """Constrain blocks without effects by the executions of their lines; copies in several loops share them. Lines
+        with predicated
+        instructions are no evidence."""
+        constraints = []
         shares: dict[Place, dict[int, int]] = defaultdict(dict)
-        for block, n in self._numbered():
-            if block not in anchored and self.graph.instructions[n].opcode not in CONTROL and not self._tests(block, n):
+        for block, n in self._numbered_instructions():
+            if (
+                block not in constrained
+                and self.graph.instructions[n].opcode not in CONTROL
+                and not self._is_branch_test(block, n)
+            ):
                 share = shares[self.places[n]]
                 share[block] = share.get(block, 0) + 1
-        known = {self.places[n] for block, n in self._numbered() if block in anchored}
-        converted = self._predicated(lambda opcode: opcode not in CONTROL)
+        constrained_places = {self.places[n] for block, n in self._numbered_instructions() if block in constrained}
+        predicated_places = self._predicated_places(lambda opcode: opcode not in CONTROL)
         for line, share in shares.items():
-            if line in known or line in converted:
+            if line in constrained_places or line in predicated_places:
                 continue
             counts = {e.lanes for e in self.evidence.statements.get(line, ())}
             if not counts:
                 continue
-            weight, most = _LINE if len(counts) == 1 else _LINE / 1000, float(max(counts))
+            weight, max_lanes = _WEIGHT_LINE if len(counts) == 1 else _WEIGHT_LINE / 1000, float(max(counts))
             loops: dict[tuple[int, int] | None, int] = defaultdict(int)
             for block, n in share.items():
                 loops[self.graph.innermost_span(block)] += n
             if len(loops) == 1:
-                found += [_SoftConstraint({block: 1.0}, most, weight, False) for block in share]
+                constraints += [_SoftConstraint({block: 1.0}, max_lanes, weight, False) for block in share]
             else:
                 least = min(n for loop, n in loops.items() if loop is not None)
-                found.append(_SoftConstraint({block: n / least for block, n in share.items()}, most, weight, False))
-        return found
+                constraints.append(
+                    _SoftConstraint({block: n / least for block, n in share.items()}, max_lanes, weight, False)
+                )
+        return constraints
 
-    def _votes(self) -> list[_SoftConstraint]:
-        """A block runs as often as most of its instructions vote, of those whose place is clear evidence: a place whose
-        statements were executed equally often and that is in no other block; or in as many blocks, one loop's, as
-        there are iterations written out. Tests of one or two instructions are easily made elsewhere."""
+    def _vote_constraints(self) -> list[_SoftConstraint]:
+        """Constrain a block to the executions with most votes of its instructions with unambiguous locations.
+
+        A location is unambiguous if its statements are executed equally often and it occurs in one block, or in one
+        loop with all
+        iterations unrolled. Branch tests of one or two instructions do not vote, as they may be elsewhere.
+        """
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
-        for block, n in self._numbered():
-            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS) and not self._tests(block, n):
+        for block, n in self._numbered_instructions():
+            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS) and not self._is_branch_test(block, n):
                 shares[self.places[n]][block] += 1
-        converted = self._predicated(lambda opcode: opcode in EFFECTS)
+        predicated_places = self._predicated_places(lambda opcode: opcode in EFFECTS)
         votes: dict[int, Counter[float]] = defaultdict(Counter)
         for place, share in shares.items():
             statements = [e for e in self.evidence.statements.get(place, ()) if e.lanes]
-            counts = {self._once(e) for e in statements}
-            if not counts or place in converted:
+            counts = {self._executions_once(e) for e in statements}
+            if not counts or place in predicated_places:
                 continue
             least = 3 if any(e.kind == "branch" for e in statements) else 1
             written_out = all(e.kind == "compute" and e.iterations and e.loop not in self.rolled for e in statements)
@@ -318,154 +342,174 @@ class _FlowProgram:
             if len(counts) == 1:
                 clear = len(share) == 1 or (written_out and in_one_loop)
             else:
-                clear = len(share) == len(counts) and max(counts) < _NEARLY * min(counts)
+                clear = len(share) == len(counts) and max(counts) < _MAX_COPY_RATIO * min(counts)
             if clear:
                 for block, n in share.items():
                     votes[block][sum(counts) / len(counts)] += n if n >= least else 0
-        found = []
+        constraints = []
         for block, ballot in votes.items():
             count, n = max(ballot.items(), key=lambda vote: (vote[1], vote[0]))
-            found.append(_SoftConstraint({block: 1.0}, count, _VOTE * n, False))
-        return found
+            constraints.append(_SoftConstraint({block: 1.0}, count, _WEIGHT_VOTE * n, False))
+        return constraints
 
-    def _tests(self, block: int, n: int) -> bool:
-        """Whether an instruction of an arm has the line of the test before it: it is executed by those who take the arm."""
+    def _is_branch_test(self, block: int, n: int) -> bool:
+        """Return whether an instruction of an arm has the line of the test before it: executed by lanes of the arm only."""
         arm = self.counted.arms.get(block)
         return arm is not None and self.places[n] == self.places[self.graph.blocks[arm.head][1] - 1]
 
-    def _predicated(self, wanted: Callable[[str], bool]) -> set[Place]:
-        """Places of instructions, of the opcodes wanted, that only some of the lanes obey."""
-        found = (self.graph.instructions[n] for n in range(len(self.places)))
-        return {place for i, place in zip(found, self.places, strict=True) if i.predicate and wanted(i.opcode)}
+    def _predicated_places(self, accepts: Callable[[str], bool]) -> set[Place]:
+        """Return the locations of predicated instructions with accepted opcodes."""
+        instructions = (self.graph.instructions[n] for n in range(len(self.places)))
+        return {place for i, place in zip(instructions, self.places, strict=True) if i.predicate and accepts(i.opcode)}
 
-    def _once(self, e: StatementCounts) -> float:
-        """Executions of a statement's instructions: all iterations at once where nothing jumps back to the loop around it."""
+    def _executions_once(self, e: StatementCounts) -> float:
+        """Return executions of a statement's instructions, with all iterations unrolled if its loop has no back edge."""
         return e.lanes if not e.iterations or e.loop in self.rolled else e.lanes / e.iterations
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
-        """Executions of each block by warps, `threads` given.
+        """Return the executions of each block by warps, given those by threads.
 
-        Groups of lanes are conserved as threads are, but that a branch may part a group in two, and that groups become
-        one again at a meeting point, which each executes as it arrives: behind it go as many as came to the BSSY that
-        made it.
+        Groups of lanes are conserved, except that a branch may split a group and that groups merge at a convergence point; each
+        group executes it, and as many groups leave it as executed its BSSY.
         """
         program, edges, scale = LinearProgram(), self.graph.edges, self.all_warps
         flow = self.edge_threads
-        for way in range(len(edges)):
-            program.variable(_TOGETHER, most=flow[way] / scale)
+        for edge_variable in range(len(edges)):
+            program.variable(_COST_GROUP, upper_bound=flow[edge_variable] / scale)
         leaving = {block: program.variable(0.0) for block in self.graph.exits}
         blocks = range(len(threads))
         arriving = [dict.fromkeys(self.into[block], 1.0) for block in blocks]
-        started = [float(block == 0) for block in blocks]
+        entry_flow = [float(block == 0) for block in blocks]
         for block in blocks:
-            out = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
+            outgoing = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
             if self.graph.is_convergence_point(block):
-                program.most(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
-                made = self.graph.bssy_block.get(block)
-                if made is not None:
-                    program.near(_less(out, dict.fromkeys(arriving[made], 1)), started[made], _MET, _MET)
-            elif len(out) > 1:
-                parted = program.variable(_PARTED)
-                known = self._parted(block, threads[block])
-                if known is not None:
-                    program.near({parted: 1.0}, known / scale, _DISAGREED, _DISAGREED)
-                program.equal(_less({**out, parted: -1.0}, dict.fromkeys(arriving[block], 1)), started[block])
-                for way in out:
-                    program.most(_less({way: 1.0}, dict.fromkeys(arriving[block], 1)), started[block])
+                program.at_most(_difference(outgoing, dict.fromkeys(arriving[block], 1)), entry_flow[block])
+                setup = self.graph.bssy_block.get(block)
+                if setup is not None:
+                    program.soft_equal(
+                        _difference(outgoing, dict.fromkeys(arriving[setup], 1)),
+                        entry_flow[setup],
+                        _WEIGHT_RECONVERGENCE,
+                        _WEIGHT_RECONVERGENCE,
+                    )
+            elif len(outgoing) > 1:
+                divergence = program.variable(_COST_DIVERGENCE)
+                target = self._divergence(block, threads[block])
+                if target is not None:
+                    program.soft_equal({divergence: 1.0}, target / scale, _WEIGHT_DIVERGENCE, _WEIGHT_DIVERGENCE)
+                program.equal(
+                    _difference({**outgoing, divergence: -1.0}, dict.fromkeys(arriving[block], 1)), entry_flow[block]
+                )
+                for edge_variable in outgoing:
+                    program.at_most(
+                        _difference({edge_variable: 1.0}, dict.fromkeys(arriving[block], 1)), entry_flow[block]
+                    )
             else:
-                program.equal(_less(out, dict.fromkeys(arriving[block], 1)), started[block])
+                program.equal(_difference(outgoing, dict.fromkeys(arriving[block], 1)), entry_flow[block])
             least = max(threads[block] / 32, float(threads[block] > 0)) / scale
-            program.most(dict.fromkeys(arriving[block], -1.0), started[block] - min(least, threads[block] / scale))
-            for known, weight in self._warps_known(block, threads[block]):
-                program.near(arriving[block], known / scale - started[block], weight, weight)
+            program.at_most(
+                dict.fromkeys(arriving[block], -1.0), entry_flow[block] - min(least, threads[block] / scale)
+            )
+            for target, weight in self._known_warps(block, threads[block]):
+                program.soft_equal(arriving[block], target / scale - entry_flow[block], weight, weight)
         for at, edge in enumerate(edges):
             if edge.kind == "call" and not is_conditional(self.graph.last(edge.source)):
-                program.equal(_less(arriving[edge.source], {at: 1}), -started[edge.source])
-        for held, known in self._effects(threads):
+                program.equal(_difference(arriving[edge.source], {at: 1}), -entry_flow[edge.source])
+        for widths, target in self._effect_rows(threads):
             row: dict[int, float] = defaultdict(float)
-            for block, n in held.items():
-                for way in arriving[block]:
-                    row[way] += n
-            constant = sum(n * started[block] for block, n in held.items())
-            program.near(row, known / scale - constant, _EFFECT, _EFFECT)
+            for block, n in widths.items():
+                for edge_variable in arriving[block]:
+                    row[edge_variable] += n
+            constant = sum(n * entry_flow[block] for block, n in widths.items())
+            program.soft_equal(row, target / scale - constant, _WEIGHT_EFFECT, _WEIGHT_EFFECT)
         for first, arm in self.counted.arms.items():
             head = Counter(dict.fromkeys(self.into[arm.head], arm.warps))
-            program.near(_less(arriving[first], head), arm.warps * started[arm.head], _ALIKE, _ALIKE)
-        ways = program.solve()
-        found = np.array([(started[b] + sum(ways[way] for way in arriving[b])) * scale for b in blocks])
-        return np.where(abs(found - found.round()) < 1e-3, found.round(), found)
+            program.soft_equal(
+                _difference(arriving[first], head),
+                arm.warps * entry_flow[arm.head],
+                _WEIGHT_ARM_SHARE,
+                _WEIGHT_ARM_SHARE,
+            )
+        solution = program.solve()
+        executions = np.array(
+            [(entry_flow[b] + sum(solution[edge_variable] for edge_variable in arriving[b])) * scale for b in blocks]
+        )
+        return np.where(abs(executions - executions.round()) < 1e-3, executions.round(), executions)
 
-    def _parted(self, block: int, threads: float) -> float | None:
-        """How often the lanes of a warp disagree at the end of a block: as at the branch of its line, or a share of that
-        where the compiler made several of it. None where no one branch of the source is meant."""
-        if block in self.counted.parted:
-            return self.counted.parted[block]
+    def _divergence(self, block: int, threads: float) -> float | None:
+        """Return the divergent executions of a block's exit: those of its source branch, scaled if there are several
+        copies; None if
+        no source branch applies."""
+        if block in self.counted.divergences:
+            return self.counted.divergences[block]
         place = self.places[self.graph.blocks[block][1] - 1]
         branches = [e for e in self.evidence.statements.get(place, ()) if e.kind == "branch" and e.lanes]
         if not branches or threads <= 0:
             return None
-        best = min(branches, key=lambda e: abs(e.lanes - threads))
-        share = threads / best.lanes
-        return best.divergent * (share if share < _TESTED else 1.0)
+        closest = min(branches, key=lambda e: abs(e.lanes - threads))
+        share = threads / closest.lanes
+        return closest.divergent * (share if share < _MIN_BRANCH_FRACTION else 1.0)
 
-    def _effects(self, threads: Floats) -> Iterator[tuple[dict[int, float], float]]:
-        """Effects by place and kind, that no lane's predicate takes part in: how many of one statement each block holds, and
-        how many executions by warps all together are. Those that lanes execute less often than in the source were moved out of
-        loops, or are kept: warps need not either."""
-        held: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    def _effect_rows(self, threads: Floats) -> Iterator[tuple[dict[int, float], float]]:
+        """Yield rows (instances by block, warp executions) of effects without predicates, except hoisted or dropped ones."""
+        widths: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         predicated = set()
-        for block, n in self._numbered():
+        for block, n in self._numbered_instructions():
             instruction = self.graph.instructions[n]
             kind = EFFECTS.get(instruction.opcode)
             if kind is not None and "_" in kind:
                 key = (self.places[n], kind)
-                held[key][block] += access_width(instruction)
+                widths[key][block] += access_width(instruction)
                 if instruction.predicate:
                     predicated.add(key)
-        for (place, kind), blocks in held.items():
+        for (place, kind), blocks in widths.items():
             statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
-            known = sum(e.warps * max(e.size, 1) for e in statements)
+            expected = sum(e.warps * max(e.size, 1) for e in statements)
             lanes = sum(e.lanes * max(e.size, 1) for e in statements)
-            fewer = sum(n * threads[block] for block, n in blocks.items()) < (1 - _SAME) * lanes
-            if known and not fewer and (place, kind) not in predicated:
+            is_reduced = sum(n * threads[block] for block, n in blocks.items()) < (1 - _RELATIVE_TOLERANCE) * lanes
+            if expected and not is_reduced and (place, kind) not in predicated:
                 unit = max(blocks.values())
-                yield {block: n / unit for block, n in blocks.items()}, known / unit
+                yield {block: n / unit for block, n in blocks.items()}, expected / unit
 
-    def _warps_known(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
-        """Executions by warps that statements tell, each with its weight."""
-        if block in self.counted.blocks and abs(threads - self.counted.blocks[block][0]) <= _SAME * threads:
-            yield self.counted.blocks[block][1], _COUNTED
+    def _known_warps(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
+        """Yield known warp executions of a block with weights."""
+        if (
+            block in self.counted.blocks
+            and abs(threads - self.counted.blocks[block][0]) <= _RELATIVE_TOLERANCE * threads
+        ):
+            yield self.counted.blocks[block][1], _WEIGHT_COUNTED
             return
         votes: Counter[int] = Counter()
         for n in range(*self.graph.blocks[block]):
-            effects = self._stands_for(n)
+            effects = self._implemented_statements(n)
             for e in effects or self.evidence.statements.get(self.places[n], []):
-                if e.lanes and abs(e.lanes - threads) <= _SAME * threads:
+                if e.lanes and abs(e.lanes - threads) <= _RELATIVE_TOLERANCE * threads:
                     votes[e.warps] += 10 if effects else 1
         if votes:
-            known, most = max(votes.items(), key=lambda vote: vote[1])
-            yield known, _EFFECT if most >= 10 else _LINE
+            warps, most = max(votes.items(), key=lambda vote: vote[1])
+            yield warps, _WEIGHT_EFFECT if most >= 10 else _WEIGHT_LINE
 
-    def _stands_for(self, n: int) -> list[StatementCounts]:
-        """The statements of which an instruction is the effect, where every lane that reaches it has it."""
+    def _implemented_statements(self, n: int) -> list[StatementCounts]:
+        """Return the statements implemented by an unpredicated effect instruction."""
         instruction = self.graph.instructions[n]
         kind = "" if instruction.predicate else EFFECTS.get(instruction.opcode, "")
         return [e for e in self.evidence.statements.get(self.places[n], ()) if e.kind == kind and e.lanes]
 
 
-def _less(row: Mapping[int, float], taken: Mapping[int, float]) -> dict[int, float]:
-    """One sum of variables less another."""
-    return {way: row.get(way, 0.0) - taken.get(way, 0) for way in {*row, *taken}}
+def _difference(row: Mapping[int, float], subtracted: Mapping[int, float]) -> dict[int, float]:
+    """Return the difference of two linear expressions."""
+    return {variable: row.get(variable, 0.0) - subtracted.get(variable, 0) for variable in {*row, *subtracted}}
 
 
 @dataclass(frozen=True)
 class _SoftConstraint:
-    """Executions of blocks by threads, each times its factor, are so many together; or at least so many. lost: what
-    the weight of each that is missing, as part of one in excess."""
+    """A soft constraint: weighted executions of blocks equal, or are at least, a value. missing_factor: weight of a
+    deficit relative
+    to an excess."""
 
     blocks: dict[int, float]
     executions: float
     weight: float
     at_least: bool
-    lost: float = 1.0
+    missing_factor: float = 1.0

@@ -1,4 +1,4 @@
-"""One instruction of a compiled kernel as it ran."""
+"""Execution counts of one SASS instruction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from ..engines.cuda.sass import Instruction
 
 @dataclass(frozen=True)
 class InstructionCount:
-    """One SASS instruction over all launches of a kernel.
+    """Executions of a SASS instruction over all launches of a kernel.
 
-    instruction: its text, opcode, predicate, targets, and what it tells the scheduler (`control`). place: its line of the
-    printed kernel, then those of the calls inlined to reach it; 0 for none. block: the basic block, by number. pipes: of
-    an SM that execute it; none for branches. warps, threads: executions by warps, and by their active lanes; lanes that a
-    predicate switches off count as active, as the hardware counts them. least, most: between which `warps` lies for
-    certain, where it could not be counted; `why` then says so. table: whether it loads coefficients of the compiler's own (`tables`).
+    instruction: text, opcode, predicate, targets, scheduling control. place: its line of the printed kernel and the lines of
+    the inlined calls around it; 0 for none. block: its basic block. pipes: its execution pipes; none for branches. warps,
+    threads: executions by warps and by active lanes; predicated-off lanes count as active, as on the hardware. least, most:
+    certain bounds of `warps`; why: reason of the uncertainty, empty if there is none. table: whether it loads a
+    coefficient table
+    (`coefficient_tables`).
     """
 
     instruction: Instruction
@@ -26,5 +27,5 @@ class InstructionCount:
     threads: float
     least: float
     most: float
-    why: str = ""
+    uncertainty: str = ""
     table: bool = False

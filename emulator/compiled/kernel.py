@@ -1,4 +1,4 @@
-"""A compiled kernel as it ran: every SASS instruction with its pipes and its executions by warps and lanes."""
+"""A compiled kernel with its executions: every SASS instruction with pipes and executions by warps and lanes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .source_statements import Place, SourceStatements
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """One printed kernel over all its launches, as nvcc compiled it.
+    """A printed kernel as nvcc compiled it, over all its launches.
 
-    launched: what was launched; its `source` is the printed kernel, its `warps` and `threads` entered the kernel. arch:
-    such as "sm_90". resources: registers, shared memory and spills, as the compiler reports them. instructions: in address
-    order, from the kernel's entry; NOPs behind its end are left out. memory: what its accesses move.
+    launched: the launches; its `source` is the printed kernel. arch: such as "sm_90". resources: registers, shared memory and
+    spills reported by the compiler. instructions: in address order from the entry, without trailing NOPs. memory: traffic of
+    its accesses.
     """
 
     launched: KernelLaunches
@@ -47,62 +47,61 @@ class CompiledKernel:
 
     @property
     def warp_instructions(self) -> int:
-        """Executed by warps."""
+        """Instructions executed by warps."""
         return round(math.fsum(one.warps for one in self.instructions))
 
     @property
     def thread_instructions(self) -> int:
-        """Once for each active lane."""
+        """Instructions executed by active lanes."""
         return round(math.fsum(one.threads for one in self.instructions))
 
     @property
     def efficiency(self) -> float:
-        """Active lanes of an instruction, of 32, as a part of one."""
+        """Average active lanes per instruction, as a fraction of 32."""
         return self.thread_instructions / (32 * self.warp_instructions)
 
     @property
     def pipes(self) -> dict[str, float]:
-        """Warp instructions by pipe. Some go to two pipes, and branches to none."""
-        found = dict.fromkeys(PIPES, 0.0)
-        for one in self.instructions:
-            for pipe in one.pipes:
-                found[pipe] += one.warps
-        return found
+        """Warp instructions by pipe. Some instructions use two pipes, branches none."""
+        result = dict.fromkeys(PIPES, 0.0)
+        for instruction in self.instructions:
+            for pipe in instruction.pipes:
+                result[pipe] += instruction.warps
+        return result
 
     @property
     def registers(self) -> int:
-        """Allocated to a thread."""
+        """Registers allocated per thread."""
         return max(self.resources.registers, self.launched.request.device.register_least)
 
     @property
     def source(self) -> SourceStatements:
-        """The statements of the source, told apart as the compiled kernel does."""
+        """Statements of the source, by inlined call if the line table distinguishes calls."""
         statements = self.launched.statements
-        apart = any(len(one.place) > 1 for one in self.instructions)
-        return statements if apart else statements.without_inlining()
+        inlining_known = any(len(one.place) > 1 for one in self.instructions)
+        return statements if inlining_known else statements.without_inlining()
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block, with what the launch adds."""
+        """Shared memory per block in bytes, static and dynamic."""
         launched = self.launched
         return self.resources.shared_bytes + launched.source.carved_bytes + launched.request.dynamic_shared
 
     @property
     def occupancy(self) -> Occupancy:
-        """Theoretical."""
+        """Theoretical occupancy."""
         request = self.launched.request
         return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
 
 
 def tools() -> tuple[str, ...]:
-    """What decides a compiled kernel and its executions beside this package: nvcc and nvdisasm as they are found, and HiGHS; each
-    empty where it is not there, or cannot run."""
+    """Return the versions of nvcc, nvdisasm and HiGHS, empty if missing or broken. Compiled results depend on them."""
     compiler, disassembler = nvcc.find_tool("nvcc"), nvcc.find_tool("nvdisasm")
     try:
-        told = nvcc.version(compiler) if compiler else ""
+        compiler_version = nvcc.version(compiler) if compiler else ""
     except LaunchError:
-        told = ""
-    return told, nvcc.identity(disassembler) if disassembler else "", _highs()
+        compiler_version = ""
+    return compiler_version, nvcc.identity(disassembler) if disassembler else "", _highs()
 
 
 @cache
@@ -114,55 +113,59 @@ def _highs() -> str:
 
 
 def compiled_kernels(launched: Iterable[KernelLaunches], arch: str) -> list[CompiledKernel]:
-    """Compile and count each. Raises LaunchError where nvcc or nvdisasm is missing, or nvcc does not know `arch`."""
+    """Compile and count kernels. Raises LaunchError if nvcc or nvdisasm is missing, or nvcc does not know `arch`."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(compiled_kernel, arch=arch), launched))
 
 
-def compiled_kernel(launched: KernelLaunches, arch: str, apart: bool = False) -> CompiledKernel:
-    """Compile and count one. apart: as of `memory_of`. Raises LaunchError as `compiled_kernels`."""
+def compiled_kernel(launched: KernelLaunches, arch: str, match_arrays: bool = False) -> CompiledKernel:
+    """Compile and count a kernel. match_arrays: see `memory_of`. Raises LaunchError as `compiled_kernels`."""
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
     placed = launched.placed(without_padding(disassemble(built.cubin, source.kernel)))
-    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed, apart))
+    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed, match_arrays))
 
 
 def counted(
-    launched: KernelLaunches, placed: Sequence[LocatedInstruction], apart: bool = False
+    launched: KernelLaunches, placed: Sequence[LocatedInstruction], match_arrays: bool = False
 ) -> tuple[tuple[InstructionCount, ...], MemoryTraffic]:
-    """The instructions of a kernel as they ran, and what its accesses moved. Raises LaunchError without highspy."""
-    tables = coefficient_loads([one.instruction for one in placed])
-    loading = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
-    elsewhere = {n for n in tables if placed[n].line in loading}  # than the loads of the source at their line
+    """Return the instructions with their executions, and the memory traffic. Raises LaunchError without highspy."""
+    coefficient_loads_at = coefficient_loads([one.instruction for one in placed])
+    load_lines = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
+    relocated = {
+        n for n in coefficient_loads_at if placed[n].line in load_lines
+    }  # tables share lines with source loads
     executions = executions_of(
-        [replace(one, line=0, calls=()) if n in elsewhere else one for n, one in enumerate(placed)], launched
+        [replace(one, line=0, calls=()) if n in relocated else one for n, one in enumerate(placed)], launched
     )
     source = executions.walk.matcher.source
-    found, tries = expand_cas_loops(
-        tuple(_counted(executions, {n: placed[n].place for n in tables})), source.by_place, launched
+    instructions, retry_costs = expand_cas_loops(
+        tuple(_counted(executions, {n: placed[n].place for n in coefficient_loads_at})), source.by_place, launched
     )
-    return found, memory_of(launched, found, AccessAttribution(executions.walk, found), apart, tries)
+    return instructions, memory_of(
+        launched, instructions, AccessAttribution(executions.walk, instructions), match_arrays, retry_costs
+    )
 
 
-def _counted(found: Executions, tables: Mapping[int, Place]) -> Iterator[InstructionCount]:
-    """tables: the instructions, by number, that load from tables, and their own places."""
-    for n, placed in enumerate(found.placed):
-        block = found.block_of[n]
+def _counted(executions: Executions, coefficient_places: Mapping[int, Place]) -> Iterator[InstructionCount]:
+    """coefficient_places: source locations of coefficient-table loads, by instruction."""
+    for n, placed in enumerate(executions.placed):
+        block = executions.block_of[n]
         yield InstructionCount(
             placed.instruction,
-            tables.get(n, placed.place),
+            coefficient_places.get(n, placed.place),
             block,
             pipes_of(placed.instruction),
-            float(found.warps[n]),
-            float(found.threads[n]),
-            float(found.least[n]),
-            float(found.most[n]),
-            found.why.get(block, ""),
-            n in tables,
+            float(executions.warps[n]),
+            float(executions.threads[n]),
+            float(executions.least[n]),
+            float(executions.most[n]),
+            executions.uncertainty.get(block, ""),
+            n in coefficient_places,
         )
 
 
 def without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-    """All but the NOPs that fill the section up."""
+    """Remove the NOPs that pad the section."""
     used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
     return sass[: used + 1]

@@ -1,4 +1,4 @@
-"""What lanes made of some accesses, in order, and the instructions that stand for one each: compiled loops over the warps' steps."""
+"""Replay of each lane's memory accesses in program order, and their assignment to SASS instructions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy.typing as npt
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
-from .alignment import END, NOT_PERFORMED, Block, align_loop
+from .alignment import LOOP_EXIT, NOT_PERFORMED, Block, align_loop
 from .loop_entries import LoopMarks, is_loop_entry
 from .source_statements import Statement
 
-_ACCESS, _TURN, _TEST = 1, 2, 3
-"""What a step is: an access, a turn of a loop that has some of them, the test of one."""
+_ACCESS, _ITERATION, _TEST = 1, 2, 3
+"""Roles of a step: an access; an iteration of a loop with accesses; the test of such a loop."""
 
 Words = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Lanes of a warp that did the same in the source. sites: int32[n], of accesses, of tests of loops, and turns of these (-1 - site),
-    one after the other. numbers: int64[n], of the accesses among the warp's, NOT_MADE for others."""
+    """Lanes of a warp with equal event sequences. sites: int32[n], of accesses, loop tests, and iterations (-1 - site), in order.
+    numbers: int64[n], of accesses within the warp, else NOT_PERFORMED."""
 
     mask: int
     sites: npt.NDArray[np.int32]
@@ -34,9 +34,9 @@ class LaneGroup:
 
 
 LaneGroupSteps = tuple[npt.NDArray[np.int32], Words, Words, npt.NDArray[np.uint32]]
-"""Of lanes, one after the other, their sites and numbers, where those of each begin, and their masks."""
+"""Concatenated sites and numbers of lane groups, their starts, and the masks."""
 NodeInstructions = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-"""By node, its first instruction; by instruction, whether lanes may be switched off."""
+"""First instruction by node; whether it is predicated, by instruction."""
 
 
 def steps_of(lanes: Sequence[LaneGroup]) -> LaneGroupSteps:
@@ -52,176 +52,206 @@ def blocks_of(at_node: Mapping[int, Block], nodes: int) -> NodeInstructions:
 
 
 @st.device
-def _make(
+def _replay_accesses(
     sites: Global[i32], numbers: Global[i64], first: i64, past: i64, roles: Global[i32], which: Global[i32], bias: i64,
-    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
-    made: Global[i64],
+    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, outside_loops: i64, slots: Global[i64],
+    last_was_test: Global[i32],
+    sequence: Global[i64],
 ) -> i64:  # fmt: skip
-    """How many accesses lanes made, in `made`: NOT_MADE where a turn of a loop had room for one, END where they left the loop.
+    """Write a group's access sequence; return its length. NOT_PERFORMED: an empty slot of an iteration; LOOP_EXIT: end of a loop.
 
-    roles, which: by site, counted from -`bias`, what a step is, and the number of its access or loop. members: the accesses of each
-    loop, from `starts` on. once: how many accesses, the first ones, are in no loop. places, tested: by access, where there is room for
-    it, and by loop, whether its test came last; to work with."""
+    roles, which: by site + `bias`, role and index of its access or loop. members: accesses of each loop, from `starts`.
+    outside_loops: number of accesses in no loop, the first ones. slots, last_was_test: buffers, by access and by loop.
+    """
     count = i64(0)
     for n in range(accesses):
-        places[n] = i64(-1)
+        slots[n] = i64(-1)
     for n in range(loops):
-        tested[n] = i32(0)
-    for n in range(once):
-        places[n] = count
-        made[count] = i64(NOT_PERFORMED)
+        last_was_test[n] = i32(0)
+    for n in range(outside_loops):
+        slots[n] = count
+        sequence[count] = i64(NOT_PERFORMED)
         count += 1
     for n in range(first, past):
-        at, role, one = i64(sites[n]) + bias, i64(0), i64(0)
-        if at >= 0 and at < 2 * bias:  # those beyond all that are known here are no matter
-            role, one = i64(roles[at]), i64(which[at])
-        if role == _TURN:
-            tested[one] = i32(0)
-            for k in range(i64(starts[one]), i64(starts[one + 1])):
-                places[i64(members[k])] = count
-                made[count] = i64(NOT_PERFORMED)
+        at, role, index = i64(sites[n]) + bias, i64(0), i64(0)
+        if at >= 0 and at < 2 * bias:  # ignore unknown sites
+            role, index = i64(roles[at]), i64(which[at])
+        if role == _ITERATION:
+            last_was_test[index] = i32(0)
+            for k in range(i64(starts[index]), i64(starts[index + 1])):
+                slots[i64(members[k])] = count
+                sequence[count] = i64(NOT_PERFORMED)
                 count += 1
         elif role == _TEST:
-            if tested[one] != 0:
-                made[count] = i64(END)
+            if last_was_test[index] != 0:
+                sequence[count] = i64(LOOP_EXIT)
                 count += 1
-            tested[one] = i32(1)
+            last_was_test[index] = i32(1)
         elif role == _ACCESS:
-            place = places[one]
-            if place >= 0 and made[place] == NOT_PERFORMED:
-                made[place] = numbers[n]
+            place = slots[index]
+            if place >= 0 and sequence[place] == NOT_PERFORMED:
+                sequence[place] = numbers[n]
             else:
-                made[count] = numbers[n]
+                sequence[count] = numbers[n]
                 count += 1
     return count
 
 
 @native
-def _made(
+def _replay_accesses_native(
     sites: Global[i32], numbers: Global[i64], count: i64, roles: Global[i32], which: Global[i32], bias: i64, members: Global[i32],
-    starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32], made: Global[i64],
+    starts: Global[i32], loops: i64, accesses: i64, outside_loops: i64, slots: Global[i64], last_was_test: Global[i32],
+    sequence: Global[i64],
 ) -> i64:  # fmt: skip
-    return _make(
-        sites, numbers, 0, count, roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+    return _replay_accesses(
+        sites,
+        numbers,
+        0,
+        count,
+        roles,
+        which,
+        bias,
+        members,
+        starts,
+        loops,
+        accesses,
+        outside_loops,
+        slots,
+        last_was_test,
+        sequence,
     )
 
 
 @native
-def _stand(
-    visited: Global[i32], by: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], entries: Global[i32],
+def _attribute_native(
+    visited: Global[i32], masks_of_visits: Global[u32], visits: i64, of_node: Global[i32], predicated: Global[i32], entries: Global[i32],
     headers: Global[i64], bodies: Global[i64], sites: Global[i32], numbers: Global[i64], firsts: Global[i64], masks: Global[u32],
     groups: i64, roles: Global[i32], which: Global[i32], bias: i64,
-    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, once: i64, places: Global[i64], tested: Global[i32],
-    made: Global[i64], widths: Global[i32], off: Global[i32], begun: Global[i32], row: Global[i64], stood: Global[i64],
+    members: Global[i32], starts: Global[i32], loops: i64, accesses: i64, outside_loops: i64, slots: Global[i64],
+    last_was_test: Global[i32],
+    sequence: Global[i64], widths: Global[i32], predicated_flags: Global[i32], entry_flags: Global[i32], row_of: Global[i64],
+    matched: Global[i64],
     rows: Global[i64], fits: Global[bool],
 ) -> None:  # fmt: skip
-    """rows: int64[visits and their instructions, 32], the access of each lane. of_node: by node, its first instruction among `predicated`.
-    entries, headers, bodies: of the loop (`begun.LoopMarks`). firsts: where the steps of each group of lanes begin. widths, off,
-    begun, row,
-    stood: to work with. fits: whether a group's accesses are laid
-    beside instructions in order."""
+    """Write the access of each lane for each visited instruction, int64[instruction, 32].
+
+    of_node: first instruction of a node in `predicated`. entries, headers, bodies: `loop_entries.LoopMarks`. firsts: steps of
+    each group. fits: by group, whether its accesses align one to one.
+    """
     for g in range(groups):
-        count = _make(
-            sites, numbers, firsts[g], firsts[g + 1], roles, which, bias, members, starts, loops, accesses, once, places, tested, made
+        count = _replay_accesses(
+            sites, numbers, firsts[g], firsts[g + 1], roles, which, bias, members, starts, loops, accesses, outside_loops, slots,
+            last_was_test, sequence
         )  # fmt: skip
-        flat, at, before, anew = i64(0), i64(0), i64(-1), False
+        flat, at, before, entered = i64(0), i64(0), i64(-1), False
         for n in range(visits):
             node = i64(visited[n])
-            here = i64(of_node[node + 1]) - i64(of_node[node])
-            if (by[n] & masks[g]) != 0:
-                anew = anew or is_loop_entry(node, before, entries, headers, bodies)
+            instruction_count = i64(of_node[node + 1]) - i64(of_node[node])
+            if (masks_of_visits[n] & masks[g]) != 0:
+                entered = entered or is_loop_entry(node, before, entries, headers, bodies)
                 before = node
-                for k in range(here):
-                    off[flat] = predicated[i64(of_node[node]) + k]
+                for k in range(instruction_count):
+                    predicated_flags[flat] = predicated[i64(of_node[node]) + k]
                     widths[flat] = i32(1)
-                    begun[flat] = i32(anew)
-                    row[flat] = at + k
-                    anew = False
+                    entry_flags[flat] = i32(entered)
+                    row_of[flat] = at + k
+                    entered = False
                     flat += 1
-            at += here
-        fits[g] = align_loop(made, count, widths, off, begun, flat, stood)
+            at += instruction_count
+        fits[g] = align_loop(sequence, count, widths, predicated_flags, entry_flags, flat, matched)
         if fits[g]:
             for k in range(flat):
-                if stood[k] >= 0:
+                if matched[k] >= 0:
                     for lane in range(i64(32)):
                         if (i64(masks[g]) >> lane & 1) != 0:
-                            rows[32 * row[k] + lane] = stood[k]
+                            rows[32 * row_of[k] + lane] = matched[k]
 
 
 def shared_branch_accesses(statements: Sequence[Statement], chosen: Mapping[int, tuple[int, str]]) -> dict[int, int]:
-    """By access in one arm of a branch, the one of the other arm that stands where it does: one instruction may stand for both, as lanes
-    make but one of them; and for those of branches that are an arm of another. chosen: by statement, the branch and the arm
-    (`source.Source`)."""
+    """Return, by access in one arm of a branch, its counterpart in the other arm: one instruction may implement both.
+    deciding_arm: as in `SourceStatements`."""
     arms: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for one in statements:
-        if one.number in chosen:
-            arms[chosen[one.number]].append(one.number)
-    found, left = dict[int, int](), {branch for branch, _ in arms}
-    while left:  # inner ones first
-        branch = max(left)
-        left.remove(branch)
+    for statement in statements:
+        if statement.number in chosen:
+            arms[chosen[statement.number]].append(statement.number)
+    shared, pending = dict[int, int](), {branch for branch, _ in arms}
+    while pending:  # inner branches first
+        branch = max(pending)
+        pending.remove(branch)
         pairs = list(zip(arms[branch, "else"], arms[branch, "then"], strict=False))
-        found |= pairs
+        shared |= pairs
         if pairs and branch in chosen:
-            arms[chosen[branch]] = sorted([*arms[chosen[branch]], *(mine for _, mine in pairs)])
-            left.add(chosen[branch][0])
-    for its in sorted(found):  # those of inner branches stand for that of the outer one
-        found[its] = found.get(found[its], found[its])
-    return found
+            arms[chosen[branch]] = sorted([*arms[chosen[branch]], *(own for _, own in pairs)])
+            pending.add(chosen[branch][0])
+    for other in sorted(shared):  # resolve chains to the outermost branch
+        shared[other] = shared.get(shared[other], shared[other])
+    return shared
 
 
 class AccessReplay:
-    """Tells what lanes made of some accesses. shared: by access, another one that has the same room in a turn of a loop."""
+    """Replay of some accesses. shared: by access, another one with the same slot."""
 
     def __init__(self, statements: Sequence[Statement], shared: Mapping[int, int] = MappingProxyType({})) -> None:
-        mine = [one for one in statements if one.number not in shared]
-        alone = [one for one in mine if one.context.loop is None]
-        others = [one for one in mine if one.context.loop is not None]
+        own = [statement for statement in statements if statement.number not in shared]
+        outside_loops = [statement for statement in own if statement.context.loop is None]
+        in_loops = [statement for statement in own if statement.context.loop is not None]
         of_loop: dict[int, list[int]] = defaultdict(list)
-        for n, one in enumerate(others, len(alone)):
-            if one.context.loop is not None and one.context.arm != "test":
-                of_loop[one.context.loop.site].append(n)
-        named = [one.number for one in (*alone, *others)]
+        for n, statement in enumerate(in_loops, len(outside_loops)):
+            if statement.context.loop is not None and statement.context.arm != "test":
+                of_loop[statement.context.loop.site].append(n)
+        named = [statement.number for statement in (*outside_loops, *in_loops)]
         bias = max([*named, *shared, *of_loop]) + 2
         roles, which = np.zeros(2 * bias, np.int32), np.zeros(2 * bias, np.int32)
         for n, loop in enumerate(of_loop):
-            roles[[bias + loop, bias - 1 - loop]], which[[bias + loop, bias - 1 - loop]] = (_TEST, _TURN), n
+            roles[[bias + loop, bias - 1 - loop]], which[[bias + loop, bias - 1 - loop]] = (_TEST, _ITERATION), n
         for n, number in enumerate(named):
             roles[bias + number], which[bias + number] = _ACCESS, n
         for number, other in shared.items():
             roles[bias + number], which[bias + number] = _ACCESS, which[bias + other]
-        members = np.array([n for each in of_loop.values() for n in each], np.int32)
+        members = np.array([n for members_of_loop in of_loop.values() for n in members_of_loop], np.int32)
         starts = np.cumsum([0, *map(len, of_loop.values())]).astype(np.int32)
         places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)
         self._most = max([1, *map(len, of_loop.values())])
-        self._given = (roles, which, bias, members, starts, len(of_loop), len(named), len(alone), places, tested)
-        self._alone = len(alone)
+        self._tables = (
+            roles,
+            which,
+            bias,
+            members,
+            starts,
+            len(of_loop),
+            len(named),
+            len(outside_loops),
+            places,
+            tested,
+        )
+        self._outside_loops = len(outside_loops)
 
-    def _room(self, steps: int) -> Words:
-        """For what so many steps make."""
-        return np.empty(self._alone + self._most * steps, np.int64)
+    def _allocate(self, steps: int) -> Words:
+        """Return a buffer for the sequence of so many steps."""
+        return np.empty(self._outside_loops + self._most * steps, np.int64)
 
-    def of(self, lanes: LaneGroup) -> list[int]:
-        """The accesses that lanes made, in order; NOT_MADE where a turn of a loop had room for one, END where they left the loop."""
-        made = self._room(len(lanes.sites))
-        count = _made(lanes.sites, lanes.numbers, len(lanes.sites), *self._given, made)
-        found: list[int] = made[:count].tolist()
-        return found
+    def replay(self, lanes: LaneGroup) -> list[int]:
+        """Return a group's access sequence, with NOT_PERFORMED and LOOP_EXIT."""
+        sequence = self._allocate(len(lanes.sites))
+        count = _replay_accesses_native(lanes.sites, lanes.numbers, len(lanes.sites), *self._tables, sequence)
+        result: list[int] = sequence[:count].tolist()
+        return result
 
-    def stand(
-        self, visited: npt.NDArray[np.int32], by: npt.NDArray[np.uint32], blocks: NodeInstructions, marks: LoopMarks,
+    def attribute(
+        self, visited: npt.NDArray[np.int32], masks: npt.NDArray[np.uint32], blocks: NodeInstructions, loop_marks: LoopMarks,
         lanes: Sequence[LaneGroup], steps: LaneGroupSteps,
     ) -> tuple[Words, list[LaneGroup]]:  # fmt: skip
-        """int64[n, 32], by instruction that a warp comes to, in order, the accesses of its lanes; and the lanes of which this is not known,
-        as what they made does not fit the instructions one for one, in order. visited, by: nodes and the lanes that come there. marks: of
-        the loop that all accesses lie in. steps: of the lanes."""
+        """Return int64[n, 32], the lanes' accesses by visited instruction, and the groups that do not align one to one.
+
+        visited, masks: nodes and lanes of a warp's visits. loop_marks: of the common loop. steps: of the groups.
+        """
         of_node, predicated = blocks
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
         rows, fits = np.full((instructions, 32), NOT_PERFORMED, np.int64), np.zeros(len(lanes), np.bool_)
         work = [np.empty(instructions, np.int32) for _ in range(3)]
-        _stand(
-            visited, by, len(visited), of_node, predicated, *marks, *steps, len(lanes), *self._given,
-            self._room(int(np.diff(steps[2]).max(initial=0))), *work, np.empty(instructions, np.int64),
+        _attribute_native(
+            visited, masks, len(visited), of_node, predicated, *loop_marks, *steps, len(lanes), *self._tables,
+            self._allocate(int(np.diff(steps[2]).max(initial=0))), *work, np.empty(instructions, np.int64),
             np.empty(instructions, np.int64), rows.reshape(-1), fits,
         )  # fmt: skip
         return rows, [one for one, fit in zip(lanes, fits.tolist(), strict=True) if not fit]

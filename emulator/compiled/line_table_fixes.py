@@ -1,4 +1,4 @@
-"""Lines of instructions that nvcc's line table has wrong."""
+"""Corrections of nvcc's line table."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from .opcode_classes import EFFECTS
 from .source_statements import Place, SourceStatements
 
 _KINDS = ("shared_atomic", "global_atomic", "global_reduction")
-"""What a compiler neither leaves out nor makes one of several."""
+"""Effects that the compiler neither drops nor merges."""
 
 
 def with_fixed_lines(placed: Sequence[LocatedInstruction], source: SourceStatements) -> list[LocatedInstruction]:
-    """Instructions with atomic operations at their own lines. nvcc may give several the line of the first one: then some of the source
-    have no instruction, and the one before them as many more."""
-    found = list(placed)
+    """Return instructions with atomics at their own lines. nvcc may assign the line of the first atomic to several."""
+    result = list(placed)
     for kind in _KINDS:
-        holding: dict[Place, list[int]] = defaultdict(list)
-        for n, one in enumerate(placed):
-            if EFFECTS.get(one.instruction.opcode) == kind:
-                holding[one.place].append(n)
-        ordered = [one.place for _, one in sorted(source.statements.items()) if one.site.kind == kind and one.lanes]
+        by_place: dict[Place, list[int]] = defaultdict(list)
+        for n, located in enumerate(placed):
+            if EFFECTS.get(located.instruction.opcode) == kind:
+                by_place[located.place].append(n)
+        ordered = [
+            located.place
+            for _, located in sorted(source.statements.items())
+            if located.site.kind == kind and located.lanes
+        ]
         while ordered:
-            together = 1
-            while together < len(ordered) and (ordered[together] == ordered[0] or ordered[together] not in holding):
-                together += 1
-            own, ordered = ordered[:together], ordered[together:]
-            copies = holding.get(own[0], [])
-            for copy, n in enumerate(copies if len(copies) % together == 0 else ()):
-                line, *calls = own[copy % together]
-                found[n] = replace(placed[n], line=line, calls=tuple(calls))
-    return found
+            run = 1
+            while run < len(ordered) and (ordered[run] == ordered[0] or ordered[run] not in by_place):
+                run += 1
+            places, ordered = ordered[:run], ordered[run:]
+            copies = by_place.get(places[0], [])
+            for copy, n in enumerate(copies if len(copies) % run == 0 else ()):
+                line, *calls = places[copy % run]
+                result[n] = replace(placed[n], line=line, calls=tuple(calls))
+    return result

@@ -1,4 +1,4 @@
-"""A linear program, built row by row, with soft equations that may be missed at a cost. HiGHS solves it."""
+"""A linear program with hard and soft equations, solved by HiGHS."""
 
 from __future__ import annotations
 
@@ -15,42 +15,46 @@ MISSING = 'highspy is not installed: pip install "simtbed[sass]"'
 
 
 class LinearProgram:
-    """The cheapest variables, none below 0, that fulfil every equation."""
+    """Minimize the total cost over variables >= 0 subject to equations."""
 
     def __init__(self) -> None:
         self._costs: list[float] = []
-        self._most: list[float] = []
+        self._upper_bounds: list[float] = []
         self._rows: list[Mapping[int, float]] = []
         self._values: list[float] = []
 
-    def variable(self, cost: float, most: float | None = None) -> int:
-        """A new variable's number."""
+    def variable(self, cost: float, upper_bound: float | None = None) -> int:
+        """Add a variable and return its index."""
         self._costs.append(cost)
-        self._most.append(math.inf if most is None else most)
+        self._upper_bounds.append(math.inf if upper_bound is None else upper_bound)
         return len(self._costs) - 1
 
     def equal(self, row: Mapping[int, float], value: float) -> None:
-        """A sum of variables, each times its factor, is the value."""
+        """Add the equation row . x = value."""
         self._rows.append(row)
         self._values.append(value)
 
-    def most(self, row: Mapping[int, float], value: float) -> None:
-        """The sum is at most the value."""
+    def at_most(self, row: Mapping[int, float], value: float) -> None:
+        """Add the inequality row . x <= value."""
         self.equal({**row, self.variable(0.0): 1.0}, value)
 
-    def near(self, row: Mapping[int, float], value: float, short: float, excess: float) -> None:
-        """The sum shall be the value; what it is short of, or in excess, costs so much each."""
-        self.equal({**row, self.variable(short): 1.0, self.variable(excess): -1.0}, value)
+    def soft_equal(self, row: Mapping[int, float], value: float, cost_short: float, cost_excess: float) -> None:
+        """Add a soft equation; deficit and excess cost so much per unit."""
+        self.equal({**row, self.variable(cost_short): 1.0, self.variable(cost_excess): -1.0}, value)
 
     def solve(self) -> npt.NDArray[np.float64]:
-        """The variables. Raises LaunchError without highspy, or where the equations have no solution."""
+        """Return the solution. Raises UnavailableError without highspy, LaunchError if infeasible."""
         try:
             import highspy
         except ModuleNotFoundError:
             raise UnavailableError(MISSING) from None
         problem = highspy.HighsLp()
         problem.num_col_, problem.num_row_ = len(self._costs), len(self._rows)
-        problem.col_cost_, problem.col_lower_, problem.col_upper_ = self._costs, [0.0] * len(self._costs), self._most
+        problem.col_cost_, problem.col_lower_, problem.col_upper_ = (
+            self._costs,
+            [0.0] * len(self._costs),
+            self._upper_bounds,
+        )
         problem.row_lower_ = problem.row_upper_ = self._values
         matrix = problem.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kRowwise

@@ -1,4 +1,4 @@
-"""Which loop of the source a compiled loop is, and how many of its iterations a block holds."""
+"""Matching of compiled loops with source loops, and the number of iterations in each block."""
 
 from __future__ import annotations
 
@@ -17,66 +17,64 @@ from .special_operand_paths import special_operand_edges
 from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
 
 Key = tuple[Place, str]
-"""A place, and a kind of effect or class of operations there."""
-Held = tuple[int, tuple[int, ...]]
-"""Iterations of a block that every lane makes, and those by predicate."""
+"""A source location, and a kind of effect or operation class."""
+BlockCopies = tuple[int, tuple[int, ...]]
+"""Unconditional iterations of a block, and those by predicate."""
 
 
 @dataclass(frozen=True)
 class LoopMatch:
-    """One loop of the source, all its inlined and unrolled instances together, and where the compiled kernel has it.
-
-    even: whether the instances of a loop inside an unrolled one are taken to be entered alike.
-    """
+    """A source loop with its inlined and unrolled instances, and its compiled regions. evenly_split: whether instances
+    in an unrolled
+    loop are assumed to be entered equally often."""
 
     place: Place
     sites: tuple[int, ...]
     regions: tuple[LoopRegion, ...]
     stages: tuple[RegionCounts | None, ...]
-    even: bool
+    evenly_split: bool
 
 
 class LoopMatcher:
-    """Blocks of a graph beside loops of the source. places: of each instruction."""
+    """Loop matching of one kernel. places: source location by instruction."""
 
     def __init__(self, graph: Graph, places: Sequence[Place], source: SourceStatements) -> None:
         self.graph, self.places, self.source = graph, places, source
         self.sites_by_place: dict[Place, list[int]] = defaultdict(list)
         for site in source.loops:
             self.sites_by_place[source.statements[site].place].append(site)
-        self.place_by_header = {loop.header: self._loop_of(loop) for loop in graph.loops}
-        self.graph = replace(graph, merged_headers=self._joined())
+        self.place_by_header = {loop.header: self._place_of_loop(loop) for loop in graph.loops}
+        self.graph = replace(graph, merged_headers=self._merged_headers())
 
     @cached_property
     def expanded(self) -> frozenset[Place]:
-        """Places of operations that a compiler makes of others: how many is up to it."""
+        """Locations of operations with compiler-dependent expansions."""
         return frozenset(one.place for one in self.source.statements.values() if EXPANDED & one.site.costs.keys())
 
     @cached_property
     def loops(self) -> list[LoopMatch]:
-        """Loops that could be matched, outer ones first."""
-        found: dict[Place, LoopMatch] = {}
+        """Matched loops, outer ones first."""
+        matches: dict[Place, LoopMatch] = {}
         for place, sites in sorted(self.sites_by_place.items(), key=lambda one: one[1][0]):
             if any(site in self.source.decisions.sites for site in sites):
-                match = self._match(place, tuple(sites), found)
+                match = self._match(place, tuple(sites), matches)
                 if match is not None:
-                    found[place] = match
-        return list(found.values())
+                    matches[place] = match
+        return list(matches.values())
 
     @cached_property
     def conditions(self) -> Conditions:
-        """Blocks behind tests of conditions that branches are made of."""
+        """Blocks after tests of compound conditions."""
         return Conditions(self.graph, self.places, self.source)
 
     @cached_property
     def arms(self) -> BranchArms:
-        """Where arms of branches begin."""
+        """First blocks of branch arms."""
         return BranchArms(self.conditions, {loop: self.place_by_header[loop.header] for loop in self.graph.loops})
 
     @cached_property
-    def rare(self) -> frozenset[tuple[int, int]]:
-        """Ways from a block to another that operations go for special operands only: in callees, and where one is written out and
-        the source has no branch."""
+    def special_edges(self) -> frozenset[tuple[int, int]]:
+        """Edges for special operands only, in callees and in inline expansions without a source branch."""
         branching = {one.place for one in self.source.statements.values() if one.site.kind == "branch"}
         written_out = self.expanded - branching
         blocks = [
@@ -86,56 +84,62 @@ class LoopMatcher:
         return special_operand_edges(self.graph, {*blocks, *ends})
 
     @cached_property
-    def slow(self) -> dict[int, list[tuple[int, int]]]:
-        """By block that ends in the call of a slow path, the divisions and roots that it may be for: statements, and which of theirs.
-        As many calls at a place as it has divisions, or so many for each, come in the order of these."""
+    def slow_path_divisions(self) -> dict[int, list[tuple[int, int]]]:
+        """By block with a slow-path call, its candidate divisions and roots (statement, index). With equal or multiple
+        numbers of calls
+        and divisions at a location, they correspond in order."""
         calls: dict[tuple[Place, bool], list[int]] = defaultdict(list)
         for edge in self.graph.edges:
             if edge.kind == "call":
                 place = self.places[self.graph.blocks[edge.source][1] - 1]
                 calls[place, edge.target in self.graph.long_division_callees].append(edge.source)
         divisions: dict[tuple[Place, bool], list[tuple[int, int]]] = defaultdict(list)
-        for number, each in sorted(self.source.slow_divisions.items()):
-            one = self.source.statements[number]
-            for n, long in enumerate(each if one.lanes else ()):
-                divisions[one.place, long].append((number, n))
-        elsewhere = {(place[0], long) for place, long in divisions.keys() - calls.keys()}
-        found = {}
+        for number, divisions_of in sorted(self.source.slow_divisions.items()):
+            statement = self.source.statements[number]
+            for n, long in enumerate(divisions_of if statement.lanes else ()):
+                divisions[statement.place, long].append((number, n))
+        without_calls = {(place[0], long) for place, long in divisions.keys() - calls.keys()}
+        result = {}
         for place, long in list(calls):
             at = {(place, long)}
-            if (place[0], long) in elsewhere:  # the compiler gives what is inlined the line of another call at times
-                at = {(one, which) for one, which in divisions if (one[0], which) == (place[0], long)} | at
-            mine = sorted(one for key in at for one in divisions.get(key, ()))
+            if (
+                place[0],
+                long,
+            ) in without_calls:  # inlined code may have another call's line
+                at = {
+                    (statement, which) for statement, which in divisions if (statement[0], which) == (place[0], long)
+                } | at
+            mine = sorted(statement for key in at for statement in divisions.get(key, ()))
             blocks = sorted(block for key in at for block in calls.get(key, ()))
-            noted = all(number in self.source.decisions.sites for number, _ in mine)
+            recorded = all(number in self.source.decisions.sites for number, _ in mine)
             for n, block in enumerate(blocks):
-                if mine and noted:
-                    alone = len(blocks) % len(mine) == 0
-                    found[block] = [mine[n % len(mine)]] if alone else mine
-        return found
+                if mine and recorded:
+                    distinct = len(blocks) % len(mine) == 0
+                    result[block] = [mine[n % len(mine)]] if distinct else mine
+        return result
 
     @cached_property
     def narrow_divisions(self) -> frozenset[int]:
-        """Blocks that divide 32 bits beside a call that divides 64, of which nothing tells which one lanes take."""
+        """Blocks with a 32-bit division next to a 64-bit call, without recorded decisions."""
         called = {
             edge.source
             for edge in self.graph.edges
             if edge.kind == "call" and edge.target in self.graph.long_division_callees
         }
-        return frozenset() if called <= self.slow.keys() else self.graph.narrow_divisions
+        return frozenset() if called <= self.slow_path_divisions.keys() else self.graph.narrow_divisions
 
     @cached_property
     def unused_slow_calls(self) -> frozenset[int]:
-        """Blocks that end in the call of a slow path which no lane took."""
+        """Blocks with a slow-path call that no lane executed."""
         return frozenset(
             block
-            for block, divisions in self.slow.items()
+            for block, divisions in self.slow_path_divisions.items()
             if not any(self.source.slow_path_counts(*one)[0] for one in divisions)
         )
 
-    # -------------------------------------------------------------- which loop
-    def _loop_of(self, loop: Loop) -> Place | None:
-        """The place of the source's loop that a natural loop is: that of its last test, or of most of its instructions."""
+    # -------------------------------------------------------------- loops
+    def _place_of_loop(self, loop: Loop) -> Place | None:
+        """Return the location of a natural loop's source loop: of its last test, or of most of its instructions."""
         for latch in loop.latches:
             tested = self.places[self.graph.blocks[latch][1] - 1]
             if tested in self.sites_by_place:
@@ -144,59 +148,60 @@ class LoopMatcher:
         votes: Counter[Place] = Counter()
         for block in loop.body - inner:
             for n in range(*self.graph.blocks[block]):
-                for place in {self.source.loop_of(s) for s in self.source.by_place.get(self.places[n], ())}:
+                for place in {self.source.enclosing_loop(s) for s in self.source.by_place.get(self.places[n], ())}:
                     if place is not None:
                         votes[place] += 1
         return max(votes, key=lambda place: votes[place], default=None)
 
-    def _joined(self) -> frozenset[int]:
-        """Headers of natural loops whose turns are turns of the one around them: lanes that go on with the next iteration from
-        several places of the source jump back each by themselves, to where no more has to be done than there."""
-        found = set()
+    def _merged_headers(self) -> frozenset[int]:
+        """Return headers of inner loops whose trips are iterations of the outer one: `continue` edges with separate back edges."""
+        result = set()
         for n, loop in enumerate(self.graph.loops):
-            around = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
-            if around is not None and self.graph.enters_directly(around, loop):
+            outer = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
+            if outer is not None and self.graph.enters_directly(outer, loop):
                 place = self.place_by_header[loop.header]
-                if place is not None and place == self.place_by_header[around.header]:
-                    found.add(loop.header)
-        return frozenset(found)
+                if place is not None and place == self.place_by_header[outer.header]:
+                    result.add(loop.header)
+        return frozenset(result)
 
     @cached_property
-    def hoisted(self) -> frozenset[int]:
-        """Loads that were taken out of a loop: they lie outside, and no more of an iteration does."""
-        found = set[int]()
+    def hoisted_loads(self) -> frozenset[int]:
+        """Loads moved out of a loop without other code of its iterations."""
+        result = set[int]()
         for place, sites in self.sites_by_place.items():
-            turning = self.loop_blocks(place)
-            own = {
+            trip_blocks = self.loop_blocks(place)
+            own_places = {
                 one
                 for one, statements in self.source.by_place.items()
-                if all(each.context.lies_in(sites) and each.number not in self.source.loops for each in statements)
+                if all(each.context.is_inside(sites) and each.number not in self.source.loops for each in statements)
             }
             shared = ("global", "shared", "constant")
-            loaded = {
-                one for one in own if any(each.site.kind.startswith(shared) for each in self.source.by_place[one])
+            loading_places = {
+                one
+                for one in own_places
+                if any(each.site.kind.startswith(shared) for each in self.source.by_place[one])
             }
             inside, outside = set[Place](), set[Place]()
             for block, span in enumerate(self.graph.blocks):
-                (inside if block in turning else outside).update(self.places[n] for n in range(*span))
-            if inside & (own - loaded) and not outside & (own - loaded):
-                apart = (span for block, span in enumerate(self.graph.blocks) if block not in turning)
-                loads = (n for span in apart for n in range(*span) if self.places[n] in loaded)
-                found |= {n for n in loads if EFFECTS.get(self.graph.instructions[n].opcode, "").endswith("load")}
-        return frozenset(found)
+                (inside if block in trip_blocks else outside).update(self.places[n] for n in range(*span))
+            if inside & (own_places - loading_places) and not outside & (own_places - loading_places):
+                outside_spans = (span for block, span in enumerate(self.graph.blocks) if block not in trip_blocks)
+                loads = (n for span in outside_spans for n in range(*span) if self.places[n] in loading_places)
+                result |= {n for n in loads if EFFECTS.get(self.graph.instructions[n].opcode, "").endswith("load")}
+        return frozenset(result)
 
-    # -------------------------------------------------------------- how many iterations
+    # -------------------------------------------------------------- iterations
     def natural_loops(self, place: Place) -> list[Loop]:
-        """The compiled loops that a loop of the source is."""
+        """Return the compiled loops of a source loop."""
         return [loop for loop in self.graph.loops if self.place_by_header[loop.header] == place]
 
     def loop_blocks(self, place: Place) -> frozenset[int]:
-        """The blocks of these."""
+        """Return the blocks of the compiled loops of a source loop."""
         return frozenset[int]().union(*(loop.body for loop in self.natural_loops(place)))
 
-    def _match(self, place: Place, sites: tuple[int, ...], known: dict[Place, LoopMatch]) -> LoopMatch | None:
-        mine = self.natural_loops(place)
-        copies, spare = self.copies(sites, mine)
+    def _match(self, place: Place, sites: tuple[int, ...], matches: dict[Place, LoopMatch]) -> LoopMatch | None:
+        natural = self.natural_loops(place)
+        copies, spare = self.copies(sites, natural)
         if not copies:
             return None
         scopes: dict[int | None, dict[int, int]] = defaultdict(dict)
@@ -212,221 +217,235 @@ class LoopMatcher:
         )
         regions: list[LoopRegion] = []
         stages: list[RegionCounts | None] = []
-        even = False
-        within = self._within_scopes(sites, scopes)
+        evenly_split = False
+        sites_by_scope = self._within_scopes(sites, scopes)
         for header, blocks in scopes.items():
             scope = next((one for one in self.graph.loops if one.header == header), None)
-            these = within.get(header, ())
-            around = known.get(self._around((these or sites)[0]) or ())
-            repeated = {sum(one.copies.values()) for one in around.regions} if around is not None else set[int]()
-            here = [loop for loop in mine if len(scopes) == 1 or loop.body & blocks.keys()]
-            instances = self._instances(blocks, here, len(these), repeated) if these else None
-            for number, each in enumerate(instances or [blocks]):
-                several = len(instances or ())
-                own = [loop for loop in here if loop.body & each.keys()] if several > 1 else here
-                apart = frozenset().union(*(loop.body for loop in mine if loop not in own))
-                found = region(self.graph, each, own, scope, guards - apart, spare)
-                regions.append(found)
+            scope_sites = sites_by_scope.get(header, ())
+            outer_match = matches.get(self._enclosing_place((scope_sites or sites)[0]) or ())
+            repeated = (
+                {sum(one.copies.values()) for one in outer_match.regions} if outer_match is not None else set[int]()
+            )
+            in_scope = [loop for loop in natural if len(scopes) == 1 or loop.body & blocks.keys()]
+            instances = self._instances(blocks, in_scope, len(scope_sites), repeated) if scope_sites else None
+            for number, block_copies in enumerate(instances or [blocks]):
+                instance_count = len(instances or ())
+                own_loops = (
+                    [loop for loop in in_scope if loop.body & block_copies.keys()] if instance_count > 1 else in_scope
+                )
+                other_blocks = frozenset().union(*(loop.body for loop in natural if loop not in own_loops))
+                region_found = region(self.graph, block_copies, own_loops, scope, guards - other_blocks, spare)
+                regions.append(region_found)
                 stage = None
                 if instances is not None:
-                    whose = these[number : number + 1] if several > 1 and len(these) == several else these
-                    share = 1.0 if several == 1 or len(these) == several else 1 / several
-                    even |= share < 1
-                    turns = [self.source.turns(site) for site in whose]
-                    tested = self._tests_inside(whose[0], found)
-                    if tested:
-                        turns = [one.with_final_test for one in turns]
-                    stage = executions(UnrollingPaths(self.graph, found), turns, share)
-                    if stage is not None and not tested:
-                        stage = self._rotated(sites, found, mine, stage)
+                    instance_sites = (
+                        scope_sites[number : number + 1]
+                        if instance_count > 1 and len(scope_sites) == instance_count
+                        else scope_sites
+                    )
+                    share = 1.0 if instance_count == 1 or len(scope_sites) == instance_count else 1 / instance_count
+                    evenly_split |= share < 1
+                    loop_executions = [self.source.loop_executions(site) for site in instance_sites]
+                    test_in_body = self._has_test_in_body(instance_sites[0], region_found)
+                    if test_in_body:
+                        loop_executions = [one.with_final_test for one in loop_executions]
+                    stage = executions(UnrollingPaths(self.graph, region_found), loop_executions, share)
+                    if stage is not None and not test_in_body:
+                        stage = self._with_mid_exit(sites, region_found, natural, stage)
                 stages.append(stage)
-        return LoopMatch(place, sites, tuple(regions), tuple(stages), even)
+        return LoopMatch(place, sites, tuple(regions), tuple(stages), evenly_split)
 
     def test_in_body(self, place: Place) -> bool:
-        """Whether the test of a loop has become a part of its body, which then turns once more, where some lanes make no iteration."""
+        """Return whether a loop's test is merged into its body, with an additional trip, and some lanes have no iteration."""
         match = next((one for one in self.loops if one.place == place), None)
         if match is None:
             return False
-        inside = all(self._tests_inside(match.sites[0], one) for one in match.regions)
-        turns = map(self.source.turns, match.sites)
-        return inside and any(one.with_final_test is not one for one in turns)
+        in_body = all(self._has_test_in_body(match.sites[0], one) for one in match.regions)
+        executions_of_sites = map(self.source.loop_executions, match.sites)
+        return in_body and any(one.with_final_test is not one for one in executions_of_sites)
 
     def _within_scopes(
         self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
     ) -> dict[int | None, tuple[int, ...]]:
-        """By the compiled loop around some of a loop's blocks, the instances of the loop that they are: all where all blocks lie in one;
-        else those that lie in the loop of the source that it is, where that is known of all."""
+        """Return, by enclosing compiled loop, the loop's instances there; empty if not all are known."""
         if len(scopes) == 1:
             return dict.fromkeys(scopes, sites)
-        found: dict[int | None, tuple[int, ...]] = {}
+        result: dict[int | None, tuple[int, ...]] = {}
         for header in scopes:
             place = None if header is None else self.place_by_header[header]
-            found[header] = tuple(site for site in sites if self._around(site) == place)
-        whole = all(found.values()) and sum(map(len, found.values())) == len(sites)
-        return found if whole else {}
+            result[header] = tuple(site for site in sites if self._enclosing_place(site) == place)
+        complete = all(result.values()) and sum(map(len, result.values())) == len(sites)
+        return result if complete else {}
 
-    def _tests_inside(self, site: int, found: LoopRegion) -> bool:
-        """Whether lanes that make no iteration come to the loop's body too: no test stands before it, and what does is what
-        the source has before the loop. What is tested has then become a part of the body, which turns once more."""
-        before = self.graph.dominators[found.entry]
-        if found.copies.get(found.entry) != 1 or before is None or self.graph.successors[before] != (found.entry,):
+    def _has_test_in_body(self, site: int, region_found: LoopRegion) -> bool:
+        """Return whether lanes without iterations enter the loop's body too, as no test precedes it."""
+        predecessor = self.graph.dominators[region_found.entry]
+        if (
+            region_found.copies.get(region_found.entry) != 1
+            or predecessor is None
+            or self.graph.successors[predecessor] != (region_found.entry,)
+        ):
             return False
         outer = self.source.statements[site].context
-        places = {self.places[n] for n in range(*self.graph.blocks[before])}
+        places = {self.places[n] for n in range(*self.graph.blocks[predecessor])}
         return any(one.context is outer for place in places for one in self.source.by_place.get(place, ()))
 
-    def _around(self, site: int) -> Place | None:
-        """The place of the loop around a loop."""
+    def _enclosing_place(self, site: int) -> Place | None:
+        """Return the location of the loop around a loop."""
         loop = self.source.statements[site].context.loop
         return None if loop is None else self.source.statements[loop.site].place
 
     def _instances(
-        self, copies: dict[int, int], mine: list[Loop], sites: int, unrolled: set[int]
+        self, copies: dict[int, int], natural: list[Loop], sites: int, unrolled: set[int]
     ) -> list[dict[int, int]] | None:
-        """The copies of each inlined call, or of each iteration of an unrolled loop around it, one after the other; or all
-        together where they share one loop; None where it is not known which entries come to which. unrolled: iterations
-        of the loop around it that are written out."""
+        """Split copies by inlined call or by iteration of an unrolled outer loop; all together if they share one loop;
+        None if unclear.
+        unrolled: iterations of the outer loop in unrolled form."""
         looped = Counter(
             sum(n for block, n in copies.items() if block in loop.body)
-            for loop in mine
-            if not any(other.body < loop.body for other in mine)
+            for loop in natural
+            if not any(other.body < loop.body for other in natural)
         )
         if max(looped.values(), default=1) == 1:
             return [copies]
         repeated = min(n for n in looped.values() if n > 1)
-        ordered, each = sorted(copies), len(copies) // max(sites, repeated)
-        parts = [{block: copies[block] for block in ordered[n : n + each]} for n in range(0, len(ordered), each or 1)]
-        same = len(parts) == sites or (sites == 1 and len(parts) in unrolled)
-        same &= all([*part.values()] == [*parts[0].values()] for part in parts)
-        return parts if same else None
+        ordered, copies_each = sorted(copies), len(copies) // max(sites, repeated)
+        instances = [
+            {block: copies[block] for block in ordered[n : n + copies_each]}
+            for n in range(0, len(ordered), copies_each or 1)
+        ]
+        equal = len(instances) == sites or (sites == 1 and len(instances) in unrolled)
+        equal &= all([*part.values()] == [*instances[0].values()] for part in instances)
+        return instances if equal else None
 
-    def _rotated(
-        self, sites: tuple[int, ...], found: LoopRegion, mine: list[Loop], stage: RegionCounts
+    def _with_mid_exit(
+        self, sites: tuple[int, ...], region_found: LoopRegion, natural: list[Loop], stage: RegionCounts
     ) -> RegionCounts:
-        """Where a loop is left in its middle, a compiled loop that is not unrolled may begin after that: it then turns as
-        often as what follows is executed, which is what its blocks hold."""
-        place = self._turning(sites, found.copies, mine)
-        executed = None if place is None else self._own(sites, place)
+        """Correct the counts of a compiled loop that starts after an exit in the middle of the source loop's body."""
+        place = self._mid_exit_place(sites, region_found.copies, natural)
+        executed = None if place is None else self._own_executions(sites, place)
         if executed is None:
             return stage
         threads, warps = executed
         return RegionCounts(
-            dict.fromkeys(found.copies, threads),
-            dict.fromkeys(found.copies, warps),
+            dict.fromkeys(region_found.copies, threads),
+            dict.fromkeys(region_found.copies, warps),
             stage.entries,
-            stage.parted,
-            frozenset(found.copies),
+            stage.divergences,
+            frozenset(region_found.copies),
         )
 
-    def _turning(self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]) -> Place | None:
-        """The place of what a loop's body does itself that is executed as often as most of the blocks' instructions which hold its
-        iterations, one each."""
-        if len(mine) != 1 or set(copies.values()) != {1} or not copies.keys() <= mine[0].body:
+    def _mid_exit_place(self, sites: Sequence[int], copies: Mapping[int, int], natural: Sequence[Loop]) -> Place | None:
+        """Return a location in the body executed as often as most instructions of its blocks."""
+        if len(natural) != 1 or set(copies.values()) != {1} or not copies.keys() <= natural[0].body:
             return None
         votes: Counter[tuple[int, int]] = Counter()
         places = dict[tuple[int, int], Place]()
         for block in copies:
             for n in range(*self.graph.blocks[block]):
-                each = self._own(sites, self.places[n])
-                if each is not None:
-                    votes[each] += 1
-                    places.setdefault(each, self.places[n])
+                own = self._own_executions(sites, self.places[n])
+                if own is not None:
+                    votes[own] += 1
+                    places.setdefault(own, self.places[n])
         return places[max(votes, key=lambda vote: (votes[vote], vote))] if votes else None
 
     def mid_exit_statements(
-        self, sites: Sequence[int], copies: Mapping[int, int], mine: Sequence[Loop]
+        self, sites: Sequence[int], copies: Mapping[int, int], natural: Sequence[Loop]
     ) -> dict[int, int]:
-        """By instance of a loop that is left in its middle, the statement behind that which is executed as often as its compiled loop
-        turns."""
-        place = self._turning(sites, copies, mine)
-        found = dict[int, int]()
-        for one in self.source.by_place.get(place, ()) if place is not None else ():
-            if one.context.site in sites and one.lanes < self.source.turns(one.context.site).began:
-                found.setdefault(one.context.site, one.number)
-        return found
+        """Return, by instance of a loop with a mid-body exit, the statement executed as often as the compiled loop's trips."""
+        place = self._mid_exit_place(sites, copies, natural)
+        result = dict[int, int]()
+        for statement in self.source.by_place.get(place, ()) if place is not None else ():
+            if (
+                statement.context.site in sites
+                and statement.lanes < self.source.loop_executions(statement.context.site).total_iterations
+            ):
+                result.setdefault(statement.context.site, statement.number)
+        return result
 
-    def _own(self, sites: Sequence[int], place: Place) -> tuple[int, int] | None:
-        """Executions, by threads and warps, of what a loop's body does itself at a place, where that is one number."""
-        mine: dict[int, set[tuple[int, int]]] = defaultdict(set)
-        for one in self.source.by_place.get(place, ()):
-            if one.context.site in sites and one.context.arm == "body" and one.site.kind not in ("branch", "control"):
-                mine[one.context.site].add((one.lanes, one.warps))
-            elif one.context.site not in sites:
+    def _own_executions(self, sites: Sequence[int], place: Place) -> tuple[int, int] | None:
+        """Return thread and warp executions of a body's own code at a location, if unique."""
+        by_site: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        for statement in self.source.by_place.get(place, ()):
+            if (
+                statement.context.site in sites
+                and statement.context.arm == "body"
+                and statement.site.kind not in ("branch", "control")
+            ):
+                by_site[statement.context.site].add((statement.lanes, statement.warps))
+            elif statement.context.site not in sites:
                 return None
-        if not mine or any(len(each) > 1 for each in mine.values()):
+        if not by_site or any(len(each) > 1 for each in by_site.values()):
             return None
-        every = [next(iter(each)) for each in mine.values()]
-        return sum(lanes for lanes, _ in every), sum(warps for _, warps in every)
+        executions_by_site = [next(iter(each)) for each in by_site.values()]
+        return sum(lanes for lanes, _ in executions_by_site), sum(warps for _, warps in executions_by_site)
 
-    def copies(self, sites: Sequence[int], mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
-        """Iterations by block, sure ones and predicated ones, of a loop's sites and the compiled loops it is. Of a compiled loop in
-        which nothing tells, the step of its variable does."""
-        copies, spare = self._repeated(sites[0], mine)
-        for loop in mine:
-            held = sum(n for block, n in copies.items() if block in loop.body)
+    def copies(self, sites: Sequence[int], natural: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+        """Return iterations by block, unconditional and by predicate; without evidence, by the loop counter's step."""
+        copies, spare = self._copies_by_effects(sites[0], natural)
+        for loop in natural:
+            in_loop = sum(n for block, n in copies.items() if block in loop.body)
             step = self._step_copies(sites[0], loop)
-            if not held:
-                # Behind a test of several conditions a turn may begin in the middle of the compiled loop.
-                begun = self._begun(sites, loop, step or 1) if self._tests_branch(sites) else []
-                copies |= dict.fromkeys(begun, 1) if begun else {loop.header: step or 1}
-            elif step and step > held and (begun := self._begun(sites, loop, step)):
-                copies = {block: n for block, n in copies.items() if block not in loop.body} | dict.fromkeys(begun, 1)
+            if not in_loop:
+                # After a compound test an iteration may start within the compiled loop.
+                starts = self._iteration_starts(sites, loop, step or 1) if self._has_branching_test(sites) else []
+                copies |= dict.fromkeys(starts, 1) if starts else {loop.header: step or 1}
+            elif step and step > in_loop and (starts := self._iteration_starts(sites, loop, step)):
+                copies = {block: n for block, n in copies.items() if block not in loop.body} | dict.fromkeys(starts, 1)
         return copies, spare
 
-    def iterations(self, place: Place) -> dict[int, list[int]]:
-        """By compiled loop of a loop of the source that is unrolled, the blocks in which one iteration each begins, where they can be
-        told apart."""
-        mine, sites = self.natural_loops(place), self.sites_by_place[place]
-        copies, _ = self.copies(sites, mine)
-        found = {}
-        for loop in mine:
-            held = sum(n for block, n in copies.items() if block in loop.body)
-            begun = self._begun(sites, loop, held) if held > 1 else []
-            if begun:
-                found[loop.header] = begun
-        return found
+    def iteration_starts(self, place: Place) -> dict[int, list[int]]:
+        """Return, by header of an unrolled loop, the first block of each iteration, if they are distinct."""
+        natural, sites = self.natural_loops(place), self.sites_by_place[place]
+        copies, _ = self.copies(sites, natural)
+        result = {}
+        for loop in natural:
+            in_loop = sum(n for block, n in copies.items() if block in loop.body)
+            starts = self._iteration_starts(sites, loop, in_loop) if in_loop > 1 else []
+            if starts:
+                result[loop.header] = starts
+        return result
 
-    def _tests_branch(self, sites: Sequence[int]) -> bool:
-        """Whether the test of a loop has conditions that are looked at only after others."""
+    def _has_branching_test(self, sites: Sequence[int]) -> bool:
+        """Return whether a loop's test has short-circuit conditions."""
         return any(
             one.site.kind == "branch" and one.context.arm == "test" and one.context.site in sites
             for one in self.source.statements.values()
         )
 
     def iteration_start_before(self, block: int, sites: Sequence[int]) -> int:
-        """Where an iteration outside of compiled loops begins of which a block shows something: in the nearest block before that has
-        what every iteration executes, as what the block shows may lie in an arm."""
-        at: int | None = block
-        around = self.graph.enclosing_loops(block)
-        while at is not None and self.graph.enclosing_loops(at) == around:
-            if any(self._every_iteration(self.places[n], sites) for n in range(*self.graph.blocks[at])):
-                return at
-            at = self.graph.dominators[at]
+        """Return the first block of a peeled iteration with a given block: the nearest dominator with code of every iteration."""
+        current: int | None = block
+        enclosing = self.graph.enclosing_loops(block)
+        while current is not None and self.graph.enclosing_loops(current) == enclosing:
+            if any(self._is_in_every_iteration(self.places[n], sites) for n in range(*self.graph.blocks[current])):
+                return current
+            current = self.graph.dominators[current]
         return block
 
-    def _every_iteration(self, place: Place, sites: Sequence[int]) -> bool:
-        """Whether every iteration of a loop executes the statements at a place once, and nothing else does."""
+    def _is_in_every_iteration(self, place: Place, sites: Sequence[int]) -> bool:
+        """Return whether a location's statements execute exactly once per iteration."""
         statements = self.source.by_place.get(place, ())
-        own = all(one.context.site in sites and one.context.arm == "body" for one in statements)
-        return bool(statements) and own and not any(one.number in self.source.chosen for one in statements)
+        only_loop = all(one.context.site in sites and one.context.arm == "body" for one in statements)
+        return bool(statements) and only_loop and not any(one.number in self.source.deciding_arm for one in statements)
 
-    def _begun(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
-        """The blocks of a compiled loop in which one each of so many iterations begins: as most places say of which every iteration
-        executes the statements once, and which lie in just so many blocks; none where no place does."""
-        every, votes = blocks_of_every_trip(self.graph, loop), Counter[tuple[int, ...]]()
+    def _iteration_starts(self, sites: Sequence[int], loop: Loop, iterations: int) -> list[int]:
+        """Return the blocks where iterations start: those with most locations executed once per iteration; none if unclear."""
+        trip_blocks, votes = blocks_of_every_trip(self.graph, loop), Counter[tuple[int, ...]]()
         for place in self.source.by_place:
-            if self._every_iteration(place, sites):
-                holding = tuple(b for b in every if any(self.places[n] == place for n in range(*self.graph.blocks[b])))
+            if self._is_in_every_iteration(place, sites):
+                holding = tuple(
+                    b for b in trip_blocks if any(self.places[n] == place for n in range(*self.graph.blocks[b]))
+                )
                 if len(holding) == iterations:
                     votes[holding] += 1
-        most = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
-        return list(most)
+        best = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
+        return list(best)
 
-    def _repeated(self, site: int, mine: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
-        """Iterations by block, from effects and operations that every iteration has once; and those that are predicated, by
-        predicate: which of them a lane makes is up to its turns."""
+    def _copies_by_effects(self, site: int, natural: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+        """Return iterations by block from effects and operations executed once per iteration; unconditional, and by predicate."""
         direct: dict[Key, float] = defaultdict(float)
-        arms: dict[Key, float] = defaultdict(float)  # they may have become predicated instructions
+        arms: dict[Key, float] = defaultdict(float)  # possibly predicated
         for statement in self.source.statements.values():
             loop = statement.context.loop
             if (
@@ -435,91 +454,95 @@ class LoopMatcher:
                 and loop.arm == "body"
                 and statement.number not in self.source.loops
             ):
-                for key, n in self.amounts(statement).items():
+                for key, n in self.statement_amounts(statement).items():
                     (direct if statement.context is loop else arms)[key] += n
-        once = {**arms, **direct}  # what an arm repeats is there already
+        per_iteration = {**arms, **direct}  # arms repeat what is there
         per_block: dict[int, dict[Key, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
         for block, (first, past) in enumerate(self.graph.blocks):
             for n in range(first, past):
                 for key, width in self.instruction_amounts(n).items():
-                    if key in once:
+                    if key in per_iteration:
                         predicate = self.graph.instructions[n].predicate
                         if not predicate or key not in direct:
                             per_block[block][key][""] += width
                         elif key not in arms:
                             per_block[block][key][predicate] += width
-        parts: dict[Loop | None, dict[Key, dict[int, Held]]] = defaultdict(lambda: defaultdict(dict))
-        for block, held in per_block.items():
-            if not self._every_turn(block, mine) or (block and self.graph.dominators[block] is None):
+        by_loop: dict[Loop | None, dict[Key, dict[int, BlockCopies]]] = defaultdict(lambda: defaultdict(dict))
+        for block, amounts_in_block in per_block.items():
+            if not self._is_in_every_trip(block, natural) or (block and self.graph.dominators[block] is None):
                 continue
-            around = next((loop for loop in self.graph.enclosing_loops(block) if loop in mine), None)
-            for key, by_predicate in held.items():
-                if all(n % once[key] == 0 for n in by_predicate.values()):
-                    held_there = {predicate: int(n / once[key]) for predicate, n in by_predicate.items()}
-                    parts[around][key][block] = held_there.pop("", 0), tuple(held_there.values())
-        inside = frozenset[int]().union(*(loop.body for loop in mine))
-        turning = {key for block in inside & per_block.keys() for key in per_block[block]}
-        if turning and None in parts:  # what no turn has was moved behind the loop: that is no iteration
-            parts[None] = {key: held for key, held in parts[None].items() if key in turning}
-        parts = {around: held for around, held in parts.items() if held}
-        found: dict[int, Held] = {}
+            enclosing = next((loop for loop in self.graph.enclosing_loops(block) if loop in natural), None)
+            for key, by_predicate in amounts_in_block.items():
+                if all(n % per_iteration[key] == 0 for n in by_predicate.values()):
+                    counts_by_predicate = {
+                        predicate: int(n / per_iteration[key]) for predicate, n in by_predicate.items()
+                    }
+                    by_loop[enclosing][key][block] = counts_by_predicate.pop("", 0), tuple(counts_by_predicate.values())
+        inside = frozenset[int]().union(*(loop.body for loop in natural))
+        in_loop_keys = {key for block in inside & per_block.keys() for key in per_block[block]}
+        if in_loop_keys and None in by_loop:  # code sunk behind the loop is no iteration
+            by_loop[None] = {
+                key: amounts_in_block for key, amounts_in_block in by_loop[None].items() if key in in_loop_keys
+            }
+        by_loop = {enclosing: amounts_in_block for enclosing, amounts_in_block in by_loop.items() if amounts_in_block}
+        result: dict[int, BlockCopies] = {}
         chosen: Counter[Key] = Counter()
-        for around in sorted(parts, key=lambda loop: loop is None):
-            step = 0 if around is None else self._step_copies(site, around) or -1
-            found |= _most_agreed(parts[around], direct.keys(), chosen, step)
-        return {block: n for block, (n, _) in found.items()}, {block: n for block, (_, n) in found.items() if n}
+        for enclosing in sorted(by_loop, key=lambda loop: loop is None):
+            step = 0 if enclosing is None else self._step_copies(site, enclosing) or -1
+            result |= _most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
+        return {block: n for block, (n, _) in result.items()}, {block: n for block, (_, n) in result.items() if n}
 
-    def _every_turn(self, block: int, mine: list[Loop]) -> bool:
-        """Whether all turns of the compiled loop around a block lead through it, and no other loop inside."""
-        around = self.graph.enclosing_loops(block)
-        if around and around[0] in mine:
-            return all(self.graph.dominates(block, latch) for latch in around[0].latches)
-        return not any(loop in mine for loop in around)
+    def _is_in_every_trip(self, block: int, natural: list[Loop]) -> bool:
+        """Return whether a block is in every trip of its compiled loop, and in no other inner loop."""
+        enclosing = self.graph.enclosing_loops(block)
+        if enclosing and enclosing[0] in natural:
+            return all(self.graph.dominates(block, latch) for latch in enclosing[0].latches)
+        return not any(loop in natural for loop in enclosing)
 
     def _step_copies(self, site: int, loop: Loop) -> int:
-        """Iterations of a turn, from the step of the loop's variable; 0 where none is seen."""
+        """Return iterations per trip by the loop counter's step; 0 if unknown."""
         amount = counter_step(self.graph, loop)
         return iterations(amount, source_step(self.source.loops[site])) if amount else 0
 
     def instruction_amounts(self, n: int) -> dict[Key, float]:
-        """What an instruction moves or does, as `amounts` has it of a statement."""
+        """Return the amount of each feature of an instruction."""
         instruction, place = self.graph.instructions[n], self.places[n]
         kind = EFFECTS.get(instruction.opcode)
-        if n in self.hoisted:
+        if n in self.hoisted_loads:
             return {}
         if kind is not None:
             return {(place, kind): 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1}
         name = OPERATIONS.get(instruction.opcode)
         return {} if name is None or place in self.expanded else {(place, name): 1}
 
-    def amounts(self, statement: Statement) -> dict[Key, float]:
-        """Bytes that an effect moves, and operations by class, each with its place; of operations those that a compiler makes no
-        others of."""
-        found: dict[Key, float] = {}
+    def statement_amounts(self, statement: Statement) -> dict[Key, float]:
+        """Return bytes of a statement's effect and operations by class, except expanded ones."""
+        amounts: dict[Key, float] = {}
         if statement.site.kind in EFFECTS.values():
-            found[statement.place, statement.site.kind] = max(statement.site.size, 1)
+            amounts[statement.place, statement.site.kind] = max(statement.site.size, 1)
         if statement.place not in self.expanded:
             costs = statement.site.costs.items()
-            found |= {(statement.place, name): n for name, n in costs if name in OPERATIONS.values()}
-        return found
+            amounts |= {(statement.place, name): n for name, n in costs if name in OPERATIONS.values()}
+        return amounts
 
 
 def _most_agreed(
-    held: dict[Key, dict[int, Held]], direct: Collection[Key], chosen: Counter[Key], step: int
-) -> dict[int, Held]:
-    """Iterations by block, sure and predicated ones, as one thing that every iteration has once lies in them: one of which there are as
-    many as of most others; others of the same iterations may lie in other blocks. direct: what no arm has alone, which not every
-    iteration may come to. chosen: what was taken elsewhere, and is taken again where it can be; step: iterations by the step of the
-    loop's variable, which is one thing more, as a compiler may give what it joins the line of its neighbour; -1 where none is seen, and
-    0 where not every turn leads through all of these blocks."""
+    copies_by_key: dict[Key, dict[int, BlockCopies]], direct: Collection[Key], chosen: Counter[Key], step: int
+) -> dict[int, BlockCopies]:
+    """Return iterations by block of the key with the most agreed total.
+
+    direct: keys not in arms. chosen: keys of other scopes, preferred. step: iterations by the loop counter, a vote
+    of its own; -1
+    if unknown, 0 if some trips skip these blocks.
+    """
 
     def total(key: Key) -> int:
-        return sum(sure + sum(predicated) for sure, predicated in held[key].values())
+        return sum(sure + sum(predicated) for sure, predicated in copies_by_key[key].values())
 
-    votes = Counter(map(total, held))
-    most = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
-    agreed = [key for key in held if not step or total(key) == most]
+    votes = Counter(map(total, copies_by_key))
+    best = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
+    agreed = [key for key in copies_by_key if not step or total(key) == best]
     agreed = [key for key in agreed if key in direct] or agreed
-    key = max(agreed, key=lambda key: (chosen[key], total(key), -min(held[key])))
+    key = max(agreed, key=lambda key: (chosen[key], total(key), -min(copies_by_key[key])))
     chosen[key] += 1
-    return held[key]
+    return copies_by_key[key]

@@ -47,8 +47,8 @@ def _operation_bytes(operation: str) -> int:
     match = next(filter(None, map(_TYPE.fullmatch, operation.split(".")[1:])), None)
     if match is None:
         return 4
-    bits, bits_8, part_bits, parts_count = match.groups()
-    return int(bits or bits_8 or part_bits) * int(parts_count or 1) // 8
+    bits, bits_8, lane_bits, packed = match.groups()
+    return int(bits or bits_8 or lane_bits) * int(packed or 1) // 8
 
 
 def is_elidable(kind: str) -> bool:

@@ -64,11 +64,11 @@ class PathEstimator:
     failure: str = ""
 
     def __post_init__(self) -> None:
-        self.nodes = ExpandedCfg(self.matcher.graph, self.matcher.rare)
+        self.nodes = ExpandedCfg(self.matcher.graph, self.matcher.special_edges)
         self.correspondence = Correspondence(self.matcher, self.nodes)
         self.residuals = Residuals(self.correspondence, self.nodes)
         self.search = PathSearch(self.nodes, self.correspondence)
-        self.search.close_edges(self.matcher.rare)
+        self.search.close_edges(self.matcher.special_edges)
         self.uniformity = Uniformity(self.matcher.graph)
         self.warps = WarpReconvergence(self.nodes)
 
@@ -133,10 +133,10 @@ class PathEstimator:
         by_lanes = calibrated @ np.array([of_lanes for _, of_lanes in counts], np.float64)
         blocks = len(self.matcher.graph.blocks)
         event_counts = dict(zip(self.search.names, by_lanes.tolist(), strict=True))
-        found = PathEstimate(np.zeros(blocks), np.zeros(blocks), completed.sum() / attempted, event_counts)
-        np.add.at(found.warps, self.nodes.blocks, warps)
-        np.add.at(found.threads, self.nodes.blocks, threads)
-        return found
+        result = PathEstimate(np.zeros(blocks), np.zeros(blocks), completed.sum() / attempted, event_counts)
+        np.add.at(result.warps, self.nodes.blocks, warps)
+        np.add.at(result.threads, self.nodes.blocks, threads)
+        return result
 
     def _calibrate(self, weights: Floats, counts: Floats) -> Floats:
         """Return weights under which the sample executes each statement as often as all warps did.

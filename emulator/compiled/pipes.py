@@ -1,4 +1,4 @@
-"""Which pipe of an SM executes a SASS instruction: on an H200, what Nsight Compute counts as inst_executed_pipe_*."""
+"""Execution pipes of SASS instructions, as Nsight Compute counts them on an H200 (inst_executed_pipe_*)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _OPCODES = {
     "uniform": "UFLO UIADD3 UIMAD UISETP ULEA ULOP3 UPOPC UPRMT USEL USHF",
 }
 PIPES = tuple(_OPCODES)
-"""alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu: memory
-and shuffles. adu: barriers and constants. cbu: meeting points and ends. uniform: once a warp."""
+"""alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu: memory and
+shuffles. adu: barriers and constants. cbu: convergence and exits. uniform: once per warp."""
 
 _PIPES_OF: dict[str, tuple[str, ...]] = {
     opcode: tuple(pipe for pipe in PIPES if opcode in _OPCODES[pipe].split())
@@ -29,12 +29,12 @@ _PIPES_OF: dict[str, tuple[str, ...]] = {
 
 
 def pipes_of(instruction: Instruction) -> tuple[str, ...]:
-    """Names of the pipes: two for RET and WARPSYNC, none for branches, moves of uniform registers, and what was not
-    met when this was measured."""
+    """Return the pipes of an instruction: two for RET and WARPSYNC; none for branches, moves of uniform registers and unmeasured
+    opcodes."""
     if instruction.opcode == "S2R":
         return ("adu",) if re.search(r"SR_\w*ctaid", instruction.text, re.IGNORECASE) else ("lsu",)
     if instruction.operation == "WARPSYNC.ALL":
         return ("cbu",)
-    if instruction.operation.startswith("HFMA2.MMA"):  # a constant, by the pipe of tensor cores
+    if instruction.operation.startswith("HFMA2.MMA"):  # a constant; executed by the tensor pipe
         return ()
     return _PIPES_OF.get(instruction.opcode, ())

@@ -78,12 +78,12 @@ class RecordedDecisions:
 
     def __init__(self, decisions: Decisions) -> None:
         self.sites = decisions.sites.keys()
-        known = [SiteDecisions(), *decisions.sites.values()]
-        self.masks = np.concatenate([one.patterns["mask"] for one in known])
-        self.values = np.concatenate([one.patterns["value"] for one in known])
-        runs, sizes = np.concatenate([one.runs for one in known]), [len(one.runs) for one in known]
+        all_decisions = [SiteDecisions(), *decisions.sites.values()]
+        self.masks = np.concatenate([one.patterns["mask"] for one in all_decisions])
+        self.values = np.concatenate([one.patterns["value"] for one in all_decisions])
+        runs, sizes = np.concatenate([one.runs for one in all_decisions]), [len(one.runs) for one in all_decisions]
         sites = np.repeat([-1, *decisions.sites], sizes)
-        offsets = np.repeat(np.cumsum([0, *(len(one.patterns) for one in known)])[:-1], sizes)
+        offsets = np.repeat(np.cumsum([0, *(len(one.patterns) for one in all_decisions)])[:-1], sizes)
         pattern = np.where(runs["pattern"] < 0, -1, runs["pattern"] + offsets)
         order = np.lexsort([sites, runs["warp"], runs["block"], runs["launch"]])
         executions = np.minimum(runs["count"], np.iinfo(np.int32).max)

@@ -90,5 +90,5 @@ class Residuals:
         for number, divisions in source.slow_divisions.items():
             lanes |= {slow_path_event(number, n): source.slow_path_counts(number, n)[0] for n in range(len(divisions))}
         for number in source.conditions:
-            lanes |= {condition_event(number, code): n for code, n in source.codes(number).items()}
+            lanes |= {condition_event(number, code): n for code, n in source.code_counts(number).items()}
         return lanes

@@ -261,7 +261,9 @@ def _accesses(
     for n, one in enumerate(compiled.instructions):
         kind = _kind(one)
         if one.warps and kind.partition("_")[0] in _MEMORIES and one.instruction.predicate != "@!PT":
-            known = compiled.memory.standing.get(one.instruction.offset, ()) or tuple(sites.get((one.place, kind), []))
+            known = compiled.memory.sites_by_offset.get(one.instruction.offset, ()) or tuple(
+                sites.get((one.place, kind), [])
+            )
             standing[kind, known].append(n)
     for kind, known, at in _shared_out(standing):
         found = list(known) or spread.get(kind, [])
@@ -298,7 +300,7 @@ def _accesses(
             by_class[:, at].sum(axis=1),
             device,
             kind,
-            compiled.memory.together,
+            compiled.memory.warp_aggregated,
             bool(known),
         )
         loads = kind in ("global_load", "local_load", "global_atomic")

@@ -74,7 +74,7 @@ class Configuration:
     grid: Dim3
     block: Dim3
     constants: Mapping[str, Any]
-    choice: str
+    branch_arm: str
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class SweepTask:
 
     kernel: str
     number: int
-    choice: str
+    branch_arm: str
     constants: Mapping[str, Any]
     devices: tuple[Device, ...]
     request: Request | None
@@ -195,10 +195,10 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
         try:
             request = _request(launch, chosen, group[0])
         except SimtbedError as error:
-            refused = f"{launch.kernel.__name__}, {chosen.choice}: {str(error).splitlines()[0]}"
+            refused = f"{launch.kernel.__name__}, {chosen.branch_arm}: {str(error).splitlines()[0]}"
         plain = {name: _plain(value) for name, value in chosen.constants.items()}
         tasks.append(
-            SweepTask(launch.kernel.__name__, launch.number, chosen.choice, plain, tuple(group), request, refused)
+            SweepTask(launch.kernel.__name__, launch.number, chosen.branch_arm, plain, tuple(group), request, refused)
         )
     first = next((task.request for task in tasks if task.request), None)
     return [replace(task, request=_sharing(task.request, first)) for task in tasks] if first else tasks
@@ -259,7 +259,7 @@ class SweepWork:
         if self.registers is not None:
             source = disk_cache.source_digest(inspect.getfile(self.registers))  # the edition does not cover it
             found.update(f"{self.registers.__qualname__}\0{source}\0".encode())
-        found.update(f"{task.kernel}\0{task.choice}\0{task.constants}\0".encode())
+        found.update(f"{task.kernel}\0{task.branch_arm}\0{task.constants}\0".encode())
         for name, value in sorted(request.arguments.items()):
             array = np.asarray(value)
             found.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
@@ -291,12 +291,12 @@ def _solved(work: SweepWork, request: Request) -> Answer:
     try:
         observed = observe(request, source_only=work.source_only)
     except SimtbedError as error:
-        return [], [], f"{task.kernel}, {task.choice}: {str(error).splitlines()[0]}"
+        return [], [], f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}"
     for device in task.devices:
         registers = work.registers(request, device) if work.registers else 0
         own = replace(observed, registers=registers)
         if not own.occupancy(device).active_blocks:
-            refused = f"{task.kernel}, {task.choice}: {device.name} holds no block of it"
+            refused = f"{task.kernel}, {task.branch_arm}: {device.name} holds no block of it"
             continue
         found = estimate(own, device, work.cold)
         rows.append({
@@ -333,7 +333,7 @@ def run(
     for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
-        table.choices += [work.task.choice] * len(rows)
+        table.choices += [work.task.branch_arm] * len(rows)
         table.explanations += explanations
         if refused and refused not in table.refused:
             table.refused.append(refused)

@@ -82,7 +82,7 @@ class ObservedLaunch:
         if arch not in self.kernels:
             (launched,) = printed_kernels([(self.request, self.counts, self.decisions)])
             try:
-                self.kernels[arch] = compiled_kernel(launched, arch, apart=True)
+                self.kernels[arch] = compiled_kernel(launched, arch, match_arrays=True)
             except LaunchError as error:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]
@@ -168,7 +168,7 @@ def estimate(
     busiest = blocks / device.sms if given.get("balanced") else ceil(blocks / device.sms)
     share = busiest / blocks
     scale = given.get("scale", {})
-    together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.together
+    together = frozenset[int]() if isinstance(kernel, str) else kernel.memory.warp_aggregated
     if isinstance(kernel, str):
         traffic = replace(traffic, together=traffic.merge_bound)
         limits = _memories(observed, traffic, device, share, together)
@@ -222,7 +222,7 @@ def _not_made(observed: ObservedLaunch, kernel: CompiledKernel) -> frozenset[int
     """Sites of the source whose accesses the compiled kernel does not make."""
     local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     kept = () if local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
-    return kernel.memory.gone | set(map(int, kept))
+    return kernel.memory.eliminated | set(map(int, kept))
 
 
 def _of_one_sm(warp_classes: WarpClasses, blocks: int, sms: int, at_once: bool) -> Words:

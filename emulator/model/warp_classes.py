@@ -280,8 +280,8 @@ def _list_of(statement: Statement, source: SourceStatements) -> tuple[int, str]:
     """A loop itself is executed as often as its test; what is behind a statement by which lanes may leave, as the next branch."""
     if statement.number in source.loops:
         return statement.number, "test"
-    if statement.number in source.behind:
-        return source.behind[statement.number], "at"
+    if statement.number in source.next_branch:
+        return source.next_branch[statement.number], "at"
     return statement.context.site, statement.context.arm
 
 
@@ -371,8 +371,10 @@ def _flows(
             if meetings[block] >= 0:
                 arriving[meetings[block]][both[block]] -= 1.0
     for block in range(count):
-        program.near(arriving[block], executions[block] * (block > 0 or bool(arriving[0])), trust[block], trust[block])
-        program.near(leaving[block], executions[block], trust[block], trust[block])
+        program.soft_equal(
+            arriving[block], executions[block] * (block > 0 or bool(arriving[0])), trust[block], trust[block]
+        )
+        program.soft_equal(leaving[block], executions[block], trust[block], trust[block])
     flows = program.solve()
     blocks = np.full((count, 5), -1, np.int64)
     rare, parted, loops = np.zeros(count), np.zeros(count), np.full(count, -1)

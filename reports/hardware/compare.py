@@ -126,7 +126,7 @@ def _emulated(launched: KernelLaunches, profiled: Profiled, device: Device) -> d
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     instructions, memory = counted(launched, [ran.placed for ran in profiled.sass])
-    values |= memory.figures
+    values |= memory.counters
     warps, threads = (
         round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True)
     )

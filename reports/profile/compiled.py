@@ -23,7 +23,7 @@ def text(kernel: CompiledKernel) -> str:
         ["warp instructions", f"{kernel.warp_instructions:,}", f"{totals['warp_instructions']:,}"],
         ["threads per instruction", f"{100 * kernel.efficiency:.1f} %", f"{100 * efficiency:.1f} %"],
     ]
-    for name, count in kernel.memory.figures.items():
+    for name, count in kernel.memory.counters.items():
         if count or totals[name]:
             rows.append([name.replace("_", " "), f"{count:,}", f"{totals[name]:,}"])
     paragraphs = [title, tables.table(["", "compiled", "source"], rows)]
@@ -49,7 +49,7 @@ def _line(lines: Any, number: int) -> str:
 
 def uncertain(kernel: CompiledKernel) -> list[tuple[str, int]]:
     """Return the reasons for uncertain execution counts, with numbers of instructions."""
-    return Counter(one.why for one in kernel.instructions if one.why).most_common()
+    return Counter(one.uncertainty for one in kernel.instructions if one.uncertainty).most_common()
 
 
 def content(kernel: CompiledKernel) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
         "thread_instructions": kernel.thread_instructions,
         "efficiency": kernel.efficiency,
         "pipes": {name: round(count) for name, count in kernel.pipes.items()},
-        "memory": kernel.memory.figures,
+        "memory": kernel.memory.counters,
         "differences": [
             {
                 "line": one.place[0],
@@ -81,7 +81,7 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
                 "pipes": list(one.pipes),
                 "warps": round(one.warps),
                 "threads": round(one.threads),
-                **({"least": round(one.least), "most": round(one.most), "why": one.why} if one.why else {}),
+                **({"least": round(one.least), "most": round(one.most), "why": one.uncertainty} if one.uncertainty else {}),
             }
             for one in kernel.instructions
         ],

@@ -60,16 +60,16 @@ def compiled(
 @pytest.mark.parametrize("name", CASES)
 def test_what_lanes_access_together_is_counted(name: str) -> None:
     for profiled, memory in compiled(name):
-        figures = [figure for figure in memory.figures if figure.startswith((*GLOBAL, *SHARED))]
-        assert {figure: memory.figures[figure] for figure in figures} == {
+        figures = [figure for figure in memory.counters if figure.startswith((*GLOBAL, *SHARED))]
+        assert {figure: memory.counters[figure] for figure in figures} == {
             figure: round(profiled.figures[figure]) for figure in figures
         }
 
 
 def test_without_recorded_accesses_they_cost_what_the_source_says_on_average() -> None:
     ((profiled, memory),) = compiled("newton_roots", accesses=False)
-    assert memory.figures["global_store_requests"] == profiled.figures["global_store_requests"]
-    assert memory.figures["global_store_sectors"] > 2 * profiled.figures["global_store_sectors"]
+    assert memory.counters["global_store_requests"] == profiled.figures["global_store_requests"]
+    assert memory.counters["global_store_sectors"] > 2 * profiled.figures["global_store_sectors"]
 
 
 def test_the_differences_are_told_by_line() -> None:
@@ -109,8 +109,8 @@ def test_a_load_that_is_kept_is_told_from_one_of_another_array() -> None:
             ("EXIT", ""),
         ),
     )
-    assert memory.figures["global_load_requests"] == 1 + 32
-    assert memory.figures["global_load_sectors"] == 4 + 32
+    assert memory.counters["global_load_requests"] == 1 + 32
+    assert memory.counters["global_load_sectors"] == 4 + 32
 
 
 @st.kernel
@@ -147,8 +147,8 @@ def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instruction
         ),
     )
     # In pairs lanes read two elements side by side, at times of two sectors: three times of 8 elements each, seven times of 4.
-    assert memory.figures["global_load_requests"] == 2 * (1 + 2 * 15)
-    assert memory.figures["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7
+    assert memory.counters["global_load_requests"] == 2 * (1 + 2 * 15)
+    assert memory.counters["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7
 
 
 @st.kernel
@@ -185,8 +185,8 @@ def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() ->
         ),
     )
     # Of each part all lanes make the first turn, of four sectors; half of them the second one, the others the last three.
-    assert memory.figures["global_load_requests"] == 2 + 2 * 5
-    assert memory.figures["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
+    assert memory.counters["global_load_requests"] == 2 + 2 * 5
+    assert memory.counters["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
 
 
 @st.kernel
@@ -232,9 +232,9 @@ def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
         ),
     )
     # 32 lanes read pairs in two phases, fewer in one; behind the loop all read one element each.
-    assert memory.figures["shared_load_wavefronts"] == 2 + 1 + 1 + 1
-    assert memory.figures["shared_store_wavefronts"] == 2 + 3
-    assert memory.figures["shared_load_conflicts"] == memory.figures["shared_store_conflicts"] == 0
+    assert memory.counters["shared_load_wavefronts"] == 2 + 1 + 1 + 1
+    assert memory.counters["shared_store_wavefronts"] == 2 + 3
+    assert memory.counters["shared_load_conflicts"] == memory.counters["shared_store_conflicts"] == 0
 
 
 @st.kernel
@@ -266,8 +266,8 @@ def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
             ("EXIT", ""),
         ),
     )
-    assert memory.figures["global_load_requests"] == 2 * 128
-    assert memory.figures["global_load_sectors"] == 2 * (4 + 127 * 5)
+    assert memory.counters["global_load_requests"] == 2 * 128
+    assert memory.counters["global_load_sectors"] == 2 * (4 + 127 * 5)
 
 
 def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_addresses() -> None:
@@ -283,15 +283,15 @@ def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_address
         if of.site.kind == "global_load" and of.context.loop is not None
     ]
     kept, row, column = sorted(loads)
-    told = {sites for sites in memory.standing.values() if {*sites} & {kept, row, column}}
-    assert {(row,), (column,)} <= told and kept in memory.gone
+    told = {sites for sites in memory.sites_by_offset.values() if {*sites} & {kept, row, column}}
+    assert {(row,), (column,)} <= told and kept in memory.eliminated
 
 
 @pytest.mark.parametrize(("name", "known"), [("newton_roots", True), ("bitonic_block", False)])
 def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, known: bool) -> None:
     """Global memory is enough for the one, and tells nothing of the other."""
     ((profiled, memory),) = compiled(name, spaces=("global",))
-    figures = [figure for figure in memory.figures if figure.startswith((*GLOBAL, *SHARED))]
-    right = all(memory.figures[figure] == round(profiled.figures[figure]) for figure in figures)
+    figures = [figure for figure in memory.counters if figure.startswith((*GLOBAL, *SHARED))]
+    right = all(memory.counters[figure] == round(profiled.figures[figure]) for figure in figures)
     ((_, nothing),) = compiled(name, accesses=False)
-    assert right == known and (memory.figures == nothing.figures) != known
+    assert right == known and (memory.counters == nothing.counters) != known

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.compiled import alignment
 from simtbed.compiled.alignment import (
-    END,
+    LOOP_EXIT,
     NOT_PERFORMED,
     Accesses,
     ArrangementCache,
@@ -18,8 +18,8 @@ from simtbed.compiled.alignment import (
     SiteAssigner,
     Visit,
     address_of,
-    aligned,
-    arranged,
+    align_visits,
+    arrange_by_address,
 )
 
 
@@ -56,33 +56,33 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
         ([4, NOT_PERFORMED, 6], [visit(0), visit(0)], [(4,), (6,)]),  # a branch goes around it
         ([4, NOT_PERFORMED, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # which is none of a branch's
         # the last instruction of a loop of two is off where the number of turns is odd
-        ([4, END, 5, 6, END, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
+        ([4, LOOP_EXIT, 5, 6, LOOP_EXIT, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
         ([4, NOT_PERFORMED], [visit(0, 2, predicated=True)], None),  # half of it
         ([4, 5, 6], [visit(0, 2), visit(1, 2)], None),
         ([], [], []),
-        ([NOT_PERFORMED, END], [], []),
+        ([NOT_PERFORMED, LOOP_EXIT], [], []),
         ([4], [], None),
     ],
 )  # fmt: skip
 def test_instructions_stand_for_accesses_in_order(
     made: Sequence[int], visited: Sequence[Visit], wanted: list[Accesses] | None
 ) -> None:
-    assert aligned(made, visited) == wanted
+    assert align_visits(made, visited) == wanted
 
 
 def test_a_remainder_may_come_before_the_turns_of_an_unrolled_loop() -> None:
     """Of four turns and of two: of the first ones one instruction is off, although three turns follow."""
     first, main = [visit(0), visit(1, predicated=True)], [visit(2), visit(3), visit(4)]
-    made, visited = [4, 5, 6, 7, END, 8, 9], [*first, *main, *first]
-    assert aligned(made, visited, begun=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
-    assert aligned(made, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
+    made, visited = [4, 5, 6, 7, LOOP_EXIT, 8, 9], [*first, *main, *first]
+    assert align_visits(made, visited, entries=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
+    assert align_visits(made, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
 
 
 def test_lanes_come_to_all_executions_of_a_loop_that_have_turns() -> None:
     """Or to those that have accesses, where a branch goes around the others."""
     each = visit(0, predicated=True)
-    assert aligned([NOT_PERFORMED, END, 4, NOT_PERFORMED], [each] * 3, begun=[0, 1]) == [(), (4,), ()]
-    assert aligned([NOT_PERFORMED, END, 4, NOT_PERFORMED], [each] * 2, begun=[0]) == [(4,), ()]
+    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 3, entries=[0, 1]) == [(), (4,), ()]
+    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 2, entries=[0]) == [(4,), ()]
 
 
 def four_bytes(number: int) -> int:
@@ -97,16 +97,16 @@ def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[
     for n, (first, order) in enumerate(rows):
         numbers = [100 * n + 10 * first + place for place in order]
         stood = [(numbers[0],), tuple(numbers[1:3]), tuple(numbers[3:])]
-        assert arranging.arranged(block, stood, four_bytes) == arranged(block, stood, 4, four_bytes)
+        assert arranging.arrange(block, stood, four_bytes) == arrange_by_address(block, stood, 4, four_bytes)
 
 
 def test_a_block_is_arranged_by_addresses() -> None:
     """The compiler loads the last of three first, and the two others at once."""
     block = [visit(0, registers="R8"), visit(1, 2, registers="R29")]
-    assert arranged(block, [(5,), (4, 6)], 4, {4: 24, 5: 20, 6: 16}.__getitem__) == [(4,), (6, 5)]
-    assert arranged(block, [(5,), (4, 6)], 4, {4: 24, 5: 40, 6: 60}.__getitem__) is None
-    assert arranged([visit(0, offset=0), visit(1, offset=64)], [(1,), (17,)], 4, four_bytes) == [(1,), (17,)]
-    assert arranged([visit(0, offset=64), visit(1, offset=0)], [(1,), (17,)], 4, four_bytes) == [(17,), (1,)]
+    assert arrange_by_address(block, [(5,), (4, 6)], 4, {4: 24, 5: 20, 6: 16}.__getitem__) == [(4,), (6, 5)]
+    assert arrange_by_address(block, [(5,), (4, 6)], 4, {4: 24, 5: 40, 6: 60}.__getitem__) is None
+    assert arrange_by_address([visit(0, offset=0), visit(1, offset=64)], [(1,), (17,)], 4, four_bytes) == [(1,), (17,)]
+    assert arrange_by_address([visit(0, offset=64), visit(1, offset=0)], [(1,), (17,)], 4, four_bytes) == [(17,), (1,)]
 
 
 def test_sites_are_told_apart_by_their_addresses() -> None:
@@ -118,9 +118,9 @@ def test_sites_are_told_apart_by_their_addresses() -> None:
         visit(4, 4, registers="R20", offset=16),
     ]
     telling = SiteAssigner([SiteAccesses(rows, True), SiteAccesses(columns, True)], 4, address.__getitem__)
-    told = telling.tell([block, block], {})
+    told = telling.assign([block, block], {})
     assert told == {(0, "R6"): 1, (0, "R20"): 0}
-    assert telling.stands([block, block], told) == [
+    assert telling.accesses_of_visits([block, block], told) == [
         [(8,), (9,), (10,), (11,), (0, 1, 2, 3)],
         [(12,), (13,), (14,), (15,), (4, 5, 6, 7)],
     ]
@@ -132,50 +132,50 @@ def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     telling = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
     before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
     visited = [before, turn, turn, before, turn, turn]
-    told = telling.tell(visited, {})
+    told = telling.assign(visited, {})
     assert told == {(0, "R1"): 0, (1, "R3"): 1}
-    assert telling.stands(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
+    assert telling.accesses_of_visits(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
 
 
 def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many ways of telling the other keys lead there."""
     looked_up = list[object]()
-    plain = alignment._taken
+    plain = alignment._consume
 
     def taken(*what: Any) -> Any:
         looked_up.append(what)
         return plain(*what)
 
-    monkeypatch.setattr(alignment, "_taken", taken)
+    monkeypatch.setattr(alignment, "_consume", taken)
     sites, blocks = 3, 12
     each = [SiteAccesses([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
     telling = SiteAssigner(each, 4, lambda number: 4 * (number * 7 % 5))
     visited = [[visit(n, block=n, registers=f"R{n}")] for n in range(blocks)]
-    telling.tell(visited, {})
+    telling.assign(visited, {})
     assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
 
 
 def test_blocks_whose_keys_are_known_are_gone_through_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many more than those in which there is something to choose: lanes turn a loop, and a way shows only behind it that it is wrong."""
     tried = list[object]()
-    plain = SiteAssigner._try
+    plain = SiteAssigner._trial
 
     def trying(self: SiteAssigner, *what: Any) -> Any:
         tried.append(what)
         return plain(self, *what)
 
-    monkeypatch.setattr(SiteAssigner, "_try", trying)
+    monkeypatch.setattr(SiteAssigner, "_trial", trying)
     turns = 1000
     row, column = [*range(0, 4 * turns, 2)], [*range(1, 2 * turns, 2)]
     turn = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
     telling = SiteAssigner(
         [SiteAccesses(row, False), SiteAccesses(column, False)], 4, lambda number: 4 * (number * 7 % 5)
     )
-    told = telling.tell([turn] * turns, {})
+    told = telling.assign([turn] * turns, {})
     assert told is not None and sorted(told.values()) == [0, 0, 1]
     assert len(tried) < 50
 
 
 def test_stores_are_never_left_out() -> None:
     telling = SiteAssigner([SiteAccesses([0, 2], False), SiteAccesses([1, 3], False)], 4, four_bytes)
-    assert telling.tell([[visit(0)], [visit(1)]], {}) is None
+    assert telling.assign([[visit(0)], [visit(1)]], {}) is None

@@ -74,7 +74,7 @@ def test_conditions_that_are_tested_together_decide_together() -> None:
 
 def test_the_flow_knows_which_part_of_the_lanes_some_conditions_leave() -> None:
     one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    arms = matched(one, *APART).arms.parts
+    arms = matched(one, *APART).arms.shares
     assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
         1: (0, 28 / 32, 1.0),
         2: (0, 8 / 32, 1.0),
@@ -147,7 +147,7 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
     """`a name b`, or with a constant, behind or before."""
     a: ir.Expr = ir.Reg("a", type, SPAN)
     b: ir.Expr = ir.Reg("b", type, SPAN) if constant is None else ir.Const(constant, type, SPAN)
-    return Condition.of(ir.Op(name, (b, a) if first else (a, b), BOOL, SPAN))
+    return Condition.from_expression(ir.Op(name, (b, a) if first else (a, b), BOOL, SPAN))
 
 
 @pytest.mark.parametrize(

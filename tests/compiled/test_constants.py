@@ -27,7 +27,11 @@ def never(*before: str, **constants: int) -> set[tuple[int, int]]:
     bank = dict[int, int]()
     for name, value in constants.items():
         bank |= enumerate(value.to_bytes(4, "little", signed=True), int(name[1:], 16))
-    return set(ConstantPropagation(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))), bank).never)
+    return set(
+        ConstantPropagation(
+            graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))), bank
+        ).unreachable_edges
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def never(*before: str, **constants: int) -> set[tuple[int, int]]:
     ],
 )
 def test_where_constants_lie_is_told_by_the_stack(texts: tuple[str, ...], layout: BankLayout | None) -> None:
-    assert BankLayout.of([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
+    assert BankLayout.detect([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
 
 
 def test_parameters_lie_as_their_sizes_ask() -> None:
@@ -154,4 +158,4 @@ def test_of_a_loop_for_steps_of_either_sign_the_one_turns_that_the_launch_asks_f
     ]
     found = executions_of(placed(one, *rows), one)
     assert (found.threads[4], found.threads[8]) == (0, 40)
-    assert not found.why
+    assert not found.uncertainty

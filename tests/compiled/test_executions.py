@@ -54,7 +54,7 @@ def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: 
     """Its lanes stay together where in the source they do not."""
     if believed:
         monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
-    found, _ = of("textbook expand_frontier")
+    found, _ = of("validation expand_frontier")
     efficiency = found.thread_instructions / (32 * found.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
     assert ("do not show all" in found.walk.failure) != believed
@@ -74,7 +74,7 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
         return found
 
     monkeypatch.setattr(PathEstimator, "estimate", other)
-    found, ran = of("textbook mri_q")
+    found, ran = of("validation mri_q")
     assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
     assert abs(found.warp_instructions / ran - 1) < 0.02
 
@@ -110,18 +110,18 @@ def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(mon
     losing(monkeypatch)
     found = executions()
     assert found.warp_instructions == pytest.approx(whole.warp_instructions, rel=0.1)
-    assert any("are recorded whole, and stand for the others" in why for why in found.why.values())
+    assert any("are recorded whole, and stand for the others" in why for why in found.uncertainty.values())
 
 
 def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
-    assert any("its warps were not walked: that would take too long" in why for why in executions().why.values())
+    assert any("its warps were not walked: that would take too long" in why for why in executions().uncertainty.values())
 
 
 def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     found = executions()
-    open_ = [n for n, block in enumerate(found.block_of) if block in found.why]
+    open_ = [n for n, block in enumerate(found.block_of) if block in found.uncertainty]
     assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
     assert all(found.least[n] == found.warps[n] == found.most[n] for n in range(len(found.warps)) if n not in open_)
 
@@ -228,8 +228,8 @@ def off(name: str) -> float:
     [
         ("bond_yields", Correspondence, "_allow_missing_operations", lambda correspondence, nodes: None, 0.1, 0.01),
         ("stencil_27_points", Correspondence, "_shared_accesses", lambda correspondence: iter(()), 0.01, 1e-9),
-        ("trinomial_options", executions_module, "_doubled", lambda matcher: frozenset(), 0.1, 0.05),
-        ("common_subsequences", executions_module, "_parted", lambda walk, flow, found, sure: flow, 0.05, 0.03),
+        ("trinomial_options", executions_module, "_duplicated_places", lambda matcher: frozenset(), 0.1, 0.05),
+        ("common_subsequences", executions_module, "_with_path_divergence", lambda walk, flow, found, sure: flow, 0.05, 0.03),
     ],
 )  # fmt: skip
 def test_what_the_compiler_does_to_loops_and_arms_is_known(

@@ -50,7 +50,7 @@ def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
     ]
     assert len(loads) > 4  # nvcc unrolls
     assert sum(one.threads for one in loads) == sum(lengths)
-    assert not any(one.why for one in loads)
+    assert not any(one.uncertainty for one in loads)
 
 
 def _in_loop(one: object, found: object) -> bool:
@@ -74,7 +74,7 @@ def test_merged_accesses_are_counted_as_the_machine_code_makes_them() -> None:
     result = st.launch(dots, grid=1, block=64, args=args, decisions=True)
     found = result.compiled()
     assert result.counters.total("shared_load_wavefronts") == 2 * 64
-    assert found.memory.figures["shared_load_wavefronts"] == 2 * 16 * 2  # 16 bytes for all lanes take two phases
+    assert found.memory.counters["shared_load_wavefronts"] == 2 * 16 * 2  # 16 bytes for all lanes take two phases
     (difference,) = found.memory.differences
     assert difference.what == "nvcc merges 4 of 4 bytes into one of 16: 16 shared loads"
     assert all(one.instruction.control is not None for one in found.instructions)

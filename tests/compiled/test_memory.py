@@ -8,7 +8,7 @@ from simtbed.compiled.control_flow import graph
 from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.matching import LoopMatcher
-from simtbed.compiled.memory import _accesses, _by_access, _join
+from simtbed.compiled.memory import _accesses, _by_access, _merge_by_line
 from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
@@ -35,7 +35,7 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
         InstructionCount(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    found = _by_access(each_counted, _accesses(one, False), one.statements.chosen)
+    found = _by_access(each_counted, _accesses(one, False), one.statements.deciding_arm)
     assert {key[0]: [each.instruction.text for each in of] for key, of in found.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
@@ -56,8 +56,8 @@ def test_what_instructions_stand_for_is_told_by_their_offsets() -> None:
         ("EXIT", ""),
     )
     _, memory = counted(one, rows)
-    assert set(memory.standing.values()) <= {(once.number,), (again.number,), (stored.number,)}
-    assert memory.standing[0x0] == (once.number,) and memory.standing[0x40] == (stored.number,)
+    assert set(memory.sites_by_offset.values()) <= {(once.number,), (again.number,), (stored.number,)}
+    assert memory.sites_by_offset[0x0] == (once.number,) and memory.sites_by_offset[0x40] == (stored.number,)
 
 
 @st.device
@@ -84,11 +84,11 @@ def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
     each_counted = [InstructionCount(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
     accesses = _accesses(one, True)
     compiled = {(stores[0].place, "shared_store"): each_counted}
-    _join(accesses, compiled)
+    _merge_by_line(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
     compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
     accesses = _accesses(one, True)
-    _join(accesses, compiled)
+    _merge_by_line(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores[:1]
 
 
@@ -114,11 +114,11 @@ def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -
     ]
     accesses = _accesses(one, True)
     compiled = {(e.place, "shared_atomic"): [c for c in once if c.place == e.place] for e in (first, second)}
-    _join(accesses, compiled)
+    _merge_by_line(accesses, compiled)
     assert accesses[first.place, "shared_atomic"] == [first, second] and (second.place, "shared_atomic") not in accesses
     fewer = {key: of[:3] for key, of in compiled.items()}
     accesses = _accesses(one, True)
-    _join(accesses, fewer)
+    _merge_by_line(accesses, fewer)
     assert (second.place, "shared_atomic") in accesses
 
 

@@ -31,7 +31,9 @@ def stores() -> tuple[SourceStatements, list[Statement]]:
     prepared = result.request.prepared
     assert result.counts is not None
     places: list[tuple[int, ...]] = [(site.span.line,) for site in prepared.sites]
-    source = SourceStatements.of(prepared.program.kernel.body, prepared.sites, places, result.counts, Decisions())
+    source = SourceStatements.from_kernel(
+        prepared.program.kernel.body, prepared.sites, places, result.counts, Decisions()
+    )
     return source, [one for one in source.statements.values() if one.site.kind == "global_store"]
 
 
@@ -39,7 +41,7 @@ def test_what_follows_a_guard_belongs_to_its_other_arm() -> None:
     source, (first, then, behind, last) = stores()
     branches = sorted(one.number for one in source.statements.values() if one.site.kind == "branch")
     branches = [n for n in branches if n not in source.loops]
-    assert [source.chosen[one.number] for one in (first, then, behind, last)] == [
+    assert [source.deciding_arm[one.number] for one in (first, then, behind, last)] == [
         (branches[0], "else"),
         (branches[1], "then"),
         (branches[1], "then"),
@@ -50,9 +52,9 @@ def test_what_follows_a_guard_belongs_to_its_other_arm() -> None:
 def test_parts_of_a_list_are_told_apart() -> None:
     source, (first, then, behind, last) = stores()
     assert first.context is behind.context
-    assert len({source.part(one) for one in (first, then, behind, last)}) == 4
-    assert source.by_branch_arm[source.choice(behind) or ((), "then")] == [
-        one for one in source.statements.values() if source.choice(one) == source.choice(behind)
+    assert len({source.segment(one) for one in (first, then, behind, last)}) == 4
+    assert source.by_branch_arm[source.branch_arm(behind) or ((), "then")] == [
+        one for one in source.statements.values() if source.branch_arm(one) == source.branch_arm(behind)
     ]
 
 
@@ -61,5 +63,5 @@ def test_what_is_behind_a_guard_is_executed_as_often_as_the_next_branch() -> Non
     source, (first, then, behind, last) = stores()
     loop, _, second, _ = sorted(one.number for one in source.statements.values() if one.site.kind == "branch")
     assert loop in source.loops
-    assert source.behind[first.number] == second
-    assert not source.behind.keys() & {loop, then.number, behind.number, last.number}
+    assert source.next_branch[first.number] == second
+    assert not source.next_branch.keys() & {loop, then.number, behind.number, last.number}

@@ -70,7 +70,7 @@ def test_warps_turn_as_often_as_their_longest_lane_stage_by_stage(unrolled: tupl
 def test_lanes_that_turn_longer_part_from_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
     found = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
     assert found is not None
-    assert found.parted == {ONE: 2 * 2, FOUR: 0}
+    assert found.divergences == {ONE: 2 * 2, FOUR: 0}
 
 
 def test_executions_that_are_not_told_apart_are_as_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
@@ -137,7 +137,7 @@ def test_who_has_no_iteration_left_does_not_go_where_bodies_are(rest: UnrollingP
 
 
 def test_what_another_branch_decides_is_not_certain(rest: UnrollingPaths) -> None:
-    way = rest.way(9)
+    way = rest.path_of(9)
     assert way is not None
     assert 7 not in way.certain
     assert {1, 2, 3, 4, 5, 6, 8} <= way.certain

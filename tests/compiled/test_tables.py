@@ -59,6 +59,6 @@ def test_a_table_is_not_taken_for_the_array_of_another_line() -> None:
     launcher = RecordingLauncher("jit")
     case.run(launcher)
     memory = compiled_kernel(launcher.kernels[0], "sm_90").memory
-    assert memory.figures["global_load_requests"] == 96448
-    assert memory.figures["global_load_sectors"] == pytest.approx(193526, rel=0.01)
+    assert memory.counters["global_load_requests"] == 96448
+    assert memory.counters["global_load_sectors"] == pytest.approx(193526, rel=0.01)
     assert any("coefficients" in each.what for each in memory.differences)

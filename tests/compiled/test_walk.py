@@ -320,7 +320,10 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "code counts": ("n_queens", lambda patch: patch.setattr(correspondence, "COST_MISSING_INSTRUCTION", 0.0)),
-    "what lies between counts": ("heap_largest", lambda patch: patch.setattr(correspondence, "APART", 0.0)),
+    "what lies between counts": (
+        "heap_largest",
+        lambda patch: patch.setattr("simtbed.compiled.search_cache.GAP_COST_SHARE", 0.0),
+    ),
     "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(correspondence, "COST_MISSING_EFFECT", 0.0)),
     "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "MAX_BEAM", paths.INITIAL_BEAM)),
 }
@@ -479,4 +482,4 @@ def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
     rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
     placed = [LocatedInstruction(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
     found = executions_of(placed, one)
-    assert found.threads[1] == 32 and set(found.why) == {1}
+    assert found.threads[1] == 32 and set(found.uncertainty) == {1}

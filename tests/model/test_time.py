@@ -216,7 +216,7 @@ def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
     launch = observed(voted, 2048, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    assert kernel.memory.together == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
+    assert kernel.memory.warp_aggregated == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
     found = estimate(launch, H200).limits["atomics"]
     assert found * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
 
@@ -225,7 +225,7 @@ def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
     launch = observed(read_again, 512, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    assert len(kernel.memory.gone) == 1
+    assert len(kernel.memory.eliminated) == 1
     found, source = (estimate(one, H200).traffic for one in (launch, replace(launch, decisions=None)))
     assert 2 * found.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
 

@@ -126,7 +126,7 @@ def test_a_warp_that_jumps_goes_on_later() -> None:
 def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     """Two warps come to a list; one of them goes on behind a statement by which lanes leave, to a loop that turns ten times."""
     statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
-    source = SourceStatements(statements, loops={3: None}, behind={1: 3, 3: 3})  # type: ignore[dict-item]
+    source = SourceStatements(statements, loops={3: None}, next_branch={1: 3, 3: 3})  # type: ignore[dict-item]
     decided = WarpDecisions()
     decided._rows = np.array([0, 1, 3, 1, 10, 0, 0, 1])
     decided._used[0] = 1
