@@ -103,8 +103,8 @@ class SourceStatements:
                     )
                     if chosen is not None:
                         source.deciding_arm[stmt.site] = chosen
-                    if slow := slow_paths(stmt):
-                        source.slow_divisions[stmt.site] = tuple(map(long, slow))
+                    if slow := slow_path_ops(stmt):
+                        source.slow_divisions[stmt.site] = tuple(map(is_long_division, slow))
                 match stmt:
                     case ir.If():
                         if atoms(stmt.cond):

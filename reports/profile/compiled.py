@@ -81,7 +81,11 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
                 "pipes": list(one.pipes),
                 "warps": round(one.warps),
                 "threads": round(one.threads),
-                **({"least": round(one.least), "most": round(one.most), "why": one.uncertainty} if one.uncertainty else {}),
+                **(
+                    {"least": round(one.least), "most": round(one.most), "why": one.uncertainty}
+                    if one.uncertainty
+                    else {}
+                ),
             }
             for one in kernel.instructions
         ],

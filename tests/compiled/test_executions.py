@@ -115,7 +115,9 @@ def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(mon
 
 def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
-    assert any("its warps were not walked: that would take too long" in why for why in executions().uncertainty.values())
+    assert any(
+        "its warps were not walked: that would take too long" in why for why in executions().uncertainty.values()
+    )
 
 
 def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
