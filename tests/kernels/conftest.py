@@ -1,4 +1,4 @@
-"""What the tests of all families share: a launcher, and the published data where it is."""
+"""Fixtures of all families: a launcher, and the published data if available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Families are light rows, and whoever knows the folder of one knows all."""
+"""Families are light rows, and all family folders have the same structure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from simtbed.kernels import FAMILIES
 ROOT = Path(simtbed.kernels.__file__).parent
 VARIANTS = [(family, variant) for family in FAMILIES for variant in FAMILIES[family].variants]
 HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
-"""Files of every host folder. A part of one that would be too long has its name first: files_vcf."""
+"""Files of every host folder. The name of a split file starts with the original name: files_vcf."""
 OTHERS = {
     "alignment": {"answer", "limits", "statistics"},
     "correction": {"pairs"},
     "pairhmm": {"partitioned"},
     "sfs": {"exponentials", "frequency", "sites", "spectrum"},
 }
-"""Files that only one family needs."""
+"""Files of single families."""
 
 
 @pytest.mark.parametrize(("family", "variant"), VARIANTS)
@@ -42,7 +42,7 @@ def test_host_folders_have_the_same_files(family: str) -> None:
 
 
 def test_the_registry_imports_no_more_than_its_rows() -> None:
-    """What a family needs to run is imported when it runs."""
+    """The modules of a family are imported when it runs."""
     code = "import sys; from simtbed.kernels import FAMILIES; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "numba", "llvmlite", "dnaio", "cyvcf2"}.isdisjoint(loaded)

@@ -1,4 +1,4 @@
-"""FASTQ and FASTA as blocks: dnaio and a plain writer as judges."""
+"""FASTQ and FASTA in blocks, compared with dnaio and a plain writer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS = some.text("ACGTNacgt.@+", max_size=12)
 
 @some.composite
 def fastq(draw: some.DrawFn) -> bytes:
-    """Records as they may be, and now and then as they may not be."""
+    """Generate valid and occasionally invalid records."""
     text = b""
     for _ in range(draw(some.integers(1, 6))):
         name, letters = draw(NAMES), draw(LETTERS)
@@ -61,21 +61,21 @@ def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
             list(_of(text, size).blocks())
         return
     blocks = list(_of(text, size).blocks())
-    found = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
-    assert found == [(record.name, record.sequence.upper()) for record in records]
+    result = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
+    assert result == [(record.name, record.sequence.upper()) for record in records]
 
-    # What is kept whole is written as dnaio writes it, in upper case; what is discarded as it came.
-    kept, discarded = b"", b""
+    # Reads that are retained whole equal dnaio's output in upper case; discarded reads are unchanged.
+    retained, discarded = b"", b""
     for block in blocks:
         spans = np.stack([np.zeros(len(block)), block.reads.lengths], axis=1).astype(np.int32)
         for flag in "FD":
             flags = np.full(len(block), ord(flag), np.uint8)
             some = format_reads_of(Solved(block, Corrected(block.reads, block.reads.text, flags, spans), None), True)
-            kept, discarded = kept + bytes(some.text), discarded + bytes(some.discarded)
+            retained, discarded = retained + bytes(some.text), discarded + bytes(some.discarded)
     assert discarded == b"".join(record.fastq_bytes() for record in records)
     for record in records:
         record.sequence = record.sequence.upper()
-    assert kept == b"".join(record.fastq_bytes() for record in records)
+    assert retained == b"".join(record.fastq_bytes() for record in records)
 
 
 def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
         list(tight.blocks())
 
 
-def test_a_mistake_is_told_with_its_line_in_whatever_block(tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_its_line_in_any_block(tmp_path: Path) -> None:
     path, good = tmp_path / "reads.fq", "@r\nACGT\n+\nIIII\n"
     path.write_text(good * 1000 + "@r\nACGT\n+\nIII\n" + good * 1000)
     for size in (64, 1_000, 1 << 20):

@@ -1,4 +1,4 @@
-"""Spectra as text: the same counts in every form that KMC and Jellyfish dump, saved and loaded; mistakes with their lines."""
+"""Spectra as text: equal counts from every form of KMC and Jellyfish dumps, saving and loading, mistakes with their lines."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ K = 12
 
 
 def reads() -> Reads:
-    made = simulate(1, genome(1, 400), 60, (10, 50), 0.02).reads.strings()
-    return Reads.from_strings([*made, "ACGTACGTACGT"] * 2)  # which is its own reverse complement
+    sequences = simulate(1, genome(1, 400), 60, (10, 50), 0.02).reads.strings()
+    return Reads.from_strings([*sequences, "ACGTACGTACGT"] * 2)  # it equals its reverse complement
 
 
 def counted() -> dict[str, int]:
-    """Of the smaller strand by its letters, as KMC counts: a k-mer and its reverse complement together."""
-    found: dict[str, int] = {}
+    """Counts under the alphabetically smaller strand, as in KMC: a k-mer and its reverse complement together."""
+    counts: dict[str, int] = {}
     for read in reads().strings():
         for p in range(len(read) - K + 1):
             kmer = read[p : p + K]
             kmer = min(kmer, kmer[::-1].translate(COMPLEMENT))
-            found[kmer] = found.get(kmer, 0) + 1
-    return found
+            counts[kmer] = counts.get(kmer, 0) + 1
+    return counts
 
 
-def as_kmc(found: dict[str, int]) -> str:
-    return "".join(f"{kmer}\t{count}\n" for kmer, count in found.items())
+def as_kmc(counts: dict[str, int]) -> str:
+    return "".join(f"{kmer}\t{count}\n" for kmer, count in counts.items())
 
 
-def as_jellyfish(found: dict[str, int]) -> str:
-    return "".join(f"{kmer} {count}\n" for kmer, count in found.items())
+def as_jellyfish(counts: dict[str, int]) -> str:
+    return "".join(f"{kmer} {count}\n" for kmer, count in counts.items())
 
 
-def as_fasta(found: dict[str, int]) -> str:
-    return "".join(f">{count}\n{kmer}\n" for kmer, count in found.items())
+def as_fasta(counts: dict[str, int]) -> str:
+    return "".join(f">{count}\n{kmer}\n" for kmer, count in counts.items())
 
 
-def of_both_strands(found: dict[str, int]) -> str:
-    """As Jellyfish counts without -C: here some of a k-mer's count stands with its reverse complement."""
+def of_both_strands(counts: dict[str, int]) -> str:
+    """Counts as from Jellyfish without -C: a k-mer and its reverse complement share the count."""
     lines = []
-    for kmer, count in found.items():
+    for kmer, count in counts.items():
         other = kmer[::-1].translate(COMPLEMENT)
         lines += [(other, count - 1), (kmer, 1)] if count > 1 and other != kmer else [(kmer, count)]
     return as_jellyfish(dict(lines)).lower().replace("\n", "\r\n")
 
 
-def held(counter: Counter) -> dict[int, int]:
+def occurrences(counter: Counter) -> dict[int, int]:
     keys, counts = counter.table.keys.numpy(), counter.table.counts.numpy()
     return {int(key): int(count) for key, count in zip(keys, counts, strict=True) if key != EMPTY}
 
@@ -73,17 +73,17 @@ def test_a_dump_is_the_count_of_its_reads(
 ) -> None:
     monkeypatch.setattr(files_spectrum, "PIECE", size)
     monkeypatch.setattr(files_spectrum, "AT_ONCE", size)
-    own, taken, again = (Counter(K, launcher) for _ in range(3))
+    own, loaded, again = (Counter(K, launcher) for _ in range(3))
     own.add(reads().text)
     dump, saved = tmp_path / "dump", tmp_path / "saved"
     dump.write_text(form(counted()))
-    load(dump, taken)
-    assert held(taken) == held(own)
-    saved.write_bytes(b"".join(part.tobytes() for part in dump_lines(taken)))
+    load(dump, loaded)
+    assert occurrences(loaded) == occurrences(own)
+    saved.write_bytes(b"".join(part.tobytes() for part in dump_lines(loaded)))
     rows = [line.split("\t") for line in saved.read_text().splitlines()]
     assert {min(kmer, kmer[::-1].translate(COMPLEMENT)): int(count) for kmer, count in rows} == counted()
     load(saved, again)
-    assert held(again) == held(own)
+    assert occurrences(again) == occurrences(own)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_a_dump_is_the_count_of_its_reads(
         ("\n", "dump:1: ''"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(text: str, told: str, launcher: Launcher, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_its_line(text: str, told: str, launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "dump").write_text(text)
     with pytest.raises(InputError) as raised:
         load(tmp_path / "dump", Counter(K, launcher))
     assert str(raised.value).startswith(str(tmp_path / told))
 
 
-def test_large_counts_stay(launcher: Launcher, tmp_path: Path) -> None:
+def test_large_counts_are_unchanged(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "dump").write_text("ACGTTCGTACGA 2000000000\nACGTACGTACGT 3000000000\n")
     counter = Counter(K, launcher)
     load(tmp_path / "dump", counter)
-    assert sorted(held(counter).values()) == [2_000_000_000, 2**31 - 1]
+    assert sorted(occurrences(counter).values()) == [2_000_000_000, 2**31 - 1]
     assert np.array_equal(np.flatnonzero(counter.histogram()), [255])

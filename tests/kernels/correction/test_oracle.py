@@ -1,4 +1,4 @@
-"""The oracle: its parts on cases worked out by hand, the whole on CUDA-EC's published answers."""
+"""The oracle: its functions on cases computed by hand, and the whole on CUDA-EC's published answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_pjw_and_elf_are_one_function() -> None:
 def test_both_strands_are_counted() -> None:
     assert oracle.solid_kmers(["AAAC", "GTTT"], 3, 2) == {"AAA", "TTT", "AAC", "GTT"}
     assert oracle.solid_kmers(["AAAC"], 3, 2) == set()
-    assert oracle.solid_kmers(["ACGT"], 4, 2) == {"ACGT"}  # its own reverse complement
+    assert oracle.solid_kmers(["ACGT"], 4, 2) == {"ACGT"}  # equal to its reverse complement
 
 
 def test_other_letters_make_no_kmer() -> None:
@@ -42,11 +42,11 @@ def test_other_letters_make_no_kmer() -> None:
 
 
 def test_votes_count_windows() -> None:
-    """The last letter of GATTACG should be A: one window of four letters, and its place there is the last."""
+    """The last letter of GATTACG should be A: it is in one window of four letters, at the last position."""
     solid = {"GATT", "ATTA", "TTAC", "TACA"}
-    found = oracle.votes("GATTACG", solid, 4, 0)
-    assert found[6][oracle.BASES.index("A")] == 1
-    assert sum(map(sum, found)) == 1
+    result = oracle.votes("GATTACG", solid, 4, 0)
+    assert result[6][oracle.BASES.index("A")] == 1
+    assert sum(map(sum, result)) == 1
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_votes_count_windows() -> None:
     ],
 )
 def test_ties(cells: dict[tuple[int, int], int], expected: tuple[int, str] | None) -> None:
-    found = [[cells.get((at, column), 0) for column in range(4)] for at in range(9)]
-    assert oracle.best(found, 2) == expected
+    result = [[cells.get((at, column), 0) for column in range(4)] for at in range(9)]
+    assert oracle.best(result, 2) == expected
 
 
 def test_trimming() -> None:

@@ -1,4 +1,4 @@
-"""Numbers as text: what Python's '%.10g' writes, for every kind of double."""
+"""Numbers as text: equal to Python's '%.10g' for every kind of double."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def write_numbers(values: Global[f64], count: i64, powers: Powers, to: Global[u8
 
 
 def written(values: Iterable[float]) -> list[str | None]:
-    """The texts; None where no nearest one was found."""
-    given = np.array(list(values), np.float64)
-    to, ends = np.full(len(given) * MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(given), np.int64)
-    write_numbers(given, len(given), power_table(), to, ends)
-    assert (to[len(given) * MAX_CHARACTERS :] == ord("?")).all()  # nothing behind the last number's place
+    """Return the texts; None for undecided numbers."""
+    array = np.array(list(values), np.float64)
+    to, ends = np.full(len(array) * MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(array), np.int64)
+    write_numbers(array, len(array), power_table(), to, ends)
+    assert (to[len(array) * MAX_CHARACTERS :] == ord("?")).all()  # no bytes after the last number are written
     text = to.tobytes().decode("ascii")
     return [
         None if end == UNDECIDED else text[at * MAX_CHARACTERS : at * MAX_CHARACTERS + end]
@@ -47,18 +47,17 @@ def written(values: Iterable[float]) -> list[str | None]:
 
 
 def is_tie(value: float) -> bool:
-    """Whether a double lies in the middle of two numbers of ten digits."""
+    """Return whether a double is halfway between two numbers of ten digits."""
     exact = Decimal(value)
     unit = Decimal(1).scaleb(exact.adjusted() - 9)
     return exact % unit == unit / 2 or exact % unit == -unit / 2
 
 
 def agree(values: Iterable[float]) -> int:
-    """All are as Python writes them, or, of ties alone, are left to it; how many are left. Python reads back what was
-    meant."""
-    given = list(values)
+    """Check that all texts equal Python's and read back correctly. Only ties may be undecided; return their number."""
+    array = list(values)
     left = 0
-    for value, text in zip(given, written(given), strict=True):
+    for value, text in zip(array, written(array), strict=True):
         if text is None:
             with localcontext() as context:
                 context.prec = 1_100
@@ -101,17 +100,17 @@ def test_subnormals_and_the_ends_of_the_range() -> None:
     ends = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976931348623157e308]
     assert agree([*ends, math.inf, -math.inf, math.nan]) == 0
     assert written([0.0, -0.0, math.inf, -math.inf, math.nan]) == ["0", "-0", "inf", "-inf", "nan"]
-    assert written([of_bits(0xFFF8000000000000)]) == ["nan"]  # Python writes no sign of it
+    assert written([of_bits(0xFFF8000000000000)]) == ["nan"]  # Python prints no sign of NaN
 
 
 def test_powers_of_two_and_of_ten_and_their_neighbours() -> None:
-    found = [2.0**e for e in range(-1074, 1024)] + [float(f"1e{e}") for e in range(-323, 309)]
-    near = [math.nextafter(value, to) for value in found for to in (0.0, math.inf)]
-    assert agree([*found, *near, *(-value for value in found)]) == 0
+    values = [2.0**e for e in range(-1074, 1024)] + [float(f"1e{e}") for e in range(-323, 309)]
+    near = [math.nextafter(value, to) for value in values for to in (0.0, math.inf)]
+    assert agree([*values, *near, *(-value for value in values)]) == 0
 
 
 @pytest.mark.parametrize("power", range(-40, 41, 5))
-def test_where_digits_run_over(power: int) -> None:
+def test_carry_into_a_new_digit(power: int) -> None:
     """9.9999999995 and its neighbours become 10."""
     nearly = [
         float(f"{digits}e{power}") for digits in ("9.9999999995", "9.99999999949999", "9999999999.5", "0.99999999995")
@@ -119,8 +118,8 @@ def test_where_digits_run_over(power: int) -> None:
     assert agree([math.nextafter(v, to) for v in nearly for to in (0.0, math.inf)] + nearly) <= 3
 
 
-def test_ties_go_to_the_even_digit() -> None:
-    """Eleven digits and a half: exact in a double where it is a small power of ten or of two."""
+def test_ties_round_to_the_even_digit() -> None:
+    """Eleven digits and a half: exact in a double for a small power of ten or of two."""
     draw = np.random.default_rng(3)
     tens = draw.integers(10**9, 10**10, 5_000)
     ties = [*(tens + 0.5).tolist(), *(tens / 2 + 0.25).tolist()]
@@ -142,7 +141,7 @@ def test_short_decimals_are_written_as_they_were_read() -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.integers(1, 10**10 - 1), st.integers(-300, 290))
 def test_near_halves_of_the_last_digit(digits: int, power: int) -> None:
-    """The double nearest to a tie, and its neighbours: the hardest ones to round."""
+    """The double nearest to a tie, and its neighbours: the hardest numbers to round."""
     tie = float(f"{digits}5e{power}")
     assert agree([tie, math.nextafter(tie, 0.0), math.nextafter(tie, math.inf)]) <= 1
 
@@ -156,13 +155,13 @@ def test_the_table_is_exact_or_cut_off_below() -> None:
         assert exact == 10**q * 2**200
     for q in (-300, -1, MAX_EXACT_POWER + 1, 100, 334):
         at = q - MIN_POWER
-        kept, exponent = int(table.high[at]) << 64 | int(table.low[at]), int(table.exponent[at])
-        assert kept >> 127 == 1
+        rest, exponent = int(table.high[at]) << 64 | int(table.low[at]), int(table.exponent[at])
+        assert rest >> 127 == 1
         above = (10**q << 1200) if q >= 0 else (1 << 1200) // 10**-q
-        assert kept << exponent + 1200 <= above < (kept + 1) << exponent + 1200
+        assert rest << exponent + 1200 <= above < (rest + 1) << exponent + 1200
 
 
 def test_the_whole_table_is_used() -> None:
-    """Every power: a number of each decimal exponent."""
+    """Every power: a number with each decimal exponent."""
     values = [float(f"3.14159265358979e{e}") for e in range(-323, 309)]
     assert agree(values) == 0

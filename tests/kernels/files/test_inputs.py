@@ -1,4 +1,4 @@
-"""Inputs: what they are is decided by content, and no more of them is taken than was allowed."""
+"""Inputs: the content determines the format, and limits apply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def zstd(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("packing", [*PACKINGS, "zstd"])
 @pytest.mark.parametrize("size", [0, 1, 100_000])
-def test_packings_are_told_by_content(packing: str, size: int, tmp_path: Path) -> None:
+def test_compression_is_recognised_by_content(packing: str, size: int, tmp_path: Path) -> None:
     pack = PACKINGS.get(packing, zstd)
     data = os.urandom(size)
     (tmp_path / "in").write_bytes(pack(data))
@@ -64,7 +64,7 @@ def test_a_bgzf_file_ends_with_its_empty_block(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pack", [lzma.compress, bz2.compress, zstd])
 def test_bombs_are_refused(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """What gzip could not reach is not unpacked; what is allowed is unpacked."""
+    """A ratio above gzip's maximum is refused; an allowed one is decompressed."""
     bomb = pack(bytes(4 * ALLOWANCE))
     assert len(bomb) * RATIO < 2 * ALLOWANCE
     (tmp_path / "in").write_bytes(bomb)
@@ -110,9 +110,9 @@ def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-@pytest.mark.parametrize(("name", "said"), [("", "Is a directory"), ("none", "No such file"), ("a\0b", "null byte")])
-def test_what_is_no_file(name: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize(("name", "message"), [("", "Is a directory"), ("none", "No such file"), ("a\0b", "null byte")])
+def test_missing_and_unreadable_files(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
         contents(tmp_path / name)
 
 
@@ -122,10 +122,10 @@ def test_what_is_no_file(name: str, said: str, tmp_path: Path) -> None:
 )
 def test_fasta_is_read_as_dnaio_reads_it(records: list[tuple[str, list[str]]], end: str) -> None:
     text = "".join(f">{name}{end}" + "".join(line + end for line in lines) for name, lines in records).encode()
-    found = [
+    result = [
         (some.name(r), some.sequence(r).decode())
         for some in fasta.read_records(Input(io.BytesIO(text), Path("x")))
         for r in range(len(some))
     ]
     with dnaio.FastaReader(io.BytesIO(text)) as reader:
-        assert found == [(r.name, r.sequence) for r in reader]
+        assert result == [(r.name, r.sequence) for r in reader]

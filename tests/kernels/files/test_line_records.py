@@ -1,4 +1,4 @@
-"""Records of so many lines in pieces: the same bytes and lines whatever the file is packed in and however large a piece is."""
+"""Records of several lines in pieces: the same bytes and lines for any compression and any size of a piece."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def test_pieces_are_whole_records(
 ) -> None:
     data = b"\n".join(lines) + (b"\n" if ended else b"")
     with Input(io.BytesIO(packing(data)), Path("given")) as source:
-        found = list(line_records(source, size, of))
-    assert b"".join(piece.data.tobytes() for piece in found) == data
+        pieces = list(line_records(source, size, of))
+    assert b"".join(piece.data.tobytes() for piece in pieces) == data
     before = 0
-    for piece in found:
+    for piece in pieces:
         assert piece.lines == before
         if not piece.last:
             assert piece.data[-1] == 10 and piece.newlines % of == 0
             assert piece.newlines == piece.data.tobytes().count(b"\n") > 0
         before += piece.data.tobytes().count(b"\n")
-    assert len(found) >= 1 and not any(piece.last for piece in found[:-1])
+    assert len(pieces) >= 1 and not any(piece.last for piece in pieces[:-1])
 
 
 @pytest.mark.parametrize("packing", PACKINGS)

@@ -1,4 +1,4 @@
-"""Outputs: whole or unchanged, whatever is under the final name; none is an input or another output."""
+"""Outputs: complete or unchanged, for any target; none is an input or another output."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_several_files_are_written_together_or_not_at_all(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
+def test_special_files_are_written_and_not_replaced(tmp_path: Path) -> None:
     pipe, received = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: received.append(pipe.read_text()), daemon=True)
@@ -73,7 +73,7 @@ def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
 def test_an_open_descriptor_is_written_to(link: str, tmp_path: Path) -> None:
-    """Even where it leads to a regular file: the file is not replaced."""
+    """A regular file behind an open descriptor is not replaced."""
     path = tmp_path / "open"
     with path.open("wb") as file:
         file.write(b"first ")
@@ -102,7 +102,7 @@ def test_an_error_leaves_standard_output_empty(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == ""
 
 
-def test_mode_and_links_are_kept(tmp_path: Path) -> None:
+def test_mode_and_links_are_preserved(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     real, link = tmp_path / "folder" / "real", tmp_path / "link"
     real.write_text("before")
@@ -119,7 +119,7 @@ def test_a_new_file_has_the_mode_of_any_other(tmp_path: Path) -> None:
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_a_link_that_leads_nowhere_gets_its_file(tmp_path: Path) -> None:
+def test_a_dangling_link_gets_its_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     files.write(tmp_path / "link", ["x"])
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "x"
@@ -138,17 +138,17 @@ def test_an_input_is_no_output(target: str, tmp_path: Path) -> None:
 
 def test_two_outputs_are_two_files(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("new")
-    for one, other in (("new", "new"), ("new", "link")):
+    for first, other in (("new", "new"), ("new", "link")):
         with pytest.raises(SimtbedError, match="--log and --output are the same file"):
-            Outputs({"--output": tmp_path / one, "--log": tmp_path / other}).__enter__()
-    for one, other in (("-", "-"), ("-", "/dev/fd/1"), ("/dev/fd/1", "/dev/stdout")):
+            Outputs({"--output": tmp_path / first, "--log": tmp_path / other}).__enter__()
+    for first, other in (("-", "-"), ("-", "/dev/fd/1"), ("/dev/fd/1", "/dev/stdout")):
         with pytest.raises(SimtbedError, match="--log and --output are the same file"):
-            Outputs({"--output": Path(one), "--log": Path(other)}).__enter__()
+            Outputs({"--output": Path(first), "--log": Path(other)}).__enter__()
     with pytest.raises(SimtbedError, match="standard input can be read once"):
         Outputs({}, [Path("-"), Path("-")]).__enter__()
 
 
-def test_leftovers_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_path: Path) -> None:
+def test_leftovers_of_ended_processes_are_removed(tmp_path: Path) -> None:
     dead, living, other, link = (
         tmp_path / f".{name}.unfinished" for name in ("out.0123", "out.4567", "other.0123", "out.89")
     )
@@ -163,14 +163,14 @@ def test_leftovers_of_the_dead_are_removed_and_those_of_the_living_are_not(tmp_p
 
 def test_the_unfinished_name_is_new_and_private(tmp_path: Path) -> None:
     (tmp_path / "out").touch(mode=0o600)
-    seen = set()
+    unfinished_names = set()
     for _ in range(2):
         with Outputs({"out": tmp_path / "out"}) as to:
             to["out"].write(b"secret")
             (unfinished,) = tmp_path.glob(".out.*.unfinished")
             assert stat.S_IMODE(unfinished.stat().st_mode) == 0o600
-            seen.add(unfinished.name)
-    assert len(seen) == 2 and names(tmp_path) == ["out"]
+            unfinished_names.add(unfinished.name)
+    assert len(unfinished_names) == 2 and names(tmp_path) == ["out"]
 
 
 def test_a_long_name_and_a_strange_one(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_long_name_and_a_strange_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["zst", "xz", "bz2"])
-def test_a_name_of_another_packing_gets_no_plain_text(end: str, tmp_path: Path) -> None:
+def test_names_of_unsupported_compressions_are_refused(end: str, tmp_path: Path) -> None:
     with pytest.raises(SimtbedError, match=rf"out\.{end}: compressed outputs are written as BGZF"):
         files.write(tmp_path / f"out.{end}", ["x\n"])
     assert not list(tmp_path.iterdir())
@@ -194,7 +194,7 @@ def test_names_in_gz_are_packed(tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"x\n" * 1000
 
 
-def test_an_error_of_another_file_is_not_this_one_s(tmp_path: Path) -> None:
+def test_errors_of_other_files_are_not_renamed(tmp_path: Path) -> None:
     def lines() -> Iterator[str]:
         yield (tmp_path / "missing").read_text()
 

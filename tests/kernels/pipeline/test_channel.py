@@ -1,4 +1,4 @@
-"""Items between two stages: in order, in bounded room, and no thread wakes in vain."""
+"""Channel between two stages: order, capacity, and no unnecessary wake-up of threads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SOON = 10.0
 
 
 def _threads(count: int, work: Callable[[int], None]) -> list[threading.Thread]:
-    made = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(count)]
-    for thread in made:
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(count)]
+    for thread in threads:
         thread.start()
-    return made
+    return threads
 
 
 def _end(threads: list[threading.Thread]) -> None:
@@ -35,10 +35,10 @@ def _until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("room", [1, 3, 8])
-def test_whoever_puts_them_items_are_taken_once_and_all_threads_end(room: int) -> None:
-    between, total, lock = Channel(room), 300, threading.Lock()
-    numbers, taken = iter(range(total)), []
+@pytest.mark.parametrize("capacity", [1, 3, 8])
+def test_items_are_taken_once_and_all_threads_end(capacity: int) -> None:
+    channel_under_test, total, lock = Channel(capacity), 300, threading.Lock()
+    numbers, received = iter(range(total)), []
 
     def put(seed: int) -> None:
         draw = random.Random(seed)
@@ -49,77 +49,77 @@ def test_whoever_puts_them_items_are_taken_once_and_all_threads_end(room: int) -
                 return
             if draw.random() < 0.1:
                 time.sleep(0.0005)
-            between.put(number, number * number)
+            channel_under_test.put(number, number * number)
 
     def take(_: int) -> None:
-        while (found := between.take()) is not None:
+        while (result := channel_under_test.take()) is not None:
             with lock:
-                taken.append(found)
+                received.append(result)
 
-    takers, putters = _threads(5, take), _threads(room, put)
+    takers, putters = _threads(5, take), _threads(capacity, put)
     _end(putters)
-    between.end(total)
+    channel_under_test.end(total)
     _end(takers)
-    assert sorted(taken) == [(number, number * number) for number in range(total)]
+    assert sorted(received) == [(number, number * number) for number in range(total)]
 
 
-class _Counted(threading.Condition):
-    """Counts who waits, and who woke."""
+class _CountingCondition(threading.Condition):
+    """Counts waiting and woken threads."""
 
     waiting = woken = 0
 
     def wait(self, timeout: float | None = None) -> bool:
-        _Counted.waiting += 1
-        found = super().wait(timeout)
-        _Counted.woken += 1
-        return found
+        _CountingCondition.waiting += 1
+        result = super().wait(timeout)
+        _CountingCondition.woken += 1
+        return result
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> type[_Counted]:
-    _Counted.waiting = _Counted.woken = 0
-    monkeypatch.setattr(channel, "threading", SimpleNamespace(Lock=threading.Lock, Condition=_Counted))
-    return _Counted
+def counted(monkeypatch: pytest.MonkeyPatch) -> type[_CountingCondition]:
+    _CountingCondition.waiting = _CountingCondition.woken = 0
+    monkeypatch.setattr(channel, "threading", SimpleNamespace(Lock=threading.Lock, Condition=_CountingCondition))
+    return _CountingCondition
 
 
-def test_an_item_wakes_one_taker(counted: type[_Counted]) -> None:
-    between = Channel(8)
-    takers = _threads(6, lambda _: between.take() and None)
+def test_an_item_wakes_one_taker(counted: type[_CountingCondition]) -> None:
+    channel_under_test = Channel(8)
+    takers = _threads(6, lambda _: channel_under_test.take() and None)
     _until(lambda: counted.waiting == 6)
-    between.put(1, "later")
+    channel_under_test.put(1, "later")
     assert counted.woken == 0
-    between.put(0, "now")
+    channel_under_test.put(0, "now")
     _until(lambda: sum(thread.is_alive() for thread in takers) == 4)
     assert counted.woken == 2
-    between.end(2)
+    channel_under_test.end(2)
     _end(takers)
 
 
-def test_an_item_that_is_taken_wakes_the_thread_that_has_room_now(counted: type[_Counted]) -> None:
-    between = Channel(2)
+def test_taking_an_item_wakes_the_thread_with_capacity(counted: type[_CountingCondition]) -> None:
+    channel_under_test = Channel(2)
     for number in range(2):
-        between.put(number, number)
-    putters = _threads(4, lambda number: between.put(5 - number, 5 - number))
+        channel_under_test.put(number, number)
+    putters = _threads(4, lambda number: channel_under_test.put(5 - number, 5 - number))
     _until(lambda: counted.waiting == 4)
     for number in range(6):
-        assert between.take() == (number, number)
+        assert channel_under_test.take() == (number, number)
         _until(lambda number=number: sum(thread.is_alive() for thread in putters) == max(3 - number, 0))  # type: ignore[misc]
         assert counted.woken == min(number + 1, 4)
     _end(putters)
 
 
-def test_the_last_item_tells_all_takers_that_there_is_no_other() -> None:
-    between = Channel(4)
-    between.end(1)
-    found = []
-    takers = _threads(4, lambda _: found.append(between.take()))
+def test_the_last_item_ends_all_takers() -> None:
+    channel_under_test = Channel(4)
+    channel_under_test.end(1)
+    result = []
+    takers = _threads(4, lambda _: result.append(channel_under_test.take()))
     time.sleep(0.05)
-    between.put(0, "only")
+    channel_under_test.put(0, "only")
     _end(takers)
-    assert sorted(found, key=str) == [(0, "only"), None, None, None]
+    assert sorted(result, key=str) == [(0, "only"), None, None, None]
 
 
-def test_closing_ends_all_who_wait() -> None:
+def test_closing_ends_all_waiting_threads() -> None:
     full, empty, ended = Channel(1), Channel(1), []
     full.put(0, None)
 

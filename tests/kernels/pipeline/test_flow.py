@@ -1,4 +1,4 @@
-"""Flows: order, bounds, errors and ends, whatever the stages and their threads."""
+"""Flows: order, limits, errors and ends, for any stages and threads."""
 
 from __future__ import annotations
 
@@ -26,50 +26,50 @@ def threads() -> int:
     slow=some.sets(some.integers(0, 39), max_size=4),
     group=some.integers(1, 7),
 )
-def test_order_is_kept(count: int, workers: int, slow: set[int], group: int) -> None:
+def test_order_is_preserved(count: int, workers: int, slow: set[int], group: int) -> None:
     def late(number: int) -> int:
         if number in slow:
             time.sleep(0.001)
         return number
 
     def grouped(numbers: Iterator[int]) -> Iterator[list[int]]:
-        found: list[int] = []
+        results: list[int] = []
         for number in numbers:
-            found.append(number)
-            if len(found) == group:
-                yield found
-                found = []
-        if found:
-            yield found
+            results.append(number)
+            if len(results) == group:
+                yield results
+                results = []
+        if results:
+            yield results
 
     before = threads()
     flow = Flow(range(count)).map(late, workers).through(grouped).map(sum, workers)
-    taken: list[int] = []
-    flow.into(taken.append)
-    assert taken == [sum(range(first, min(first + group, count))) for first in range(0, count, group)]
+    received: list[int] = []
+    flow.into(received.append)
+    assert received == [sum(range(first, min(first + group, count))) for first in range(0, count, group)]
     assert threads() == before
-    assert list(flow) == taken  # a flow can run again where its source can
+    assert list(flow) == received  # a flow can run again if its source can
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_no_more_items_are_held_than_is_said(workers: int) -> None:
-    made, done, most = 0, 0, 0
+def test_the_number_of_items_is_limited(workers: int) -> None:
+    created, finished, most = 0, 0, 0
 
     def source() -> Iterator[int]:
-        nonlocal made, most
+        nonlocal created, most
         for number in range(60):
-            made += 1
-            most = max(most, made - done)
+            created += 1
+            most = max(most, created - finished)
             yield number
 
     def sink(number: int) -> None:
-        nonlocal done
+        nonlocal finished
         time.sleep(0.002)
-        done += 1
+        finished += 1
 
     flow = Flow(source()).map(lambda number: number, workers).through(lambda numbers: numbers)
     flow.into(sink)
-    assert done == 60
+    assert finished == 60
     assert 2 + AHEAD < most <= flow.max_items
 
 
@@ -78,7 +78,7 @@ def test_no_more_items_are_held_than_is_said(workers: int) -> None:
 def test_the_first_error_in_the_order_of_items_is_raised(workers: int, error: BaseException) -> None:
     def work(number: int) -> int:
         if number == 7:
-            time.sleep(0.02)  # a later one fails first
+            time.sleep(0.02)  # a later item fails first
             raise error
         if number == 8:
             raise RuntimeError("not the first")
@@ -88,23 +88,23 @@ def test_the_first_error_in_the_order_of_items_is_raised(workers: int, error: Ba
         yield from range(9)
         raise OSError("nor this one")
 
-    before, taken = threads(), list[int]()
+    before, received = threads(), list[int]()
     with pytest.raises(type(error)) as raised:
-        Flow(source()).map(work, workers).map(lambda number: number, 2).into(taken.append)
+        Flow(source()).map(work, workers).map(lambda number: number, 2).into(received.append)
     assert raised.value is error
-    assert taken == [0, 1, 2, 3, 4, 5, 6]
+    assert received == [0, 1, 2, 3, 4, 5, 6]
     assert threads() == before
 
 
-def test_an_error_of_the_source_comes_after_what_stands_before_it() -> None:
+def test_an_error_of_the_source_follows_earlier_items() -> None:
     def source() -> Iterator[int]:
         yield from range(3)
         raise ValueError("the end")
 
-    taken: list[int] = []
+    received: list[int] = []
     with pytest.raises(ValueError, match="the end"):
-        Flow(source()).through(lambda numbers: (2 * n for n in numbers)).into(taken.append)
-    assert taken == [0, 2, 4]
+        Flow(source()).through(lambda numbers: (2 * n for n in numbers)).into(received.append)
+    assert received == [0, 2, 4]
 
 
 def test_an_error_of_the_sink_ends_all_stages() -> None:
@@ -127,7 +127,7 @@ def test_an_error_of_the_sink_ends_all_stages() -> None:
     assert len(closed) == 1 and closed[0] is not threading.current_thread()
 
 
-def test_who_stops_early_leaves_nothing_running() -> None:
+def test_closing_early_ends_all_threads() -> None:
     closed = []
 
     def source() -> Iterator[int]:
@@ -154,33 +154,33 @@ def test_a_stage_that_needs_no_more_items_ends_the_flow() -> None:
 
 
 def test_stages_run_with_the_context_of_the_caller_and_on_their_gpus() -> None:
-    meeting = threading.Barrier(2)
+    barrier = threading.Barrier(2)
 
-    def where(number: int) -> tuple[int, int]:
+    def location(number: int) -> tuple[int, int]:
         if number < 2:
-            meeting.wait(10)  # both workers have one
+            barrier.wait(10)  # both workers have an item
         return current_cores(), current_gpu()
 
     with on_cores(3), on_gpu(5):
         assert list(Flow(range(2)).map(lambda n: (current_cores(), current_gpu()))) == [(3, 5)] * 2
-        assert sorted(Flow(range(2)).map(where, gpus=2)) == [(3, 0), (3, 1)]
-        assert list(Flow(range(2)).map_pairs(where, workers=2)) == [(0, (3, 5)), (1, (3, 5))]
-        assert [found for _, found in Flow(range(2)).map_pairs(where, gpus=2, workers=5)] == [(3, 0), (3, 1)]
+        assert sorted(Flow(range(2)).map(location, gpus=2)) == [(3, 0), (3, 1)]
+        assert list(Flow(range(2)).map_pairs(location, workers=2)) == [(0, (3, 5)), (1, (3, 5))]
+        assert [results for _, results in Flow(range(2)).map_pairs(location, gpus=2, workers=5)] == [(3, 0), (3, 1)]
         assert [workers_for(most) for most in (1, 2, 8)] == [1, 2, 3]
 
 
 def test_stages_overlap() -> None:
-    """Two stages that wait for each other's items at the same time."""
-    meeting = threading.Barrier(2)
+    """Two stages wait for each other's items at the same time."""
+    barrier = threading.Barrier(2)
 
-    def one(number: int) -> int:
+    def first(number: int) -> int:
         if number == 1:
-            meeting.wait(10)
+            barrier.wait(10)
         return number
 
     def other(number: int) -> int:
         if number == 0:
-            meeting.wait(10)
+            barrier.wait(10)
         return number
 
-    assert list(Flow(range(3)).map(one).map(other)) == [0, 1, 2]
+    assert list(Flow(range(3)).map(first).map(other)) == [0, 1, 2]

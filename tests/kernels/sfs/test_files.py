@@ -1,4 +1,4 @@
-"""Genotype likelihoods from every format: the same values, sites skipped and counted, mistakes told in a line."""
+"""Genotype likelihoods from every format: equal values, counts of skipped sites, error messages of one line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def vcf(folder: Path, *records: str, header: str = HEADER) -> Path:
 
 
 def rewritten(path: Path, to: Path, mode: str) -> Path:
-    """The file as cyvcf2 writes it in another format."""
+    """Rewrite a file in another format by cyvcf2."""
     source = cyvcf2.VCF(str(path))
     writer = cyvcf2.Writer(str(to), source, mode)
     for record in source:
@@ -50,7 +50,7 @@ def rewritten(path: Path, to: Path, mode: str) -> Path:
     return to
 
 
-def taken(path: Path, options: Options | None = None) -> tuple[Problem, SiteCounts]:
+def read_problem(path: Path, options: Options | None = None) -> tuple[Problem, SiteCounts]:
     tally: SiteCounts = Counter()
     return concatenate_problems(list(problems(path, options or Options(polarise="alt"), tally))), Counter(
         {k: v for k, v in tally.items() if v}
@@ -59,7 +59,7 @@ def taken(path: Path, options: Options | None = None) -> tuple[Problem, SiteCoun
 
 def refusal(path: Path, **options: Any) -> str:
     with pytest.raises(InputError) as error:
-        taken(path, Options(**options))
+        read_problem(path, Options(**options))
     assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
     return str(error.value)
 
@@ -69,7 +69,7 @@ GOOD = "1 5 . A G . . . GT:PL 0/0:0,10,30 ./.:. 1/1:30,10,0"
 
 # ------------------------------------------------------------------ VCF and BCF
 def test_phred_and_log10_and_missing(tmp_path: Path) -> None:
-    problem, tally = taken(
+    problem, tally = read_problem(
         vcf(
             tmp_path,
             GOOD,
@@ -83,15 +83,15 @@ def test_phred_and_log10_and_missing(tmp_path: Path) -> None:
     assert tally == {"sites": 3}
 
 
-def test_bcf_and_packed_vcf_say_the_same(tmp_path: Path) -> None:
+def test_bcf_and_compressed_vcf_are_equal(tmp_path: Path) -> None:
     path = vcf(tmp_path, GOOD, GOOD.replace(" 5 ", " 8 "))
     for mode, name in (("wb", "same.bcf"), ("wz", "same.vcf.gz")):
         same = rewritten(path, tmp_path / name, mode)
-        np.testing.assert_array_equal(taken(same)[0].likelihoods, taken(path)[0].likelihoods)
+        np.testing.assert_array_equal(read_problem(same)[0].likelihoods, read_problem(path)[0].likelihoods)
 
 
-def test_what_is_skipped_is_counted(tmp_path: Path) -> None:
-    problem, tally = taken(
+def test_skipped_sites_are_counted(tmp_path: Path) -> None:
+    problem, tally = read_problem(
         vcf(
             tmp_path,
             GOOD,
@@ -114,27 +114,27 @@ def test_what_is_skipped_is_counted(tmp_path: Path) -> None:
     }
 
 
-def test_the_product_takes_every_site_and_gives_what_was_divided_out(tmp_path: Path) -> None:
+def test_the_product_includes_every_site_and_the_scale(tmp_path: Path) -> None:
     path = vcf(tmp_path, "1 6 . A G . . . GL -400,-401,-403 -1,-1,-1 -403,-401,-400", "X 2 . A G . . . PL . . .")
-    problem, tally = taken(path, Options(mode="product", polarise="alt"))
+    problem, tally = read_problem(path, Options(mode="product", polarise="alt"))
     assert tally["sites"] == 2
     np.testing.assert_allclose(problem.likelihoods[0], VALUES, rtol=1e-6)
     np.testing.assert_allclose(problem.scale, [-801 * np.log(10), 0.0])
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         ("1 6 . A G . . . PL 0,10,30 0,-1,3 0,1,2", "1:6, sample 2: PL is 0,-1,3, expected Phred scores from 0 up"),
         ("1 6 . A G . . . GL 0,-1,-2 0,nan,-3 0,-1,-2", "1:6, sample 2: GL is 0,nan,-3"),
         ("1 6 . A G . . . GL 0,-1,-2 0,-1,-2 -inf,-inf,-inf", "1:6, sample 3: GL is -inf,-inf,-inf"),
     ],
 )
-def test_what_is_no_likelihood(tmp_path: Path, record: str, said: str) -> None:
-    assert said in refusal(vcf(tmp_path, GOOD, record))
+def test_invalid_likelihoods(tmp_path: Path, record: str, message: str) -> None:
+    assert message in refusal(vcf(tmp_path, GOOD, record))
 
 
-def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_files(tmp_path: Path) -> None:
     assert "neither FORMAT PL nor GL" in refusal(
         vcf(
             tmp_path,
@@ -161,7 +161,7 @@ def test_truncated_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
         assert "truncated" in refusal(tmp_path / "cut.bcf")
     path.write_text(path.read_text()[:-20])
     assert ":4008: 10 columns, expected 12" in refusal(path)
-    assert capfd.readouterr().err == ""  # htslib says nothing of its own
+    assert capfd.readouterr().err == ""  # htslib prints nothing itself
 
 
 # ------------------------------------------------------------------ Beagle and npz
@@ -176,13 +176,13 @@ BEAGLE = "marker a b I I I J J J K K K\nchr1_5 0 1 1 .1 .001 1 1 1 .001 .1 1\nrs
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_beagle(tmp_path: Path, pack: bool) -> None:
-    problem, _ = taken(beagle(tmp_path, BEAGLE, pack), Options())
+    problem, _ = read_problem(beagle(tmp_path, BEAGLE, pack), Options())
     np.testing.assert_allclose(problem.likelihoods, [VALUES] * 2)
     assert list(zip(problem.chromosomes, problem.positions.tolist(), strict=True)) == [("chr1", 5), ("rs7", 0)]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (BEAGLE + "chr1_9 0 1 1 1\n", ":4: 5 columns, expected 12"),
         (BEAGLE + "chr1_9 0 1" + " x" * 9 + "\n", ":4: a likelihood is a number"),
@@ -192,8 +192,8 @@ def test_beagle(tmp_path: Path, pack: bool) -> None:
         ("marker a b I I\n", ":1: 5 columns"),
     ],
 )
-def test_wrong_beagle(tmp_path: Path, text: str, said: str) -> None:
-    assert said in refusal(beagle(tmp_path, text))
+def test_wrong_beagle(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(beagle(tmp_path, text))
 
 
 def test_truncated_beagle(tmp_path: Path) -> None:
@@ -206,15 +206,15 @@ def test_truncated_beagle(tmp_path: Path) -> None:
 def test_npz(tmp_path: Path, save: Callable[..., None]) -> None:
     path = tmp_path / "given.npz"
     save(path, P=np.array([VALUES, VALUES[::-1]], np.float32), chrom=np.array(["1", "X"]), pos=np.array([7, 8]))
-    problem, _ = taken(path, Options())
+    problem, _ = read_problem(path, Options())
     np.testing.assert_allclose(problem.likelihoods, [VALUES, VALUES[::-1]], rtol=1e-6)
     assert (problem.chromosomes, problem.positions.tolist()) == (["1", "X"], [7, 8])
     save(path, P=np.array([VALUES] * 2))
-    assert taken(path, Options())[0].positions.tolist() == [1, 2]
+    assert read_problem(path, Options())[0].positions.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"Q": np.ones(3)}, "expected an array P of sites x individuals x 3, found Q"),
         ({"P": np.ones((3, 3))}, "P is float64 of shape (3, 3)"),
@@ -225,15 +225,15 @@ def test_npz(tmp_path: Path, save: Callable[..., None]) -> None:
         ({"P": np.ones((2, 1, 3)), "pos": np.ones(3)}, "pos has the shape (3,), expected (2,)"),
     ],
 )
-def test_wrong_npz(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+def test_wrong_npz(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
     path = tmp_path / "given.npz"
     np.savez(path, **arrays)
-    assert said in refusal(path)
+    assert message in refusal(path)
     path.write_bytes(path.read_bytes()[:40])
     assert "damaged or truncated" in refusal(path)
 
 
-def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sites_are_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
     np.savez(tmp_path / "given.npz", P=likelihoods(1, 8, 3))
     lines = [f"c_{at} 0 1 " + " ".join(map(str, site.ravel())) for at, site in enumerate(likelihoods(1, 8, 3))]
@@ -243,15 +243,15 @@ def test_sites_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         vcf(tmp_path, *[GOOD.replace(" 5 ", f" {at} ") for at in range(1, 9)]),
     ]
     for path in inputs:
-        parts = list(problems(path, Options(mode="product"), Counter()))
-        assert [part.sites for part in parts][:3] == [3, 3, 2]
-    np.testing.assert_allclose(taken(inputs[1])[0].likelihoods, taken(inputs[0])[0].likelihoods)
+        problems_read = list(problems(path, Options(mode="product"), Counter()))
+        assert [part.sites for part in problems_read][:3] == [3, 3, 2]
+    np.testing.assert_allclose(read_problem(inputs[1])[0].likelihoods, read_problem(inputs[0])[0].likelihoods)
 
 
-# ------------------------------------------------------------------ which allele, and how frequent
+# ------------------------------------------------------------------ minor alleles and frequencies
 @pytest.mark.parametrize("form", ["vcf", "bcf", "beagle"])
-def test_parts_of_a_file_are_read_beside_each_other(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In several threads, in the file's order, with its first mistake."""
+def test_sections_of_a_file_are_read_in_parallel(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several threads, in file order, with the first mistake."""
     for reader in (files_bcf, files_beagle, files_vcf):
         monkeypatch.setattr(reader, "SECTION_BYTES", 1000)
     calls = [f"0/1:{a},{a + at % 7},{30 - at % 20}" for at, a in enumerate(range(300))]
@@ -263,12 +263,12 @@ def test_parts_of_a_file_are_read_beside_each_other(form: str, tmp_path: Path, m
         rows = [f"1_{at + 1} 0 1 0.{at + 1} 0.5 0.25 1 0.{at} 0\n" for at in range(300)]
         path.write_text("marker a b A A A B B B\n" + "".join(rows))
     with on_cores(1):
-        one, counts = taken(path, Options(mode="gama"))
+        first, counts = read_problem(path, Options(mode="gama"))
     with on_cores(4):
-        four, others = taken(path, Options(mode="gama"))
-    assert four.positions.tolist() == list(range(1, 301)) and counts == others
-    np.testing.assert_array_equal(four.likelihoods, one.likelihoods)
-    np.testing.assert_array_equal(four.frequency, one.frequency)
+        four, rest = read_problem(path, Options(mode="gama"))
+    assert four.positions.tolist() == list(range(1, 301)) and counts == rest
+    np.testing.assert_array_equal(four.likelihoods, first.likelihoods)
+    np.testing.assert_array_equal(four.frequency, first.frequency)
     if form != "bcf":
         lines = path.read_text().splitlines()
         lines[200], lines[250] = "1\tx", "y"
@@ -283,39 +283,39 @@ def test_the_minor_allele_is_the_rarer_one(tmp_path: Path) -> None:
 
     common, rare, tie = ["30,10,0"] * 3, ["0,10,30"] * 3, ["0,10,30", "10,0,10", "30,10,0"]
     path = vcf(tmp_path, record(1, *common), record(2, *rare), record(3, *tie))
-    as_it_is, swapped = (taken(path, Options(polarise=which)) for which in ("alt", "minor"))
+    as_it_is, swapped = (read_problem(path, Options(polarise=which)) for which in ("alt", "minor"))
     assert swapped[1]["of these: the first allele is the minor one"] == 1
     np.testing.assert_array_equal(swapped[0].likelihoods[0], as_it_is[0].likelihoods[0, :, ::-1])
     np.testing.assert_array_equal(swapped[0].likelihoods[1:], as_it_is[0].likelihoods[1:])
-    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, swapped[0].likelihoods)
+    np.testing.assert_array_equal(read_problem(path, Options())[0].likelihoods, swapped[0].likelihoods)
 
 
-def test_beagle_and_npz_say_which_is_the_minor_one(tmp_path: Path) -> None:
+def test_beagle_and_npz_define_the_minor_allele(tmp_path: Path) -> None:
     path = tmp_path / "given.npz"
     np.savez(path, P=likelihoods(2, 5, 6)[:, :, ::-1])
-    np.testing.assert_array_equal(taken(path, Options())[0].likelihoods, likelihoods(2, 5, 6)[:, :, ::-1])
-    np.testing.assert_array_equal(taken(path, Options(polarise="minor"))[0].likelihoods, likelihoods(2, 5, 6))
+    np.testing.assert_array_equal(read_problem(path, Options())[0].likelihoods, likelihoods(2, 5, 6)[:, :, ::-1])
+    np.testing.assert_array_equal(read_problem(path, Options(polarise="minor"))[0].likelihoods, likelihoods(2, 5, 6))
 
 
 def test_frequency_by_em() -> None:
-    """Of known genotypes it is the share of the allele; those who know nothing do not pull it."""
-    known = np.eye(3)[[0, 0, 1, 2, 1, 0, 0, 0]]
-    assert by_em(np.stack([known, known[::-1]])).tolist() == pytest.approx([4 / 16] * 2)
-    assert by_em(np.concatenate([known, np.ones((50, 3))])[None])[0] == pytest.approx(4 / 16)
+    """For known genotypes it is the share of the allele; individuals without information do not change it."""
+    genotypes = np.eye(3)[[0, 0, 1, 2, 1, 0, 0, 0]]
+    assert by_em(np.stack([genotypes, genotypes[::-1]])).tolist() == pytest.approx([4 / 16] * 2)
+    assert by_em(np.concatenate([genotypes, np.ones((50, 3))])[None])[0] == pytest.approx(4 / 16)
     assert by_em(np.ones((1, 4, 3)))[0] == 0.5
 
 
 def test_frequency_by_reads() -> None:
-    """realSFS 2010 by hand: e = 0.1, (1 of 2, weight 4/3) and (3 of 4, weight 8/5); nobody, and nothing."""
+    """realSFS 2010 by hand: e = 0.1, (1 of 2, weight 4/3) and (3 of 4, weight 8/5); no reads in the second site."""
     minor, reads = np.array([[1, 3], [0, 0], [0, 5]]), np.array([[2, 4], [0, 0], [5, 5]])
-    found = by_reads(minor, reads, 0.1)
+    result = by_reads(minor, reads, 0.1)
     shares = [(1 - 0.2) / (2 * 0.8), (3 - 0.4) / (4 * 0.8)]
-    assert found[0] == pytest.approx((4 / 3 * shares[0] + 8 / 5 * shares[1]) / (4 / 3 + 8 / 5))
-    assert np.isnan(found[1]) and found[2] == 0.5
+    assert result[0] == pytest.approx((4 / 3 * shares[0] + 8 / 5 * shares[1]) / (4 / 3 + 8 / 5))
+    assert np.isnan(result[1]) and result[2] == 0.5
 
 
-def test_gama_takes_reads_where_they_are_counted(tmp_path: Path) -> None:
-    """AD of both alleles, or of ALT with DP; where neither is there, EM. They turn with the alleles."""
+def test_gama_uses_read_counts(tmp_path: Path) -> None:
+    """AD of both alleles, or of ALT with DP; EM if both are missing. The counts are exchanged with the alleles."""
     common = "30,10,0"
     path = vcf(
         tmp_path,
@@ -324,27 +324,27 @@ def test_gama_takes_reads_where_they_are_counted(tmp_path: Path) -> None:
         "1 3 . A G . . . PL 0,10,30 0,10,30 0,0,0",
         f"1 4 . A G . . . PL:AD {common}:0,4 {common}:0,2 0,0,0:1,1",
     )
-    problem, _ = taken(path, Options(mode="gama", epsilon=0.01))
+    problem, _ = read_problem(path, Options(mode="gama", epsilon=0.01))
     by_hand = by_reads(np.array([[0, 0, 1]]), np.array([[4, 2, 2]]), 0.01)[0]
     expected = [by_hand, by_hand, by_em(problem.likelihoods[2:3])[0], by_hand]
     assert problem.frequency.tolist() == pytest.approx(expected)
 
 
-# ------------------------------------------------------------------ what was accepted though wrong
+# ------------------------------------------------------------------ invalid inputs that were once accepted
 @pytest.mark.parametrize("value", ["1e301", "inf", "nan", "1e999"])
-def test_likelihoods_that_have_no_finite_answer(tmp_path: Path, value: str) -> None:
+def test_likelihoods_without_a_finite_answer(tmp_path: Path, value: str) -> None:
     path = beagle(tmp_path, BEAGLE + f"chr1_9 0 1 {value}" + " 1" * 8 + "\n")
     assert "line 4, individual 1: " in refusal(path)
 
 
 def test_the_largest_likelihoods_have_an_answer(tmp_path: Path) -> None:
-    problem, _ = taken(beagle(tmp_path, BEAGLE + "chr1_9 0 1" + " 1e300" * 5 + " 1e-320" + " 0 1e300 0\n"))
+    problem, _ = read_problem(beagle(tmp_path, BEAGLE + "chr1_9 0 1" + " 1e300" * 5 + " 1e-320" + " 0 1e300 0\n"))
     vectors, scale = problem.vectors()
     assert np.isfinite(vectors).all() and np.isfinite(scale).all()
 
 
-def test_an_answer_that_is_not_finite_is_refused(tmp_path: Path) -> None:
-    problem, _ = taken(beagle(tmp_path, BEAGLE))
+def test_a_non_finite_answer_is_refused(tmp_path: Path) -> None:
+    problem, _ = read_problem(beagle(tmp_path, BEAGLE))
     answer = np.zeros((2, 7))
     answer[1, 3] = -np.inf  # log 0
     check_answer(problem, answer)
@@ -355,7 +355,7 @@ def test_an_answer_that_is_not_finite_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begin", "fields", "said"),
+    ("begin", "fields", "message"),
     [
         ("1\t", "PL\t0,1,2", ":10: POS is '', expected a number"),
         ("1\t-5", "PL\t0,1,2", ":10: POS is '-5'"),
@@ -366,14 +366,14 @@ def test_an_answer_that_is_not_finite_is_refused(tmp_path: Path) -> None:
         ("1\t5", "PL:PL\t0,1,2", ":10: FORMAT is 'PL:PL'"),
     ],
 )
-def test_records_that_are_none(tmp_path: Path, begin: str, fields: str, said: str) -> None:
+def test_malformed_records(tmp_path: Path, begin: str, fields: str, message: str) -> None:
     path = tmp_path / "given.vcf"
     path.write_text(f"{HEADER}{begin}\t.\tA\tG\t.\t.\t.\t{fields}\t0,1,2\t0,1,2\n")
-    assert said in refusal(path)
+    assert message in refusal(path)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("A\tB\tC", "A\tB\tA", ":9: two samples are called A"),
         ("##contig=<ID=X>", "##contig=<ID=\xff>", ":3: '##contig=<ID=\\xff>' is not UTF-8"),
@@ -383,17 +383,17 @@ def test_records_that_are_none(tmp_path: Path, begin: str, fields: str, said: st
         ("##contig=<ID=1>", "##contig=<ID=1,IDX=999999999>", ":2: IDX is '999999999', expected a number below"),
     ],
 )
-def test_headers_that_are_none(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_malformed_headers(tmp_path: Path, before: str, after: str, message: str) -> None:
     path = tmp_path / "given.vcf"
     path.write_bytes(HEADER.replace(before, after).encode("latin-1"))
-    assert said in refusal(path)
+    assert message in refusal(path)
 
 
 def test_chromosomes_and_positions_of_an_npz_are_not_altered(tmp_path: Path) -> None:
     path, P = tmp_path / "in.npz", np.ones((2, 1, 3)) * [1, 2, 3]
     for names in (np.array([b"1", b"22"]), np.array(["1", "22"]), np.array([1, 22])):
         np.savez(path, P=P, chrom=names)
-        assert taken(path)[0].chromosomes == ["1", "22"]
+        assert read_problem(path)[0].chromosomes == ["1", "22"]
     for wrong in (np.array([1.5, 2.5]), np.array(["a\tb", "c"]), np.array([1j, 2j])):
         np.savez(path, P=P, chrom=wrong)
         assert "chrom" in refusal(path)

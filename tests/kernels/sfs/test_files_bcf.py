@@ -1,4 +1,4 @@
-"""BCF by compiled loops: what the reader of single records makes of the same file, to the bit, and the same errors."""
+"""Native BCF scanner: results and errors equal those of the reader of single records, to the bit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEADER = """##fileformat=VCFv4.2
 
 
 def text(seed: int, count: int, samples: int) -> str:
-    """Sites of all kinds, most of them usual."""
+    """Return sites of all kinds, most of the usual form."""
     draw = np.random.default_rng(seed)
 
     def pick(*choices: str, first: float = 0.8) -> str:
@@ -75,7 +75,7 @@ def text(seed: int, count: int, samples: int) -> str:
 
 
 def written(folder: Path, content: str) -> bytes:
-    """The text as BCF, unpacked."""
+    """Return the text as uncompressed BCF."""
     (folder / "given.vcf").write_text(content)
     source = cyvcf2.VCF(str(folder / "given.vcf"))
     writer = cyvcf2.Writer(str(folder / "given.bcf"), source, "wb")
@@ -90,24 +90,24 @@ Found = tuple[dict[str, Any], Counter[str]] | str
 
 
 def read(path: Path, posteriors: bool = False) -> Found:
-    """All that the reader gives, or what it says, and how many sites came before."""
+    """Return all sites of the reader, or its message and the number of preceding sites."""
     counts: Counter[str] = Counter()
-    parts: list[sites.Sites] = []
+    batches: list[sites.Sites] = []
     try:
         with open_input(path) as source:
-            for part in files_bcf.sections(source, posteriors):
-                parts.extend(part(counts))
+            for section in files_bcf.sections(source, posteriors):
+                batches.extend(section(counts))
     except InputError as error:
         return str(error)
-    assert parts
+    assert batches
     return {
-        "likelihoods": np.concatenate([p.likelihoods for p in parts]).tobytes(),
-        "scale": np.concatenate([p.scale for p in parts]).tobytes(),
-        "chromosomes": [name for p in parts for name in p.chromosomes],
-        "positions": np.concatenate([p.positions for p in parts]).tolist(),
-        "alleles": [names for p in parts for names in p.alleles],
-        "reads": [[some.tolist() for some in p.reads] if p.reads else None for p in parts],
-        "samples": {p.samples for p in parts},
+        "likelihoods": np.concatenate([p.likelihoods for p in batches]).tobytes(),
+        "scale": np.concatenate([p.scale for p in batches]).tobytes(),
+        "chromosomes": [name for p in batches for name in p.chromosomes],
+        "positions": np.concatenate([p.positions for p in batches]).tolist(),
+        "alleles": [names for p in batches for names in p.alleles],
+        "reads": [[some.tolist() for some in p.reads] if p.reads else None for p in batches],
+        "samples": {p.samples for p in batches},
     }, counts
 
 
@@ -126,7 +126,7 @@ def record_by_record() -> Iterator[None]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of some records, batches of some sites."""
+    """Use pieces of a few records and batches of a few sites."""
     monkeypatch.setattr(files_bcf, "SECTION_BYTES", 3_000)
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 13)
 
@@ -137,19 +137,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_scan_and_the_reader_of_records_agree(samples: int, posteriors: bool, tmp_path: Path) -> None:
     for seed in range(5):
         content = text(seed, 200, samples)
-        content = content if seed % 2 else content.replace("AD", "XX")  # without reads by allele
+        content = content if seed % 2 else content.replace("AD", "XX")  # without allele depths
         path = tmp_path / f"{seed}.bcf"
         path.write_bytes(written(tmp_path, content))
-        found = read(path, posteriors)
+        result = read(path, posteriors)
         with record_by_record():
             expected = read(path, posteriors)
-        assert not isinstance(found, str) and len(found[0]["positions"]) > 100
-        assert sum(found[1].values()) > 5
+        assert not isinstance(result, str) and len(result[0]["positions"]) > 100
+        assert sum(result[1].values()) > 5
         assert isinstance(expected, tuple)
-        for name in found[0]:
+        for name in result[0]:
             if name != "reads" or posteriors:
-                assert found[0][name] == expected[0][name], name
-        assert found[1] == expected[1]
+                assert result[0][name] == expected[0][name], name
+        assert result[1] == expected[1]
 
 
 @pytest.mark.usefixtures("small")
@@ -170,8 +170,8 @@ def test_most_records_take_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("small")
-def test_damaged_files_have_the_same_end(tmp_path: Path) -> None:
-    """Bytes changed, left out and put in: the same sites and the same error, whichever reads."""
+def test_damaged_files_give_the_same_error(tmp_path: Path) -> None:
+    """Change, remove and insert bytes: both readers return equal sites and errors."""
     draw, path = np.random.default_rng(4), tmp_path / "given"
     whole = written(tmp_path, text(9, 40, 3).replace("AD", "XX"))
     begin = 9 + int.from_bytes(whole[5:9], "little")
@@ -187,16 +187,16 @@ def test_damaged_files_have_the_same_end(tmp_path: Path) -> None:
         else:
             content[at] = int(draw.choice([0, 1, 0x7F, 0x80, 0xFF, int(draw.integers(256))]))
         path.write_bytes(content)
-        found = read(path, posteriors=bool(kind & 1))
+        result = read(path, posteriors=bool(kind & 1))
         with record_by_record():
             expected = read(path, posteriors=bool(kind & 1))
-        assert found == expected
-        errors[isinstance(found, str)] += 1
+        assert result == expected
+        errors[isinstance(result, str)] += 1
     assert min(errors.values()) > 100
 
 
 @pytest.mark.usefixtures("small")
-def test_damage_is_told_after_the_record_before_it_in_whichever_piece_that_is(tmp_path: Path) -> None:
+def test_damage_is_reported_after_the_preceding_record(tmp_path: Path) -> None:
     path = tmp_path / "given"
     whole = written(tmp_path, text(9, 60, 3).replace("AD", "XX"))
     at = 9 + int.from_bytes(whole[5:9], "little")

@@ -1,4 +1,4 @@
-"""VCF by compiled code against cyvcf2: the same likelihoods to the bit, and nothing is taken that the other refuses."""
+"""Native VCF scanner against cyvcf2: equal likelihoods to the bit, and no line accepted that cyvcf2 refuses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HEADER = """##fileformat=VCFv4.2
 #CHROM	POS	ID	REF	ALT	QUAL	FILTER	INFO	FORMAT	A	B	C
 """
 FORMATS = ("GT:PL", "PL", "GL", "GT:GL:DP", "GT:AD:DP:PL", "GT:XX:PL", "PL:GL", "GT:AD", ".")
-Taken = tuple[Any, ...] | str
+ReadResult = tuple[Any, ...] | str
 
 
 def sample(draw: np.random.Generator, keys: list[str], odd: float) -> str:
-    """The fields of a sample; an odd one now and then."""
-    made = []
+    """Return the fields of a sample, occasionally an odd one."""
+    result = []
     for key in keys:
         phred = ",".join(map(str, draw.permutation([0, int(draw.integers(1, 99)), int(draw.integers(200))]).tolist()))
         real = ",".join(f"{value:.{draw.integers(1, 8)}f}" for value in -draw.random(3) * 30)
@@ -39,10 +39,10 @@ def sample(draw: np.random.Generator, keys: list[str], odd: float) -> str:
             "0|1", "./.", "0/", "1//2", "99999999999,0,1", "2147483647,0,3", ".5,0,-1", "-.5,0,-1", "5.,0,1", "0,-1,-2:9", "é",
             "0,-1.0000000000000000001,-2", "-0,-1,-2", " 1,2,3", "1,2,3,", "1000000000,1,2", ".,1", "0/1/1", "-1/0",
         ]  # fmt: skip
-        made.append(str(draw.choice(odds)) if draw.random() < odd else usual[key])
+        result.append(str(draw.choice(odds)) if draw.random() < odd else usual[key])
     if draw.random() < 0.05:
-        made = made[: draw.integers(1, len(made) + 1)]
-    return ":".join(made)
+        result = result[: draw.integers(1, len(result) + 1)]
+    return ":".join(result)
 
 
 def record(draw: np.random.Generator, odd: float) -> str:
@@ -55,42 +55,42 @@ def record(draw: np.random.Generator, odd: float) -> str:
 
 
 def read(source: Input, counts: SiteCounts, posteriors: bool = True) -> list[Sites]:
-    """All sites of a file, a batch at a time."""
+    """Return all sites of a file, by batches."""
     return [sites for part in files_vcf.sections(source, posteriors) for sites in part(counts)]
 
 
-def taken(path: Path, able: bool) -> Taken:
-    """What is read, joined, or what is said against it. able: whether compiled code may read lines."""
+def read_result(path: Path, native: bool) -> ReadResult:
+    """Return the concatenated sites, or the error message. native: whether native code may read lines."""
     counts: SiteCounts = Counter()
     with pytest.MonkeyPatch.context() as patched:
-        if not able:
+        if not native:
             patched.setattr(files_vcf._UsualSites, "expects", lambda self, line: False)
         try:
             with open_input(path) as source:
-                parts = read(source, counts)
+                batches = read(source, counts)
         except InputError as error:
             return str(error)
     arrays: list[npt.NDArray[Any]] = [
-        np.concatenate([np.asarray(getattr(part, name)) for part in parts])
+        np.concatenate([np.asarray(getattr(part, name)) for part in batches])
         for name in ("likelihoods", "positions", "scale")
     ]
-    names = [name for part in parts for name in part.chromosomes]
-    alleles = [one for part in parts for one in part.alleles]
+    names = [name for part in batches for name in part.chromosomes]
+    alleles = [one for part in batches for one in part.alleles]
     return (*(array.tobytes() for array in arrays), names, alleles, {k: v for k, v in counts.items() if v})
 
 
-def test_compiled_code_and_cyvcf2_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_code_and_cyvcf2_read_equal_sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw, path = np.random.default_rng(5), tmp_path / "given.vcf"
     header = HEADER.replace('##FORMAT=<ID=AD,Number=R,Type=Integer,Description="">\n', "")
     monkeypatch.setattr(files_vcf, "SECTION_BYTES", 400)
-    said = 0
+    refused = 0
     for trial in range(150):
         lines = [record(draw, (0.0, 0.02, 0.2)[trial % 3]) for _ in range(draw.integers(0, 40))]
         path.write_text(header + "".join(line + draw.choice(["\n", "\n", "\r\n"]) for line in lines), encoding="utf-8")
-        expected = taken(path, able=False)
-        assert taken(path, able=True) == expected
-        said += isinstance(expected, str)
-    assert 20 < said < 130
+        expected = read_result(path, native=False)
+        assert read_result(path, native=True) == expected
+        refused += isinstance(expected, str)
+    assert 20 < refused < 130
 
 
 def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +103,10 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was asked"))
     counts: SiteCounts = Counter()
     with open_input(path) as source:
-        parts = read(source, counts, posteriors=False)
-    assert [name for part in parts for name in part.chromosomes] == ["1"] * 3000 + ["2"] * 2000
-    assert np.concatenate([part.positions for part in parts]).tolist() == list(range(5000))
-    assert max(len(part.likelihoods) for part in parts) <= batch_size(3)
+        batches = read(source, counts, posteriors=False)
+    assert [name for part in batches for name in part.chromosomes] == ["1"] * 3000 + ["2"] * 2000
+    assert np.concatenate([part.positions for part in batches]).tolist() == list(range(5000))
+    assert max(len(part.likelihoods) for part in batches) <= batch_size(3)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The oracle against the sum over all genotypes, in exact fractions."""
+"""The oracle against the sum over all genotypes in exact fractions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Vectors = list[tuple[float, float, float]]
 
 
 def enumerated(vectors: Vectors) -> list[Fraction]:
-    """Every combination of genotypes, added to the number of minor alleles it has."""
+    """Add every combination of genotypes to its number of minor alleles."""
     h = [Fraction(0)] * (2 * len(vectors) + 1)
     for genotypes in product(range(3), repeat=len(vectors)):
         h[sum(genotypes)] += math.prod(
@@ -29,8 +29,8 @@ def logarithm(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator) if x else -math.inf
 
 
-def assert_close(found: np.ndarray, expected: list[float]) -> None:
-    for a, b in zip(found.tolist(), expected, strict=True):
+def assert_close(result: np.ndarray, expected: list[float]) -> None:
+    for a, b in zip(result.tolist(), expected, strict=True):
         assert a == b or a == pytest.approx(b, abs=1e-9)
 
 
@@ -62,10 +62,10 @@ def test_gama_is_a_mixture_of_varying_and_not(vectors: Vectors, frequency: float
     )
     fixed = math.prod((Fraction(v[0]) / w for v, w in zip(vectors, whole, strict=True)), start=Fraction(1))
     b = p * sum(h) + (1 - p) * fixed
-    found = oracle.gama(np.array([vectors]), np.array([frequency]), variable)[0]
+    result = oracle.gama(np.array([vectors]), np.array([frequency]), variable)[0]
     expected = [p * x / b for x in h] if b else [Fraction(0)] * len(h)
     expected[0] += (1 - p) * fixed / b if b else 0
-    assert found.tolist() == pytest.approx([float(x) for x in expected], abs=1e-9)
+    assert result.tolist() == pytest.approx([float(x) for x in expected], abs=1e-9)
 
 
 def enumerated_exactly(vectors: list[list[Fraction]]) -> list[Fraction]:
@@ -75,6 +75,6 @@ def enumerated_exactly(vectors: list[list[Fraction]]) -> list[Fraction]:
     return h
 
 
-def test_it_does_not_run_out_of_range() -> None:
-    """Where nobody knows anything every count is as likely, though C(2N, N) is e^1380."""
+def test_it_does_not_leave_the_range_of_doubles() -> None:
+    """Without information all counts are equally likely, although C(2N, N) is e^1380."""
     np.testing.assert_allclose(oracle.saf(np.ones((1, 1000, 3))), 0.0, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The spectrum over sites: against counting known genotypes, and against the likelihood it should maximise."""
+"""Spectrum over sites: counts of known genotypes, and maximum likelihood."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simtbed.kernels.sfs.host.problem import Floats, Mode
 from simtbed.kernels.sfs.host.spectrum import Spectrum
 
 
-def of(answer: Floats, mode: Mode, pieces: int = 3) -> Floats:
+def distribution(answer: Floats, mode: Mode, pieces: int = 3) -> Floats:
     with Spectrum(mode) as total:
         for piece in np.array_split(answer, pieces):
             total.add(piece)
@@ -23,52 +23,52 @@ def of(answer: Floats, mode: Mode, pieces: int = 3) -> Floats:
 
 @pytest.mark.parametrize("mode", ["product", "saf", "gama"])
 def test_known_genotypes_are_counted(mode: Mode) -> None:
-    """Rows that are certain of 0, 3, 3 and 6 minor alleles."""
+    """Rows with certain counts of 0, 3, 3 and 6 minor alleles."""
     certain = np.eye(7)[[0, 3, 3, 6]]
     with np.errstate(divide="ignore"):
         answer = certain if mode == "gama" else np.log(certain) + (5.0 if mode == "product" else 0.0)
-    np.testing.assert_allclose(of(answer, mode), [1, 0, 0, 2, 0, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(distribution(answer, mode), [1, 0, 0, 2, 0, 0, 1], atol=1e-6)
 
 
 def test_distributions_add_up() -> None:
     np.testing.assert_allclose(
-        of(np.log([[1.0, 3.0, 0.5], [2.0, 2.0, 4.0]]), "product"), [2 / 9 + 0.25, 6 / 9 + 0.25, 1 / 9 + 0.5]
+        distribution(np.log([[1.0, 3.0, 0.5], [2.0, 2.0, 4.0]]), "product"), [2 / 9 + 0.25, 6 / 9 + 0.25, 1 / 9 + 0.5]
     )
 
 
 @pytest.mark.slow
-def test_it_is_the_most_likely_one(launcher: Launcher) -> None:
-    """No mixture with another spectrum is more likely."""
+def test_it_has_the_maximum_likelihood(launcher: Launcher) -> None:
+    """No mixture with another spectrum has a higher likelihood."""
     answer = FAMILY.solve(generate(3, 400, 10), "tiled", launcher)
-    found = of(answer, "saf") / len(answer)
+    result = distribution(answer, "saf") / len(answer)
 
     def likelihood(share: Floats) -> float:
         return float(np.log(np.exp(answer) @ share).sum())
 
     draw = np.random.default_rng(0)
     for other in (np.full(21, 1 / 21), *draw.dirichlet(np.ones(21), 20), *np.eye(21)):
-        assert likelihood(0.99 * found + 0.01 * other) <= likelihood(found) + 1e-4
+        assert likelihood(0.99 * result + 0.01 * other) <= likelihood(result) + 1e-4
 
 
-def test_it_finds_what_the_sites_were_drawn_from(launcher: Launcher) -> None:
-    """Deep data leave no doubt about genotypes, so the spectrum is their count."""
+def test_it_recovers_the_genotypes_of_deep_data(launcher: Launcher) -> None:
+    """Deep data determine the genotypes, so the spectrum is their count."""
     values = likelihoods(4, 300, 8, depth=60.0)
     problem = generate(4, 300, 8, depth=60.0)
     counts = np.bincount(values.argmax(axis=2).sum(axis=1), minlength=17)
-    np.testing.assert_allclose(of(FAMILY.solve(problem, "tiled", launcher), "saf"), counts, atol=0.05)
+    np.testing.assert_allclose(distribution(FAMILY.solve(problem, "tiled", launcher), "saf"), counts, atol=0.05)
 
 
 def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch, launcher: Launcher) -> None:
     answer = FAMILY.solve(generate(3, 50, 10), "tiled", launcher)
-    whole = of(answer, "saf", 1)
+    whole = distribution(answer, "saf", 1)
     monkeypatch.setattr(spectrum, "ROWS_AT_ONCE", 21 * 7)
-    np.testing.assert_allclose(of(answer, "saf", 6), whole, rtol=1e-9)
+    np.testing.assert_allclose(distribution(answer, "saf", 6), whole, rtol=1e-9)
 
 
 @pytest.mark.parametrize("mode", ["product", "saf", "gama"])
-def test_sites_that_are_impossible_or_not_there(mode: Mode) -> None:
-    assert of(np.empty((0, 5)), mode, 1).tolist() == [0.0] * 5
-    assert of(np.zeros((2, 5)) if mode == "gama" else np.full((2, 5), -np.inf), mode, 1).tolist() == [0.0] * 5
+def test_impossible_and_missing_sites(mode: Mode) -> None:
+    assert distribution(np.empty((0, 5)), mode, 1).tolist() == [0.0] * 5
+    assert distribution(np.zeros((2, 5)) if mode == "gama" else np.full((2, 5), -np.inf), mode, 1).tolist() == [0.0] * 5
 
 
 def test_the_picture_has_a_bar_for_each_count_that_varies() -> None:
