@@ -1,4 +1,4 @@
-"""The kinds of access to memory, and the dimensions of an index that have to be checked."""
+"""Kinds of memory access, and the dimensions of an index whose bounds are checked."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from . import nodes as ir
 
 
 class Operation(StrEnum):
-    """What an access does.
+    """An access's operation.
 
-    REDUCTION is an atomic operation on global memory whose result nobody uses. COUNT is one on shared memory that adds 1 to
-    4 bytes: GPUs have an instruction of its own for it, which counts the lanes of a word at once. SWAP is a compare-and-swap
-    on shared memory, which takes two passes. COPY is what an asynchronous copy of 4 or 8 bytes a lane stores, whose lanes are
-    not merged.
+    REDUCTION is an atomic operation on global memory with an unused result. COUNT is an atomic addition of 1 to 4
+    bytes of shared memory:
+    GPUs have a separate instruction that counts the lanes of a word at once. SWAP is a compare-and-swap on shared
+    memory, which takes two
+    passes. COPY is the store of an asynchronous copy of 4 or 8 bytes a lane, which does not merge lanes.
     """
 
     LOAD = "load"
@@ -32,8 +33,7 @@ _NAMED = {Operation.COUNT: Operation.ATOMIC, Operation.SWAP: Operation.ATOMIC, O
 
 @dataclass(frozen=True)
 class AccessKind:
-    """What one statement does to which space of memory. Its text, such as global_load, begins the names of its
-    counters."""
+    """The operation and the memory space of a statement. Its text, such as global_load, is the prefix of its counters."""
 
     space: Space
     operation: Operation
@@ -47,7 +47,7 @@ class AccessKind:
 
 
 def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
-    """The index and the extent of each dimension in which an access may leave its array."""
+    """Return the index and the extent of each dimension whose bounds need a check."""
     if not isinstance(index, ir.Within):
         return []
     pairs = zip(index.index, index.extents, strict=True)
@@ -55,7 +55,7 @@ def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
 
 
 def shown_dimensions(index: ir.Expr) -> list[ir.Expr]:
-    """What a message about an access needs of each dimension: the indices, then the extents."""
+    """Return the expressions of an index that diagnostics print: the indices, then the extents."""
     if not isinstance(index, ir.Within):
         return []
     return [*(position for position in index.index if position is not None), *index.extents]

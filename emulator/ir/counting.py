@@ -1,4 +1,4 @@
-"""How a counted loop goes on: the test before each iteration, and the variable after it."""
+"""Counted loops: the test before each iteration, and the update of the variable after it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from . import nodes as ir
 
 
 def direction(loop: ir.For) -> int:
-    """1 where the loop counts up, -1 where it counts down, 0 where only running tells."""
+    """Return 1 for a loop that counts up, -1 for one that counts down, 0 where the sign is known only at run time."""
     step = loop.step.value if isinstance(loop.step, ir.Const) else loop.step
     if isinstance(step, int):
         return (step > 0) - (step < 0)
@@ -15,7 +15,7 @@ def direction(loop: ir.For) -> int:
 
 
 def test(loop: ir.For) -> ir.Expr:
-    """Whether another iteration begins. A loop whose step is 0 has none."""
+    """Return the condition of another iteration. A loop whose step is 0 has no iteration."""
     up, down = (ir.Op(name, (loop.var, loop.stop), BOOL, loop.span) for name in ("lt", "gt"))
     sign = direction(loop)
     if sign:
@@ -27,7 +27,7 @@ def test(loop: ir.For) -> ir.Expr:
 
 
 def moved(loop: ir.For) -> ir.Op:
-    """The variable's next value."""
+    """Return the variable's next value."""
     assert isinstance(loop.var.type, Scalar)
     return ir.Op("add", (loop.var, step_of(loop)), loop.var.type, loop.span)
 

@@ -21,20 +21,20 @@ Constant = bool | int | float
 
 
 class Domain(ABC):
-    """One kind of domain.
+    """A kind of domain.
 
-    guards: whether an arm of a conditional expression must not be evaluated where it is not taken.
+    guards: whether a conditional expression must not evaluate the operation in an arm that is not selected.
     """
 
     guards = True
 
     @abstractmethod
     def holds(self, *operands: Values) -> Values:
-        """Element by element, whether the operands lie in the domain."""
+        """Return element by element whether the operands are in the domain."""
 
     @abstractmethod
     def may_leave(self, type: Scalar, last: Constant | None) -> bool:
-        """Whether operands of a type can lie outside, given the last one where it is constant."""
+        """Return whether operands of a type can be outside the domain, given the last operand where it is constant."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""The table of effects: memory accesses, collectives of warps and blocks, orders of memory; one row an effect.
+"""Table of effects: memory accesses, warp and block collectives, memory orders; one row an effect.
 
-A row states everything that the verifier, the printer, the passes, the checkers and the front end ask of an effect:
-its text, its operands, the memory it reads and writes, the threads that execute it together, its site and its issue
-class. The meaning of a collective of the warp is stated in NumPy, as that of an operation in `ops`. Adding an effect
-is adding its node to `nodes`, its row here, and its code to the engines that compile.
+A row has the facts that the verifier, the printer, the passes, the checkers and the front end need: its text, its operands, the
+memory spaces it reads and writes, the threads that execute it together, its site and its issue class. NumPy states the meaning of
+a warp collective, as it does for an operation in `ops`. To add an effect, add its node to `nodes`, its row here, and its code to the
+compiling engines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MASK = Operand(U32, "a lane mask")
 
 
 def _thread_varying(node: Any) -> None:
-    """The result differs between threads, whatever the operands."""
+    """The result may differ between threads for any operands."""
 
 
 def _needs_nothing(node: Any) -> Needs:
@@ -60,19 +60,18 @@ def _needs_nothing(node: Any) -> Needs:
 class Effect:
     """One effect.
 
-    text: its printed form; {field} stands for a field of the node, {ordering} for an order and a scope other than the
-        defaults.
-    action: the kind of its site, for an access the operation; "" where the site only computes. issue: the issue class.
-    operands: by field, in the order in which a call of the language gives them.
-    spaces: the memory it may access. writes: whether it writes there.
+    text: its printed form; {field} is a field of the node, {ordering} an order and a scope other than the defaults.
+    action: the kind of its site, for an access the operation; "" for sites that only compute. issue: the issue class.
+    operands: by field, in the order of the arguments of a call of the language.
+    spaces: the memory spaces it may access. writes: whether it writes memory.
     scope: the threads that execute it together.
-    transition: the function of `sanitizer.races.happens_before` that it calls.
-    on_host: whether a native function, one thread on the host, may perform it.
-    uniform_where: the expressions that are all uniform where the result is; None where the result never is.
+    transition: its function in `sanitizer.races.happens_before`.
+    on_host: whether a native function (one thread on the host) may perform it.
+    uniform_where: expressions; the result is uniform where all of them are. None for a result that never is.
     rules: conditions on a node and their messages, for the verifier.
-    needs: the words whose compute capability is above the oldest.
+    needs: words with a compute capability above the oldest.
     label: its name in messages of the checkers.
-    meaning: of a collective of the warp: (node, named lanes u32[..., 32], operands without the mask, each [..., 32])
+    meaning: for warp collectives, a function of (node, named lanes u32[..., 32], operands without the mask, each [..., 32])
         to the results [..., 32].
     """
 

@@ -13,7 +13,7 @@ ScopeKind = Literal["loop", "frame", "kernel"]
 
 
 class Scope(Protocol):
-    """Anything that stands for a loop, a frame or the kernel around a statement."""
+    """A loop, a frame or the kernel around a statement."""
 
     @property
     def kind(self) -> ScopeKind: ...

@@ -1,4 +1,4 @@
-"""The digest of a program, which does not depend on the files and lines it came from."""
+"""Digest of a program, independent of its source files and lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IGNORED = ("span", "site")
 
 
 def fingerprint(program: ir.Program) -> str:
-    """A digest that is equal for programs whose trees are equal apart from spans and sites."""
+    """Return a digest that is equal for programs with equal trees. Spans and sites are ignored."""
     return hashlib.sha256("\0".join(_tokens(program)).encode()).hexdigest()
 
 
@@ -28,7 +28,7 @@ def _tokens(value: Any) -> Iterator[str]:
         for name in _names(value.__class__):
             yield from _tokens(getattr(value, name))
     elif isinstance(value, float):
-        yield value.hex()  # tells -0.0 from 0.0
+        yield value.hex()  # -0.0 differs from 0.0
     else:
         yield repr(value)  # True is not 1, nor is "1"
 

@@ -1,6 +1,6 @@
-"""Fused multiply-add on arrays, correctly rounded: NumPy has none, so LLVM's is compiled in a loop.
+"""Fused multiply-add on arrays, correctly rounded: a loop compiled by LLVM, since NumPy has none.
 
-Going through a wider type is not a substitute: f32 through f64 still rounds twice.
+A wider type is no substitute: f32 through f64 still rounds twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ done:
 
 @cache
 def _compiled(bits: int) -> tuple[Any, Any]:
-    """The loop for f32 or f64, and what its code lives by."""
+    """Return the loop for f32 or f64, and the object that owns its code."""
     # Imported late: a program without fma should not pay for a compiler.
     import llvmlite.binding as llvm
 

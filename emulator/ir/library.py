@@ -1,7 +1,7 @@
-"""How rows of the table reach the functions of the kernel language that compute them, which are read and compiled above.
+"""Registry of the machine code of mathematical functions, which modules above this package read and compile.
 
-A function takes arrays of f64 (of i32 where its row's first operand is one), all of one length, then the array of f64
-that it writes, and the length.
+A function takes arrays of f64 (of i32 where its row's first operand is one) of one length, then the output array of f64, and
+the length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "maths."
 
 
 class Code(Protocol):
-    """Machine code of a function. It stays where it is as long as this object lives."""
+    """Machine code of a function. Its address is valid for the lifetime of this object."""
 
     @property
     def address(self) -> int: ...
@@ -24,7 +24,7 @@ _finders: list[Callable[[str], Code]] = []
 
 
 def enter(find: Callable[[str], Code]) -> None:
-    """Say how the machine code of a function is found by name."""
+    """Register the function that finds the machine code of a name."""
     _finders[:] = [find]
 
 

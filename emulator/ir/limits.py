@@ -1,4 +1,4 @@
-"""What a kernel may have at most: in CUDA on every device, or here, so that no compiler runs for ever."""
+"""Limits of a kernel: CUDA's on every device, and those of the emulator that bound compile time."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ CAPACITY: dict[Space, tuple[int, str, str]] = {
     "local": (512 * 1024, "bytes of local memory a thread", "keep them in a Global array, a part for each thread"),
     "constant": (64 * 1024, "bytes of constant tables", "give the table as a Global array"),
 }
-"""By memory, what the arrays of a kernel may have together, of what, and what to do instead. Local and constant memory
-are CUDA's limits; a GPU has 255 registers a thread. What shared memory may have, the device says."""
+"""By memory space: the limit on the arrays of a kernel together, its unit, and advice. The limits of local and constant memory are
+CUDA's; a GPU has 255 registers a thread. The device limits shared memory."""
 
 
 def array_size(type: Array) -> int:
-    """What an array takes of its memory's room."""
+    """Return an array's size in the unit of its memory space."""
     return (type.length or 0) * (1 if type.space == "register" else type.element.size)
 
 
 def over_capacity(space: Space, amount: int) -> tuple[str, str] | None:
-    """What a message says of an amount above a memory's room, and its advice; None where there is room."""
+    """Return the message and the advice for an amount above the limit of a memory space; None below it."""
     if space not in CAPACITY or amount <= CAPACITY[space][0]:
         return None
     most, what, advice = CAPACITY[space]

@@ -1,9 +1,9 @@
-"""Names of generated registers and arrays: how they are made, and what a name says.
+"""Names of generated registers and arrays: construction and parsing.
 
-A name is one text, because it is a key everywhere and appears in the printed IR. It is built and read here alone: the
-user's name, then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@callee2`
-for the second inlined call, `[4]` for an element of a register array, and `@set` for the flag that says whether such an
-element was assigned. `@.shape1` and `@.stride1` are an extent and a stride of an array, `@.offset` is where a view begins.
+A name is text, because it is a key everywhere and is printed in the IR. Only this module builds and parses names: the user's name,
+then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@callee2` for the second inlined
+call, `[4]` for an element of a register array, and `@set` for the flag of an assigned element. `@.shape1` and `@.stride1` are an
+extent and a stride of an array, `@.offset` is the first element of a view.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ _TEXT = re.compile(r"([^@\[]*)((?:@[^@\[]*)*)(?:\[(\d+)\])?(@set)?")
 
 @dataclass(frozen=True)
 class Name:
-    """user: as the user wrote it. array: of an element, the register array; else the whole name. element: its index.
-    temporary: whether it holds a value that the user gave no name."""
+    """A parsed name.
+
+    user: the user's name. array: the register array of an element, else the whole name. element: its index.
+    temporary: whether it has a value without a name in the source.
+    """
 
     user: str
     array: str
@@ -28,7 +31,7 @@ class Name:
     @staticmethod
     @lru_cache(maxsize=4096)
     def parse(text: str) -> Name:
-        """What a name says."""
+        """Parse a name."""
         match = _TEXT.fullmatch(text)
         assert match is not None, text
         user, suffixes, element, _ = match.groups()
@@ -68,12 +71,12 @@ def offset(array: str) -> str:
 
 
 def component(record: str, key: str) -> str:
-    """The register or parameter that holds a part of a tuple or a struct."""
+    """Return the register or parameter of a component of a tuple or a struct."""
     return f"{record}@:{key}"
 
 
 def of_layout(name: str) -> bool:
-    """Whether it is one of these."""
+    """Return whether a name is an extent, a stride or an offset."""
     return "@." in name
 
 
@@ -93,10 +96,10 @@ def assigned_flag(register: str) -> str:
 
 
 def variable_array(name: str) -> str:
-    """What a name stands for that changes places with other arrays, until the function is read."""
+    """Return the name of an array variable that is reassigned, for the time in which a function is read."""
     return f"{name}@array"
 
 
 def which_array(name: str) -> str:
-    """The register that says which array such a name stands for."""
+    """Return the register that selects the array of such a variable."""
     return f"{name}@which"

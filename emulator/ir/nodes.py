@@ -1,16 +1,16 @@
-"""The grammar of the IR: a typed, structured tree. All nodes but types carry the span they came from.
+"""The grammar of the IR: a typed, structured tree. All nodes but types have the span of their source.
 
 Expressions are pure. An Effect accesses memory or other lanes. It may only be the right side of a Let, so the order
 of effects is the order of statements. Masks are not in the tree: a statement runs for the lanes that reach it, and a
 loop runs until no lane is left. A register is mutable and has one type. Names of generated registers contain `@`,
 which the user's cannot.
 
-Tuples and structs are registers and parameters of their own for each part (`names.part`); what a device function returns
-stays together as `Results` until calls are inlined.
-Arrays have one dimension here. Of an array or a view that has more, or a stride, an access has a Within as its index:
-the `flat` index, and for messages and checks one index a dimension of what the user calls `shown`, each of which lies in
-0 ... its extent. An index of None is a dimension that a view keeps. Arrays of a launch with more than one dimension, or
-strides, bring their extents and strides as parameters of their own (`names.extent`, `names.stride`).
+Each component of a tuple or a struct is a register or parameter of its own (`names.component`). The result of a device function is
+one `Results` value until calls are inlined.
+Arrays have one dimension. An access to an array or a view with strides or more dimensions has a Within as its index: the `flat`
+index and, for messages and checks, the indices and extents of the array `shown` in the source. An index is in 0 ... extent - 1;
+None is a dimension that a view preserves. Extents and strides of such arrays of a launch are parameters of their own
+(`names.extent`, `names.stride`).
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Component: value: Expr; index: Expr; type: Scalar; span: Span     # of a v
 @node
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
 @node
-class Defined: value: Op; type: Scalar; span: Span                      # whether operands lie in the domain of the op
+class Defined: value: Op; type: Scalar; span: Span  # whether the operands are in the domain of the op
 @node
-class Within:                                                           # an access's `flat` index, and what it is made of:
+class Within:  # an access's `flat` index, and the indices and extents of its dimensions
     flat: Expr; shown: str; index: tuple[Expr | None, ...]; extents: tuple[Expr, ...]; type: Scalar; span: Span
 
 # ------------------------------------------------------------------ effects: the right side of a Let
@@ -106,7 +106,7 @@ class If:          cond: Expr; then: Body; orelse: Body; span: Span; site: int =
 @node
 class While:       setup: Body; cond: Expr; body: Body; span: Span; site: int = -1  # setup before each test
 @node
-class For:         # rises: that a step which only running tells is positive
+class For:  # rises: the step is positive, although known only at run time
     var: Reg; start: Expr; stop: Expr; step: int | Expr; unroll: bool; body: Body; span: Span; site: int = -1; rises: bool = False
 @node
 class Frame:       body: Body; span: Span; site: int = -1               # an inlined call: Return leaves it

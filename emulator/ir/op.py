@@ -1,4 +1,4 @@
-"""A row of the table of pure operations: its types, meaning, spellings, cost, domain, and how far engines may differ."""
+"""A row of the table of pure operations: types, meaning, spellings, cost, domain, and the tolerance between engines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COSTS: tuple[Cost, ...] = ("alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu",
 
 @dataclass(frozen=True)
 class Policy:
-    """How far engines may differ: the same bits, the same value (-0 equals 0), or within `ulp` units in the last place or
+    """The tolerance between engines: the same bits, the same value (-0 equals 0), or within `ulp` units in the last place or
     the distance `absolute`.
 
-    Any NaN equals any NaN under each policy: the processors disagree on a NaN's sign and payload. Complex numbers agree
-    where both parts do.
+    Any NaN equals any NaN under each policy: processors disagree on a NaN's sign and payload. Complex numbers agree
+    where both components do.
     """
 
     name: Literal["bits", "value", "ulp"]
@@ -52,8 +52,8 @@ class Policy:
 
 
 def ulp_distance(a: Values, b: Values) -> npt.NDArray[np.uint64]:
-    """Element by element, how many units in the last place two arrays of one float type are apart; a NaN counts as the
-    number that its bits would be next."""
+    """Return element by element the distance of two arrays of one float type in units in the last place. A NaN counts as the number
+    with the next bits."""
     bits = f"i{a.dtype.itemsize}"
     # Ordering floats as integers makes neighbouring numbers differ by one.
     ordered = [
@@ -74,18 +74,18 @@ def ulp(units: int, absolute: float = 0.0) -> Policy:
 class Op:
     """One operation.
 
-    types: operand types it is defined for; all operands share one, save the first where `first` is its type, and the last
+    types: operand types it is defined for. All operands share one type, but the first where `first` is its type, and the last
         where it is a `count`.
-    result: "same" as the operands, or one type whatever they are.
+    result: "same" as the operands, or one type.
     cuda: C++ text with {0} {1} {2} for the operands; a dict where the spelling depends on the type.
-    llvm: the instruction; "signed|unsigned|float|half" where it depends on the type, the last one where it is float's.
-        @name: LLVM's intrinsic of that name; :name: several instructions, which the printer of LLVM text knows under
-        that name; $name: the library's function of that name. Halves go through f32 unless the printer knows better.
-    cost: issue class; "arith" stands for alu, fp32 (halves too) or fp64 by type.
+    llvm: the instruction; "signed|unsigned|float|half" where it depends on the type. The last is optional and defaults to float's.
+        @name: LLVM's intrinsic of that name; :name: several instructions, which the printer of LLVM text defines under
+        that name; $name: the library's function of that name. Halves are computed as f32 unless the printer has an alternative.
+    cost: issue class; "arith" means alu, fp32 (halves too) or fp64 by type.
     domain: the operands for which CUDA defines the result; None means all.
-    within: the largest magnitude of the last operand for which CUDA states how precise the result is.
-    first: the type of the first operand, where it is another one.
-    count: that the last operand is a count of any integer type, and the first one's type decides; or one such type.
+    within: the largest magnitude of the last operand for which CUDA states a precision.
+    first: the type of the first operand, where it differs.
+    count: the last operand is a count, of any integer type or of the given one; the first operand then decides the type.
     widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
     """
 
@@ -114,7 +114,7 @@ class Op:
         return operands[0 if self.count else -1]
 
     def operand_types(self, type: Scalar) -> tuple[Scalar, ...]:
-        """The types of all operands, where the deciding one's is `type`; of a count of any type, the same."""
+        """Return the types of all operands, given the deciding operand's. A count of any type has the same type."""
         if isinstance(self.count, Scalar):
             return type, self.count
         return (self.first or type, *[type] * (self.operands - 1))

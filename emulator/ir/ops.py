@@ -66,7 +66,7 @@ def _truncated_rem(a: Values, b: Values) -> Values:
 
 
 def _fits(count: Values, bits: int) -> bool:
-    """Whether every count moves fewer bits than there are: nearly all do."""
+    """Return whether every count is below the number of bits. Nearly all are."""
     if count.size == 1:
         return 0 <= int(count.item()) < bits
     return bool(((count >= 0) & (count < bits)).all())
@@ -114,7 +114,7 @@ def _through_f64(function: Callable[[Values], Values]) -> Meaning:
 
 
 def cast_meaning(target: Scalar) -> Meaning:
-    """What `cast` to `target` does: wrap integers, round to nearest, truncate floats and saturate as CUDA."""
+    """Return the meaning of a cast: wrap integers, round to nearest, truncate floats and saturate as CUDA does."""
     dtype = target.dtype
 
     def meaning(x: Values) -> Values:
@@ -280,7 +280,7 @@ for _target in (BOOL, *NUMBERS):
 
 
 def may_leave_domain(op: ir.Op) -> bool:
-    """Whether operands can lie outside the domain of the operation's row; constant ones may keep inside."""
+    """Return whether operands can be outside the domain of the operation's row. Constant operands may prove that they are not."""
     domain, type, last = TABLE[op.name].domain, op.args[0].type, op.args[-1]
     if domain is None or not isinstance(type, Scalar):
         return False

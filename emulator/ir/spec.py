@@ -147,7 +147,7 @@ class _Checker:
             self.call(effect)
 
     def call(self, call: ir.Call) -> None:
-        self.require(call.function in self.functions, call, "callees come before callers")
+        self.require(call.function in self.functions, call, "callees precede callers")
         callee = self.functions[call.function]
         self.require(len(call.args) == len(callee.params), call, "one argument a parameter")
         for arg, param in zip(call.args, callee.params, strict=True):
@@ -202,7 +202,7 @@ class _Checker:
                     own = whole.items[int(expr.index.value)] if isinstance(expr.index, ir.Const) else None
                 else:
                     own = whole.element if isinstance(whole, Vector) else None
-                self.require(own == expr.type, expr, "a Part of a vector or of results")
+                self.require(own == expr.type, expr, "a Component of a vector or of results")
 
     def operation(self, expr: ir.Op) -> None:
         self.require(expr.name in TABLE, expr, "no such operation")

@@ -112,7 +112,7 @@ def effect(stmt: ir.Stmt) -> ir.Effect | None:
 def rewrite(node: N, change: Callable[[Any], Any]) -> N:
     """Rebuild an expression, effect or statement bottom up; `change` sees each node under it, and itself.
 
-    Bodies are rewritten too. Nodes that nothing changed are kept, not copied.
+    Bodies are rewritten too. Unchanged nodes are reused.
     """
     return _rewrite(node, change, _fields(type(node)))
 
@@ -123,7 +123,7 @@ def rewrite_operands(stmt: N, change: Callable[[Any], Any]) -> N:
 
 
 def flattened(stmt: N) -> N:
-    """The statement, its bodies left as they are, with accesses by their flat indices alone."""
+    """Return the statement with accesses by their flat indices alone; its bodies are unchanged."""
     return rewrite_operands(stmt, lambda node: node.flat if isinstance(node, ir.Within) else node)
 
 

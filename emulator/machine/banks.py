@@ -1,10 +1,10 @@
-"""How the accesses of a warp to shared memory become wavefronts and bank conflicts.
+"""Bank rules: wavefronts and bank conflicts of a warp's access to shared memory.
 
-The rules are measured: on an H200 they give what Nsight Compute counts
+The rules are measured: on an H200 they equal Nsight Compute's counters
 (`l1tex__data_{pipe_lsu_wavefronts,bank_conflicts_pipe_lsu}_mem_shared_op_{ld,st,atom}`) for every row of
 tests/machine/h200_access_patterns.csv. For Fermi (32 banks of 4 bytes; 8 bytes a lane in two halves) and
 Kepler's 8-byte mode (32 banks of 8 bytes; 8 bytes a lane at once) they are those of the CUDA C Programming
-Guide's sections on compute capabilities 2.x and 3.x, which are the measured ones without merging.
+Guide's sections on compute capabilities 2.x and 3.x, which equal the measured rules without merging.
 Sizes, banks and widths are powers of two.
 """
 
@@ -24,11 +24,11 @@ from .coalescing import Active, Index, Totals, ascend, consecutive, flat, occurr
 from .device import Device, log2
 
 LOAD, STORE, ATOMIC, SWAP = 0, 1, 2, 3
-"""Kinds of access that `count` tells apart."""
+"""Kinds of access that `count` distinguishes."""
 
 
 class Wavefronts(NamedTuple):
-    """What one warp's access to shared memory costs."""
+    """The cost of one warp's access to shared memory."""
 
     requests: int
     wavefronts: int
@@ -36,15 +36,16 @@ class Wavefronts(NamedTuple):
 
 
 def kind_of(operation: str, device: Device) -> int:
-    """The kind by which an operation (`ir.access.Operation`) on shared memory counts on `device`. A load is as a store where
-    halves never merge; a copy, as an atomic: its lanes are not merged."""
+    """Return the kind of an operation (`ir.access.Operation`) on shared memory on `device`. A load counts as a store if
+    halves never merge; a
+    copy counts as an atomic, since its lanes are not merged."""
     load = LOAD if device.shared_load_merges else STORE
     return {"load": load, "store": STORE, "count": STORE, "swap": SWAP, "copy": ATOMIC, "atomic": ATOMIC}[operation]
 
 
 @st.device
 def _merges(index: Global[i64], active: Global[bool], warp: i64, distance: i64) -> bool:
-    """Whether each active lane reads the element of the lane at that xor distance, or that one is inactive."""
+    """Return whether each active lane reads the element of the lane at that xor distance, or the other lane is inactive."""
     differ = False
     for lane in range(i64(WARP_SIZE)):
         own = WARP_SIZE * warp + lane
@@ -55,7 +56,7 @@ def _merges(index: Global[i64], active: Global[bool], warp: i64, distance: i64) 
 
 @st.device
 def _worst_bank(units: Local[i64], used: i64, groups: i64, every_lane: bool, load: Global[i64]) -> i64:
-    """The most that one group of banks must deliver: different units, or one unit for `every_lane`."""
+    """Return the largest load of a group of banks: distinct units, or one unit for `every_lane`."""
     for group in range(groups):
         load[group] = 0
     worst = i64(0)
@@ -105,26 +106,27 @@ def _count(
 def count(kind: int, index: Index, active: Active, size: int, banks: int, width: int, out: Totals) -> None:
     """Add the requests, wavefronts and bank conflicts of shared accesses to `out`.
 
-    kind: LOAD (see `kind_of`), STORE, ATOMIC (with a result) or SWAP (a compare-and-swap, whose wavefronts are twice as many
-    for the same conflicts). index: integers[warps, 32], elements from
-    the start of shared memory. active: bool[warps, 32]; other lanes are ignored. size, width: bytes. out: int64[3].
+    kind: LOAD (see `kind_of`), STORE, ATOMIC (with a result) or SWAP (a compare-and-swap: twice the wavefronts for
+    the same conflicts).
+    index: integers[warps, 32], elements from the start of shared memory. active: bool[warps, 32]; other lanes are ignored.
+    size, width: bytes. out: int64[3].
 
-    The warp is taken in phases of as many lanes as all banks together can serve; each costs as many wavefronts
-    as the most different words (for atomics: lanes) that fall in one bank. The phases of a load merge in pairs
-    when every lane shares its element with the lane next to it, or every lane with the one after that.
-    Conflicts are wavefronts beyond one a phase that has an active lane.
+    A phase has as many lanes as all banks together can serve. It costs as many wavefronts as the most different words (for
+    atomics: lanes) of one bank. The phases of a load merge in pairs if every lane shares its element with the lane
+    next to it, or every
+    lane with the one after that. Conflicts are wavefronts beyond one for each phase with an active lane.
     """
     phases = max(1, WARP_SIZE * size // (banks * width))
-    unit = max(size, width)  # what lies in one group of banks: a word, or an element of several
+    unit = max(size, width)  # the unit of a group of banks: a word, or an element of several
     groups = banks * width // unit
     shape, load = np.array([phases, log2(unit // size), groups]), np.empty(groups, np.int64)
     _count(kind, *flat(index, active), shape, load, out)
 
 
 def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: int = 4) -> Wavefronts:
-    """The rule of `count` as it is said, for one warp: byte by byte, phase by phase.
+    """Return the cost of one warp by the rule of `count` in plain form: byte by byte, phase by phase.
 
-    lanes: the element of each of the 32 lanes, -1 where it is inactive.
+    lanes: the element of each of the 32 lanes, -1 for inactive lanes.
     """
     a_phase = min(WARP_SIZE, banks * width // size)
     mergeable = [

@@ -1,6 +1,6 @@
-"""How the accesses of a warp to global memory become requests, sectors and lines.
+"""Coalescing rules: requests, sectors and cache lines of a warp's access to global memory.
 
-The rules are measured: on an H200 they give what Nsight Compute counts
+The rules are measured: on an H200 they equal Nsight Compute's counters
 (`l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,atom,red}`) for every row of
 tests/machine/h200_access_patterns.csv. Sizes, sectors and lines are powers of two, no access is wider than a
 sector, and buffers begin at a line.
@@ -27,7 +27,7 @@ Counter = Callable[[Index, Active, int, int, int, Totals], None]
 
 
 class Traffic(NamedTuple):
-    """What one warp's access to global memory costs."""
+    """The cost of one warp's access to global memory."""
 
     requests: int
     sectors: int
@@ -35,7 +35,7 @@ class Traffic(NamedTuple):
 
 
 def flat(index: Index, active: Active) -> tuple[npt.NDArray[np.int64], Active, int]:
-    """Elements and active lanes of several warps as native functions take them, and how many warps there are."""
+    """Return elements and active lanes as flat arrays for native functions, and the number of warps."""
     return np.ascontiguousarray(index, np.int64).reshape(-1), np.ascontiguousarray(active).reshape(-1), len(index)
 
 
@@ -44,7 +44,7 @@ def consecutive(index: Global[i64], active: Global[bool], warp: i64) -> bool:
     """Whether all lanes of the warp are active and each index is its predecessor's plus one."""
     first = index[WARP_SIZE * warp]
     wrong = i64(0)
-    for lane in range(i64(WARP_SIZE)):  # no way out of the loop, so that it runs on vector units
+    for lane in range(i64(WARP_SIZE)):  # no early exit, so that the loop is vectorised
         wrong |= (index[WARP_SIZE * warp + lane] - first - lane) | i64(not active[WARP_SIZE * warp + lane])
     return wrong == 0
 
@@ -60,7 +60,7 @@ def ascend(values: Local[i64], count: i64) -> bool:
 
 @st.device
 def occurred(values: Local[i64], i: i64, ascending: bool) -> bool:
-    """Whether values[i] is among those before it; `ascending`: what `ascend` says of them."""
+    """Return whether values[i] occurs before i; `ascending`: the result of `ascend`."""
     if ascending:
         return i > 0 and values[i] == values[i - 1]
     matches = i64(0)
@@ -71,7 +71,7 @@ def occurred(values: Local[i64], i: i64, ascending: bool) -> bool:
 
 @st.device
 def distinct(values: Local[i64], count: i64) -> i64:
-    """How many different numbers the first `count` of `values` hold."""
+    """Return the number of distinct values among the first `count`."""
     ascending = ascend(values, count)
     total = i64(0)
     for i in range(count):
@@ -110,7 +110,7 @@ def count(index: Index, active: Active, size: int, sector: int, line: int, out: 
 
     index: integers[warps, 32], the elements accessed. active: bool[warps, 32]; other lanes are ignored.
     size, sector, line: bytes. out: int64[3].
-    A warp with an active lane makes one request; it moves each sector and line touched once.
+    A warp with an active lane makes one request and moves each distinct sector and line once.
     """
     _count(*flat(index, active), log2(sector // size), log2(line // sector), out)
 
@@ -125,10 +125,11 @@ def _count_in_packets(
     to_line: i64,
     out: Global[i64],
 ) -> None:
-    """Lanes of a sector share a packet, unless that would put a lane before another that may have its address.
+    """Count atomics in packets. Lanes of a sector share a packet, unless this would reorder lanes with equal keys.
 
-    Lane by lane: a packet is open for each sector met. A lane joins the first packet of its sector that is newer
-    than every packet with a lane of its key; where there is none, it opens one. Each packet moves its sector.
+    A packet belongs to one sector. Lane by lane, a lane joins the first packet of its sector that is newer than
+    every packet with a lane
+    of its key; if there is none, it opens one. Each packet moves its sector.
     """
     keys = st.local(i64, WARP_SIZE)
     sectors = st.local(i64, WARP_SIZE)
@@ -161,16 +162,16 @@ def _count_in_packets(
 
 
 ATOMIC_FOLDS = (0x2F6F, 0x55DA)
-"""Bits of a 128-byte line's number whose parity enters the key of an atomic, one mask a bit of the key. The masks
-are measured for lines within 4 MiB of each other; further apart, addresses are no longer the ones that lanes use."""
+"""Bits of a 128-byte line's number whose parity enters the key of an atomic, one mask a bit of the key. The masks are measured for
+lines within 4 MiB of each other; beyond that, lanes use other addresses."""
 
 
 @native
 def atomic_key(word: i64) -> i64:
-    """Seven bits by which an atomic tells 4-byte words apart: the place in the line, and two parities of the line.
+    """Return the key of seven bits by which atomics compare 4-byte words: the position in the line, and two parities of the line.
 
     Of 1,252 atomics measured on an H200, with and without a result (tests/machine/h200_reductions.csv and rows of
-    h200_access_patterns.csv and h200_drawn_accesses.csv.gz there), this gives all but 16, which differ by a sector or two.
+    h200_access_patterns.csv and h200_random_accesses.csv.gz there), it explains all but 16, which differ by a sector or two.
     """
     line = word >> 5
     low = i64(st.popcount(line & ATOMIC_FOLDS[0]) & 1)
@@ -181,9 +182,8 @@ def atomic_key(word: i64) -> i64:
 def count_atomic(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
     """Add the requests, sectors and lines of atomics, with and without a result; arguments as for `count`.
 
-    Lanes at one address go one after another, so a sector counts as often as its most wanted address. Addresses are
-    compared by `atomic_key`: a lane that seems to have the address of another sector's lane must not go before it, which
-    may take a packet more.
+    Lanes of one address are serialised, so a sector counts as often as its most frequent address. Addresses are compared by
+    `atomic_key`: lanes of different sectors with equal keys preserve their order, which may cost another packet.
     """
     _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), out)
 
@@ -211,11 +211,12 @@ def _count_local(
 
 
 def count_local(index: Index, active: Active, size: int, sector: int, line: int, out: Totals) -> None:
-    """Add the requests, sectors and lines of loads or stores of local memory; arguments as for `count`, an index is that
-    of an element of the thread's own memory.
+    """Add the requests, sectors and lines of loads or stores of local memory; arguments as for `count`. An index is an element of the
+    thread's own memory.
 
-    Word w of lane l is at address 4 * (32 * w + l) of the warp's memory (CUDA C++ Programming Guide, "Local Memory"). There is
-    a request for each word of an element: measured, for every local row of tests/machine/h200_drawn_accesses.csv.gz.
+    Word w of lane l is at address 4 * (32 * w + l) of the warp's memory (CUDA C++ Programming Guide, "Local
+    Memory"). Each word of an
+    element is a request: measured, for every local row of tests/machine/h200_random_accesses.csv.gz.
     """
     flattened, mask, warps = flat(index, active)
     _count_local(flattened, mask, warps, size, log2(sector), log2(line // sector), out)
@@ -224,9 +225,9 @@ def count_local(index: Index, active: Active, size: int, sector: int, line: int,
 def of_warp(
     counter: Counter, lanes: Sequence[int], size: int, sector: int = SECTOR_BYTES, line: int = LINE_BYTES
 ) -> Traffic:
-    """What `counter` (count, count_atomic, count_local) says of one warp.
+    """Return the result of `counter` (count, count_atomic, count_local) for one warp.
 
-    lanes: the element of each of the 32 lanes, -1 where the lane is inactive.
+    lanes: the element of each of the 32 lanes, -1 for inactive lanes.
     """
     index, out = np.array([lanes], np.int64), np.zeros(3, np.int64)
     counter(index, index >= 0, size, sector, line, out)

@@ -1,4 +1,4 @@
-"""What is known of each GPU: limits, memories, rates, one dated row a device, with its source."""
+"""GPU devices: limits, memories and rates, one dated row a device, with its source."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class Device:
 
     block_extents, grid_extents: the most threads of a block, and blocks of a grid, along x, y and z.
     register_unit: registers of a warp are allocated in multiples of it.
-    register_unit_doubled: registers a thread for which twice that unit holds (Fermi only).
+    register_unit_doubled: registers a thread for which the unit is twice as large (Fermi only).
     register_least: registers a thread gets even if it needs fewer.
-    warp_unit: partitions of an SM's registers; a warp's registers lie in one of them.
-    shared_carveouts: what shared memory may have of the memory it shares with L1, ascending; the last is shared_per_sm.
-    shared_unit, shared_reserved: a block's shared memory is allocated in multiples of the unit, what the system
-    takes included. shared_per_block_optin: what a kernel may have when it asks for more than the default.
+    warp_unit: partitions of an SM's registers; a warp's registers are in one of them.
+    shared_carveouts: sizes of shared memory within the memory it shares with L1, ascending; the last is shared_per_sm.
+    shared_unit, shared_reserved: a block's shared memory, including the system's reserve, is allocated in multiples of the unit.
+    shared_per_block_optin: the limit of a kernel that requests more than the default.
     bank_width: of shared memory; 8 on Kepler is its 8-byte mode.
-    shared_load_merges: a load of 8 or 16 bytes a lane may take its halves together (see `banks.count`).
-    sector: the least that a store, an atomic or an uncached load moves; line: of the caches.
-    loads_cached: global loads go through L1. load_sector: the least that a global load moves.
+    shared_load_merges: a load of 8 or 16 bytes a lane may merge its halves (see `banks.count`).
+    sector: the smallest transfer of a store, an atomic or an uncached load; line: of the caches.
+    loads_cached: global loads are cached in L1. load_sector: the smallest transfer of a global load.
     clock: highest of the SMs, MHz. bandwidth: of device memory, GB/s (10^9).
-    timing: what the time model knows of it; it decides nothing that is counted.
-    dated: when the row was written. source: where its figures stand.
+    timing: parameters of the time model; no counter depends on them.
+    dated: date of the row. source: where its values are published or measured.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Device:
     source: str
 
     def __post_init__(self) -> None:
-        """Refuse what the rules cannot mean: they divide by shifting, an access has up to 16 bytes, a block 32 warps."""
+        """Refuse values outside the range of the rules: they divide by shifting, an access has up to 16 bytes, a block 32 warps."""
         try:
             for field in fields(self):
                 require("", field.name, types(Device)[field.name], getattr(self, field.name))
@@ -230,7 +230,7 @@ K40 = replace(
     K20m,
     name="K40",
     sms=15,
-    clock=875,  # base 745, which the card keeps unless its application clocks are raised
+    clock=875,  # base 745, the clock unless application clocks are raised
     bandwidth=288.0,
     l2=1536 * KIB,
     source=f"{_OLD_GUIDE}; {_OCCUPANCY}; Kepler GK110/210 whitepaper; Tesla K40 board specification",

@@ -1,4 +1,4 @@
-"""The figures of a device: the type and the range of each field, and how a user's table fills them."""
+"""Fields of a device: their types and ranges, and their values from a user's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..checked import shown
 from ..errors import LaunchError
 
 _LARGEST = 1 << 48
-"""What no figure is above: sums and products of two of them stay far from where arithmetic ends."""
+"""Upper bound of every value: sums and products of two of them do not overflow."""
 
 
 @cache
@@ -21,7 +21,7 @@ def types(row: Any) -> dict[str, Any]:
 
 
 def filled(prefix: str, row: Any, table: dict[str, Any], base: Any) -> dict[str, Any]:
-    """The fields of `row` from the table; what is left out as in `base`, if there is one."""
+    """Return the fields of `row` from the table; missing keys have the values of `base`, if there is one."""
     hints = types(row)
     names = [f.name for f in fields(row) if f.default is MISSING]
     for key in table:
@@ -39,7 +39,7 @@ def filled(prefix: str, row: Any, table: dict[str, Any], base: Any) -> dict[str,
 
 
 def _of_toml(key: str, hint: Any, value: Any, base: Any) -> Any:
-    """A value of a table as its field has it: lists as tuples, whole numbers where others may stand too."""
+    """Convert a value of a table to its field's type: lists to tuples, whole numbers to floats where the field is a float."""
     if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
         return hint(**filled(f"{key}.", hint, value, base))
     if isinstance(value, list):
@@ -47,7 +47,7 @@ def _of_toml(key: str, hint: Any, value: Any, base: Any) -> Any:
     return float(value) if hint is float and type(value) is int and abs(value) <= _LARGEST else value
 
 
-# Whole numbers that may be 0; every other one is a size, a count or a unit that something is divided by.
+# Whole numbers that may be 0; all others are sizes, counts or divisors.
 _MAY_BE_ZERO = ("shared_reserved", "rates.")
 
 

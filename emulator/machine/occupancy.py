@@ -1,4 +1,4 @@
-"""How many blocks an SM can hold at once, and what keeps it from holding more."""
+"""Theoretical occupancy: resident blocks of an SM, and the limiting resource."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .device import Device
 class Occupancy:
     """Theoretical occupancy of one SM.
 
-    limiter: what allows no further block, of "warps", "blocks", "registers" and "shared memory"; several are
-    joined by ", ". active_blocks is 0 where the device cannot run such a block at all.
+    limiter: the resource that admits no further block, of "warps", "blocks", "registers" and "shared memory"; several are
+    joined by ", ". active_blocks is 0 if the device cannot run such a block at all.
     """
 
     active_blocks: int
@@ -53,7 +53,8 @@ def occupancy(device: Device, threads_per_block: int, registers_per_thread: int,
 
 
 def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
-    """Each warp's registers lie in one partition of the SM's; a block's are checked as if it filled all partitions."""
+    """Return the blocks by registers. Each warp's registers are in one partition of the SM's; a block is checked as if it filled all
+    partitions."""
     unit = device.register_unit * (2 if registers in device.register_unit_doubled else 1)
     per_warp = _round_up(registers * WARP_SIZE, unit)
     per_block = per_warp * _round_up(warps, device.warp_unit)
@@ -64,7 +65,8 @@ def _blocks_by_registers(device: Device, warps: int, registers: int) -> int:
 
 
 def _blocks_by_shared(device: Device, size: int) -> int:
-    """A block gets what it asks for, as far as it may opt in, and what the system takes, in whole units."""
+    """Return the blocks by shared memory. A block allocates its request, up to the opt-in limit, and the system's
+    reserve, in whole units."""
     if size > device.shared_per_block_optin:
         return 0
     allocated = _round_up(size + device.shared_reserved, device.shared_unit)

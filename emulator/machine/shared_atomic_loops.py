@@ -1,11 +1,12 @@
-"""What an atomic operation on shared memory costs that no instruction makes: an addition of floats, one of 64 bits.
+"""Costs of shared-memory atomics without an instruction: additions of floats and operations on 64 bits.
 
-Such operations are compiled to a loop that reads the element, computes, and swaps where nobody has changed it meanwhile
-(`ATOMS.CAST.SPIN`); a lane for which somebody had tries again. Of the lanes of a warp that fall in one bank the lowest one gets
-its turn in a round, be it for the same element or not; 8 bytes a lane are swapped in halves, the second of which finds what the first
-has changed. A swap takes two wavefronts a half, and none that is counted as a conflict. Measured: these rules give what Nsight Compute
-counts on an H200 for every row of tests/machine/h200_tries.csv. Other warps that change the same elements at the same time have lanes try
-again as well: how often hangs on their timing, and is not counted.
+The compiler emits a loop that reads the element, computes, and swaps if the element is unchanged (`ATOMS.CAST.SPIN`); a lane with a
+changed element retries. In a round, the lowest lane of each bank succeeds, for the same element or not. 8 bytes a
+lane are swapped in
+halves; the second half observes the changes of the first. A swap takes two wavefronts a half, and none counted as a conflict.
+Measured: these rules equal Nsight Compute's counters on an H200 for every row of tests/machine/h200_tries.csv. Other
+warps that change
+the same elements at the same time cause retries as well: their number depends on timing and is not counted.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from .coalescing import Active, Index, Totals
 from .device import Device
 
 ROUNDS, LANES, SWAPS, LOADS, CONFLICTS = range(5)
-"""What is counted: rounds of warps and of lanes, wavefronts of swaps and of reads, and bank conflicts of these."""
+"""Columns: rounds of warps and of lanes, wavefronts of swaps and of reads, and bank conflicts of the reads."""
 
 
 def count(index: Index, active: Active, size: int, device: Device, out: Totals) -> None:
-    """Add what operations of warps cost to `out`, int64[5].
+    """Add the costs of the warps' operations to `out`, int64[5].
 
     index: integers[warps, 32], elements of `size` bytes from the start of shared memory. active: bool[warps, 32].
     """
@@ -48,7 +49,7 @@ def count(index: Index, active: Active, size: int, device: Device, out: Totals) 
 
 
 def _first_of_bank(groups: npt.NDArray[np.int64], active: Active) -> Active:
-    """Which lanes are the first of their warp in their group of banks."""
+    """Return the lanes that are the first of their warp in their group of banks."""
     rows, lanes = np.nonzero(active)
     _, firsts = np.unique(np.stack([rows, groups[rows, lanes]]), axis=1, return_index=True)
     first = np.zeros_like(active)

@@ -1,4 +1,4 @@
-"""How long the parts of a GPU take: latencies, widths and rates of its memories, one dated row a device, with its source."""
+"""Latencies, widths and rates of a GPU's components, one dated row a device, with its source."""
 
 from __future__ import annotations
 
@@ -11,30 +11,34 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Timing:
-    """What the time model knows of a GPU. Latencies are cycles of the SM's clock, from issue to use by the next instruction.
+    """Parameters of the time model of a GPU. Latencies are cycles of the SM's clock, from issue to use by the next instruction.
 
     schedulers: of an SM, each with warps of its own. issue: instructions that one of them issues in 100 cycles.
-    alu, fp64, sfu, shuffle, vote: latencies of instructions. branch: cycles that a warp waits at a jump or where lanes
-    part. barrier: cycles between the last arrival and the next instruction.
-    shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load that is answered there; far: from the
+    alu, fp64, sfu, shuffle, vote: latencies of instructions. branch: cycles that a warp waits at a jump or a divergent branch.
+    barrier: cycles between the last arrival and the next instruction.
+    shared: latency of a shared load without conflicts. l1, l2, l2_far, dram: of a load served there; far: from the
     other half of L2. atomic: of an atomic operation that returns a value.
     atomic_interval: cycles of the SM's clock between atomic operations on one address; float_interval: between additions of
-    floating point numbers. atomic_rate: atomic operations on sectors of their own that all of L2 does in a cycle; fetch_rate: the
-    same of those that return a value. request_rate: lines to which L2 takes stores of one sector in a cycle; store_rate: sectors of
-    whole lines that it takes. load_rate: lines of which L2 gives one sector in a cycle.
+    floating point numbers. atomic_rate: atomic operations on distinct sectors a cycle of all of L2; fetch_rate: the
+    same, of those that
+    return a value. request_rate: lines a cycle to which L2 accepts stores of one sector; store_rate: sectors of
+    whole lines that it accepts.
+    load_rate: lines a cycle of which L2 returns one sector.
     lookup_rate: lines that the L1 of an SM looks up in a cycle.
     request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends;
-    miss_interval: between lines that its L1 asks L2 for.
-    open_lines: lines of stores that an SM keeps open, so that what the same warp stores there next goes to L2 with them; open_cycles: for
-    how long after a store. queue: instructions for its load and store unit that a scheduler's queue holds.
-    block_interval: cycles between blocks that begin anywhere on the GPU. warp_interval: between warps that begin on one SM.
-    l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 gives.
+    miss_interval: between lines that its L1 requests from L2.
+    open_lines: lines of stores that an SM keeps open, so that the next stores of the same warp to them are sent
+    together; open_cycles:
+    the time after a store for which a line is open. queue: instructions that a scheduler's queue for the load and
+    store unit has room for.
+    block_interval: cycles between starts of blocks on the whole GPU. warp_interval: between starts of warps on one SM.
+    l1_size: bytes of L1 together with shared memory. l1_width: bytes a cycle that L1 delivers.
     l2_width: bytes a cycle that one SM gets from L2. l2_halves: 2 where an SM reads lines of the other half through its own.
-    l2_slices: parts of L2 that serve a request each. store_interval: cycles of a slice for the stores of a warp to a line.
+    l2_slices: slices of L2 that each serve one request. store_interval: cycles of a slice for the stores of a warp to a line.
     l2_bandwidth: of all SMs together, GB/s (10^9). dram_share: of the device's bandwidth that a copy gets, in thousandths.
-    dram_row: sectors that device memory could move in the time in which it gives one of another row.
-    launch: nanoseconds that a kernel takes that does nothing.
-    dated: when the row was written. source: where its figures stand, and which of them are estimates.
+    dram_row: sectors that device memory could move in the time of a row switch.
+    launch: nanoseconds of an empty kernel.
+    dated: date of the row. source: where its values are published or measured, and which of them are estimates.
     """
 
     schedulers: int
@@ -376,10 +380,10 @@ GH100 = Timing(
         "l1_size and l2_halves: public"
     ),
 )
-"""Of an H200. What lies in the chip is an H100's too."""
+"""Of an H200. On-chip values are an H100's too."""
 _SERVED = 44.0 / 51.0
-"""What L2 of an H100 does in a cycle, as a part of what an H200's does: atomic operations on sectors of their own, measured on both.
-It has 50 MiB in 80 slices, not 60 MiB in 96."""
+"""L2 throughput of an H100 relative to an H200: atomic operations on sectors of their own, measured on both. The H100 has 50 MiB in 80
+slices, the H200 60 MiB in 96."""
 HOPPER = replace(
     GH100,
     l2=278,

@@ -24,11 +24,11 @@ def changed_arrays(kernel: ir.Function) -> tuple[str, ...]:
 
 
 def order_matters(kernel: ir.Function) -> bool:
-    """Whether warps must run in a fixed order for the results to be reproducible.
+    """Return whether warps must run in a fixed order for reproducible results.
 
-    They must where the kernel prints, uses the old value of an atomic operation or ordered
-    loads and stores, adds floats atomically, or applies
-    different atomic operations to one array.
+    They must if the kernel prints, uses the old value of an atomic operation, has ordered loads and stores, adds
+    floats atomically, or
+    applies different atomic operations to one array.
     """
     kinds: dict[str, str] = {}
     for stmt in statements(kernel.body):

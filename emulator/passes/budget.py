@@ -1,7 +1,6 @@
-"""What a kernel may grow to: statements once calls are inlined and loops unrolled, and memory of a thread.
+"""Limits on a kernel's size: statements once calls are inlined and loops unrolled, and memory of a thread.
 
-Each limit is looked at before anything is expanded, so that a kernel above it is refused at once, at the line that is
-too much.
+Each limit is checked before the expansion, so that an oversized kernel is refused at once, with the line that exceeds the limit.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def refuse(span: Span, message: str, advice: str) -> NoReturn:
 
 
 def check_calls(program: ir.Program) -> None:
-    """Refuse a program that would be too long without calls. Functions stand before those that call them."""
+    """Refuse a program that inlining would make too long. Callees precede their callers."""
     sizes: dict[str, int] = {}
     depths: dict[str, int] = {}
     for function in (*program.functions, program.kernel):
@@ -41,7 +40,7 @@ def check_calls(program: ir.Program) -> None:
 
 
 def check_memory(kernel: ir.Function) -> None:
-    """Refuse arrays for which a thread has no room together. Each of them fits by itself."""
+    """Refuse arrays that exceed a thread's memory together. Each of them is within the limit."""
     counted: Counter[str] = Counter()
     for stmt in {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc)}.values():
         counted[stmt.type.space] += array_size(stmt.type)
@@ -51,8 +50,8 @@ def check_memory(kernel: ir.Function) -> None:
 
 
 def check_loops(body: ir.Body) -> int:
-    """The statements of a body once its loops are unrolled, at least: bounds that other unrolled loops decide are not
-    known here. Refuses a loop that is too long."""
+    """Return a lower bound on the statements of a body with unrolled loops: bounds that depend on other unrolled loops are
+    unknown here. Refuses a loop that is too long."""
     size = 0
     for stmt in body:
         inner = sum(check_loops(part) for part in bodies(stmt))

@@ -1,4 +1,4 @@
-"""The compute capability that a program needs, and for which of its words."""
+"""The compute capability that a program needs, and the words that need it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUSED: dict[str, Capability] = {"f16": (5, 3), "bf16": (8, 0)}
 
 
 def needed(program: ir.Program) -> tuple[Needed, ...]:
-    """The words that need more than the oldest device has, one place each."""
+    """Return the words that need more than the oldest device, with one place each."""
     words: dict[str, Needed] = {}
     for function in (*program.functions, program.kernel):
         for stmt in statements(function.body):

@@ -1,4 +1,4 @@
-"""The emulators' clock: a count of the thread's own readings, so that it moves on and every engine has the same."""
+"""The emulators' clock: a count of the thread's own readings. It advances, and every engine reads the same values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOCK = temporary("clock", 0)
 
 
 def count_clock_readings(program: ir.Program) -> ir.Program:
-    """The program with a register in place of the clock."""
+    """Return the program with a register in place of the clock."""
     kernel = program.kernel
     if not any(isinstance(effect(stmt), ir.Clock) for stmt in statements(kernel.body)):
         return program

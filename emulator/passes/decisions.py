@@ -1,6 +1,6 @@
-"""The statements that note what warps decide: the same ones for every engine. `profiler.decisions` says what is noted.
+"""Instrumentation of a kernel with statements that record the decisions of warps, for `profiler.decisions`.
 
-Their sites are numbered after those that are counted.
+All engines share it. The sites of these statements follow those of the counted statements.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from ..language.types import BOOL, I32
 from .slow_paths import slow_path_ops, slow_path_predicates
 
 MAX_ATOMS = 8
-"""Conditions that a branch notes, besides the whole."""
+"""Atomic conditions that a branch records, in addition to the whole condition."""
 
 
 def note_decisions(kernel: ir.Function, sites: int) -> ir.Function:
-    """The kernel with its decisions noted. sites: those that are numbered already."""
+    """Return the kernel with recorded decisions. sites: the number of sites in use."""
     return _Noter(sites).run(kernel)
 
 
 def atoms(cond: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The conditions that a condition is made of, from the left; none of one that is made of no others."""
+    """Return the atomic conditions of a compound condition, from the left; none for an atomic condition."""
     terms = tuple(_atoms(cond))
     return terms if len(terms) > 1 else ()
 
 
 def is_connective(cond: ir.Expr) -> TypeGuard[ir.Op]:
-    """Whether a condition is made of others."""
+    """Return whether a condition is compound."""
     if not isinstance(cond, ir.Op) or cond.type is not BOOL:
         return False
     return cond.name in ("both", "either", "not") or (cond.name in ("eq", "ne") and cond.args[0].type is BOOL)
@@ -45,7 +45,7 @@ def _atoms(cond: ir.Expr) -> Iterator[ir.Expr]:
 
 
 class _Noter:
-    """loops: those around the current statement in its frame."""
+    """Inserts the recording statements. loops: those around the current statement in its frame."""
 
     def __init__(self, sites: int) -> None:
         self.sites = sites
@@ -122,7 +122,7 @@ def _returns(body: ir.Body) -> bool:
 
 
 def _code(cond: ir.Expr) -> ir.Expr:
-    """Bit 0 for the condition, bit k for the k-th of those it is made of."""
+    """Return an i32: bit 0 is the condition, bit k its k-th atomic condition."""
     return _bits((cond, *atoms(cond)[:MAX_ATOMS]))
 
 

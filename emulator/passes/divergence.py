@@ -1,11 +1,11 @@
-"""Divergence analysis: uniform and affine values, loops whose lanes leave apart, assignments that need no merge.
+"""Divergence analysis: uniform and affine values, divergent loops, assignments that need no merge.
 
 The stride of a value is its difference between neighbouring active lanes: 0 (uniform), another number (affine),
 "dynamic" (affine with a stride known only at run time) or "varying".
 
 A region is the path of divergent branches and loops around a statement. All lanes in one region execute its statements
 together. An assignment in the innermost region that contains every mention of its register reaches all lanes that may
-read the register. It needs no merge, and a uniform value stays uniform.
+read the register. It needs no merge, and a uniform value remains uniform.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Dim3 = tuple[int, int, int]
 THREAD_AXES = {name: axis for name, (index, axis) in ir.INDICES.items() if index == "thread"}
 
 _WIDEST = 1 << 30
-"""Larger strides are taken for dynamic ones."""
+"""Larger strides are treated as dynamic."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Divergence:
 
 
 def thread_index(block: Dim3, axis: int) -> npt.NDArray[np.int32]:
-    """int32[warps, 32]: the thread's index on an axis; lanes beyond the block go on counting in x."""
+    """Return int32[warps, 32], the thread's index on an axis. Lanes beyond the block continue to count in x."""
     x, y, _ = block
     threads = int(np.prod(block))
     linear = np.arange(-(-threads // WARP_SIZE) * WARP_SIZE).reshape(-1, WARP_SIZE)
@@ -79,7 +79,7 @@ def _step(index: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> int:
 
 
 def stride(expr: ir.Expr, environment: dict[str, Stride], block: Dim3) -> Stride | None:
-    """The stride of an expression, given those of the registers; None while it is not known of one of them."""
+    """Return the stride of an expression, given those of the registers; None if that of a register is unknown."""
     match expr:
         case ir.Const() | ir.Extent():
             return 0
@@ -150,7 +150,7 @@ def _operation(op: ir.Op, args: list[Stride]) -> Stride:
 
 
 MOST = 1024
-"""The largest power of two that is looked for."""
+"""The largest power of two in the analysis of multiples."""
 
 
 def multiple(expr: ir.Expr, environment: dict[str, int], block: Dim3) -> int:
@@ -206,7 +206,7 @@ def _bounded(step: int) -> Stride:
 
 
 def join(first: Stride | None, second: Stride | None) -> Stride | None:
-    """The stride of a register that is assigned both; None: nothing is known yet."""
+    """Return the stride of a register with two assigned values; None for an unknown stride."""
     if first is None or second is None or first == second:
         return first if second is None else second
     return "varying" if "varying" in (first, second) else "dynamic"
@@ -306,7 +306,7 @@ class _Analysis:
 
     # -------------------------------------------------------------- statements
     def body(self, stmts: ir.Body, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        """Visit statements of a region; the scopes that some of their lanes leave without the others."""
+        """Visit statements of a region; return the scopes that some of their lanes leave without the others."""
         escaped: list[Leaving] = []
         for stmt in stmts:
             left = self.statement(stmt, region, scopes)

@@ -70,7 +70,7 @@ class _Inliner:
 
 
 def _split_results(node: Any) -> Any:
-    """A part of several results is a register of its own."""
+    """Replace a component of several results by its register."""
     match node:
         case ir.Component(value=ir.Reg(type=Results()) as whole, index=ir.Const() as index):
             return ir.Reg(component(whole.name, str(index.value)), node.type, node.span)

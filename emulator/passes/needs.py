@@ -1,4 +1,4 @@
-"""What a word of a kernel needs of a device: what a launch looks at, without the passes that find it."""
+"""Requirements of a kernel on the device's compute capability, as a record that launches read without the passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Capability = tuple[int, int]
 
 @dataclass(frozen=True)
 class Needed:
-    """What a word of a kernel needs. place: file and line."""
+    """A word of a kernel and the compute capability that it needs. place: file and line."""
 
     word: str
     capability: Capability

@@ -29,11 +29,11 @@ def _assigned(stmt: ir.Stmt) -> frozenset[str]:
 
 
 Dominated = dict[str, bool]
-"""Of each register that was assigned before a place: whether the last assignment is in the same or an enclosing body."""
+"""By register assigned before a place: whether the last assignment is in the same or an enclosing body."""
 
 
 def _visit(body: ir.Body, before: Dominated, shared: set[str]) -> None:
-    """Note the reads that may see an older value. before: changed to what holds after the body."""
+    """Collect the reads that may see an older value. before: updated to the state after the body."""
     for stmt in body:
         if isinstance(stmt, ir.While):
             inside = _entered(stmt, before)
@@ -48,7 +48,7 @@ def _visit(body: ir.Body, before: Dominated, shared: set[str]) -> None:
 
 
 def _entered(stmt: ir.Stmt, before: Dominated) -> Dominated:
-    """What holds at the begin of a body of a statement. In a loop the assignment of an earlier iteration may be read."""
+    """Return the state at the start of a body of a statement. A loop may read the assignment of an earlier iteration."""
     inside = before.copy()
     if isinstance(stmt, ir.While | ir.For):
         inside.update(dict.fromkeys(_assigned(stmt), False))
@@ -58,5 +58,5 @@ def _entered(stmt: ir.Stmt, before: Dominated) -> Dominated:
 
 
 def _reads(stmt: ir.Stmt, before: Dominated, shared: set[str]) -> None:
-    """What nothing assigned before is a parameter."""
+    """Add the registers whose reads are not dominated. A register without an assignment is a parameter."""
     shared.update(r.name for r in registers(stmt) if not before.get(r.name, True))

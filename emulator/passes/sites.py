@@ -20,7 +20,7 @@ class Site:
 
     action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
     "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
-    issue class. Costs are those of the IR: a compiler may need more or fewer. array: what an access accesses.
+    issue class. Costs are those of the IR: a compiler may need more or fewer. array: the accessed array.
     parent: the site of the innermost if, while or for around the statement.
     """
 
@@ -38,7 +38,7 @@ class Site:
 
     @property
     def access(self) -> AccessKind:
-        """The access of a statement that is one."""
+        """The access, for statements with one."""
         assert isinstance(self.action, AccessKind)
         return self.action
 

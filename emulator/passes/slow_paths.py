@@ -1,9 +1,9 @@
-"""Operands for which a division or square root is not computed where it stands: the compiler calls a slow path for them.
+"""Operands for which the compiler calls a slow path of a division or a square root.
 
-Its fast path is right where operands, quotient and what it computes in between are normal numbers. What it tests, by the
-exponents of the operands, was read from compiled code: reciprocals and roots, and divisions of f64, compare them with
-constants; a division of f32 has an instruction of its own for it (FCHK), which is taken to test that all these are normal. A division of
-integers of 64 bits is one of 32 where no operand has any of the upper ones.
+The inline fast path is correct if operands, quotient and intermediate values are normal numbers. Its tests on the exponents of the
+operands were read from compiled code: reciprocals, roots and divisions of f64 compare them with constants; a division of f32 has an
+instruction of its own (FCHK), assumed to test that all these are normal. A division of 64-bit integers is one of 32 bits if no
+operand has an upper bit.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ..ir.walk import children
 from ..language.types import BOOL, F32, F64, I32, I64, U64, Scalar
 
 MAX_SLOW_PATHS = 8
-"""Of a statement, divisions and roots that are told apart."""
+"""Divisions and roots of a statement that are distinguished."""
 
 
 def slow_path_ops(stmt: ir.Stmt) -> tuple[ir.Op, ...]:
-    """The divisions and roots of a statement that may take a slow path, in the order of the source."""
+    """Return the divisions and roots of a statement that may call a slow path, in source order."""
     return tuple(op for op, _ in _guarded(stmt))
 
 
 def slow_path_predicates(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
-    """Whether a lane's operands make it take the slow path, for each of them."""
+    """Return for each of them the condition on a lane's operands that selects the slow path."""
     predicates = []
     for op, guards in _guarded(stmt):
         tests = list(_root(op) if op.name == "sqrt" else _division(op) if op.name == "fdiv" else _long_division(op))
@@ -35,7 +35,7 @@ def slow_path_predicates(stmt: ir.Stmt) -> tuple[ir.Expr, ...]:
 
 
 def _guarded(stmt: ir.Stmt) -> list[tuple[ir.Op, tuple[ir.Expr, ...]]]:
-    """These, each with the conditions under which its value is chosen: a compiler makes branches of them."""
+    """Return the operations, each with the conditions that select its value: a compiler emits branches for them."""
     if not isinstance(stmt, ir.Let | ir.Store):
         return []
     return [one for child in children(stmt) for one in _inside(child, ())][:MAX_SLOW_PATHS]
@@ -57,13 +57,13 @@ def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op,
 
 
 def is_long_division(op: ir.Op) -> bool:
-    """Whether an operation divides integers of 64 bits by what only the launch tells."""
+    """Return whether an operation divides 64-bit integers by a divisor that is no constant."""
     divides = op.name in ("floordiv", "mod", "div", "rem") and op.type in (I64, U64)
     return divides and not isinstance(op.args[1], ir.Const)
 
 
 def _root(op: ir.Op) -> Iterator[ir.Expr]:
-    """The least exponents, and all that is not finite and positive."""
+    """Yield the tests for small exponents and for operands that are not finite and positive."""
     (x,) = op.args
     exponent, sign = _exponent(x)
     least, infinite = (26, 255) if op.type is F32 else (53, 2047)
@@ -92,7 +92,7 @@ def _division(op: ir.Op) -> Iterator[ir.Expr]:
 
 
 def _long_division(op: ir.Op) -> Iterator[ir.Expr]:
-    """Any of the upper 32 bits of both."""
+    """Yield the test for an upper bit in either operand."""
     word = op.type
     upper = ir.Op("shr", (ir.Op("or", op.args, word, op.span), ir.Const(32, word, op.span)), word, op.span)
     yield ir.Op("ne", (upper, ir.Const(0, word, op.span)), BOOL, op.span)

@@ -114,7 +114,7 @@ class _Unroller:
 
 
 def _folded(op: ir.Op) -> ir.Expr:
-    """The operation computed, where its operands decide it."""
+    """Return the constant value of an operation, where its operands decide it."""
     if op.name == "select" and isinstance(op.args[0], ir.Const):
         return op.args[1] if op.args[0].value else op.args[2]
     if op.name in ("both", "either"):

@@ -1,4 +1,4 @@
-"""Loops that wait: an iteration differs from the last one only by what other threads have written meanwhile."""
+"""Spin loops: consecutive iterations differ only by the writes of other threads."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .barriers import holds_barrier
 
 @once_a_node
 def waits(loop: ir.While | ir.For) -> bool:
-    """Whether nothing that the loop does takes it any further: no register is computed from its own earlier value, and no
-    memory is changed but by compare-and-swap and exchange, as a lock is taken.
+    """Return whether a loop makes no progress of its own: no register is computed from its own earlier value, and only compare-and-swap
+    and exchange change memory, as in taking a lock.
 
-    Such a loop ends soon or never. Any other one may be long and still end.
+    Such a loop ends soon or never. Any other loop may be long and still end.
     """
     return not isinstance(loop, ir.For) and not _furthering(loop)
 
 
 @once_a_node
 def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
-    """Of a loop some of whose iterations only wait, such as one that tries a lock and works where it got it: the sites of what takes
-    it further. It stalls while none of them is executed. None of another loop.
+    """Return the sites that make progress in a loop with iterations that only wait, such as one that tries a lock and works if it holds
+    the lock. The loop stalls while none of these sites is executed. Empty for other loops.
 
-    Whether it waits for others shows at once: it has a compare-and-swap, an exchange, or a load with an order.
+    A loop observes other threads if it has a compare-and-swap, an exchange, or an ordered load.
     """
     if isinstance(loop, ir.For) or waits(loop) or holds_barrier(loop):
         return frozenset()
@@ -35,7 +35,7 @@ def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
 
 
 def _furthering(loop: ir.While) -> frozenset[int]:
-    """The sites of what takes a loop further."""
+    """Return the sites that make progress in a loop."""
     sites: set[int] = set()
     sources: dict[str, set[str]] = {}
     for stmt in statements((*loop.setup, *loop.body)):
@@ -57,7 +57,7 @@ def _furthering(loop: ir.While) -> frozenset[int]:
 
 
 def _always(loop: ir.While) -> Iterator[ir.Stmt]:
-    """The statements that each iteration executes, unless lanes leave it: those under no condition."""
+    """Yield the unconditional statements of each iteration."""
     waiting = [*loop.setup, *loop.body]
     while waiting:
         stmt = waiting.pop()
@@ -67,7 +67,7 @@ def _always(loop: ir.While) -> Iterator[ir.Stmt]:
 
 
 def _observes_others(loop: ir.While) -> bool:
-    """Whether it has an effect that the order of warps shows in, as `passes.barriers` has it."""
+    """Return whether the loop has an effect that depends on the order of warps (`passes.barriers`)."""
     for stmt in statements((*loop.setup, *loop.body)):
         match performed(stmt):
             case ir.CompareSwap() | ir.Atomic(op="exchange"):
@@ -78,21 +78,22 @@ def _observes_others(loop: ir.While) -> bool:
 
 
 def _changes_nothing(atomic: ir.Atomic) -> bool:
-    """Whether it is an atomic load: `atomicAdd(&x, 0)`."""
+    """Return whether an operation is an atomic load: `atomicAdd(&x, 0)`."""
     value = atomic.value
     return atomic.op in ("add", "sub", "or", "xor") and isinstance(value, ir.Const) and value.value == 0
 
 
 @once_a_node
 def sees_others(loop: ir.While | ir.For) -> bool:
-    """Whether the loop looks at memory in a way that shows what other threads do meanwhile: by atomic operations, or by
-    accesses with an order. A compiler may take a plain load out of the loop."""
+    """Return whether the loop observes other threads, by atomic operations or ordered accesses. A compiler may move a
+    plain load out of the
+    loop."""
     inside = map(performed, statements((*getattr(loop, "setup", ()), *loop.body)))
     return any(isinstance(access, ir.Access) and is_ordered(access) for access in inside)
 
 
 def _transitive_sources(name: str, sources: dict[str, set[str]]) -> set[str]:
-    """The registers that a register is computed from, through whatever others."""
+    """Return the registers that a register is computed from, directly or indirectly."""
     visited: set[str] = set()
     left = [name]
     while left:

@@ -1,4 +1,4 @@
-"""Whether warps of a kernel take work until none is left, so that which of them does how much is decided as they run."""
+"""Work queues: kernels whose warps claim work from a counter, so that the share of each warp is decided at run time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from ..ir.walk import bodies, once_a_node, registers, statements
 
 @once_a_node
 def uses_dynamic_work(kernel: ir.Function) -> bool:
-    """Whether lanes go on with a loop for as long as a counter in global memory, to which they add, says. What they got may come to
-    them from another lane, or through shared memory. Calls are inlined."""
+    """Return whether a counter in global memory, to which lanes add, decides the end of a loop. A claimed value may
+    reach a lane through
+    another lane or through shared memory. Calls are inlined."""
     shared = {one.array for one in statements(kernel.body) if isinstance(one, ir.Alloc) and one.type.space == "shared"}
     claimed, before = set[str](), -1
     while len(claimed) != before:
@@ -20,7 +21,7 @@ def uses_dynamic_work(kernel: ir.Function) -> bool:
 
 
 def _follow(body: ir.Body, shared: set[str], claimed: set[str], inside: bool) -> None:
-    """Add the registers and arrays that have what was drawn. inside: an arm that what was drawn decides."""
+    """Add the registers and arrays with claimed values. inside: an arm whose condition depends on a claimed value."""
     for stmt in body:
         match stmt:
             case ir.Let(target=ir.Reg(name=name), value=value) if inside or _is_claimed(value, shared, claimed):
@@ -46,7 +47,7 @@ def _reads(node: ir.Expr | ir.Effect, claimed: set[str]) -> bool:
 
 
 def _left_by(loop: ir.While | ir.For, claimed: set[str]) -> bool:
-    """Whether what was drawn decides whether lanes go on with a loop."""
+    """Return whether a claimed value decides the end of a loop."""
     if isinstance(loop, ir.While) and _reads(loop.cond, claimed):
         return True
     guards = (one for one in statements(loop.body) if isinstance(one, ir.If) and _reads(one.cond, claimed))

@@ -94,7 +94,7 @@ BROKEN: dict[str, tuple[ir.Body, str]] = {
     "a result of a kernel": ((ir.Return(ONE, GENERATED),), "the result's type"),
     "a loop without progress": ((ir.For(A, ZERO, ZERO, 0, False, (), GENERATED),), "a loop moves"),
     "a pure statement for nothing": ((ir.Let(None, ONE, GENERATED),), "a pure Let needs a target"),
-    "a call of an unknown function": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees come before callers"),
+    "a call of an unknown function": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees precede callers"),
     "a shuffle of five": (
         (let(A, ir.Shuffle("up", ZERO, ZERO, 5, ir.Const(1, U32, GENERATED), I32, GENERATED)),),
         "a shuffle's width",

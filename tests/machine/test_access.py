@@ -12,7 +12,7 @@ from simtbed.reports.hardware.single_accesses import random_accesses
 from simtbed.reports.profile.accesses import Access, AccessError, computed, read, report
 
 MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
-DRAWN = Path(__file__).with_name("h200_drawn_accesses.csv.gz")
+DRAWN = Path(__file__).with_name("h200_random_accesses.csv.gz")
 """Figures of `simtbed hardware accesses`, but of copies of 16 bytes: the profiler's metrics leave out those past L1."""
 REDUCTIONS = Path(__file__).with_name("h200_reductions.csv")
 ROWS = read(MEASURED, measured=True)
