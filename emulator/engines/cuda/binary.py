@@ -1,4 +1,4 @@
-"""A kernel as it is loaded: how it is called, and its cubin; kept on disk, so that a launch neither reads nor prints it."""
+"""Compiled kernels: the interface and the cubin, cached on disk, so that a launch neither reads nor prints the kernel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .interface import Interface
 
 @dataclass(frozen=True)
 class Binary:
-    """What a device loads."""
+    """A loadable kernel."""
 
     interface: Interface
     built: nvcc.Built
 
 
 def binary(request: Request, arch: str) -> Binary:
-    """A request's kernel for an architecture such as "sm_90". Where its digest is known, what was printed and compiled
-    before is found by it, without the front end, the passes and the printer. Raises what `build` raises."""
+    """Return a request's kernel for an architecture such as "sm_90". A kernel with a known digest is loaded from the cache, without the
+    front end, the passes and the printer. Raises the errors of `build`."""
     name = _name(request, arch)
     loaded = None if name is None else disk_cache.load(name, _decode)
     if loaded is None:
@@ -40,7 +40,7 @@ def _compile(request: Request, arch: str) -> Binary:
 
 
 def _name(request: Request, arch: str) -> str | None:
-    """Of the entry on disk: everything that the cubin depends on, the lines it refers to included."""
+    """Return the name of the cache entry: a digest of everything that the cubin depends on, including source lines."""
     specialisation = request.specialisation
     if specialisation.key is None:
         return None

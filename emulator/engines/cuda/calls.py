@@ -1,7 +1,7 @@
-"""Facts that cross calls in CUDA: shared arrays of callees, arrays that callees write, lengths that callees read.
+"""Interprocedural facts for CUDA: shared arrays of callees, arrays that callees write, lengths that callees read.
 
 A device function's shared array exists once for each call in the language, but once for all calls in CUDA. So
-the kernel declares one for each way of calling and passes it down.
+the kernel declares one for each chain of calls and passes it down.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Lifter:
         return tuple(result)
 
     def call(self, call: ir.Call) -> ir.Call:
-        """The call with arrays of this function for those its callee lost."""
+        """Return the call with arrays of this function for the shared arrays of its callee."""
         arguments = []
         for alloc in self.lifted[call.function]:
             name = self.name(f"{call.function}_{alloc.array}")

@@ -24,7 +24,7 @@ def _check(status: int, what: str) -> None:
 
 
 class CooperativeFunction:
-    """A kernel of a cubin in the current context, called as PyCUDA's functions are. Its blocks may wait for the grid."""
+    """A kernel of a cubin in the current context, with the call interface of PyCUDA's functions. Its blocks may wait for the grid."""
 
     def __init__(self, cubin: bytes, name: str) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class CooperativeFunction:
         _check(status, f"loading {name}")
 
     def set_attribute(self, attribute: Any, value: int) -> None:
-        """Only the most dynamic shared memory is ever set."""
+        """Set the limit of dynamic shared memory, the only attribute in use."""
         _check(cuda_driver().cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, value), self.name)
 
     def __call__(self, *arguments: np.number[Any], grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:

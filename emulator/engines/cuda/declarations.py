@@ -1,5 +1,5 @@
-"""Placement of C++ declarations: at the first assignment where its scope contains all uses, else in the innermost block
-that does."""
+"""Placement of C++ declarations: at the first assignment if its scope contains all uses, else in the innermost block
+with all uses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _occurs(stmt: Any, name: str) -> bool:
 
 
 def _flow(body: ir.Body, name: str, defined: bool) -> tuple[bool, bool]:
-    """Whether the variable has a value after the body, given whether before; whether one may be read without."""
+    """Return whether the variable has a value after the body, given whether before; and whether it may be read without one."""
     bare = False
     for stmt in body:
         bare |= not defined and _reads(stmt, name)

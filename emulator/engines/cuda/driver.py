@@ -25,15 +25,15 @@ from .nvcc import Built
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
-"""Bytes of shared memory that a kernel may have without asking for more."""
+"""Bytes of shared memory of a kernel without opt-in."""
 
 
 # ------------------------------------------------------------------ the device
 @dataclass(eq=False)
 class Context:
-    """A device's primary context, which other libraries of the process share.
+    """A device's primary context, shared with other libraries of the process.
 
-    loaded: kernels in its memory. before_the_end: what else must be done while the context is still there.
+    loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed.
     """
 
     device: Any
@@ -69,7 +69,7 @@ def pycuda_driver() -> Any:
 
 
 def primary_context() -> Context:
-    """The primary context of the device that launches go to."""
+    """Return the primary context of the device of launches."""
     return context_of(current_gpu())
 
 
@@ -106,7 +106,7 @@ def _usable() -> Iterator[None]:
 # ------------------------------------------------------------------ loaded kernels
 @dataclass(frozen=True)
 class _Loaded:
-    """A built kernel in the device's memory. held: what keeps it there, and last its function."""
+    """A built kernel in the device's memory. handles: the objects that own it; the last is its function."""
 
     interface: Interface
     resources: Resources
@@ -124,13 +124,13 @@ class _Loaded:
 
 
 def _unload(context: Context, handles: list[Any]) -> None:
-    """Let go of a module in its context: PyCUDA makes it current only in the thread that made it."""
+    """Release a module in its context: PyCUDA makes it current only in the thread that created it."""
     with suppress(Exception), context.current():  # at the end of a process there may be no driver any more
         handles.clear()
 
 
 def _forget(context: Context) -> None:
-    """Unload while the context is still there."""
+    """Unload before the context is destroyed."""
     with context.current():
         context.loaded.clear()
         for clear in context.before_the_end:
@@ -159,7 +159,7 @@ def load(request: Request) -> _Loaded:
 
 
 def _module(built: Built) -> Any:
-    """A compiled kernel in the device's memory. Raises UnavailableError where the driver does not take it."""
+    """Load a compiled kernel into the device's memory. Raises UnavailableError if the driver rejects it."""
     driver = pycuda_driver()
     try:
         return driver.module_from_buffer(built.cubin)
@@ -176,7 +176,7 @@ def _module(built: Built) -> Any:
 # ------------------------------------------------------------------ one launch
 @dataclass(frozen=True)
 class _RemoteArray:
-    """An array in the device's memory, freed when nothing holds it any more."""
+    """An array in the device's memory, freed with its last reference."""
 
     context: Context
     allocation: Any
@@ -199,7 +199,7 @@ class _RemoteArray:
 
 def _free(context: Context, allocation: Any) -> None:
     """Free in the allocation's context: PyCUDA makes it current only in the thread that allocated."""
-    with suppress(pycuda_driver().Error), context.current():  # a kernel that failed took the context with it
+    with suppress(pycuda_driver().Error), context.current():  # a failed kernel destroys the context
         allocation.free()
 
 
@@ -226,13 +226,13 @@ class DeviceLaunch:
 
     def __exit__(self, *error: object) -> None:
         for allocation in self.own:
-            with suppress(self.driver.Error):  # a kernel that failed took the context with it
+            with suppress(self.driver.Error):  # a failed kernel destroys the context
                 allocation.free()
         self.context.context.pop()
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """PyCUDA's errors as ours, naming the kernel."""
+        """Convert PyCUDA's errors to ours; they name the kernel."""
         name = self.request.specialisation.summary.name
         try:
             yield
@@ -269,7 +269,7 @@ class DeviceLaunch:
         return self.request.dynamic_shared + self.loaded.interface.carved_bytes
 
     def allow_shared(self) -> None:
-        """Ask for more shared memory than a kernel may use without asking."""
+        """Opt in to more shared memory than the default."""
         if self.request.dynamic_shared + self.loaded.resources.shared_bytes > DEFAULT_SHARED:
             attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.loaded.function.set_attribute(attribute, self.dynamic_shared)
@@ -287,18 +287,18 @@ class DeviceLaunch:
         return arguments + [np.int32(self.length(name)) for name in self.loaded.interface.lengths]
 
     def length(self, array: str) -> int:
-        """Elements of a global array or, where it is none, of one in dynamic shared memory."""
+        """Return the elements of a global array or of an array in dynamic shared memory."""
         if array in self.request.arguments:
             return len(np.asarray(self.request.arguments[array]))
         return self.request.dynamic_arrays[array].length
 
     def start(self) -> None:
-        """Launch, and wait for nothing."""
+        """Launch asynchronously."""
         request = self.request
         self.loaded.function(*self.arguments(), grid=request.grid, block=request.block, shared=self.dynamic_shared)
 
     def run(self, times: int, before: DeviceLaunch | None = None) -> list[float]:
-        """Launch so many times; milliseconds of each. before: what is launched before each, without being timed."""
+        """Launch `times` times; return the milliseconds of each. before: a launch before each, not timed."""
         measured = []
         with self.errors():
             start, end = self.driver.Event(), self.driver.Event()
@@ -313,7 +313,7 @@ class DeviceLaunch:
         return measured
 
     def written(self) -> dict[str, Buffer]:
-        """The arrays that the kernel may change and that do not stay here, as they are now."""
+        """Return the contents of the arrays that the kernel may change, except device arrays."""
         buffers = {}
         with self.errors():
             for name in self.loaded.interface.arguments:

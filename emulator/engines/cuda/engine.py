@@ -12,15 +12,15 @@ from .streams import run_concurrently
 class CudaEngine:
     """Runs programs on a CUDA device: the first (CUDA_VISIBLE_DEVICES chooses), or that of `on_gpu`.
 
-    Nothing is counted or checked.
+    It has no counters and no checks.
     """
 
     name = "cuda"
 
     def run(self, request: Request) -> Outcome:
-        """Launch once. What the kernel prints goes to the process's standard output, not into the outcome.
+        """Launch once. The kernel's prints are written to the process's standard output, not into the outcome.
 
-        Raises LaunchError without PyCUDA, a driver, a device or nvcc, and where the kernel fails.
+        Raises LaunchError without PyCUDA, a driver, a device or nvcc, and if the kernel fails.
         """
         with DeviceLaunch(request) as launch:
             (milliseconds,) = launch.run(1)
@@ -31,21 +31,21 @@ class CudaEngine:
         return run_concurrently(requests)
 
     def time(self, request: Request, repeats: int) -> list[float]:
-        """Milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
-        launch finds the arrays as the one before it left them."""
+        """Return the milliseconds of each of `repeats` launches, after one that is not timed. The inputs are copied once: each
+        launch reads the arrays that the launch before it left."""
         with DeviceLaunch(request) as launch:
             launch.run(1)
             return launch.run(repeats)
 
     def time_behind(self, before: Request, request: Request, repeats: int) -> list[float]:
-        """Milliseconds of each of `repeats` launches, all of them timed, each behind a launch of `before`. While the GPU works
-        on that one the host sends the next, so that what the host takes for it is not in the time."""
+        """Return the milliseconds of each of `repeats` launches, each queued behind a launch of `before`, so that the host's time is
+        hidden."""
         with DeviceLaunch(before) as busy, DeviceLaunch(request) as launch:
             return launch.run(repeats, busy)
 
 
 def describe() -> dict[str, str]:
-    """The device that launches go to: its name, its architecture, and the CUDA version of its driver."""
+    """Return the name and the architecture of the device of launches, and the CUDA version of its driver."""
     context = primary_context()
     version = pycuda_driver().get_driver_version()
     return {

@@ -165,7 +165,7 @@ class Expressions:
     def atomic(
         self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool
     ) -> Fragment:
-        """CUDA has the 64-bit forms for unsigned numbers; other bits go through those."""
+        """Print an atomic function. CUDA has the 64-bit forms for unsigned numbers; other types are cast to them."""
         place = f"&{self.element(node.array, node.index).text}"
         if node.type is F64 and function.startswith("atomicExch"):
             bits = f"{function}(({UNSIGNED_64}*){place}, __double_as_longlong({self(values[0])}))"

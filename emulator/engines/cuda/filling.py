@@ -1,4 +1,4 @@
-"""Fills memory of a GPU with one element, there: nothing is copied from the host."""
+"""Fills device memory with one element, without a copy from the host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ MOST = 1 << 30
 
 
 def fill(driver: Any, address: Any, size: int, element: Buffer, stream: Any = None) -> None:
-    """Fill `size` bytes from `address` on with an element, whose bytes divide them, before what `stream` does next.
+    """Fill `size` bytes from `address` with an element whose size divides them, before the next operations of `stream`.
 
-    The driver fills with what repeats after 1, 2 or 4 bytes. What is longer is written once, and then copied behind
-    itself, twice as much each time.
+    The driver fills with patterns of 1, 2 or 4 bytes. A longer pattern is written once and then copied in doubling sizes.
     """
     pattern, begin = element.tobytes(), int(address)
     for period, memset in ((1, driver.memset_d8_async), (2, driver.memset_d16_async), (4, driver.memset_d32_async)):
@@ -30,6 +29,6 @@ def fill(driver: Any, address: Any, size: int, element: Buffer, stream: Any = No
         driver.memset_d32_async(begin + 4 * number, word, 1, stream)
     filled = len(pattern)
     while filled < size:
-        some = min(filled, size - filled, MOST)  # what is copied is a whole number of elements, and lies before it
+        some = min(filled, size - filled, MOST)  # the source is a whole number of elements before the destination
         driver.memcpy_dtod_async(begin + filled, begin, some, stream)
         filled += some

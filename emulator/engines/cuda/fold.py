@@ -1,7 +1,7 @@
-"""Folding of generated temporaries back into the expressions that read them, so that the C++ reads as if written by hand.
+"""Folding of generated temporaries into the expressions that read them, for readable C++.
 
-The front end names every effect by a temporary, which fixes the order of effects. A temporary that is read once and
-soon after is folded. Folding never repeats, drops or reorders an access, and never moves one under a condition.
+The front end names every effect by a temporary, which fixes the order of effects. A temporary with a single, nearby read is folded.
+Folding never repeats, drops or reorders an access, and never moves one under a condition.
 Afterwards expressions may contain effects, and there are new forms: `Update` (`a[i] += v`); `both`, `either` and
 `select` with effects in their later arms; loops with the test in their body.
 """
@@ -50,7 +50,7 @@ def fold(function: ir.Function) -> ir.Function:
     return replace(function, body=_Folder(function).body(function.body))
 
 
-# ------------------------------------------------------------------ looking at trees that may hold effects
+# ------------------------------------------------------------------ traversal of trees with effects
 def operands(node: Any) -> Iterator[Any]:
     """Expressions, effects and array references directly under a node (bodies left out)."""
     for field in fields(node):
@@ -74,7 +74,7 @@ def reads(stmt: Any) -> Iterator[Any]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two nodes are equal apart from their spans."""
+    """Return whether two nodes are equal, spans ignored."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
     if not isinstance(a, ir.Expr | ir.Effect):
@@ -132,7 +132,7 @@ class _Folder:
         return [stmt]
 
     def counted(self, loop: ir.For) -> list[ir.Stmt]:
-        """C++ evaluates `stop` before every iteration, so one that the body may change is computed before the loop; `step` likewise."""
+        """C++ evaluates `stop` and `step` before every iteration: compute them before the loop if the body may change them."""
         body = self.body(loop.body)
         changed = set().union(*(assigned(s) for s in body)) | {loop.var.name}
         before: list[ir.Stmt] = []
@@ -156,7 +156,7 @@ class _Folder:
         return replace(loop, setup=(), cond=ir.Const(True, BOOL, loop.span), body=(*setup, *self.body(loop.body)))
 
     def append(self, out: list[Any], stmt: Any) -> None:
-        """Add a statement to those before it, folding what can be."""
+        """Append a statement, folding earlier ones into it."""
         stmt = self.chosen(stmt)
         if out and (joined := self.joined(out[-1], stmt)) is not None:
             out.pop()
@@ -197,7 +197,7 @@ class _Folder:
         return None
 
     def named(self, out: list[Any], stmt: Any) -> bool:
-        """`t = effect ... x = t`, where the effect must stay in its place, is `x = effect ...`."""
+        """`t = effect ... x = t`, with an effect that must not move, is `x = effect ...`."""
         match stmt:
             case ir.Let(target=ir.Reg() as target, value=ir.Reg() as value):
                 at = next((i for i in reversed(range(len(out))) if _assigns(out[i], value.name)), None)
@@ -283,7 +283,7 @@ def _may_move(value: Any, intermediate: list[Any], stmt: Any, name: str) -> bool
     passed_by = [n for s in (*intermediate, stmt) for n in nodes(s) if n not in above]
     if any(isinstance(n, ir.Effect) and not (light and _is_light(n)) for n in passed_by):
         return False
-    # A call may change registers: nothing it moves past, or stands beside, may read them.
+    # A call may change registers: nothing between the two positions, or in the same statement, may read them.
     arrays = {n.name for n in inside if isinstance(n, ir.ArrayRef)}
     return not any(isinstance(n, ir.Item) and n.array in arrays for n in passed_by)
 

@@ -1,4 +1,4 @@
-"""How a launch calls a kernel that was printed, by someone else perhaps: names and sizes, without its text."""
+"""Interfaces of printed kernels: names and sizes for a launch, without the text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Interface:
-    """How a printed kernel is called.
+    """The call interface of a printed kernel.
 
-    kernel: its name in C++. arguments: the program's parameters in the order the kernel takes them; after them come
+    kernel: its name in C++. arguments: the program's parameters in the order of the kernel's; they precede
     `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
-    carved_bytes: dynamic shared memory that the launch must add for the kernel's shared arrays, where they are too large
+    carved_bytes: dynamic shared memory that the launch must add for the kernel's shared arrays, if they are too large
     together to be static. cooperative: whether its blocks wait for the grid.
     """
 

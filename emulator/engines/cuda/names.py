@@ -56,7 +56,7 @@ RESERVED_FORM = re.compile(r"__+|^_(?=[A-Z])")
 
 
 class Names:
-    """The identifiers of one scope; names of an enclosing scope stay taken."""
+    """The identifiers of one scope, distinct from those of the enclosing scopes."""
 
     def __init__(self, enclosing: Names | None = None) -> None:
         self._used: set[str] = set(enclosing._used) if enclosing else set(RESERVED)

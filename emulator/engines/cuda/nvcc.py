@@ -20,7 +20,7 @@ from ...runtime.engine import Resources
 
 OPTIONS = (
     "-std=c++17",
-    "-fmad=false",  # x * y + z rounds twice, as it does everywhere else; fma is written where it is meant
+    "-fmad=false",  # x * y + z rounds twice, as on all engines; fma is explicit
     "-prec-div=true",
     "-prec-sqrt=true",
     "-ftz=false",
@@ -42,7 +42,7 @@ class Built:
 def build(text: str, kernel: str, arch: str) -> Built:
     """Compile `text`, whose kernel has the C++ name `kernel`, for an architecture such as "sm_90".
 
-    Raises LaunchError where there is no nvcc, or with nvcc's own message where it refuses the text.
+    Raises LaunchError without nvcc, or with nvcc's message for invalid text.
     """
     nvcc = find_nvcc()
     compiler = version(nvcc)
@@ -62,7 +62,7 @@ def build(text: str, kernel: str, arch: str) -> Built:
 
 # ------------------------------------------------------------------ nvcc
 def find_nvcc() -> Path:
-    """The compiler, or UnavailableError with what to do."""
+    """Return the compiler's path. Raises UnavailableError with advice."""
     result = find_tool("nvcc")
     if result is None:
         raise UnavailableError(MISSING)
@@ -82,7 +82,7 @@ def find_tool(name: str) -> Path | None:
 
 @cache
 def version(nvcc: Path) -> str:
-    """The line of `nvcc --version` that names the build. It is asked again when nvcc's file has another size or time."""
+    """Return the line of `nvcc --version` that names the build, cached by the size and time of nvcc's file."""
     name = identity(nvcc)
     result = disk_cache.load(f"{name}.nvcc", bytes.decode) if name else None
     if result is None:
@@ -93,7 +93,7 @@ def version(nvcc: Path) -> str:
 
 
 def identity(tool: Path) -> str:
-    """A digest of where a tool's file is, of its size and its time; empty where there is no such file."""
+    """Return a digest of the path, size and time of a tool's file; empty if there is none."""
     try:
         status = os.stat(tool)
     except OSError:
@@ -113,7 +113,7 @@ def _query_version(nvcc: Path) -> str:
 
 @cache
 def architectures(nvcc: Path) -> tuple[str, ...]:
-    """What a compiler makes code for, such as "sm_90", the oldest first."""
+    """Return the architectures of a compiler, such as "sm_90", the oldest first."""
     process = run([str(nvcc), "--list-gpu-code"], None)
     result = [line.strip() for line in process.stdout.splitlines() if re.fullmatch(r"sm_\d+", line.strip())]
     if process.returncode or not result:
@@ -178,7 +178,7 @@ def resources(report: str, kernel: str, cubin: bytes) -> Resources:
 
 
 def sections(elf: bytes) -> dict[str, int]:
-    """Names and sizes of the sections of a 64-bit little-endian ELF file, which a cubin is."""
+    """Return names and sizes of the sections of a 64-bit little-endian ELF file, such as a cubin."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry_size, entries, naming = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [struct.unpack_from("<II8x8xQQ", elf, table + i * entry_size) for i in range(entries)]

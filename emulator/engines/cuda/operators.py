@@ -26,7 +26,7 @@ INFIX = {
 }  # fmt: skip
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
-"""Operators whose precedence few people know: another operator under them gets parentheses."""
+"""Operators with little-known precedence: another operator under them gets parentheses."""
 
 HELPERS = {
     "floor_div": """\
@@ -72,12 +72,12 @@ static __device__ __forceinline__ {{T}} compare_swap_{order}_{scope}({{T}}* plac
     for order in ("acquire", "release", "acq_rel")
     for scope in ("block", "device", "system")
 }
-"""Python's `//` and `%`, narrower types being promoted to int; the two results of `frexp`; a vote without its second
-result; exchanges in an order."""
+"""Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
+result; ordered exchanges."""
 
 
 class Fragment(NamedTuple):
-    """C++ text of an expression, with the precedence of its outermost operator and the infix operator that it is."""
+    """C++ text of an expression, with the precedence of its outermost operator and its infix symbol."""
 
     text: str
     level: int = PRIMARY
@@ -193,7 +193,7 @@ def type_name(type: Value) -> str:
 
 
 def maker(type: Vector) -> str:
-    """The function that makes a vector of its parts."""
+    """Return the function that constructs a vector from its components."""
     return f"make_{type_name(type) if type in COMPLEX else type.name}"
 
 

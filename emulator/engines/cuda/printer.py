@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Source:
-    """A printed program. shared: the kernel's shared arrays. The rest is as in Interface."""
+    """A printed program. shared: the kernel's shared arrays. The other fields are those of Interface."""
 
     lines: tuple[Line, ...]
     kernel: str
@@ -58,16 +58,16 @@ class Source:
 
     @property
     def interface(self) -> Interface:
-        """How it is called, without its text."""
+        """The call interface, without the text."""
         return Interface(self.kernel, self.arguments, self.lengths, self.written, self.carved_bytes, self.cooperative)
 
     @property
     def text(self) -> str:
-        """The text without `#line`, which does not depend on the path of the user's source."""
+        """The text without `#line`, independent of the path of the user's source."""
         return "".join(f"{line.text}\n" for line in self.lines)
 
     def with_lines(self) -> str:
-        """The text with `#line` wherever the place changes, so that nvcc and profilers refer to the user's source."""
+        """Return the text with `#line` at each change of place, so that nvcc and profilers refer to the user's source."""
         text, expected = [], None
         for line in self.lines:
             place = (line.span.file, line.span.line) if line.span is not None and line.span.line > 0 else None
@@ -80,8 +80,8 @@ class Source:
 
 
 def cuda_source(program: ir.Program, block: Dim3) -> Source:
-    """The program as the frontend made it, calls and unrolled loops included, for blocks of exactly `block` threads.
-    Printed once as long as the program lives."""
+    """Print a program of the front end, with calls and unrolled loops, for blocks of exactly `block` threads.
+    Cached for the lifetime of the program."""
     printed = _PRINTED.setdefault(program, {})
     if block not in printed:
         printed[block] = _printed(program, block)
@@ -218,7 +218,7 @@ class _Function:
         )
         used = Counter(n.name for s in statements(self.function.body) for n in nodes(s) if isinstance(n, ir.Special))
         for name in ("lane", "warp"):
-            if used[name] > (self.block[1:] == (1, 1)):  # the formula of a flat block may stand in an expression, once
+            if used[name] > (self.block[1:] == (1, 1)):  # the formula of a flat block may be in an expression, once
                 value = self.expr.in_warp(name).text
                 self.expr.indices[name] = self.scope.new(name)
                 yield Line(f"{INDENT}const int {self.expr.indices[name]} = {value};")
@@ -250,7 +250,7 @@ class _Function:
         const = "" if param.name in self.written else "const "
         if type.space == "register":
             return f"{const}{type_name(type.element)} (&{name})[{type.length}]"
-        # Behind a grid barrier stands what other blocks wrote: nvcc must not keep what it read before.
+        # Other blocks write before a grid barrier: nvcc must not reuse earlier reads after it.
         alone = self.kernel and (bool(const) or not self.cooperative)
         return f"{const}{type_name(type.element)}*{' __restrict__' if alone else ''} {name}"
 
@@ -261,7 +261,7 @@ class _Function:
             yield from self.statement(stmt, lead)
 
     def declarations(self, stmt: Any, lead: str) -> Iterator[Line]:
-        """Variables that the statement needs and does not declare itself."""
+        """Yield declarations of variables that the statement uses and does not declare."""
         by_type: dict[str, list[str]] = {}
         for name in self.places.before.get(id(stmt), []):
             type = self.types[name]
@@ -369,7 +369,7 @@ class _Function:
         return f"assert({self.expr(stmt.cond, INFIX['&&'], '&&')} && {quoted(stmt.message)});"
 
     def print(self, stmt: ir.Print) -> str:
-        """As the emulators print it, the block and the thread before the text."""
+        """Print in the emulators' format, with the block and the thread before the text."""
         values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
         formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
         for item in stmt.items:
@@ -385,7 +385,7 @@ class _Function:
 
 
 def _is_component(expr: ir.Expr, vector: str, index: int) -> bool:
-    """Whether an expression is `vector.x` and so on for the index."""
+    """Return whether an expression is the component of a vector: `vector.x` for index 0."""
     match expr:
         case ir.Component(value=ir.Reg() as value, index=ir.Const() as at):
             return value.name == vector and at.value == index
@@ -394,8 +394,7 @@ def _is_component(expr: ir.Expr, vector: str, index: int) -> bool:
 
 # ------------------------------------------------------------------ long lines
 def _wrapped(line: Line) -> Iterator[Line]:
-    """The line in pieces that fit the width, broken where the fewest brackets are open. An assertion stays whole:
-    inside a macro's argument there is no `#line`."""
+    """Break a line to the width, at the fewest open brackets. An assertion is not broken: a macro's argument must not contain `#line`."""
     text, lead = line.text, line.text[: len(line.text) - len(line.text.lstrip())] + INDENT
     while len(text) > WIDTH and not text.lstrip().startswith(("assert(", "//")):
         at = _break(text, len(lead))

@@ -18,12 +18,11 @@ MISSING = 'the disassembler nvdisasm is not found: put it on PATH, set CUDA_HOME
 
 @dataclass(frozen=True)
 class Control:
-    """What the compiler tells the scheduler of an SM with an instruction, from compute capability 7.0 on.
+    """Scheduling control of an instruction, from compute capability 7.0 on.
 
-    stall: cycles before the warp may issue its next instruction, 0-15. yields: whether another warp shall come first.
-    writes, reads: number of the scoreboard (0-5) that is held until the result is written, and until the operands are
-    read; None for none. waits: scoreboards that must be free before it issues. reuse: operands that stay in the cache of
-    the register file.
+    stall: cycles before the warp may issue its next instruction, 0-15. yields: whether another warp has priority.
+    writes, reads: number of the scoreboard (0-5) that is set until the result is written, and until the operands are
+    read; or None. waits: scoreboards that must be free before it issues. reuse: operands cached by the register file.
     """
 
     stall: int
@@ -35,7 +34,7 @@ class Control:
 
     @staticmethod
     def decode(code: int) -> Control:
-        """From the 128 bits of an instruction, of which 105-125 are for the scheduler (Jia et al. 2018, section 2.1)."""
+        """Decode the 128 bits of an instruction; bits 105-125 are control (Jia et al. 2018, section 2.1)."""
         bits = code >> 105
 
         def scoreboard(at: int) -> int | None:
@@ -57,7 +56,7 @@ class Instruction:
     """One SASS instruction. `text` is all of it, labels as offsets, without the semicolon: "@!P0 BRA 0x1b0".
 
     offset: bytes from the start of its section. places: (file, line) of the source, innermost of the inlined calls
-    first; none where the compiler tells none. control: None where the listing has no code.
+    first; empty without line information. control: None if the listing has no code.
     """
 
     offset: int
@@ -83,7 +82,7 @@ class Instruction:
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """Offsets it may go to besides the next; of a call, where the callee begins."""
+        """Offsets of jump targets other than the next instruction; of a call, the start of the callee."""
         if self.opcode not in JUMPS:
             return ()
         return tuple(int(offset, 16) for offset in re.findall(r"(?<![\w\[-])0x([0-9a-f]+)", self.text))
@@ -93,7 +92,7 @@ JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
 
 
 def find_nvdisasm() -> Path:
-    """The disassembler, where the compiler is looked for. Raises LaunchError."""
+    """Return the disassembler's path, found as the compiler is. Raises LaunchError."""
     result = nvcc.find_tool("nvdisasm")
     if result is None:
         raise UnavailableError(MISSING)
@@ -101,9 +100,9 @@ def find_nvdisasm() -> Path:
 
 
 def disassemble(cubin: bytes, kernel: str) -> tuple[Instruction, ...]:
-    """The instructions of a kernel and of what it calls in its section, in address order.
+    """Return the instructions of a kernel and of callees in its section, in address order.
 
-    Raises LaunchError where there is no nvdisasm or it does not know the cubin.
+    Raises LaunchError without nvdisasm, or if it rejects the cubin.
     """
     return _disassembled(find_nvdisasm(), cubin, kernel)
 
@@ -150,7 +149,7 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
     result: list[Instruction] = []
     places: tuple[tuple[str, int], ...] = ()
     low: str | None = None  # the first half of an instruction's code
-    inside = False  # of a run of places: those of an inlined instruction stand one below the other
+    inside = False  # a run of places: the places of an inlined instruction are on consecutive lines
     for row in section.splitlines():
         if place := _PLACE.match(row):
             places = (*(places if inside else ()), (place[1], int(place[2])))
@@ -167,7 +166,7 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
             result[-1] = replace(result[-1], control=Control.decode(int(high[1] + low, 16)))
 
     def resolved(text: str) -> str:
-        """Labels as offsets; one that is not of this section stays."""
+        """Replace labels of this section by offsets."""
         text = re.sub(r"`\(([^)]+)\)", lambda m: f"{labels[m[1]]:#x}" if m[1] in labels else m[0], text)
         return re.sub(r"(?<=[ ,])\.L_x_\d+", lambda m: f"{labels[m[0]]:#x}" if m[0] in labels else m[0], text)
 

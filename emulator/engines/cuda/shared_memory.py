@@ -1,4 +1,4 @@
-"""Declarations of a kernel's shared arrays: each by itself, or as parts of one dynamic allocation."""
+"""Declarations of a kernel's shared arrays: separate static arrays, or slices of one dynamic allocation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .expressions import Expressions
 from .names import Names
 from .operators import INFIX, type_name
 
-UNIT = 16  # bytes: the widest access, so where any array may begin
+UNIT = 16  # bytes: the widest access, and so the alignment of every array
 MOST_STATIC = 48 * 1024  # bytes
 
 
@@ -25,7 +25,7 @@ def carved_bytes(shared: tuple[ir.Alloc, ...]) -> int:
 
 
 def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) -> Iterator[tuple[str, ir.Alloc]]:
-    """Lines that declare the arrays, and whose they are. Those of constant size come first."""
+    """Yield the lines that declare the arrays, each with its array. Arrays of constant size precede the others."""
     fixed = [a for a in shared if a.type.length is not None]
     dynamic = [a for a in shared if a.type.length is None]
     together = too_large(shared)
@@ -84,6 +84,6 @@ def _declaration(alloc: ir.Alloc, expr: Expressions, memory: str, start: int | s
 
 
 def _bytes(alloc: ir.Alloc) -> int:
-    """Bytes of a shared array, up to where the next may begin; of one of unknown length, none."""
+    """Return the bytes of a shared array, rounded up to the alignment of the next; 0 for unknown lengths."""
     size = alloc.type.element.size * (alloc.type.length or 0)
     return -(-size // UNIT) * UNIT

@@ -1,4 +1,4 @@
-"""A device's primary context brought up on a thread of its own, while the process imports and reads."""
+"""Initialises a device's primary context on a thread of its own, while the process imports modules."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .library import cuda_driver
 
 
 def begin_context(number: int = 0) -> threading.Thread:
-    """Begin to retain the primary context of a device, by its number. It takes some tenths of a second, in which the
-    interpreter's lock is not held; PyCUDA then finds it there. What is wrong is found again by who needs the device."""
+    """Start to retain the primary context of a device, by its number. It takes some tenths of a second without the interpreter's lock;
+    PyCUDA then reuses the context. An error is raised again by the first use of the device."""
     thread = threading.Thread(target=_retain, args=(number,), name="CUDA context")
     thread.start()
     return thread

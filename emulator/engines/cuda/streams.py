@@ -25,7 +25,7 @@ STREAMS = 8
 
 @dataclass
 class _Resources:
-    """A context's streams and pools of memory: the GPU's, and page-locked memory of the host, which the GPU copies itself."""
+    """A context's streams and memory pools: of the GPU, and of page-locked host memory for direct transfers."""
 
     copying: Any
     computing: list[Any]
@@ -41,7 +41,7 @@ class _Resources:
 
 @cache
 def _resources_of(context: Context) -> _Resources:
-    """The resources of a context, which must be current. They are made once."""
+    """Return the resources of a context, which must be current. They are created once."""
     from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
     stream = pycuda_driver().Stream
@@ -55,13 +55,13 @@ def _resources() -> _Resources:
 
 
 def page_locked(array: Buffer) -> Buffer:
-    """A page-locked copy, which launches transfer without copying it again."""
+    """Return a page-locked copy, which launches transfer without another copy."""
     with primary_context().current():
         return _copy(array)
 
 
 def empty(shape: int | tuple[int, ...], type: Any) -> Buffer:
-    """As np.empty, in page-locked memory, which launches transfer without copying it again."""
+    """As np.empty, in page-locked memory, which launches transfer without another copy."""
     with primary_context().current():
         return _empty(np.broadcast_to(np.empty((), type), shape))
 
@@ -81,12 +81,12 @@ def _empty(form: Buffer) -> Buffer:
 
 
 def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
-    """Run launches that do not depend on each other. Their order is undefined; outcomes come in the order of requests.
+    """Run independent launches. Their order is undefined; outcomes are in the order of requests.
 
-    A launch starts when it is taken from `requests`. All are taken before the first outcome is given; later ones may
+    A launch starts when it is read from `requests`. All are read before the first outcome; later launches may
     still run then. Results are in page-locked memory, which is scarce, so they should be released soon.
 
-    Raises LaunchError as `CudaEngine.run` does, and for DeviceArrays; OutOfMemory where not all fit at once.
+    Raises LaunchError as `CudaEngine.run` does, and for DeviceArrays; OutOfMemory if not all fit at once.
     """
     context = primary_context()
     with context.current():
@@ -107,7 +107,7 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
 
 
 def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
-    """The requests with their kernels compiled. After the first kernel that was not, all are taken and compiled together."""
+    """Yield the requests with compiled kernels. From the first uncompiled kernel on, all requests are read and compiled together."""
     for request in requests:
         if not is_loaded(request):
             rest = [request, *requests]
@@ -128,7 +128,7 @@ def compile_all(requests: Sequence[Request]) -> None:
 
 @dataclass(frozen=True)
 class _StartedLaunch:
-    """A launch that was sent to the GPU. done: an event after its copies back."""
+    """A launch in progress. event: recorded after its copies to the host."""
 
     launch: DeviceLaunch
     results: dict[str, Buffer]
@@ -142,7 +142,7 @@ class _StartedLaunch:
 
 
 class _ConcurrentLaunches:
-    """The launches that have started. Arrays are known by their memory, as the launches hold them."""
+    """The launches in progress. Arrays are identified by their memory, which the launches own."""
 
     def __init__(self) -> None:
         self.driver, self.resources = pycuda_driver(), _resources()
@@ -168,7 +168,7 @@ class _ConcurrentLaunches:
             self.launches.append(_StartedLaunch(launch, results, event))
 
     def _copied(self, launch: DeviceLaunch, name: str, value: Buffer, stream: Any) -> Any:
-        """The address of an argument, copied before what `stream` does next."""
+        """Return the address of an argument, copied before the next operation of `stream`."""
         everywhere = launch.request.filled.get(name)
         if name in launch.loaded.interface.written or everywhere is not None:
             address = self._allocate(value.nbytes)
@@ -213,11 +213,11 @@ class _ConcurrentLaunches:
     def end(self) -> None:
         """Wait for all launches and free their memory.
 
-        The context must be current: PyCUDA ends the process where pool memory is freed in another one.
+        The context must be current: PyCUDA ends the process if pool memory is freed in another one.
         """
-        with suppress(self.driver.Error):  # a kernel that failed took the context with it
+        with suppress(self.driver.Error):  # a failed kernel destroys the context
             self.driver.Context.synchronize()
-        for launch in self.launched:  # an error, or who has a result, may hold the launch itself a little longer
+        for launch in self.launched:  # an error or an outcome may reference the launch longer
             launch.addresses.clear()
         self.launches.clear()
         self.retained.clear()

@@ -1,6 +1,6 @@
-"""Statements as objects that run warp groups: lines of plain statements, branches, loops, frames, barriers, phases.
+"""Control flow of warp groups: lines of plain statements, branches, loops, frames, barriers, phases.
 
-A statement that holds a barrier is taken by all warps of a block together, so control statements run a list of groups.
+All warps of a block execute a statement with a barrier together, so control statements run a list of groups.
 Between barriers each group runs to the end before the next one starts.
 """
 
@@ -40,7 +40,7 @@ class Step(Protocol):
 
 @dataclass
 class Line:
-    """Consecutive statements that no lane enters or leaves in between; their executions are counted together."""
+    """Consecutive statements with one mask; their executions are counted together."""
 
     counts: Counts | None
     sites: list[int] = field(default_factory=list)
@@ -90,7 +90,9 @@ class Body:
 
 
 def split(group: WarpGroup, site: int, holds: Values, counts: Counts | None) -> tuple[Mask, Mask, bool]:
-    """(lanes for which a condition holds, the other active lanes, whether the first mask is not empty); counts the branch."""
+    """Split the active lanes by a condition and count the branch. Return the lanes for which it holds, the others, and
+    whether the first
+    mask is not empty."""
     active = group.active
     if active is NO_LANES:
         return NO_LANES, NO_LANES, False
@@ -158,8 +160,9 @@ class _SavedMasks:
 class _StepLimits:
     """The limits of one execution of a loop, and its progress towards them.
 
-    limit: iterations of the loop or, where it may stall, those in a row without progress. waiting: the latter. scheduler: of warps that
-    run one at a time, where the loop observes other threads.
+    limit: iterations of the loop or, if it may stall, consecutive ones without progress. waiting: the latter.
+    scheduler: of warps that
+    run one at a time, if the loop observes other threads.
     """
 
     site: int
@@ -173,7 +176,7 @@ class _StepLimits:
     stalled: int = 0
 
     @staticmethod
-    def of(loop: Loop, groups: Sequence[WarpGroup]) -> _StepLimits:
+    def for_loop(loop: Loop, groups: Sequence[WarpGroup]) -> _StepLimits:
         group = groups[0]
         only_waits, waiting = waits(loop.node), group.request.iteration_limits[0]
         longest = waiting if only_waits else group.request.iteration_limits[1]
@@ -186,7 +189,7 @@ class _StepLimits:
         return self.waiting if self.may_stall else self.longest
 
     def exceeded(self) -> bool:
-        """Whether the loop must end before its next iteration. Other warps of the block may run meanwhile."""
+        """Return whether the loop must end before its next iteration. Other warps of the block may run in this call."""
         if self.may_stall:  # its warps run one by one
             self.stalled = 0 if self.site in self.group.further else self.stalled
             self.group.further.discard(self.site)
@@ -218,7 +221,7 @@ class Loop:
             group.left = NO_LANES
             if self.begin is not None and group.active is not NO_LANES:
                 self.begin(group)
-        limits = _StepLimits.of(self, groups)
+        limits = _StepLimits.for_loop(self, groups)
         out_of_bounds = [0 if group.out_of_bounds is None else group.out_of_bounds for group in groups]
         while self._test(groups) and self._end_faulty(groups, out_of_bounds):
             if limits.exceeded():
@@ -257,7 +260,7 @@ class Loop:
                 self.advance(group)
 
     def _sample(self, table: Table, groups: Sequence[WarpGroup], iteration: int) -> None:
-        """Count the lanes and warps that begin an iteration."""
+        """Count the lanes and warps of an iteration."""
         row = row_of(iteration)
         if row is not None:
             for group in groups:
@@ -269,7 +272,7 @@ class Loop:
         return lambda row, lane, place: barriers.endless(self.node.span, place, limit, stalled)
 
     def _end_faulty(self, groups: Sequence[WarpGroup], before: Sequence[Values | int]) -> bool:
-        """End the warps with too many accesses out of bounds since the loop began; whether others go on."""
+        """End the warps with too many accesses out of bounds since the loop began; return whether other lanes remain."""
         for group, start in zip(groups, before, strict=True):
             if group.out_of_bounds is None or group.active is NO_LANES or holds_barrier(self.node):
                 continue
@@ -291,7 +294,7 @@ class Loop:
 
 @dataclass
 class Frame:
-    """The body of an inlined call, which a return in it leaves."""
+    """The body of an inlined call; a return in it leaves the frame."""
 
     body: Body
 
@@ -315,7 +318,7 @@ class Frame:
 
 @dataclass
 class BlockBarrier:
-    """sync and its counting forms, and the fault where not all threads of a block arrive."""
+    """sync and its counting forms. A block whose threads do not all arrive is a fault."""
 
     node: ir.Barrier
     site: int
@@ -331,7 +334,7 @@ class BlockBarrier:
             scheduler.arrive(self)
 
     def synchronise(self, groups: Sequence[WarpGroup]) -> None:
-        """All warps of the block are here, or will not come."""
+        """Execute the barrier: every warp of the block has arrived, or never will."""
         arrived: Values | int = 1
         if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)
@@ -348,7 +351,7 @@ class BlockBarrier:
             race_state(happens_before.barrier)
 
     def _arrivals(self, groups: Sequence[WarpGroup]) -> Values:
-        """Which blocks have threads that arrive. Reports threads that do not, and assigns the combined predicates."""
+        """Return the blocks with arriving threads. Reports missing threads, and assigns the combined predicates."""
         active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
         alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
         arrived = active.sum(axis=(1, 2))
@@ -370,7 +373,7 @@ class BlockBarrier:
         return np.asarray(arrived > 0)
 
     def _check_none_returned(self, groups: Sequence[WarpGroup]) -> None:
-        """Report threads of a block that have returned before it arrives."""
+        """Report threads of a block that returned before the barrier."""
         everyone = np.concatenate([np.broadcast_to(t.everyone, t.shape) for t in groups], axis=1)
         alive = np.concatenate([np.broadcast_to(t.alive, t.shape) for t in groups], axis=1)
         active = np.concatenate([np.broadcast_to(t.active, t.shape) for t in groups], axis=1)
@@ -425,7 +428,7 @@ class GridPhase:
 
 @dataclass
 class GridBarrier:
-    """grid_sync, and the fault where not all blocks arrive. block: the barrier of each block. passed: those before."""
+    """grid_sync. A grid whose blocks do not all arrive is a fault. block: the barrier of each block. passed: earlier barriers."""
 
     block: BlockBarrier
     passed: int = 0
@@ -452,7 +455,7 @@ class GridBarrier:
 
 
 def teams(groups: Sequence[WarpGroup]) -> list[list[WarpGroup]]:
-    """The groups that are warps of the same blocks, together."""
+    """Return the groups by blocks."""
     return [list(team) for _, team in groupby(groups, key=lambda group: id(group.blocks))]
 
 

@@ -1,4 +1,4 @@
-"""What warps decide, noted: `profiler.decisions` says what is kept."""
+"""Recording of warp decisions into `profiler.decisions`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .expressions import scalar
 from .warp_group import WarpGroup
 
 _AT_ONCE = 1 << 14
-"""Notes that are taken in together."""
+"""Records added at once."""
 
 
 class DecisionRecorder:
-    """The notes of a launch, taken in from time to time."""
+    """The recorded decisions of a launch, merged in batches."""
 
     def __init__(self, warps: int) -> None:
         """warps: of the launch."""
@@ -31,7 +31,7 @@ class DecisionRecorder:
             self._take_in()
 
     def finish(self) -> Decisions:
-        """When all is noted."""
+        """Merge the last batch; return the decisions."""
         if self.length:
             self._take_in()
         return self.decisions.finish()
@@ -43,7 +43,7 @@ class DecisionRecorder:
 
 
 def record_decision(stmt: ir.RecordDecision, recorder: DecisionRecorder) -> Callable[[WarpGroup], None]:
-    """A closure that notes the values of the active lanes, a row a warp."""
+    """Return a closure that records the values of the active lanes, a row a warp."""
     value, site = scalar(stmt.value), stmt.about if stmt.whole else -1 - stmt.about
 
     def run(group: WarpGroup) -> None:

@@ -45,7 +45,7 @@ LANES_AT_ONCE = 1 << 16
 
 
 class NumpyEngine:
-    """Runs programs on arrays of lanes. Batches of blocks run together, unless the order of warps can be seen."""
+    """Runs programs on arrays of lanes. Batches of blocks run together, unless the order of warps is observable."""
 
     name = "numpy"
 
@@ -176,12 +176,12 @@ class _Run:
 
 
 def _take_further(loops: list[int], group: WarpGroup) -> None:
-    """Note that loops do not stall."""
+    """Record progress of loops."""
     group.further.update(loops)
 
 
 class _Compiler:
-    """Turns statements into steps."""
+    """Compiles statements to steps."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class _Compiler:
         self.lines: list[Line] = []
         self.frames = 0
         loops = (stmt for stmt in statements(prepared.program.kernel.body) if isinstance(stmt, ir.While))
-        self.stalling = {loop.site: sites for loop in loops if (sites := may_stall(loop))}  # what takes loops further
+        self.stalling = {loop.site: sites for loop in loops if (sites := may_stall(loop))}  # sites of progress, by loop
 
     def body(self, stmts: ir.Body) -> Body:
         """A statement list: plain statements become lines, and steps between barriers become phases."""
@@ -238,7 +238,7 @@ class _Compiler:
         return Body(grouped)
 
     def grid_phases(self, stmts: ir.Body) -> Body:
-        """A statement list of a cooperative kernel: between grid barriers blocks take their turns."""
+        """Compile a statement list of a cooperative kernel: between grid barriers, blocks run one after another."""
         steps: list[Step] = []
         for together, run in groupby(stmts, key=holds_grid_barrier):
             if together:
@@ -249,9 +249,9 @@ class _Compiler:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt, inside: Callable[[ir.Body], Body] | None = None) -> Step | None:
-        """The step of a statement that changes masks or needs the whole block; None for a plain statement.
+        """Return the step of a statement that changes masks or needs the whole block; None for a plain statement.
 
-        inside: how the statement lists in it are read.
+        inside: the compiler of its statement lists.
         """
         body = inside or self.body
         match stmt:

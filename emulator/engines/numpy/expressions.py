@@ -48,7 +48,7 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
 
 
 def vector(expr: ir.Expr) -> Callable[[WarpGroup], tuple[Values, ...]]:
-    """A closure that computes a vector expression: one array a part."""
+    """Return a closure that computes a vector expression: one array a component."""
     if isinstance(expr, ir.Pack):
         components = tuple(scalar(a) for a in expr.args)
         return lambda group: tuple(part(group) for part in components)

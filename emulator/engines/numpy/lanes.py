@@ -62,7 +62,7 @@ def _branch(
 
 
 def branch(active: Mask, holds: Mask, true_lanes: Mask, rest: Mask) -> tuple[int, int, int, int]:
-    """Split active lanes by a condition: (warps, lanes, lanes taken, warps whose lanes disagree)."""
+    """Split active lanes by a condition: (warps, lanes, lanes for which it holds, warps whose lanes disagree)."""
     counts = np.zeros(4, np.int64)
     _branch(_flat(active), _flat(holds), len(active), true_lanes.reshape(-1), rest.reshape(-1), counts)
     warps, lanes, lanes_taken, divergent = counts.tolist()
@@ -84,7 +84,7 @@ def _guard(
 
 
 def guard(index: npt.NDArray[Any], active: Mask, length: int) -> tuple[int, Words, Mask]:
-    """Bounds: how many active lanes' indices are out of range; the others' index, else 0; which lanes those are."""
+    """Check bounds: (active lanes out of range, index of the others, else 0, lanes in range)."""
     safe, inside = np.empty(index.shape, np.int64), np.empty(index.shape, np.bool_)
     whole = np.ascontiguousarray(index, np.int64).reshape(-1)
     outside = _guard(whole, _flat(active), index.size, length, safe.reshape(-1), inside.reshape(-1))

@@ -36,7 +36,7 @@ _COLUMNS = {
 
 
 class Access:
-    """One access of a site: finds the element of each lane, checks its bounds, counts the transactions."""
+    """One access of a site: computes the element of each lane, checks its bounds, counts the transactions."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Access:
             self.row[columns] += self._costs(group, index, active)
 
     def _costs(self, group: WarpGroup, index: Values, active: Mask) -> Values:
-        """Requests, and the two columns that accesses to this memory have: int64[3], of all the warps."""
+        """Return int64[3], summed over the warps: requests, and the two columns of this memory space."""
         out = self._out
         out[:] = 0
         if self.space == "shared":
@@ -102,7 +102,7 @@ class Access:
         return out
 
     def sample(self, table: Table, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
-        """Keep the warps' accesses by their cost. Those of which a lane is out of bounds are not kept."""
+        """Sample the warps' accesses by cost, except those with a lane out of bounds."""
         for row in np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1)):
             block, warp = divmod(int(row), group.shape[1])
             row_active = active[row : row + 1]
@@ -117,7 +117,7 @@ class Access:
             table[bucket] = samples.merge_tables([table[bucket], record])
 
     def trace(self, tracer: Tracer, group: WarpGroup, index: Values, active: Mask, wrong: Mask) -> None:
-        """Give the accesses of the warps to a tracer."""
+        """Pass the warps' accesses to a tracer."""
         rows = np.flatnonzero(active.any(axis=1) & ~wrong.any(axis=1))
         blocks, warps = np.divmod(rows, group.shape[1])
         sampled = (group.blocks[blocks] < tracer.blocks) & sampled_blocks(group.blocks[blocks], tracer.interval)
@@ -149,8 +149,8 @@ class Access:
     def track(
         self, group: WarpGroup, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
     ) -> None:
-        """Check an access to a tracked array and update shadow memory, before it is done. new, old: of a store, what it
-        writes and what it overwrites."""
+        """Check an access to a tracked array and update shadow memory, before the access. new, old: of a store, the written and
+        the overwritten values."""
         if self.tracked is None or not inside.any():
             return
         race_state, number = group.memory.race_state, self.tracked.number
@@ -182,8 +182,8 @@ class Access:
         kernel, node = self.tracked.kernel, self.node
 
         def describe(row: int, lane: int, place: str) -> Diagnostic:
-            at, forms, stays = int(index[row, lane]), group.request.forms, self.name in group.request.device_arrays
-            return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms, stays)
+            at, forms, persistent = int(index[row, lane]), group.request.forms, self.name in group.request.device_arrays
+            return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms, persistent)
 
         lanes_at_fault = (
             (np.uint32(mask) >> np.arange(WARP_SIZE, dtype=np.uint32) & 1).astype(np.bool_).reshape(1, WARP_SIZE)
@@ -203,7 +203,7 @@ class Access:
 
 
 def _bits(values: Values) -> Values:
-    """The bits of one warp's values, [32] or [32, parts], as int64[parts, 32]."""
+    """Return the bits of one warp's values, [32] or [32, components], as int64[components, 32]."""
     whole = np.ascontiguousarray(values.reshape(WARP_SIZE, -1).T)
     return whole.view(f"u{whole.dtype.itemsize}").astype(np.int64)
 
@@ -253,7 +253,7 @@ def store(access: Access, stmt: ir.Store) -> Effect:
 
 
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
-    """An atomic operation. Lanes take their turns in ascending order; the result is what each of them found."""
+    """An atomic operation. Lanes are serialised in ascending order; the result is the old value of each."""
     operand, components = value(node.value), isinstance(node.type, Vector)
     update = UPDATES[node.op]
 
@@ -284,7 +284,7 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
 
 
 def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
-    """A compare-and-swap: each lane stores its value where it finds the expected one; the result is what it found."""
+    """A compare-and-swap: each lane stores its value if the element has the expected one; the result is the old value."""
     expected, operand = scalar(node.expected), scalar(node.value)
 
     def run(group: WarpGroup) -> Values:

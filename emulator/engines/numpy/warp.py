@@ -1,4 +1,4 @@
-"""Shuffles, votes and warp barriers, with their checks that the lanes named are active."""
+"""Warp collectives: shuffles, votes and warp barriers, with the checks of their masks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .warp_group import Mask, Values, WarpGroup
 
 
 def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
-    """A closure that gives the lanes that take part, bool[warps, 32]: the active ones.
+    """Return a closure that returns the participating lanes, bool[warps, 32]: the active ones.
 
-    It reports masks that name lanes which have not returned and are not active, and lanes that their own mask omits.
+    It reports masks with lanes that are inactive and have not returned, and lanes that their own mask omits.
     """
     mask_of, what = scalar(node.mask), TABLE[type(node)].label(node)
     full = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF
@@ -55,7 +55,7 @@ def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
 
 
 def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
-    """The value of another lane of each lane's group; its own where there is no such lane."""
+    """The value of another lane of each lane's group; the lane's own value where there is none."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
     check = participants(node, site)
     lane = np.arange(WARP_SIZE, dtype=np.int32)
@@ -99,7 +99,7 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
 
 
 def collective(node: Any, site: int) -> Callable[[WarpGroup], Values]:
-    """An effect of the active lanes that its mask names, by the meaning of its row."""
+    """An effect of the active lanes in its mask, by the meaning of its row."""
     row = TABLE[type(node)]
     assert row.meaning is not None
     meaning = partial(row.meaning, node)
@@ -116,14 +116,14 @@ def collective(node: Any, site: int) -> Callable[[WarpGroup], Values]:
 
 
 def vote(node: ir.Vote, site: int) -> Callable[[WarpGroup], Values]:
-    """The predicates or values of the active lanes that the mask names, combined."""
+    """The predicates or values of the active lanes in the mask, combined."""
     if node.mode != "active":
         return collective(node, site)
     return lambda group: lane_bits(group.full(group.active)).reshape(*group.shape[:2], 1)
 
 
 def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
-    """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
+    """A warp barrier. Lanes run in lockstep, so it checks its mask and updates the race state."""
     check = participants(node, site)
     mask_of = scalar(node.mask)
 
@@ -141,7 +141,7 @@ def syncwarp(node: ir.WarpBarrier, site: int) -> Callable[[WarpGroup], None]:
 
 
 def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
-    """A fence. Accesses are in order already, so only the race state learns of it."""
+    """A fence. Accesses are in order, so it only updates the race state."""
     scope = {"block": 1, "device": 2}[node.scope]
 
     def run(group: WarpGroup) -> None:
@@ -154,7 +154,7 @@ def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
 
 
 def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
-    """The end of a group of asynchronous copies, or a wait. They are done already, so only the race state learns of it."""
+    """The end of a group of asynchronous copies, or a wait. The copies are complete, so it only updates the race state."""
 
     def run(group: WarpGroup) -> None:
         race_state = group.memory.race_state
@@ -169,4 +169,4 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
 
 
 COLLECTIVES: dict[type, Callable[[Any, int], Callable[[WarpGroup], Values]]] = {ir.Shuffle: shuffle, ir.Vote: vote}
-"""Effects of the warp that are more than the meaning of their row."""
+"""Collectives with more than the meaning of their row."""

@@ -25,16 +25,16 @@ Mask = npt.NDArray[np.bool_]
 """Values and masks broadcast to [blocks, warps, 32]; uniform ones have size 1 along the axes on which they are equal."""
 
 NO_LANES: Mask = np.zeros((1, 1, 1), np.bool_)
-"""The one empty mask that a group is ever given as its own, so that emptiness is a matter of identity."""
+"""The one empty mask of groups: emptiness is tested by identity."""
 
 
 @dataclass
 class ArrayStorage:
-    """The arrays of a batch of blocks, by name, and what belongs to all its warps.
+    """The arrays of a batch of blocks, by name, and the state shared by all its warps.
 
     Global and constant arrays are flat, shared ones [blocks * length], local ones [length * blocks * threads]. Arrays of
-    vectors have a last axis for the parts. allocated: where each array is declared. shifts: of arrays in dynamic shared
-    memory, the elements between the start of a bank's word and theirs.
+    vectors have a last axis for the components. allocated: the declaration of each array. shifts: of arrays in dynamic shared
+    memory, the elements between the start of a bank's word and the first element.
     """
 
     arrays: dict[str, Values] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class ArrayStorage:
 
 
 class Scheduler(Protocol):
-    """What a warp that takes turns with others of its block tells of itself (`turns`)."""
+    """The scheduler of a warp that is interleaved with others of its block (`warp_interleaving`)."""
 
     def pause(self, waits: bool) -> bool: ...
 
@@ -76,12 +76,12 @@ class WarpGroup:
         self.alive: Mask = self.everyone  # has not returned from the kernel
         self.left: Mask = NO_LANES  # left the current iteration of the innermost loop, or the frame
         self.returned: Mask = NO_LANES  # returned from the current frame
-        self.killed: Mask = NO_LANES  # taken out of the kernel by the step limit
-        self.continued: Mask = NO_LANES  # goes on with the next iteration
+        self.killed: Mask = NO_LANES  # ended by the step limit
+        self.continued: Mask = NO_LANES  # left this iteration for the next one
         self.phase = np.zeros(len(blocks), np.int64)  # barriers each block has passed
-        self.scheduler: Scheduler | None = None  # where the warps of the block take turns
+        self.scheduler: Scheduler | None = None  # where the warps of the block are interleaved
         self.out_of_bounds: Values | None = None  # accesses out of bounds by warp, int64[blocks * warps]; None for none
-        self.further: set[int] = set()  # loops that were taken further since they looked
+        self.further: set[int] = set()  # loops with progress since their last test
         self._populations: tuple[Mask, tuple[int, int]] | None = None
 
     # -------------------------------------------------------------- masks

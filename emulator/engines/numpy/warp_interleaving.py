@@ -1,7 +1,6 @@
-"""Warps that wait for each other: those of a block take turns, each until it waits, reaches a barrier or ends.
+"""Cooperative scheduling of the warps of a block: each runs until it waits, reaches a barrier or ends.
 
-Each warp has a thread of Python, so that it can stop in the middle of a loop; one of them runs at a time, and in what order depends on
-the kernel alone.
+Each warp has a Python thread, so that it can pause within a loop. One thread runs at a time; the order depends on the kernel alone.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from .warp_group import NO_LANES, Mask, WarpGroup
 
 MAX_IDLE_ROUNDS = 64
-"""Turns in a row that each waiting warp of a block takes in vain before it is taken to wait for good."""
+"""Consecutive rounds without progress after which the waiting warps of a block are assumed to wait forever."""
 
 
 class BarrierStep(Protocol):
@@ -39,7 +38,7 @@ class _Abandoned(BaseException):
 
 @dataclass
 class ScheduledWarp:
-    """A warp that takes turns. cut: whether the loop in which it waits is cut off in its next turn."""
+    """A warp and its thread. stop_loop: whether its loop must end in the next slice."""
 
     group: WarpGroup
     yielded: threading.Semaphore
@@ -53,13 +52,13 @@ class ScheduledWarp:
 
     # -------------------------------------------------------------- in the warp's own thread
     def pause(self, waits: bool) -> bool:
-        """End the turn after an iteration. waits: of a loop that only waits. Whether the loop is to be cut off."""
+        """End the slice after an iteration. waits: whether the loop only waits. Return whether the loop must end."""
         self._yield(_State.WAITS if waits else _State.READY)
         stop_loop, self.stop_loop = self.stop_loop, False
         return stop_loop
 
     def arrive(self, barrier: BarrierStep) -> None:
-        """End the turn at a barrier."""
+        """End the slice at a barrier."""
         if self.group.active is not NO_LANES:
             self.barrier = barrier
             self._yield(_State.ARRIVED)
@@ -74,7 +73,7 @@ class ScheduledWarp:
 
     # -------------------------------------------------------------- in the thread of the launch
     def run_slice(self, body: Callable[[Sequence[WarpGroup]], None]) -> None:
-        """Let the warp run until its turn ends. Raises what it raises."""
+        """Run the warp until its slice ends. Raises the exceptions of the warp."""
         if self.thread is None:
             self.thread = threading.Thread(target=self._run, args=(body,), daemon=True)
             self.thread.start()
@@ -107,7 +106,7 @@ class ScheduledWarp:
 def interleave(
     groups: Sequence[WarpGroup], order: Sequence[WarpGroup], body: Callable[[Sequence[WarpGroup]], None]
 ) -> None:
-    """Run the warps of a block to their ends. order: in which they take their turns."""
+    """Run the warps of a block to completion. order: of their slices."""
     yielded = threading.Semaphore(0)
     warps = [ScheduledWarp(group, yielded) for group in order]
     for warp in warps:
@@ -130,7 +129,7 @@ def interleave(
 
 
 def _release_first_barrier(arrived: Sequence[ScheduledWarp], groups: Sequence[WarpGroup]) -> None:
-    """All warps that have not ended are at barriers: those at the first one pass it."""
+    """Release the warps at the first barrier; all other warps have ended or are at later barriers."""
     barrier = min((warp.barrier for warp in arrived if warp.barrier is not None), key=lambda one: one.site)
     rest = [warp for warp in arrived if warp.barrier is not barrier]
     masks: list[Mask] = [warp.group.active for warp in rest]
