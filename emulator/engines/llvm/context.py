@@ -1,4 +1,4 @@
-"""The state of generating the code of one kernel: its builder, arrays, registers, counters and the current mask."""
+"""State of the code generation for one kernel: builder, arrays, registers, counters and the current mask."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from .registers import Registers
 
 @dataclass(frozen=True)
 class ArrayLocation:
-    """Where compiled code finds an array of the kernel.
+    """Location of an array in compiled code.
 
-    base: its address; of a local array that of the current warp's copies. elements: how many there are, None where only
-    the launch knows. shift: of an array in dynamic shared memory, the elements between the start of a bank's word and its
-    own.
+    base: address; for a local array, of the copies of the current warp. elements: number of elements, None if only the launch knows
+    it. shift: for an array in dynamic shared memory, the elements between the start of a bank word and the start of the array.
     """
 
     name: str
@@ -42,7 +41,7 @@ class ArrayLocation:
 
     @property
     def length(self) -> str:
-        """The elements, an i64."""
+        """Return the number of elements, an i64."""
         return f"{self.base}.length" if self.elements is None else str(self.elements)
 
     @property
@@ -58,7 +57,7 @@ class ArrayLocation:
 
 @dataclass
 class HostCalls:
-    """The calls from compiled code to Python, by number: what is printed."""
+    """Calls from compiled code to Python, by number: print statements."""
 
     requests: list[ir.Print] = field(default_factory=list)
 
@@ -70,7 +69,7 @@ class HostCalls:
 
 @dataclass(frozen=True)
 class LoopSlots:
-    """What a loop counts. iterations: those so far. limit: of them. astray: accesses out of bounds."""
+    """Counters of a loop. iterations: completed iterations. limit: their limit. astray: accesses out of bounds."""
 
     iterations: str
     limit: str
@@ -79,11 +78,10 @@ class LoopSlots:
 
 @dataclass
 class CodegenContext:
-    """The code of one kernel being generated.
+    """State of the code generation for one kernel.
 
-    mask: an i32 of the active lanes, None where all 32 are known to be active. warp: its number in the block.
-    executions: the slot that counts the current run of statements. specialise_depth: how deep regions with a version for
-    full warps may nest.
+    mask: i32 of the active lanes, None if all 32 are active. warp: index of the warp in the block. executions: counter slot of the
+    current run of statements. specialise_depth: allowed nesting of regions with a version for full warps.
     """
 
     prepared: PreparedProgram
@@ -96,7 +94,7 @@ class CodegenContext:
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
     sample_slots: SampleSlots = field(default_factory=SampleSlots)
-    note_slots: dict[int, int] = field(default_factory=dict)  # of branches and loops, by site
+    note_slots: dict[int, int] = field(default_factory=dict)  # slots of branches and loops, by site
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
@@ -106,8 +104,8 @@ class CodegenContext:
     warp: str = "0"
     block: str = "%.block"
     executions: int = -1
-    loops: dict[int, LoopSlots] = field(default_factory=dict)  # around the statement, by site
-    frame: Frame | None = None  # where blocks wait for the grid
+    loops: dict[int, LoopSlots] = field(default_factory=dict)  # enclosing loops, by site
+    frame: Frame | None = None  # state of blocks that wait at a grid barrier
     shared_bytes: int = 0
     local_bytes: int = 0
 
@@ -121,11 +119,11 @@ class CodegenContext:
         return -(-x * y * z // LANES)
 
     def active(self) -> str:
-        """The mask as an i32."""
+        """Return the mask as an i32."""
         return str(FULL) if self.mask is None else self.mask
 
     def phase(self) -> str:
-        """The barriers that the block has passed, an i32."""
+        """Return the number of barriers passed by the block, an i32."""
         return self.builder.load("i32", "%.phase", "barriers")
 
     def count(self, slot: int, amount: object = 1) -> None:
@@ -134,17 +132,17 @@ class CodegenContext:
             self.builder.add_to(self.builder.element("i64", "%.counts", slot, "counter"), amount)
 
     def count_constant(self, site: int, column: int, amount: int) -> None:
-        """Each execution of the current run of statements adds a constant."""
+        """Add a constant to a counter for each execution of the current run of statements."""
         if amount:
             self.counter_slots.contribute(self.executions, site, column, amount)
 
     def population(self, mask: str, hint: str = "lanes") -> str:
-        """Lanes of a mask, as an i64."""
+        """Return the number of lanes in a mask, an i64."""
         builder = self.builder
         return builder.let(f"zext i32 {builder.call('i32', 'llvm.ctpop.i32', ('i32', mask), hint=hint)} to i64", hint)
 
     def table(self, name: str, text: str) -> str:
-        """A constant of the module; its name."""
+        """Return the name of a constant of the module."""
         known = {v: k for k, v in self.tables.items()}
         if text in known:
             return known[text]
@@ -153,27 +151,27 @@ class CodegenContext:
         return name
 
     def helper(self, name: str, make: Callable[[], str]) -> str:
-        """The name of a function of the module, which is generated when first asked for."""
+        """Return the name of a function of the module, generated on first use."""
         if name not in self.helpers:
-            self.helpers[name] = ""  # it may call others
+            self.helpers[name] = ""  # it may call other helpers
             self.helpers[name] = make()
         return name
 
     def scratch(self, name: str, type: str) -> str:
-        """A stack slot that several statements share."""
+        """Return a stack slot shared by several statements."""
         if name not in self.buffers:
             self.buffers[name] = self.builder.slot(type, name)
         return self.buffers[name]
 
     def call_host(self, request: int, mask: str, data: str) -> None:
-        """Call Python: the number of a host call, for some lanes, with their data."""
+        """Call Python with the number of a host call, a mask of lanes, and their data."""
         self.builder.do(
             f"call void %.host_call(i32 {request}, i64 {self.block}, i32 {self.warp}, i32 {mask}, ptr {data})"
         )
 
     # -------------------------------------------------------------- arrays
     def place_arrays(self, params: Sequence[ir.Param]) -> None:
-        """Decide where every array lies."""
+        """Assign a location to every array."""
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
@@ -209,7 +207,7 @@ class CodegenContext:
 
     # -------------------------------------------------------------- expressions
     def special(self, name: str) -> Value:
-        """thread.x ... lane, warp."""
+        """Return the value of a special register: thread.x ... lane, warp."""
         if name == "lane":
             return Value(I32, "0", "1")
         if name == "warp":
@@ -219,7 +217,7 @@ class CodegenContext:
                 return number(self.options.block[axis], I32)
             case "thread", axis:
                 return self._thread(axis)
-        return Value(I32, f"%{name}")  # of the block and the grid: computed where a block begins
+        return Value(I32, f"%{name}")  # of the block and the grid: computed at the start of a block
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder
@@ -242,14 +240,14 @@ class CodegenContext:
         return Value(I32, builder.load("i32", builder.element("i32", table, self.warp, width="i32")), str(stride))
 
     def extent(self, array: str) -> Value:
-        """Elements of an array, as the i32 that the language gives."""
+        """Return the number of elements of an array, as the i32 of the language."""
         location = self.arrays[array]
         if location.elements is not None:
             return number(location.elements, I32)
         return Value(I32, self.builder.let(f"trunc i64 {location.length} to i32", "extent"))
 
     def expression(self, expr: ir.Expr) -> Value:
-        """A scalar expression."""
+        """Return the value of a scalar expression."""
         match expr:
             case ir.Const():
                 return number(expr.value, expr.type)
@@ -277,7 +275,7 @@ class CodegenContext:
         return operation(self.builder, op, args)
 
     def values(self, expr: ir.Expr) -> tuple[Value, ...]:
-        """The parts of an expression: one of a scalar."""
+        """Return the components of an expression: one for a scalar."""
         if isinstance(expr, ir.Pack):
             return tuple(self.expression(a) for a in expr.args)
         if isinstance(expr.type, Vector):
@@ -289,10 +287,10 @@ class CodegenContext:
     def read(self, register: ir.Reg) -> Values:
         if register.name in self.registers.cells:
             return self.registers.read(register.name)
-        assert isinstance(register.type, Scalar)  # a parameter nobody assigns
+        assert isinstance(register.type, Scalar)  # a parameter without assignments
         return Value(register.type, f"%{quoted(register.name)}")
 
     def parameter(self, param: ir.Param) -> Value:
-        """The argument of the launch."""
+        """Return the argument of the launch."""
         assert isinstance(param.type, Scalar)
         return Value(param.type, f"%{quoted(param.name)}")

@@ -1,8 +1,7 @@
-"""Code of the statements that one warp runs between barriers: plain ones, branches, loops and frames, under masks.
+"""Code generation for the statements of one warp between barriers, under masks: plain statements, branches, loops and frames.
 
-A divergent region of optimised code is generated specialised where that pays: for full warps, which need no masks, and
-for the others.
-Executions are counted once for a run of statements that no lane leaves in between.
+A large divergent region of optimised code is generated in two versions: for full warps, without masks, and for partial warps.
+Executions are counted once for a run of statements without exits.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from .memory import access
 from .races import tracking
 
 SPECIALISE_FROM = 4
-"""Statements and operations of a region from which on a second version for full warps pays."""
+"""Minimum statements and operations of a region with a second version for full warps."""
 
 
 class StatementEmitter:
-    """Generates statements with the builder of a context."""
+    """Code generator for statements, with the builder of a context."""
 
     def __init__(self, context: CodegenContext, scopes: Scopes) -> None:
         self.context, self.builder, self.scopes = context, context.builder, scopes
         self.depth = 0
-        # Loops around, by site: what takes them further, and a slot.
+        # Enclosing loops, by site: the effects that count as progress, and a slot.
         self.stalling: dict[int, tuple[frozenset[int], str]] = {}
 
     def body(self, stmts: Sequence[ir.Stmt]) -> bool:
-        """Generate a statement list. Whether control reaches its end."""
+        """Generate a statement list. Return whether control reaches its end."""
         for at, stmt in enumerate(stmts):
             if at == 0 or self.may_leave(stmts[at - 1]):
                 self.count_execution(self._sites_of_run(stmts[at:]))
@@ -66,23 +65,22 @@ class StatementEmitter:
         return True
 
     def _sites_of_run(self, stmts: Sequence[ir.Stmt]) -> list[int]:
-        """The sites that all lanes execute that execute the first one: up to a statement that lanes may leave by."""
+        """Return the sites with the same executing lanes as the first statement: up to a statement with an exit."""
         sites = []
         for stmt in stmts:
             uncounted = isinstance(stmt, ir.While | ir.For | ir.Frame) or not self.context.prepared.counts(stmt)
-            if not uncounted:  # loops count their tests, frames nothing
+            if not uncounted:  # loops count their tests, frames count nothing
                 sites.append(stmt.site)
             if self.may_leave(stmt):
                 break
         return sites
 
     def may_leave(self, stmt: ir.Stmt) -> bool:
-        """Whether lanes may leave a scope around the statement."""
+        """Return whether lanes may leave an enclosing scope in the statement."""
         return any(exits(stmt)) or self.scopes.leaves_divergently([stmt])
 
     def specialise(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
-        """Generate a region that the lanes of a mask execute, if there are any: in two versions, for full warps and for
-        others, or in one for both."""
+        """Generate a region for the lanes of a mask, skipped if it is empty: in two versions, for full and partial warps, or in one."""
         builder, context, outer = self.builder, self.context, self.context.mask
         done, some = builder.label("done"), builder.label("some")
         if outer is None and self.depth < context.specialise_depth and _size(stmts) >= SPECIALISE_FROM:
@@ -120,7 +118,7 @@ class StatementEmitter:
         context.count(context.executions)
 
     def count_divergence(self, site: int, taken: str) -> None:
-        """Count a condition on which the active lanes disagree. taken: those for which it holds."""
+        """Count a divergent condition. taken: the lanes with a true condition."""
         if not self.context.options.counters:
             return
         builder = self.builder
@@ -157,7 +155,7 @@ class StatementEmitter:
                 self.check(stmt)
             case ir.Print():
                 self.printing(stmt)
-        # Allocations are made before the kernel starts.
+        # Allocations are executed before the kernel starts.
 
     def right_side(self, stmt: ir.Let) -> Values | None:
         node, context = stmt.value, self.context
@@ -187,7 +185,7 @@ class StatementEmitter:
         self.expect(stmt.about, stmt, stmt.shown, describe)
 
     def expect(self, kind: str, stmt: ir.Assert | ir.Check, shown: Sequence[ir.Expr], describe: Describe) -> None:
-        """A fault of the lanes for which a condition does not hold. shown: whose values of the first lane it shows."""
+        """Generate a fault of the lanes with a false condition. shown: expressions with values for the message."""
         builder, context = self.builder, self.context
         holds = bits(builder, context.expression(stmt.cond))
         failed = builder.let(f"and i32 {builder.let(f'xor i32 {holds}, -1', 'fails')}, {context.active()}", "failed")
@@ -201,7 +199,7 @@ class StatementEmitter:
         builder.place(good)
 
     def printing(self, stmt: ir.Print) -> None:
-        """A call to Python that prints the lanes' values."""
+        """Generate a call to Python that prints the values of the lanes."""
         builder, context = self.builder, self.context
         values = [context.expression(p) for p in stmt.items if not isinstance(p, str)]
         buffer = builder.slot(f"[{256 * max(1, len(values))} x i8]", "printed")
@@ -214,7 +212,7 @@ class StatementEmitter:
 
     # -------------------------------------------------------------- control
     def control(self, stmt: ir.Stmt) -> bool:
-        """Generate a control statement. Whether control reaches what follows."""
+        """Generate a control statement. Return whether control reaches the next statement."""
         match stmt:
             case ir.If():
                 return self.branch(stmt)
@@ -296,7 +294,7 @@ class StatementEmitter:
         return True
 
     def further(self, stmt: ir.Stmt) -> None:
-        """After a statement: the loops that it takes further do not stall."""
+        """Mark the loops with progress by this statement."""
         for furthering, stalled in self.stalling.values():
             if isinstance(stmt, ir.Let | ir.Store) and stmt.site in furthering:
                 self.builder.store("i64", "0", stalled)
@@ -312,14 +310,14 @@ class StatementEmitter:
             self.context.registers.assign(stmt.var.name, self.context.expression(counting.moved(stmt)), None)
 
     def test(self, stmt: ir.While | ir.For) -> Value:
-        """Generate the setup and the condition of a loop; the condition's value."""
+        """Generate the setup and the condition of a loop. Return the value of the condition."""
         if isinstance(stmt, ir.While):
             self.body(stmt.setup)
             return self.context.expression(stmt.cond)
         return self.context.expression(counting.test(stmt))
 
     def convergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """A loop whose lanes take every iteration together."""
+        """Generate a loop with uniform iterations."""
         builder = self.builder
         head, iteration = builder.label("loop"), builder.label("iteration")
         builder.jump(head)
@@ -337,7 +335,7 @@ class StatementEmitter:
         builder.jump(head)
 
     def divergent_loop(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """A loop that lanes may leave at different iterations."""
+        """Generate a loop with a divergent exit."""
         builder, context, outer = self.builder, self.context, self.context.mask
         assert scope.present is not None and scope.looping is not None
         specialised = outer is None and self.depth < context.specialise_depth
@@ -375,7 +373,7 @@ class StatementEmitter:
         builder.jump(head)
 
     def test_lanes(self, stmt: ir.While | ir.For, scope: Scope, whole: str, part: str) -> None:
-        """Test the condition; jump to the version of the iteration for the lanes that take it, or to the loop's end."""
+        """Test the condition. Jump to the version of the iteration for the remaining lanes, or to the end of the loop."""
         builder = self.builder
         condition = self.test(stmt)
         holds = bits(builder, condition)
@@ -395,13 +393,13 @@ class StatementEmitter:
             builder.jump(part)
 
     def iteration(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
-        """One version of the body of a divergent loop."""
+        """Generate one version of the body of a divergent loop."""
         self.check_step_limit(stmt, iterations, scope)
         if self.body(stmt.body):
             self.builder.jump(scope.next)
 
     def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
-        """Count the iteration; end the loop where it has taken too many."""
+        """Count the iteration, and end the loop at the step limit."""
         builder = self.builder
         taken, go = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
@@ -415,7 +413,7 @@ class StatementEmitter:
             self.scopes.kill()
             builder.jump(scope.done)
         else:
-            # The lanes that go on need masks everywhere: the launch starts again with code for that.
+            # The remaining lanes need masks in all code: the launch restarts with code for this case.
             builder.do("ret i32 1")
         builder.place(go)
         builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
@@ -424,8 +422,10 @@ class StatementEmitter:
             samples.count_iteration(self.context, stmt.site, taken, begun, "1")
 
     def begin_iteration(self, stmt: ir.While | ir.For, iterations: str) -> tuple[str, str]:
-        """Let a loop be interrupted, and go on to a label where it may take another iteration; the iterations that it has
-        taken, and the label. What is generated next runs where it may not."""
+        """Poll for interrupts and test the limit of iterations. Return the number of iterations and the label of the body.
+
+        The code generated next runs if the limit is exceeded.
+        """
         builder = self.builder
         interrupts.take(builder, _size(stmt.body) + 1)
         taken = builder.load("i64", iterations, "iterations")
@@ -456,10 +456,10 @@ _CONTROL = (ir.If, ir.While, ir.For, ir.Frame, ir.Break, ir.Continue, ir.Return)
 
 
 def _size(stmts: Sequence[ir.Stmt]) -> int:
-    """Statements and operations at any depth."""
+    """Return the number of statements and operations at any depth."""
     return sum(1 + sum(isinstance(e, ir.Op) for e in expressions(s)) for s in statements(tuple(stmts)))
 
 
 def _limit(stmt: ir.While | ir.For) -> str:
-    """The register with the most iterations of the loop."""
+    """Return the register of the limit of iterations of the loop."""
     return "%.waiting" if waits(stmt) else "%.limit"

@@ -1,6 +1,6 @@
 """Domains of operations as LLVM instructions, one lowering for each kind of domain.
 
-`ir/domains.py` defines the kinds in NumPy. `tests/ops` compares the two on the edges of every type.
+`ir/domains.py` defines the kinds in NumPy. `tests/ops` compares both on edge values of every type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...llvm.values import Value
 
 
 def defined(builder: FunctionBuilder, op: ir.Op, args: Sequence[Value]) -> Value:
-    """Whether the operands lie in the operation's domain."""
+    """Return whether the operands are in the domain of the operation."""
     domain = TABLE[op.name].domain
     assert domain is not None
     row = TABLE[op.name]
@@ -64,7 +64,7 @@ def _fits_integer(builder: FunctionBuilder, shape: Shape, domain: FitsInteger, a
     if shape.scalar in HALVES:
         args, shape = [widened(builder, shape, a) for a in args], shape.with_type(F32)
     low, high = domain.target.range
-    # Truncated, it is at least `low` if it is above `low - 1`, where that is a number of this type.
+    # Its truncation is at least `low` if it is above `low - 1`, provided this type represents `low - 1`.
     exact = int(shape.scalar.dtype.type(low - 1)) == low - 1
     test, least = ("ogt", low - 1) if exact else ("oge", low)
     above = builder.let(f"fcmp {test} {shape.type} {args[0]}, {shape.constant(float(least))}", "defined")

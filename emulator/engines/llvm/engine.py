@@ -1,9 +1,9 @@
-"""The LLVM engine: kernels as machine code in which a variable of 32 lanes is one vector; blocks run in threads.
+"""The LLVM engine: compiled kernels with one vector of 32 lanes per variable; blocks run in threads.
 
 `module` generates the code of a kernel: blocks and their phases (`blocks`, `segments`), statements under masks
-(`control`, `masks`), expressions (`context`, `operations`, `domains`), registers (`registers`), memory (`memory`),
-warp operations (`warp`), counters (`counters`), faults (`faults`, `fault_records`) and race detection (`races`).
-`compiler` turns it into machine code and keeps that in the disk cache.
+(`control`, `masks`), expressions (`context`, `operations`, `domains`), registers (`registers`), memory (`memory`), warp
+operations (`warp`), counters (`counters`), faults (`faults`, `fault_records`) and race detection (`races`). `compiler` compiles it
+and stores the machine code in the disk cache.
 """
 
 from __future__ import annotations
@@ -47,26 +47,29 @@ if TYPE_CHECKING:
     from ...sanitizer.tracking import Plan
     from .module import Module
 
-# What generates code and what describes faults is imported where it is needed: most launches find their code on disk.
+# Code generation and descriptions of faults are imported on demand: most launches load their code from the disk cache.
 
 
 SHORTEST, LONGEST = 0.0002, 0.01
-"""Seconds that a range of blocks should take: long compared with starting it, short for somebody who waits."""
+"""Target duration of a range of blocks in seconds: long compared with its start, short for an interactive user."""
 MANY_THREADS = 1 << 14
-"""A launch of so many threads runs optimised code at once."""
+"""A launch of at least this many threads runs optimised code from the start."""
 MANY_CHECKED = 1 << 18
-"""The same under checkers, which make the code much longer: optimising it takes seconds, and most checked launches less."""
+"""The same with checkers: their longer code takes seconds to optimise, more than most checked launches."""
 WORTH_OPTIMISING = 0.5
-"""Seconds that a kernel may run without optimisation, all its launches together; from then on it is optimised, in other
-processes too. Optimising takes about as long, and makes most kernels 2 to 4 times faster."""
+"""Total run time in seconds of an unoptimised kernel, over all launches and processes, before it is optimised. Optimisation takes
+about as long, and makes most kernels 2 to 4 times faster."""
 WORTH_OPTIMISING_A_SITE = 0.01
-"""The same for each of its sites: the more divergent kernels of a few hundred sites take LLVM up to so long."""
+"""The same per site: LLVM takes up to this long for divergent kernels of a few hundred sites."""
 
 
 @dataclass
 class _CompiledKernel:
-    """A kernel as machine code. Its module is generated only where the disk cache has no code for it, and where faults
-    or prints have to be described. A launch holds its specialisation, which this must not keep alive."""
+    """A compiled kernel.
+
+    The module is generated only if the disk cache has no code, or to describe faults or prints. A launch owns its specialisation;
+    this object must not keep it alive.
+    """
 
     kernel: weakref.ref[Specialisation]
     options: Options
@@ -78,7 +81,7 @@ class _CompiledKernel:
 
     @staticmethod
     def of(specialisation: Specialisation, options: Options, target: Target | None, optimise: bool) -> _CompiledKernel:
-        """optimise: whether to; optimised code that was compiled before is used all the same."""
+        """Return the compiled kernel. optimise: whether to optimise; cached optimised code is used in any case."""
         made = _CompiledKernel(weakref.ref(specialisation), options, target)
         made.optimised = optimise or disk_cache.load(made.slow, bytes) is not None
         found = None if made.optimised else load_compiled(made.key, ENTRY, Buffers.decode, target)
@@ -91,7 +94,7 @@ class _CompiledKernel:
     @property
     def specialisation(self) -> Specialisation:
         found = self.kernel()
-        assert found is not None  # the launch that asks holds it
+        assert found is not None  # the calling launch owns it
         return found
 
     @cached_property
@@ -101,7 +104,7 @@ class _CompiledKernel:
 
     @property
     def slow(self) -> str:
-        """The name of the note that the kernel ran long without optimisation."""
+        """Return the name of the marker of a long run without optimisation."""
         return hashlib.sha256("\0".join(self.key).encode()).hexdigest() + ".slow"
 
     def generate(self) -> tuple[bytes, ModuleText]:
@@ -109,11 +112,11 @@ class _CompiledKernel:
 
     @property
     def patience(self) -> float:
-        """Seconds that it may run as it is, if it is not optimised."""
+        """Return the remaining seconds of run time before an unoptimised kernel is optimised."""
         return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)
 
     def ran(self, seconds: float) -> None:
-        """Note how long a launch took."""
+        """Record the duration of a launch."""
         before, self.seconds = self.seconds, self.seconds + seconds
         if not self.optimised and before <= self.patience < self.seconds:
             disk_cache.save(self.slow, b"")
@@ -138,11 +141,10 @@ class _CompiledKernel:
 
 
 class LlvmEngine:
-    """Runs programs as machine code, several blocks at a time where their order cannot be seen.
+    """Engine for compiled kernels, with several blocks in parallel if their order is unobservable.
 
-    threads: how many; None for `current_cores`. target: a processor to compile for that this
-    one can act as; None for this one. optimise: whether LLVM optimises every kernel; None for those alone that are
-    launched with many threads or have run for long.
+    threads: number of threads; None for `current_cores`. target: a compatible processor to compile for; None for this one. optimise:
+    whether LLVM optimises every kernel; None for only those with many threads or a long run time.
     """
 
     name = "jit"
@@ -204,7 +206,7 @@ def _fingerprint(specialisation: Specialisation) -> str:
 
 
 def _in_order(checks: frozenset[str]) -> bool:
-    """Whether blocks must run one after another, because what one did is held against the next."""
+    """Return whether blocks must run sequentially: these checkers compare each block with the previous ones."""
     if not checks:
         return False
     from ...sanitizer import checkers
@@ -214,14 +216,14 @@ def _in_order(checks: frozenset[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Worker:
-    """A thread's own buffers, by their names in SIZES. trace: the address of the head of its buffer of accesses."""
+    """Buffers of one thread, by their names in SIZES. trace: the address of the head of its trace buffer."""
 
     buffers: Mapping[str, npt.NDArray[Any]]
     trace: int
 
     @cached_property
     def addresses(self) -> Mapping[str, int]:
-        """Of its buffers, by the names of ARGUMENTS."""
+        """Return the addresses of the buffers, by the names of ARGUMENTS."""
         return {f".{name}": buffer.ctypes.data for name, buffer in self.buffers.items()}
 
     @staticmethod
@@ -229,7 +231,7 @@ class _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
         counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
         if sizes["frame"]:
-            sizes = {name: sizes[name] for name in ("samples", "notes")}  # the rest is the blocks'
+            sizes = {name: sizes[name] for name in ("samples", "notes")}  # the other buffers belong to the blocks
         scratch = {name: aligned(size) for name, size in sizes.items()}
         return _Worker(
             {
@@ -243,7 +245,7 @@ class _Worker:
 
 
 def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Prints) -> Outcome | None:
-    """Run all blocks; None where the step limit ended a loop, so that `step_limited` code must run instead."""
+    """Run all blocks; None if the step limit ended a loop, so that `step_limited` code must run instead."""
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
     buffers = {name: request.memory(name, name in summary.changed) for name in arrays}
@@ -277,7 +279,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         try:
             return _distribute(blocks, workers, run)
         finally:
-            traced.hand_on()  # before another thread goes on with a block
+            traced.hand_on()  # before another thread continues a block
 
     rounds = Rounds(request, program.buffers, race_state, program.plan if race_state is not None else None)
     with interrupts.noted(raised):
@@ -308,7 +310,7 @@ def _faults(
     race_state: RaceState | None,
     rounds: Rounds,
 ) -> list[Diagnostic]:
-    """What compiled code recorded, and the races that the shadow memory of a checked launch holds."""
+    """Return the recorded faults, and the races in the shadow memory of a checked launch."""
     any_recorded = any(records.any() for records in recorded)
     if race_state is None and not any_recorded and not rounds.missing:
         return []
@@ -322,7 +324,7 @@ def _faults(
 
 
 def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState | None, npt.NDArray[np.int64]]:
-    """The race state of a launch, if any array is tracked, and the table through which compiled code finds it."""
+    """Return the race state of a launch, if any array is tracked, and its table for compiled code."""
     if not request.checks or not (plan := program.plan).tracked:
         return None, np.zeros(1, np.int64)
     from .races.runtime import table
@@ -336,7 +338,7 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
 
 
 def _order(request: Request) -> npt.NDArray[np.int64]:
-    """The orders of warps, then that of blocks; used only with a schedule."""
+    """Return the orders of warps, then that of blocks; used only with a schedule."""
     if request.schedule is None:
         return np.zeros(1, np.int64)
     from ...sanitizer.schedules import Schedule
@@ -346,9 +348,9 @@ def _order(request: Request) -> npt.NDArray[np.int64]:
 
 
 def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
-    """Have the workers run all blocks, each in its own thread, range by range; whether all ranges succeeded.
+    """Run all blocks on the workers, each in its own thread, range by range. Return whether all ranges succeeded.
 
-    A worker that has finished a range claims the next one, so blocks may differ in length.
+    A worker claims the next range after each range, so that blocks may differ in duration.
     """
     lock = threading.Lock()
     left = range(blocks)
@@ -374,7 +376,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
         nonlocal left
         try:
             work(worker)
-        except BaseException as error:  # it would end with its thread
+        except BaseException as error:  # an exception would be lost with its thread
             left = range(0)
             raised.append(error)
 
@@ -397,7 +399,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
 
 
 def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
-    """The C types and values of the kernel's parameters."""
+    """Return the C types and values of the kernel's parameters."""
     types: list[Any] = []
     values: list[Any] = []
     for name, type in summary.parameters.items():
@@ -424,7 +426,7 @@ def _host_calls(
     raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
     def answer(request: int, block: int, warp: int, mask: int, data: int) -> None:
-        # ctypes would lose an exception, an interrupt too.
+        # ctypes would discard an exception, including an interrupt.
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
@@ -441,13 +443,13 @@ def _host_calls(
 
 
 def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The 32 lanes that begin at an address."""
+    """Return the 32 lanes stored at an address."""
     raw = (ctypes.c_uint8 * (32 * dtype.itemsize)).from_address(data)
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
 def _print(prints: Prints, stmt: ir.Print, at: tuple[int, int], mask: int, data: int) -> None:
-    """The output of a print statement, one line for each lane of the mask. at: block and warp."""
+    """Print the output of a print statement, one line for each lane of the mask. at: block and warp."""
     types = [p.type for p in stmt.items if not isinstance(p, str)]
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.items]

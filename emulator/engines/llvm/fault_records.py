@@ -1,7 +1,7 @@
-"""The buffer in which compiled code records faults: its layout, and the findings read from it.
+"""Fault buffer of compiled code: its layout, and the conversion to findings.
 
-A record stands for the faults of one kind at one site. It counts all lanes at fault and describes the first of them
-in the order of execution. All fields are int64.
+A record represents the faults of one kind at one site: the number of lanes at fault, and the first of them in execution order.
+All fields are int64.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ...sanitizer.faults import Faults
 from ...sanitizer.places import thread_text
 
 HEADER = np.dtype([(name, np.int64) for name in ("lanes", "block", "phase", "warp", "mask")])
-"""lanes: lanes at fault so far. block, phase, warp, mask (of lanes): where the first fault was. The values that its
-message names follow the header."""
+"""lanes: number of lanes at fault. block, phase, warp, mask (of lanes): location of the first fault. The values for its message
+follow the header."""
 
 
 def _with_values(*names: str) -> np.dtype[np.void]:
@@ -28,30 +28,30 @@ def _with_values(*names: str) -> np.dtype[np.void]:
 
 
 BOUNDS = _with_values("index", "length")
-"""The record of an access out of bounds; the registers of its index tracked."""
+"""Record of an out-of-bounds access; the tracked registers of its index follow."""
 BARRIER = _with_values("arrived", "missing", "first_missing", "missing_block")
-"""The record of a barrier that not every thread reaches: numbers of threads, and the first thread that is missing."""
+"""Record of a divergent barrier: numbers of threads, and the first missing thread."""
 
 
 def position(layout: np.dtype[np.void], name: str) -> int:
-    """The place of a field in a record, in int64 elements."""
+    """Return the offset of a field in a record, in int64 elements."""
     assert layout.fields is not None
     return int(layout.fields[name][1]) // 8
 
 
 def length(layout: np.dtype[np.void]) -> int:
-    """The int64 elements of a record."""
+    """Return the int64 elements of a record."""
     return layout.itemsize // 8
 
 
 Number = bool | int | float
 Describe = Callable[[str, Request, Sequence[Number]], Diagnostic]
-"""From the place of the first lane, the launch and the values to the finding."""
+"""Maps the location of the first lane, the launch and the values to the finding."""
 
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """One kind of fault at one site. start: its place in the buffer. types: of the values after the header."""
+    """One kind of fault at one site. start: offset in the buffer. types: of the values after the header."""
 
     kind: str
     site: int
@@ -62,20 +62,20 @@ class FaultRecord:
 
 @dataclass
 class FaultRecords:
-    """Every fault that the compiled code can meet. size: int64 elements of the buffer."""
+    """All possible faults of the compiled code. size: int64 elements of the buffer."""
 
     known: dict[tuple[str, int], FaultRecord] = field(default_factory=dict)
     size: int = 0
 
     def record(self, kind: str, site: int, types: Sequence[Scalar], describe: Describe) -> FaultRecord:
-        """The record of a kind and site, made when first asked for."""
+        """Return the record of a kind and site, created on first use."""
         if (kind, site) not in self.known:
             self.known[kind, site] = FaultRecord(kind, site, self.size, tuple(types), describe)
             self.size += length(HEADER) + len(types)
         return self.known[kind, site]
 
     def collect(self, buffers: Sequence[npt.NDArray[np.int64]], request: Request) -> Faults:
-        """The findings of all threads' buffers."""
+        """Return the findings of the buffers of all threads."""
         faults = Faults()
         for record in self.known.values():
             for buffer in buffers:
@@ -104,6 +104,6 @@ def _diagnostic(record: FaultRecord, header: np.void, values: npt.NDArray[np.int
 
 
 def _number(bits: np.int64, type: Scalar) -> Number:
-    """A value from the low bits of an int64."""
+    """Return a value from the low bits of an int64."""
     number: Number = np.array([bits]).view(type.dtype)[0].item()
     return bool(bits & 1) if type is BOOL else number

@@ -1,4 +1,4 @@
-"""Code that records faults, in the layout of `fault_records`."""
+"""Code generation for the recording of faults, in the layout of `fault_records`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LANES_FUNCTION, BARRIER_FUNCTION = "record_lanes", "record_missing"
 
 
 def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, values: Sequence[Value]) -> None:
-    """Record that these lanes (an i32, not 0) are at fault, and of the first fault of the record the values."""
+    """Record the lanes at fault (an i32, not 0), and for the first fault of the record the values."""
     builder = context.builder
     pointer = builder.element("i64", "%.faults", record.start, "record")
     first = record_lanes(context, pointer, lanes)
@@ -31,13 +31,13 @@ def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, value
 
 
 def record_lanes(context: CodegenContext, pointer: str, lanes: str) -> str:
-    """Call the function of the module that counts lanes at fault; an i1: whether they are the record's first."""
+    """Call the function that counts lanes at fault. Return an i1: they are the first of the record."""
     place = (("i64", context.block), ("i32", context.phase()), ("i32", context.warp), ("i32", lanes))
     return context.builder.call("i1", LANES_FUNCTION, ("ptr", pointer), *place, hint="first")
 
 
 def record_missing(context: CodegenContext, record: FaultRecord, active: str, expected: str) -> None:
-    """Record the threads that a barrier misses. active, expected: addresses of 32 masks, one a warp."""
+    """Record the threads missing at a barrier. active, expected: addresses of 32 masks, one per warp."""
     builder = context.builder
     pointer = builder.element("i64", "%.faults", record.start, "record")
     place = (("i64", context.block), ("i32", context.phase()), ("ptr", active), ("ptr", expected))
@@ -45,7 +45,7 @@ def record_missing(context: CodegenContext, record: FaultRecord, active: str, ex
 
 
 def record_values(builder: FunctionBuilder, pointer: str, start: int, lanes: str, values: Sequence[Value]) -> None:
-    """Store what the first of some lanes has, from a place of the record on."""
+    """Store the values of the first of the lanes, from an offset of the record on."""
     lane = builder.call("i32", "llvm.cttz.i32", ("i32", lanes), ("i1", "false"), hint="lane")
     lane = builder.let(f"and i32 {lane}, 31", "lane")
     for number, value in enumerate(values, start):
@@ -53,7 +53,7 @@ def record_values(builder: FunctionBuilder, pointer: str, start: int, lanes: str
 
 
 def _as_i64(builder: FunctionBuilder, value: Value, lane: str) -> str:
-    """The bits of one lane's value."""
+    """Return the bits of the value of one lane."""
     type = value.type
     ref = one_lane(builder, value, lane)
     if type.is_float:
@@ -63,7 +63,7 @@ def _as_i64(builder: FunctionBuilder, value: Value, lane: str) -> str:
 
 # ------------------------------------------------------------------ functions of the module
 def functions(declared: set[str]) -> dict[str, str]:
-    """The texts of the functions called above, by name; what they use is added to the declarations."""
+    """Return the texts of the functions called above, by name, and add their declarations."""
     return {
         LANES_FUNCTION: _text(LANES_FUNCTION, "i1", ("i32 %warp", "i32 %lanes"), _lanes_function, declared),
         BARRIER_FUNCTION: _text(
@@ -85,7 +85,7 @@ def _text(
 
 
 def _count(builder: FunctionBuilder, lanes: str) -> str:
-    """Add an i32 to the record's lanes at fault; an i1: whether there were none."""
+    """Add an i32 to the lanes at fault of the record. Return an i1: there were none."""
     counted = builder.element("i64", "%record", position(HEADER, "lanes"), "counted")
     before = builder.load("i64", counted, "before")
     more = builder.let(f"zext i32 {lanes} to i64", "more")
@@ -94,7 +94,7 @@ def _count(builder: FunctionBuilder, lanes: str) -> str:
 
 
 def _store(builder: FunctionBuilder, layout: np.dtype[np.void], **fields: str) -> None:
-    """Fields of the record; i32 values but for blocks."""
+    """Store fields of the record; values are i32, except for blocks."""
     for name, value in fields.items():
         wide = value if value == "%block" else builder.let(f"zext i32 {value} to i64", name)
         builder.store("i64", wide, builder.element("i64", "%record", position(layout, name), name))
@@ -132,13 +132,13 @@ def _barrier_function(builder: FunctionBuilder) -> str:
 
 
 def _population(builder: FunctionBuilder, masks: str) -> str:
-    """Threads of 32 masks."""
+    """Return the number of threads in 32 masks."""
     each = builder.intrinsic("llvm.ctpop", V, masks, hint="each")
     return builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, each), hint="threads")
 
 
 def _first_thread(builder: FunctionBuilder, masks: str) -> str:
-    """The lowest thread of 32 masks of which one is not empty."""
+    """Return the lowest thread of 32 masks, at least one of them non-empty."""
     some = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "some")
     warps = builder.let(f"bitcast {many('i1')} {some} to i32", "warps")
     warp = builder.call("i32", "llvm.cttz.i32", ("i32", warps), ("i1", "false"), hint="warp")

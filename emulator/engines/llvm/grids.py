@@ -1,7 +1,7 @@
-"""Blocks that wait for the grid: what of a block outlives a grid barrier, and how the code leaves a block and comes back.
+"""Blocks that wait at grid barriers: state of a block across a grid barrier, and code to suspend and resume a block.
 
-Each block has a frame in memory, with shared, local and workspace memory of its own. A grid barrier notes in the frame
-where to go on and leaves the block. The engine calls the code again when all blocks have come so far.
+Each block has a frame in memory, with its own shared, local and workspace memory. A grid barrier stores the resumption point in
+the frame and leaves the block. The engine calls the code again after all blocks have arrived.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from ...llvm.builder import FunctionBuilder
 
 OWN = ("shared", "local", "workspace", "frame")
-"""Memory that each block has. The function is given that of all blocks."""
+"""Memories of each block. The function receives those of all blocks."""
 RESUME, GOES_ON, PHASE = range(3)
-"""The first words of a frame, i32: the barrier to go on after (0: the start of the block; FINISHED), whether to do so in
-this call, barriers passed."""
+"""First words of a frame, i32: the barrier to resume after (0: start of the block; FINISHED), whether to resume in this call, and
+the number of barriers passed."""
 FINISHED = -1
 _HEAD = 64
 _SIZES = {"i32": 4, "i64": 8, "<32 x i32>": 128}
@@ -24,14 +24,14 @@ TABLE = "@block.sizes"
 
 @dataclass
 class Frame:
-    """What of a block outlives a grid barrier. resumes: the labels after the barriers. size: bytes."""
+    """State of a block across a grid barrier. resumes: labels after the barriers. size: bytes."""
 
     resumes: list[str] = field(default_factory=list)
     size: int = _HEAD
     lines: list[str] = field(default_factory=list)
 
     def slot(self, builder: FunctionBuilder, type: str, hint: str) -> str:
-        """Memory of the frame; the name of its address."""
+        """Allocate memory in the frame. Return the name of its address."""
         name = f"%{builder.name(hint)}"
         self.lines.append(f"  {name} = getelementptr i8, ptr %.frame, i64 {self.size}")
         self.size += -(-_SIZES[type] // 64) * 64
@@ -39,7 +39,7 @@ class Frame:
 
     # -------------------------------------------------------------- code
     def enter(self, builder: FunctionBuilder) -> None:
-        """At the start of a block: find its memory, and pass it by where it does not go on."""
+        """At the start of a block: load its memory, and skip the block if it does not resume in this call."""
         for number, name in enumerate(OWN):
             size = builder.load("i64", builder.element("i64", TABLE, number), "size")
             at = builder.let(f"mul i64 {size}, %.block", "at")
@@ -51,12 +51,12 @@ class Frame:
         builder.place(enter)
 
     def resume(self, builder: FunctionBuilder) -> None:
-        """Go on where the block left."""
+        """Jump to the resumption point."""
         builder.lines += [_FRAME, _RESUME]
         builder.place(".block.start")
 
     def leave(self, builder: FunctionBuilder, some: str) -> None:
-        """At a grid barrier. some: an i1, whether any thread of the block is there."""
+        """Suspend the block at a grid barrier. some: an i1, any thread of the block is at the barrier."""
         label, away = builder.label("grid.barrier"), builder.label("waits")
         self.resumes.append(label)
         builder.branch(some, away, label)
@@ -66,13 +66,13 @@ class Frame:
         builder.place(label)
 
     def finish(self, builder: FunctionBuilder) -> None:
-        """At the end of a block."""
+        """Mark the block as finished."""
         builder.store("i32", str(FINISHED), builder.element("i32", "%.frame", RESUME))
         builder.jump(".blocks.next")
         builder.place(".blocks.next")
 
     def filled_in(self, lines: list[str]) -> list[str]:
-        """The lines of the function, with what was not known when they were written."""
+        """Return the lines of the function with placeholders replaced."""
         ways = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(self.resumes, 1))
         back = [
             f"  %.resume.at = getelementptr i32, ptr %.frame, i64 {RESUME}",

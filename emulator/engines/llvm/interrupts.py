@@ -1,7 +1,7 @@
-"""How a launch is interrupted: signals noted while compiled code runs, and the allowance after which it asks for them.
+"""Interrupts of a launch: recording of signals during compiled code, and an allowance of work between two polls.
 
-Python runs the handler of a signal in the main thread, between two of its own instructions. Compiled code has none: so
-each loop takes the size of its body from an allowance, and calls Python when that is used up.
+Python runs signal handlers in the main thread, between two of its own instructions. Compiled code has none: each loop subtracts
+the size of its body from an allowance, and calls Python when it is used up.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from types import FrameType
 from ...llvm.builder import FunctionBuilder
 
 ALLOWANCE = 1 << 22
-"""Statements and operations of loops that compiled code executes between two calls: some 50 ms."""
+"""Statements and operations of loops between two calls of Python: about 50 ms."""
 REQUEST = -1
-"""The number by which compiled code asks whether to go on; the data is the address of its thread's allowance."""
+"""Number of the host call that polls for interrupts; its data is the address of the thread's allowance."""
 
 
 @contextmanager
 def noted(raised: list[BaseException]) -> Iterator[None]:
-    """Inside, what the handlers of signals raise is noted, so that it is not lost where Python ignores exceptions."""
+    """Record exceptions of signal handlers: ctypes callbacks would discard them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -48,12 +48,12 @@ def noted(raised: list[BaseException]) -> Iterator[None]:
 
 
 def answer(address: int, raised: Sequence[BaseException]) -> None:
-    """Fill the allowance up again, or leave it used up: the code ends then."""
+    """Refill the allowance, or leave it used up to end the code."""
     ctypes.c_int64.from_address(address).value = -1 if raised else ALLOWANCE
 
 
 def take(builder: FunctionBuilder, size: int) -> None:
-    """Generate: take `size` from the allowance; where it is used up, ask whether to go on, and return 1 if not."""
+    """Generate code that subtracts `size` from the allowance, polls when it is used up, and returns 1 on an interrupt."""
     less = builder.let(f"sub i64 {builder.load('i64', '%.allowance', 'allowance')}, {size}", "allowance")
     builder.store("i64", less, "%.allowance")
     ask, leave, go = builder.label("ask"), builder.label("interrupted"), builder.label("go.on")

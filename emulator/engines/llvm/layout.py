@@ -1,4 +1,4 @@
-"""What compiled code and the engine that calls it agree on: its options, the function's arguments, its buffers."""
+"""Interface between compiled code and the engine: options, arguments of the function, buffers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...runtime.engine import Dim3
 from .counters.slots import CONTRIBUTION, SampleSlots
 
 ENTRY = "run_blocks"
-"""The function's name. It takes the kernel's arrays, lengths and scalars, then ARGUMENTS. It returns an i32: 1 where the
-step limit ended a loop and the code for that case must run instead, or where it was interrupted, else 0."""
+"""Name of the function. Its parameters are the kernel's arrays, lengths and scalars, then ARGUMENTS. It returns an i32: 1 if the step
+limit ended a loop and the code for this case must run instead, or after an interrupt, else 0."""
 
 HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 """A call from compiled code to Python: number of the request, block, warp, mask of lanes, address of the lanes' data."""
@@ -25,7 +25,7 @@ HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int3
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument after the kernel's own. `llvm` is its type with attributes, `c` the same for ctypes."""
+    """An argument after the kernel's own. `llvm` is its type with attributes, `c` the same for ctypes."""
 
     name: str
     llvm: str
@@ -37,11 +37,11 @@ class Argument:
 
 
 ARGUMENTS = (
-    Argument(".first", "i64", ctypes.c_int64),  # block, and the block after the last
+    Argument(".first", "i64", ctypes.c_int64),  # first block, and last block + 1
     Argument(".last", "i64", ctypes.c_int64),
     *(Argument(f"grid_dim.{axis}", "i32", ctypes.c_int32) for axis in "xyz"),
-    Argument(".waiting", "i64", ctypes.c_int64),  # iterations of one execution of a loop that only waits
-    Argument(".limit", "i64", ctypes.c_int64),  # of any other
+    Argument(".waiting", "i64", ctypes.c_int64),  # limit of the iterations of a loop that only waits
+    Argument(".limit", "i64", ctypes.c_int64),  # limit of the iterations of other loops
     Argument(".allowance", "ptr noalias", ctypes.c_void_p),  # see `interrupts`
     Argument(".counts", "ptr noalias", ctypes.c_void_p),
     Argument(".samples", "ptr noalias", ctypes.c_void_p),
@@ -51,28 +51,27 @@ ARGUMENTS = (
     Argument(".local", "ptr noalias", ctypes.c_void_p),
     Argument(".workspace", "ptr noalias", ctypes.c_void_p),
     Argument(".frame", "ptr noalias", ctypes.c_void_p),
-    Argument(".trace", "ptr", ctypes.c_void_p),  # the head of the thread's buffer, where accesses are handed on
-    Argument(".shadow", "ptr", ctypes.c_void_p),  # the table of the race state
-    Argument(".order", "ptr", ctypes.c_void_p),  # of warps and blocks, where a schedule is given
+    Argument(".trace", "ptr", ctypes.c_void_p),  # head of the thread's trace buffer, if accesses are traced
+    Argument(".shadow", "ptr", ctypes.c_void_p),  # table of the race state
+    Argument(".order", "ptr", ctypes.c_void_p),  # order of warps and blocks, with a schedule
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "notes", "shared", "local", "workspace", "frame")]
 )
-"""A thread's own buffers. counts, faults: int64 elements. The others: bytes. frame: not 0 where blocks wait for the grid;
-then each block has the memory from `shared` on."""
+"""Buffers of one thread. counts, faults: int64 elements; the others: bytes. frame: not 0 if blocks wait at grid barriers; each block
+then has its own memory from `shared` on."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the code depends on besides the program.
+    """Options of the generated code.
 
-    step_limited: the step limit may take lanes out of any loop, so no code may count on full warps.
-    atomic: blocks run in several threads, so global atomic operations must be atomic.
-    carved: the arrays in dynamic shared memory. checks: what is looked for. unwritten: the global arrays that begin
-    uninitialised. scheduled: the order of blocks and warps is given at launch. traced: the memories whose accesses
-    (`profiler.trace`) are handed on.
+    step_limited: the step limit may remove lanes from any loop, so that no code may assume full warps. atomic: blocks run in several
+    threads, so that global atomics must be atomic. carved: the arrays in dynamic shared memory. checks: enabled checkers. unwritten:
+    global arrays that are uninitialised at the start. scheduled: the launch has an order of blocks and warps. traced: memories with
+    traced accesses (`profiler.trace`).
     """
 
     block: Dim3
@@ -91,10 +90,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Buffers:
-    """What a launch of compiled code gives each thread, and how its counts are read.
+    """Buffers of a launch for each thread, and the decoding of its counts.
 
-    sizes: one SIZES. sites: rows of the counter table. samples: where the sample table of a site begins, in bytes.
-    contributions: CONTRIBUTION[n], for `counters.slots.decode`.
+    sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
+    CONTRIBUTION[n], for `counters.slots.decode`.
     """
 
     sizes: np.void
@@ -110,14 +109,14 @@ class Buffers:
         return Buffers(found, sites, samples, contributions)
 
     def encode(self) -> bytes:
-        """A line of JSON, then the two tables."""
+        """Return a line of JSON, then the two tables."""
         samples = [list(tables.items()) for tables in (self.samples.accesses, self.samples.loops)]
         header = json.dumps([self.sites, *samples]).encode()
         return header + b"\n" + self.sizes.tobytes() + self.contributions.tobytes()
 
     @staticmethod
     def decode(data: bytes) -> Buffers:
-        """What `encode` wrote."""
+        """Decode the result of `encode`."""
         header, _, tables = data.partition(b"\n")
         sites, accesses, loops = json.loads(header)
         sizes = np.frombuffer(tables, SIZES, 1)[0]

@@ -1,4 +1,4 @@
-"""The masks of the scopes that lanes can leave: loops, frames of inlined calls, and the kernel."""
+"""Masks of scopes with exits: loops, frames of inlined calls, and the kernel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .context import CodegenContext
 
 @dataclass
 class Scope:
-    """A scope that break, continue or return leaves.
+    """A target of break, continue or return.
 
-    present: slot of the lanes that have not left the scope, or the iteration of a loop; None where lanes only leave
-    together. looping: of a loop, slot of the lanes that go on with the next iteration.
-    done, next: labels to jump to when all lanes leave, or continue. of_block: all warps of the block enter it together.
+    present: slot of the lanes inside the scope, or inside the iteration of a loop; None if lanes only leave together. looping: for a
+    loop, slot of the lanes of the next iteration. done, next: labels for the exit, or the continuation, of all lanes. of_block: all
+    warps of the block enter it together.
     """
 
     kind: ScopeKind
@@ -30,21 +30,21 @@ class Scope:
 
 @dataclass
 class Scopes:
-    """The scopes around the current statement, outermost first."""
+    """The scopes of the current statement, outermost first."""
 
     context: CodegenContext
     stack: list[Scope] = field(default_factory=list)
 
     def target(self, stmt: Exit) -> Scope:
-        """What a break, continue or return leaves."""
+        """Return the scope left by a break, continue or return."""
         return exited(stmt, self.stack)
 
     def leaves_uniformly(self, stmt: Exit) -> bool:
-        """Whether all lanes leave together, so that a jump does it."""
+        """Return whether all lanes leave together, by a jump."""
         return stmt.site in self.context.divergence.uniform_exits and not self.target(stmt).of_block
 
     def leaves_divergently(self, stmts: Sequence[ir.Stmt]) -> bool:
-        """Whether lanes may leave a scope around these statements while others stay."""
+        """Return whether some lanes may leave an enclosing scope of these statements while others remain."""
         if self.context.options.step_limited and any(
             isinstance(s, ir.While | ir.For) for s in statements(tuple(stmts))
         ):
@@ -52,17 +52,17 @@ class Scopes:
         return any(not self.leaves_uniformly(found) for stmt in stmts for found in exits(stmt))
 
     def innermost(self) -> str:
-        """The slot of the lanes that have not left any scope."""
+        """Return the slot of the lanes inside all scopes."""
         return next(s.present for s in reversed(self.stack) if s.present is not None)
 
     def leave(self, stmt: Exit) -> None:
-        """The active lanes leave, others may stay."""
+        """Remove the active lanes from a scope; other lanes may remain."""
         scope = self.target(stmt)
         inner = self.stack if scope.kind == "kernel" else self.stack[self.stack.index(scope) :]
         self._remove_lanes([scope.present] if isinstance(stmt, ir.Continue) else _slots(inner))
 
     def kill(self) -> None:
-        """The active lanes leave the kernel."""
+        """Remove the active lanes from the kernel."""
         self._remove_lanes(_slots(self.stack))
 
     def _remove_lanes(self, slots: Iterable[str | None]) -> None:

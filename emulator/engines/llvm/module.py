@@ -1,4 +1,4 @@
-"""A kernel as an LLVM module: one function that runs a range of blocks, and the functions it calls."""
+"""LLVM module of a kernel: one function that runs a range of blocks, and its helper functions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ attributes #2 = { nounwind noinline cold "prefer-vector-width"="512" "min-legal-
 !0 = !{!"branch_weights", i32 2000, i32 1}"""
 
 SPECIALISE_DEPTH = 3
-"""How deep regions of optimised code with two versions may nest."""
+"""Maximum nesting of regions of optimised code with two versions."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """The text, its buffers, and what its fault records and its calls to Python mean."""
+    """The text of a module, its buffers, and the meaning of its fault records and host calls."""
 
     text: ModuleText
     buffers: Buffers
@@ -43,7 +43,7 @@ class Module:
 
 
 def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) -> Module:
-    """Generate the code of a kernel. Only code that is optimised has versions for full warps: they take twice the text."""
+    """Generate the code of a kernel. Only optimised code has versions for full warps: they double the text."""
     kernel = prepared.program.kernel
     builder = FunctionBuilder()
     builder.reserve(".block", ".phase", ".alive", *(argument.name for argument in ARGUMENTS))
@@ -95,7 +95,7 @@ def _allocations(kernel: ir.Function) -> list[ir.Alloc]:
 
 
 def _entry(context: CodegenContext) -> None:
-    """The code before the first statement of a block."""
+    """Generate the code before the first statement of a block."""
     builder = context.builder
     builder.reserve(
         ".blocks", ".blocks.begin", ".blocks.done", ".blocks.more", ".block.number", ".block.place", ".block.after"
@@ -103,7 +103,7 @@ def _entry(context: CodegenContext) -> None:
     for param in context.kernel.params:
         name = quoted(param.name)
         if isinstance(param.type, Array):
-            # Lengths as unsigned numbers for 32-bit indices, which never reach 2 ** 31.
+            # Lengths as unsigned numbers for 32-bit indices, which are always below 2 ** 31.
             builder.declared.add("declare i64 @llvm.umin.i64(i64, i64)")
             builder.do(f"%{name}.reach = call i64 @llvm.umin.i64(i64 %{name}.length, i64 {1 << 31})")
             builder.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
@@ -133,7 +133,7 @@ def _entry(context: CodegenContext) -> None:
         context.frame.enter(builder)
         context.place_arrays(context.kernel.params)
         context.frame.resume(builder)
-    else:  # else the engine does so
+    else:  # else in the engine
         tracking.notify(context, "begin_block", ("i64", "%.block"))
     for buffer, size in (("%.shared", context.shared_bytes), ("%.local", context.local_bytes)):
         if size:

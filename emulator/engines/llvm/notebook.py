@@ -1,7 +1,7 @@
-"""The buffers of notes: `profiler.decisions` says what is noted, `notes` generates the code that does so.
+"""Buffers of recorded decisions, in the layout of `profiler.decisions`; `decision_recording` generates the code that fills them.
 
-A thread's buffer holds the number of its notes, then the notes, then for each branch and loop the last of them that
-concerns it, so that equal ones in a row are one. A full buffer is taken in by Python, and begun again.
+The buffer of a thread has the number of its records, the records, and for each branch and loop its last record, so that equal
+consecutive records are merged. Python reads and clears a full buffer.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy.typing as npt
 from ...profiler.decisions import NOTE, Decisions
 
 REQUEST = -3
-"""The number by which compiled code has its notes taken in; the data is the address of the buffer."""
+"""Number of the host call that reads the decisions; its data is the address of the buffer."""
 NOTES = 1 << 13
-"""Notes of a buffer."""
+"""Capacity of a buffer in records."""
 HEAD = 64
 LASTS = HEAD + NOTES * NOTE.itemsize
 
 
 def size(slots: Mapping[int, int]) -> int:
-    """Bytes of a thread's buffer."""
+    """Return the bytes of a thread's buffer."""
     return LASTS + 8 * len(slots) if slots else 0
 
 
 class Notebook:
-    """The buffers of all threads of a launch, and what was taken in."""
+    """Decision buffers of all threads of a launch, and the decisions read from them."""
 
     def __init__(self, buffers: Sequence[npt.NDArray[Any]], warps: int) -> None:
         """warps: of the launch."""
@@ -38,7 +38,7 @@ class Notebook:
         self.turn = threading.Lock()
 
     def take_in(self, address: int) -> None:
-        """Take the notes of a buffer in, and begin it again."""
+        """Read and clear a buffer."""
         buffer = self.buffers[address]
         count = int(buffer[:8].view(np.int64)[0])
         with self.turn:
@@ -47,7 +47,7 @@ class Notebook:
         buffer[LASTS:] = 0
 
     def finish(self) -> Decisions:
-        """When all blocks have run."""
+        """Return the decisions after all blocks have run."""
         for address, buffer in self.buffers.items():
             if len(buffer) >= LASTS:
                 self.take_in(address)

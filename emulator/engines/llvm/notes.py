@@ -1,4 +1,4 @@
-"""Code that notes what warps decide, into the buffers that `notebook` describes."""
+"""Code generation for the recording of decisions, in the buffers of `decision_buffers`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _V = many("i32")
 
 
 def take_note(context: CodegenContext, stmt: ir.RecordDecision) -> None:
-    """Note the values of the active lanes."""
+    """Record the values of the active lanes."""
     builder = context.builder
     value = lanes(builder, context.expression(stmt.value))
     slot = context.note_slots.setdefault(stmt.about, len(context.note_slots))
@@ -91,6 +91,6 @@ def _take(context: CodegenContext) -> str:
 
 
 def _note(builder: FunctionBuilder, index: str) -> str:
-    """The address of a note."""
+    """Return the address of a record."""
     offset = builder.let(f"mul i64 {index}, {NOTE.itemsize}", "offset")
     return builder.element("i8", builder.element("i8", "%notes", HEAD, "first"), offset, "note")

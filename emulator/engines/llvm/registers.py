@@ -1,5 +1,5 @@
-"""Where the registers of a warp are: in stack slots, which LLVM turns into machine registers. Between the phases of a
-block they are spilled to the workspace."""
+"""Registers of a warp: stack slots, promoted by LLVM to machine registers, and spilled to the workspace between the phases of a
+block."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Slot:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes in the workspace, where bools are an i32."""
+        """Return the bytes in the workspace; a bool takes an i32."""
         return 4 if self.type is BOOL else self.type.size * (32 if self.vector else 1)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scalar register: a slot for its number or vector, and one for its step where that is not known."""
+    """A scalar register: a slot for its number or vector, and a slot for an unknown step."""
 
     type: Scalar
     stride: Stride
@@ -51,7 +51,7 @@ class Cell:
 
 @dataclass
 class Registers:
-    """The registers of a kernel by name; a vector has a cell for each part."""
+    """Registers of a kernel by name; a vector has a cell for each component."""
 
     builder: FunctionBuilder
     cells: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Registers:
         return Value(cell.type, ref, None if cell.stride == "varying" else str(cell.stride))
 
     def assign(self, name: str, new: Values, mask: str | None) -> None:
-        """Assign a register in all lanes, or only in those of a mask."""
+        """Assign a register in all lanes, or in those of a mask."""
         parts = new if isinstance(new, tuple) else (new,)
         for cell, value in zip(self.cells[name], parts, strict=True):
             self._store(cell, value, mask)
@@ -115,14 +115,14 @@ class Registers:
 
     # -------------------------------------------------------------- spilling
     def clear(self, names: Iterable[str]) -> None:
-        """Set registers to zero: register arrays begin so, and no value is ever undefined."""
+        """Set registers to zero, so that no value is undefined; register arrays start as zeros."""
         for name in names:
             for cell in self.cells[name]:
                 for slot in cell.slots():
                     self.builder.store(slot.llvm, "zeroinitializer", slot.name)
 
     def reserve(self, names: Iterable[str], warps: int) -> None:
-        """Reserve places in the workspace for registers."""
+        """Reserve space in the workspace for registers."""
         for name in names:
             self.spilled[name] = []
             for cell in self.cells[name]:
@@ -142,7 +142,7 @@ class Registers:
                 builder.store(slot.llvm, builder.load(slot.llvm, pointer, name), slot.name)
 
     def spill(self, names: Iterable[str], warp: str) -> None:
-        """Store registers to the workspace, where they have places in it."""
+        """Store registers with space in the workspace."""
         builder = self.builder
         for name, slot, pointer in self._places(names, warp):
             value = builder.load(slot.llvm, slot.name, name)
@@ -153,7 +153,7 @@ class Registers:
                 builder.store(slot.llvm, value, pointer)
 
     def _places(self, names: Iterable[str], warp: str) -> Iterator[tuple[str, Slot, str]]:
-        """(register, slot, the slot's address in the workspace)."""
+        """Yield (register, slot, address of the slot in the workspace)."""
         for name in names:
             slots = [slot for cell in self.cells[name] for slot in cell.slots()]
             for slot, offset in zip(slots, self.spilled.get(name, ()), strict=False):
@@ -162,7 +162,7 @@ class Registers:
 
 
 def _types(kernel: ir.Function) -> dict[str, Scalar | Vector]:
-    """Every register and its type; parameters are not among them."""
+    """Return the type of every register, without parameters."""
     found: dict[str, Scalar | Vector] = {}
     for stmt in statements(kernel.body):
         match stmt:

@@ -1,4 +1,4 @@
-"""The rounds in which blocks that wait for the grid run: each goes as far as its next grid barrier."""
+"""Execution of blocks with grid barriers: in each round every block runs up to its next grid barrier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Worker = TypeVar("Worker")
 Run = Callable[[Worker, int, int], bool]
-"""Runs a range of blocks; whether no loop was cut off."""
+"""Runs a range of blocks. Returns whether no loop reached the step limit."""
 
 
 class HasPrepared(Protocol):
@@ -31,7 +31,7 @@ class HasPrepared(Protocol):
 
 
 def aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Zeroed bytes that start at a cache line."""
+    """Return zeroed bytes aligned to a cache line."""
     raw = np.zeros(size + 128, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size + 64]
@@ -41,7 +41,7 @@ def aligned(size: int) -> npt.NDArray[np.uint8]:
 class Rounds:
     """The blocks of one launch. A kernel without grid barriers has one round.
 
-    memory: of all blocks, by name. missing: barrier, those passed before, blocks that wait at it, blocks that do not.
+    memory: of all blocks, by name. missing: barrier, number of barriers passed before, waiting blocks, missing blocks.
     """
 
     request: Request
@@ -54,7 +54,7 @@ class Rounds:
     def run(
         self, distribute: Callable[[Sequence[Worker], Run[Worker]], bool], workers: Sequence[Worker], run: Run[Worker]
     ) -> bool:
-        """Run all blocks to their end; whether no loop was cut off."""
+        """Run all blocks to their end. Return whether no loop reached the step limit."""
         size = int(self.needed.sizes["frame"])
         if not size:
             return distribute(workers, run)
@@ -78,7 +78,7 @@ class Rounds:
         return False
 
     def report(self, faults: Faults, program: HasPrepared) -> None:
-        """Add the faults of blocks that did not come to a barrier."""
+        """Add the faults of blocks that did not reach a barrier."""
         if not self.missing:
             return
         from ...passes.grids import grid_barriers
@@ -90,7 +90,7 @@ class Rounds:
             check_arrivals(faults, stmt.value.span, stmt.site, passed, here, others, self.request.grid)
 
     def _in_turn(self, heads: npt.NDArray[np.int32], run: Run[Worker]) -> Run[Worker]:
-        """`run` for blocks one at a time, each of which the race state is told of."""
+        """Return `run` for single blocks, each announced to the race state."""
         order = self._order(len(heads))
 
         def one(worker: Worker, first: int, last: int) -> bool:
@@ -128,6 +128,6 @@ def _numbers(chosen: npt.NDArray[np.bool_]) -> list[int]:
 
 
 def _happens_before() -> Any:
-    from ...sanitizer.races import happens_before  # late: most launches are not checked
+    from ...sanitizer.races import happens_before  # imported on demand: most launches are not checked
 
     return happens_before

@@ -1,4 +1,4 @@
-"""The segments of a kernel that one warp runs at a time, and the registers that they read and write."""
+"""Segments of a kernel that one warp executes at a time, and their registers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Node = ir.Stmt | ir.Expr
 
 
 def assigning(stmt: ir.For) -> ir.Let:
-    """The initialisation of the loop variable as a statement."""
+    """Return the initialisation of the loop variable as a statement."""
     return ir.Let(stmt.var, stmt.start, stmt.span)
 
 
 def tested(stmt: ir.For) -> tuple[ir.Expr, ...]:
-    """What the test of a counted loop reads besides its variable."""
+    """Return the expressions in the test of a counted loop, without its variable."""
     return (stmt.stop,) if isinstance(stmt.step, int) else (stmt.stop, stmt.step)
 
 
 def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
-    """What is generated for one warp at a time, in the segments in which `BlockEmitter` generates it."""
+    """Yield the segments generated for one warp at a time by `BlockEmitter`."""
     run: list[Node] = []
     for stmt in stmts:
         if not holds_barrier(stmt):
@@ -57,7 +57,7 @@ def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:
 
 
 def mentioned(nodes: Iterable[Node]) -> list[str]:
-    """Registers read or written, in order of appearance."""
+    """Return the registers read or written, in order of appearance."""
     names: dict[str, None] = {}
     for node in nodes:
         if isinstance(node, ir.Stmt):
@@ -71,7 +71,7 @@ def mentioned(nodes: Iterable[Node]) -> list[str]:
 
 
 def written(nodes: Iterable[Node]) -> set[str]:
-    """Registers assigned."""
+    """Return the assigned registers."""
     stmts = tuple(node for node in nodes if isinstance(node, ir.Stmt))
     return {name for stmt in statements(stmts) for name in _targets(stmt)}
 

@@ -1,4 +1,4 @@
-"""The buffers of a traced launch, which compiled code fills (`counters.trace`), and how they are handed on."""
+"""Buffers of a traced launch, filled by compiled code (`counters.trace`), and their transfer to the tracer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ...profiler.trace import ENTRY, Entries, Tracer
 
 REQUEST = -2
-"""The number by which compiled code hands on a full buffer; the data is the address of the buffer's head."""
+"""Number of the host call that transfers a full buffer; its data is the address of the buffer's head."""
 ENTRIES = 2048
-"""Of a thread's buffer."""
+"""Entries of a thread's buffer."""
 NEXT, END, BLOCKS, INTERVAL = range(4)
-"""The head of a buffer, int64 each: the address of the next entry and of the end, and `blocks` and `interval` of the tracer."""
+"""Head of a buffer, int64 each: address of the next entry, address of the end, and `blocks` and `interval` of the tracer."""
 
 
 @dataclass
@@ -29,13 +29,13 @@ class Buffer:
 
 @dataclass
 class Buffers:
-    """Those of the threads of one launch; none where it is not traced."""
+    """Trace buffers of the threads of one launch; none if it is not traced."""
 
     tracer: Tracer | None
     by_address: dict[int, Buffer] = field(default_factory=dict)
 
     def new(self) -> int:
-        """The address of the head of another thread's buffer."""
+        """Return the address of the head of a new buffer."""
         if self.tracer is None:
             return 0
         buffer = Buffer(np.zeros(4, np.int64), np.zeros(ENTRIES, ENTRY))
@@ -45,7 +45,7 @@ class Buffers:
         return buffer.head.ctypes.data
 
     def hand_on(self, addresses: Iterable[int] | None = None) -> None:
-        """What is in the buffers at these addresses, or in all."""
+        """Transfer the entries of the buffers at these addresses, or of all buffers."""
         for address in list(self.by_address) if addresses is None else addresses:
             buffer = self.by_address[address]
             start = buffer.entries.ctypes.data
@@ -53,5 +53,8 @@ class Buffers:
             if used:
                 assert self.tracer is not None
                 self.tracer.take(buffer.entries[:used])
-                buffer.head[BLOCKS], buffer.head[INTERVAL] = self.tracer.blocks, self.tracer.interval  # fewer, maybe
+                buffer.head[BLOCKS], buffer.head[INTERVAL] = (
+                    self.tracer.blocks,
+                    self.tracer.interval,
+                )  # the tracer may sample fewer blocks
             buffer.head[NEXT] = start

@@ -1,4 +1,4 @@
-"""Code of shuffles, votes and warp barriers, with their checks that the lanes named are active."""
+"""Code generation for shuffles, votes and warp barriers, with checks of the named lanes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOT
 
 
 def _rarely(context: CodegenContext, found: str, hint: str) -> str:
-    """Branch to code for the rare case that a mask is not empty; the label that it has to return to."""
+    """Branch to code for the rare case of a non-empty mask. Return the label after this code."""
     builder = context.builder
     aside, on = builder.label(hint), builder.label("on")
     builder.branch(builder.let(f"icmp eq i32 {found}, 0", "fine"), on, aside, rarely=True)
@@ -32,7 +32,7 @@ def _rarely(context: CodegenContext, found: str, hint: str) -> str:
 
 
 def participants(context: CodegenContext, node: Any, site: int) -> None:
-    """Report masks that name lanes which have not returned and are not active, and lanes that their own mask omits."""
+    """Report lanes of the mask that are inactive and have not returned, and lanes omitted by their own mask."""
     builder, mask = context.builder, context.expression(node.mask)
     what = TABLE[type(node)].label(node)
     if context.mask is None and mask.constant is not None and int(mask.constant) in (FULL, 0xFFFFFFFF):
@@ -70,7 +70,7 @@ def participants(context: CodegenContext, node: Any, site: int) -> None:
 
 
 def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
-    """A warp barrier. Lanes run in step, so it checks its mask and orders accesses in the race state."""
+    """Generate a warp barrier. Lanes execute in lockstep, so that it checks its mask and orders accesses in the race state."""
     participants(context, node, node.site)
     if context.plan.tracked:
         builder, masks = context.builder, context.scratch("join.masks", V)
@@ -80,7 +80,7 @@ def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
 
 
 def _where(context: CodegenContext, values: str, test: str) -> str:
-    """An i32 of the active lanes whose value passes a test against 0."""
+    """Return an i32 of the active lanes with a value that passes a test against 0."""
     builder = context.builder
     holds = builder.let(f"{test} {V} {values}, zeroinitializer", "holds")
     found = builder.let(f"bitcast {many('i1')} {holds} to i32", "holds")
@@ -89,7 +89,7 @@ def _where(context: CodegenContext, values: str, test: str) -> str:
 
 # ------------------------------------------------------------------ shuffles
 def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
-    """The value of another lane of each lane's group; its own where there is no such lane."""
+    """Return the value of another lane of each lane's group; its own value if the lane does not exist."""
     builder = context.builder
     participants(context, node, site)
     value, given = context.expression(node.value), context.expression(node.lane)
@@ -107,7 +107,7 @@ def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
 
 
 def _sources(node: ir.Shuffle, given: int) -> list[int]:
-    """The lane that each lane reads, for a constant argument."""
+    """Return the source lane of each lane for a constant argument."""
     found = []
     for lane in IOTA:
         first = lane & ~(node.width - 1)
@@ -125,7 +125,7 @@ def _sources(node: ir.Shuffle, given: int) -> list[int]:
 
 
 def _source(context: CodegenContext, node: ir.Shuffle, given: str) -> str:
-    """The lane that each lane reads, for an argument that is not a constant."""
+    """Return the source lane of each lane for a variable argument."""
     builder = context.builder
     lane = vector("i32", IOTA)
     first = vector("i32", (n & ~(node.width - 1) for n in IOTA))
@@ -142,7 +142,7 @@ def _source(context: CodegenContext, node: ir.Shuffle, given: str) -> str:
 
 
 def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> str:
-    """own[source], through memory: LLVM has no shuffle whose lanes are not constants."""
+    """Return own[source], through memory: LLVM's shuffles need constant lanes."""
     builder = context.builder
     if value.type is BOOL:
         wide = builder.let(f"zext {many('i1')} {own} to {V}", "wide")
@@ -164,7 +164,7 @@ def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> s
 def _only_active(
     context: CodegenContext, node: ir.Shuffle, site: int, own: str, source: str, moved: str, element: str
 ) -> str:
-    """A lane that reads an inactive lane is at fault and keeps its own value."""
+    """Report reads of inactive lanes; the reading lane retains its own value."""
     builder = context.builder
     shift = builder.let(f"lshr {V} {broadcast(builder, 'i32', context.active())}, {source}", "there")
     odd = builder.let(f"trunc {V} {shift} to {many('i1')}", "there")
@@ -185,7 +185,7 @@ def _only_active(
 
 # ------------------------------------------------------------------ votes
 def vote(context: CodegenContext, node: ir.Vote, site: int) -> Value:
-    """The predicates or values of the active lanes that the mask names, combined."""
+    """Return the combined predicates or values of the active lanes in the mask."""
     builder = context.builder
     if node.mode == "active":
         return Value(U32, context.active())
@@ -223,11 +223,11 @@ def _vote_by_lane(context: CodegenContext, node: ir.Vote, masks: str, holds: str
 REDUCTIONS = {
     "add": ("add", 0), "min": ("min", None), "max": ("max", None), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
 }  # fmt: skip
-"""Instructions of reductions, and the number that they start with; None where the type decides."""
+"""Instructions of reductions, and their initial value; None if the type decides."""
 
 
 def _reduction(context: CodegenContext, how: tuple[str, int | None], mask: Value, value: Value) -> Value:
-    """The values of the named lanes combined."""
+    """Return the combined values of the named lanes."""
     builder = context.builder
     word, start = how
     signed = value.type.kind == "int"
@@ -255,7 +255,7 @@ def _reduction(context: CodegenContext, how: tuple[str, int | None], mask: Value
 
 
 def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -> Value:
-    """For each lane the mask of named lanes whose values have the same bits; with `everyone` 0 where some have not."""
+    """Return for each lane the mask of named lanes with equal bits; with `everyone` 0 if any lane differs."""
     builder = context.builder
     size = 8 * value.type.size
     own = lanes(builder, value)
@@ -277,4 +277,4 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
 
 
 COLLECTIVES: dict[type, Callable[[CodegenContext, Any, int], Value]] = {ir.Shuffle: shuffle, ir.Vote: vote}
-"""Code of the effects with a result that the lanes of a warp perform together."""
+"""Code generators of warp-wide effects with a result."""

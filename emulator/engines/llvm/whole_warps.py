@@ -1,4 +1,4 @@
-"""Whether each warp of a block is, between barriers, either there with all 32 lanes or not at all."""
+"""Analysis: every warp of a block has either all 32 lanes or none between barriers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .context import CodegenContext
 
 
 def runs_whole_warps(context: CodegenContext) -> bool:
-    """Whether no code of the kernel needs masks for warps that are only partly there."""
+    """Return whether the kernel needs no masks for partial warps."""
     x, y, z = context.options.block
     return x * y * z % LANES == 0 and not context.options.step_limited and not _splits(context, context.kernel.body)
 
 
 def _splits(context: CodegenContext, stmts: Iterable[ir.Stmt]) -> bool:
-    """Whether statements that all warps of the block take together may leave a warp with some of its lanes."""
+    """Return whether block-wide statements may leave a warp with only some of its lanes."""
     return any(_splits_warp(context, stmt) for stmt in stmts)
 
 

@@ -22,7 +22,7 @@ Body = Callable[[FunctionBuilder], str]
 
 
 def helper_text(context: CodegenContext, result: str, name: str, arguments: str, body: Body) -> str:
-    """The text of an internal function. body: generates it and gives the value to return."""
+    """Return the text of an internal function. body: generates the code and returns the result value."""
     builder = FunctionBuilder()
     builder.reserve("v", "mask", "base", "index", "value", "expected")
     value = body(builder)
@@ -31,7 +31,7 @@ def helper_text(context: CodegenContext, result: str, name: str, arguments: str,
     return f"define internal {result} @{name}({arguments}) #1 {{\n.entry:\n{text}\n}}"
 
 
-# ------------------------------------------------------------------ pieces
+# ------------------------------------------------------------------ helpers
 def _pack(builder: FunctionBuilder, low: str, high: str) -> str:
     a, b = (builder.let(f"zext i32 {v} to i64", "half") for v in (low, high))
     return builder.let(f"or i64 {a}, {builder.let(f'shl i64 {b}, 32', 'half')}", "pair")
@@ -54,7 +54,7 @@ def _shifted(builder: FunctionBuilder, v: str, shift: int) -> str:
 
 
 def _filled(builder: FunctionBuilder, v: str) -> str:
-    """Inactive lanes repeat the first active one."""
+    """Replace inactive lanes by the first active one."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
     first = builder.let(f"and i32 {first}, 31", "first")
     one = builder.let(f"extractelement {V} {v}, i32 {first}", "one")
@@ -64,7 +64,7 @@ def _filled(builder: FunctionBuilder, v: str) -> str:
 
 
 def _sorted(builder: FunctionBuilder, v: str) -> str:
-    """Ascending, by a bitonic network of 15 exchanges."""
+    """Sort in ascending order by a bitonic network of 15 exchanges."""
     for k in (2, 4, 8, 16, 32):
         for j in (n for n in (16, 8, 4, 2, 1) if n < k):
             other = _shuffle(builder, v, vector("i32", (lane ^ j for lane in IOTA)))
@@ -76,17 +76,17 @@ def _sorted(builder: FunctionBuilder, v: str) -> str:
 
 
 def _changes(builder: FunctionBuilder, v: str) -> str:
-    """<32 x i1>: where a lane differs from the one before."""
+    """Return <32 x i1>: the lane differs from the previous one."""
     return builder.let(f"icmp ne {V} {v}, {_shuffle(builder, v, BEFORE)}", "changes")
 
 
 def _different(builder: FunctionBuilder, v: str) -> str:
-    """The number of distinct values of an ordered vector."""
+    """Return the number of distinct values of a sorted vector."""
     return builder.let(f"add i32 {_count(builder, _bits(builder, _changes(builder, v)))}, 1", "different")
 
 
 def _forward(builder: FunctionBuilder, v: str) -> str:
-    """Inactive lanes take the value of the last active lane before them; those before the first, of lane 0."""
+    """Replace inactive lanes by the last active lane before them; lanes before the first active one by lane 0."""
     known = "%mask"
     for distance in (1, 2, 4, 8, 16):
         moved = _shuffle(builder, v, vector("i32", (max(lane - distance, 0) for lane in IOTA)))
@@ -97,7 +97,7 @@ def _forward(builder: FunctionBuilder, v: str) -> str:
 
 # ------------------------------------------------------------------ global memory
 def sectors(context: CodegenContext, line: int) -> str:
-    """Loads and stores: distinct sectors, and lines of 2 ** line sectors, among the active lanes' sector numbers."""
+    """Loads and stores: count the distinct sectors, and lines of 2 ** line sectors, of the active lanes."""
 
     def exact() -> str:
         def body(builder: FunctionBuilder) -> str:
@@ -142,7 +142,7 @@ def sectors(context: CodegenContext, line: int) -> str:
 
 
 def _near_sectors(builder: FunctionBuilder, line: int) -> None:
-    """Return early where all sectors lie within 64 from the start of a line: a bit for each then counts them."""
+    """Return early if all sectors are within 64 of the start of a line: the population count of a bit mask."""
     filled = _filled(builder, "%v")
     low, high = (
         builder.call("i32", f"llvm.vector.reduce.{end}.v32i32", (V, filled), hint=end) for end in ("umin", "umax")
@@ -171,7 +171,7 @@ def _near_sectors(builder: FunctionBuilder, line: int) -> None:
 
 
 def _first_lanes(builder: FunctionBuilder) -> str:
-    """The vector whose lanes before the first active one take its value."""
+    """Return the vector with the lanes before the first active one replaced by its value."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
     one = builder.let(f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "one")
     front = builder.let(f"icmp ult {V} {vector('i32', IOTA)}, {broadcast(builder, 'i32', first)}", "front")
@@ -179,7 +179,7 @@ def _first_lanes(builder: FunctionBuilder) -> str:
 
 
 def packets(context: CodegenContext, size: int, sector: int, line: int) -> str:
-    """Atomics on global memory: lanes of a sector share packets, as `machine.coalescing` says."""
+    """Global atomics: count the packets of the lanes of each sector, by the rule of `machine.coalescing`."""
     name = f"packets_{size}_{sector}_{line}"
     to_sector, to_line = log2(sector // size), log2(line // sector)
 
@@ -203,7 +203,7 @@ def _atomic_keys(builder: FunctionBuilder, size: int) -> str:
 
 
 def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str:
-    """Packets opened and distinct lines, lane by lane. A lane that has no packet yet has the packet -1."""
+    """Count opened packets and distinct lines, lane by lane. A lane without a packet has the packet -1."""
     cells = {name: builder.slot(V, name) for name in ("packets", "keys", "units", "lines")}
     none, never = splat("i32", -1), splat("i32", (1 << 31) - 1)
     for name, values in (("packets", none), ("keys", keys), ("units", units), ("lines", lines)):
@@ -221,7 +221,7 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     known = builder.load(V, cells["packets"], "known")
 
     def chosen_packets(name: str, newer: str, otherwise: str) -> str:
-        """The packets of the lanes that have this lane's value and a packet newer than `newer`."""
+        """Return the packets of the lanes with this lane's value and a packet newer than `newer`."""
         own = builder.load("i32", builder.element("i32", cells[name], lane, width="i32"), "own")
         equal = builder.let(
             f"icmp eq {V} {builder.load(V, cells[name], name)}, {broadcast(builder, 'i32', own)}", "equal"
@@ -252,7 +252,7 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
 
 # ------------------------------------------------------------------ shared memory
 def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
-    """Accesses to shared memory: wavefronts, and conflicts, which are the wavefronts beyond one for each phase."""
+    """Shared accesses: count wavefronts, and conflicts: the wavefronts in excess of one per phase."""
     device = context.options.device
     name = f"{kind.space}_{kind.operation}_{size}"
     phases = max(1, 32 * size // (device.banks * device.bank_width))
@@ -293,7 +293,7 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
 
 
 def _merges(builder: FunctionBuilder, distance: int) -> str:
-    """An i1: whether each active lane accesses the element of the lane at that xor distance, or that lane is inactive."""
+    """Return an i1: each active lane accesses the element of the lane at this xor distance, or that lane is inactive."""
     order = [lane ^ distance for lane in IOTA]
     differ = builder.let(f"icmp ne {V} %v, {_shuffle(builder, '%v', vector('i32', order))}", "differ")
     active = chosen(builder, "%mask")
@@ -306,7 +306,7 @@ def _merges(builder: FunctionBuilder, distance: int) -> str:
 
 
 def _worst_bank(context: CodegenContext, groups: int, every_lane: bool) -> str:
-    """The most units (or lanes) that one group of banks must deliver to the active lanes."""
+    """Return the largest number of units (or lanes) of the active lanes in one group of banks."""
     name = f"worst_of_{groups}_{'lanes' if every_lane else 'units'}"
 
     def body(builder: FunctionBuilder) -> str:
@@ -343,7 +343,7 @@ def _no_conflict(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> N
 
 
 def _near_units(builder: FunctionBuilder, groups: int) -> None:
-    """Return 1 where all units are closer together than there are banks: then only equal units share a bank."""
+    """Return 1 if the range of units is smaller than the number of banks: only equal units then share a bank."""
     filled = _filled(builder, "%v")
     high, low = (
         builder.call("i32", f"llvm.vector.reduce.{end}.v32i32", (V, filled), hint=end) for end in ("umax", "umin")
@@ -357,7 +357,7 @@ def _near_units(builder: FunctionBuilder, groups: int) -> None:
 
 
 def _longest_run(builder: FunctionBuilder, ordered: str) -> str:
-    """The most distinct keys that share a bank, which is their top 8 bits."""
+    """Return the largest number of distinct keys in one bank; the top 8 bits of a key are the bank."""
     new = builder.let(f"zext {many('i1')} {_changes(builder, ordered)} to {V}", "new")
     rank = new
     for distance in (1, 2, 4, 8, 16):

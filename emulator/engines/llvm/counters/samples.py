@@ -1,4 +1,4 @@
-"""Code that keeps the samples of a detailed launch: `profiler.samples` says what they are."""
+"""Code generation for the samples of a detailed launch, in the layout of `profiler.samples`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _V = many("i32")
 
 
 def _at(name: str) -> int:
-    """Where a field of a sample lies, in bytes."""
+    """Return the offset of a field of a sample, in bytes."""
     assert ACCESS.fields is not None
     return ACCESS.fields[name][1]
 
 
 def keep_access(context: CodegenContext, site: int, index: Value, cost: str) -> None:
-    """Count an access by its cost, an i64; keep the first one of that cost."""
+    """Count an access by its cost, an i64, and record the first access of each cost."""
     builder = context.builder
     row = builder.intrinsic("llvm.umin", "i64", cost, str(COSTS - 1), hint="cost")
     row = builder.let(f"mul i64 {row}, {ACCESS.itemsize}", "row")
@@ -60,7 +60,7 @@ def _keep(context: CodegenContext) -> str:
 
 
 def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_begun: str, warps_begun: str) -> None:
-    """Count the lanes and warps that begin an iteration of a loop, i64 each, where it has a row. iteration: an i64."""
+    """Count the lanes and warps at the start of an iteration, i64 each, if the table has a row for it. iteration: an i64."""
     builder = context.builder
     ones = builder.call("i64", "llvm.ctpop.i64", ("i64", iteration), hint="ones")
     few = builder.let(f"icmp ult i64 {iteration}, {EXACT}", "few")
@@ -80,7 +80,7 @@ def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_be
 
 
 def count_iteration_of_block(context: CodegenContext, site: int, iteration: str, masks: str) -> None:
-    """The same for a loop that all warps of a block take together. masks: the lanes of each warp that begin it."""
+    """Count an iteration of a loop executed by all warps of a block together. masks: the lanes of each warp."""
     builder = context.builder
     populations = builder.intrinsic("llvm.ctpop", _V, masks, hint="populations")
     begun = builder.let(f"icmp ne {_V} {masks}, zeroinitializer", "begun")

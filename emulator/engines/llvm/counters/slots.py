@@ -1,7 +1,7 @@
-"""The counter buffer of compiled code: what each slot adds to which site and column of the counts.
+"""Counter buffer of compiled code: the contribution of each slot to sites and columns of the counts.
 
-Compiled code counts as little as it can: executions of runs of statements, and what memory accesses cost beyond a
-constant. The table here says what the slots mean.
+Compiled code counts executions of runs of statements, and the variable costs of memory accesses. The table of contributions
+converts these to counts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ....profiler.events import Counts
 from ....profiler.samples import Samples
 
 CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])
-"""Each count in a slot adds an amount to a column of a site."""
+"""A contribution: each count of a slot adds an amount to a column of a site."""
 
 
 @dataclass
 class CounterSlots:
-    """The slots of the counter buffer, int64 each, and their contributions to the counts."""
+    """Slots of the counter buffer, int64 each, and their contributions to the counts."""
 
     slots: dict[tuple[str, int, int], int] = field(default_factory=dict)
     contributions: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class CounterSlots:
         return self.slots.setdefault((kind, site, column), len(self.slots))
 
     def whole_warps(self, sites: Iterable[int]) -> int:
-        """The slot for executions of statements by full warps."""
+        """Return the slot for executions of statements by full warps."""
         sites = tuple(sites)
         slot = self._slot("full", sites[0])
         for site in sites:
@@ -40,7 +40,7 @@ class CounterSlots:
         return slot
 
     def masked_warps(self, sites: Iterable[int]) -> tuple[int, int]:
-        """The slots for executions of statements under a mask: of warps, and of lanes."""
+        """Return the slots for executions of statements under a mask: of warps, and of lanes."""
         sites = tuple(sites)
         warps, lanes = self._slot("warps", sites[0]), self._slot("lanes", sites[0])
         for site in sites:
@@ -49,11 +49,11 @@ class CounterSlots:
         return warps, lanes
 
     def counter(self, site: int, column: int) -> int:
-        """The slot for a column of a site alone."""
+        """Return a new slot for one column of one site."""
         return self.counters(site, [column])
 
     def counters(self, site: int, columns: Sequence[int]) -> int:
-        """Consecutive slots for columns of a site alone; the first one."""
+        """Return the first of consecutive slots for columns of one site."""
         slots = []
         for column in columns:
             slots.append(self._slot("own", site, column))
@@ -62,24 +62,24 @@ class CounterSlots:
         return slots[0]
 
     def contribute(self, slot: int, site: int, column: int, amount: int) -> None:
-        """Each count in the slot adds `amount` to the site's column."""
+        """Add `amount` to the column of the site for each count of the slot."""
         self.contributions[slot, site, column] = amount
 
     def table(self) -> npt.NDArray[np.void]:
-        """The contributions, CONTRIBUTION[n]."""
+        """Return the contributions, CONTRIBUTION[n]."""
         return np.array([(*key, amount) for key, amount in self.contributions.items()], CONTRIBUTION)
 
 
 @dataclass
 class SampleSlots:
-    """Where the sample table of each access and of each loop begins in the sample buffer, in bytes, by site."""
+    """Offsets in bytes of the sample tables of accesses and loops in the sample buffer, by site."""
 
     accesses: dict[int, int] = field(default_factory=dict)
     loops: dict[int, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """Bytes of the buffer."""
+        """Return the size of the buffer in bytes."""
         return len(self.accesses) * samples.COSTS * samples.ACCESS.itemsize + (
             len(self.loops) * samples.ITERATIONS * samples.LOOP.itemsize
         )
@@ -91,7 +91,7 @@ class SampleSlots:
         return self.loops.setdefault(site, self.size)
 
     def decode(self, buffers: Sequence[npt.NDArray[np.uint8]]) -> Samples:
-        """The samples of a launch from the buffers of its threads."""
+        """Return the samples of a launch from the buffers of its threads."""
         shapes = ((self.accesses, samples.ACCESS, samples.COSTS), (self.loops, samples.LOOP, samples.ITERATIONS))
         accesses, loops = (
             {
@@ -104,7 +104,7 @@ class SampleSlots:
 
 
 def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:
-    """int64[site, column] from the counter buffer, by the table of its `CounterSlots`."""
+    """Return int64[site, column] of the counter buffer, by the table of its `CounterSlots`."""
     counts = np.zeros((sites, events.COLUMNS), np.int64)
     np.add.at(counts, (table["site"], table["column"]), table["amount"] * buffer[table["slot"]])
     return counts

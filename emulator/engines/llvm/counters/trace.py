@@ -1,4 +1,4 @@
-"""Code that hands on the accesses of a traced launch: `profiler.trace` says what they are."""
+"""Code generation for the access trace of a launch, in the layout of `profiler.trace`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEEP, _WANTED = "keep_entry", "is_traced"
 
 
 def _at(name: str) -> int:
-    """Where a field of an entry lies, in bytes."""
+    """Return the offset of a field of an entry, in bytes."""
     assert ENTRY.fields is not None
     return ENTRY.fields[name][1]
 

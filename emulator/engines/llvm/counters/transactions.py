@@ -1,8 +1,9 @@
-"""Counters of memory transactions: constants where the stride of the index decides the cost, a few instructions for
-affine indices, and otherwise the rules of `machine` as functions of the module (`rules`).
+"""Counters of memory transactions.
 
-The emitted code restates the rules of `machine.coalescing` and `machine.banks`. tests/machine/test_emitted_rules.py compares
-both for random addresses, lane masks, strides and devices."""
+The count is a constant if the stride of the index determines it, a few instructions for an affine index, and otherwise a call of
+the emitted rules (`rules`). The emitted code restates the rules of `machine.coalescing` and `machine.banks`;
+tests/machine/test_emitted_rules.py compares both for random addresses, lane masks, strides and devices.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +25,9 @@ Cost = tuple[int, int]
 
 
 class TransactionCounter:
-    """Counts the accesses of one site.
+    """Counter of the accesses of one site.
 
-    size: bytes of an element. index: as the access has it. multiple: a power of
-    two that divides lane 0's index.
+    size: bytes of an element. index: index of the access. multiple: a power of two that divides lane 0's index.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class TransactionCounter:
     def of_array(
         context: CodegenContext, kind: AccessKind, site: int, array: ArrayLocation, index: Value, multiple: int = 1
     ) -> TransactionCounter:
-        """A counter of accesses to an array, which may begin within a bank's word."""
+        """Return a counter of accesses to an array that may start inside a bank word."""
         if array.shift:
             index, multiple = moved(context.builder, index, array.shift), 1
         return TransactionCounter(context, kind, site, array.type.element.size, index, multiple)
@@ -54,7 +54,7 @@ class TransactionCounter:
 
     @property
     def _plain(self) -> bool:
-        """A load from global memory or a store to it."""
+        """Whether the access is a global load or store."""
         return self.kind.space == "global" and not self.kind.atomic
 
     @property
@@ -63,7 +63,7 @@ class TransactionCounter:
 
     # -------------------------------------------------------------- constants
     def _fixed(self) -> Cost | None:
-        """The cost of each access, where the stride of the index decides it."""
+        """Return the cost of each access if the stride of the index determines it."""
         return self._fixed_global() if self.kind.space == "global" else self._fixed_shared()
 
     def _fixed_global(self) -> Cost | None:
@@ -71,7 +71,7 @@ class TransactionCounter:
         if self.index.uniform and plain:
             return 1, 1
         if self.index.uniform and self.context.mask is None:
-            return 32, 1  # one after the other
+            return 32, 1  # serialised
         step = self.index.step
         if plain and self.context.mask is None and step and abs(step) * self.size >= self.device.line:
             return 32, 32
@@ -100,7 +100,7 @@ class TransactionCounter:
 
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
-        """Count an access of which all active lanes are inside the array."""
+        """Count an access with all active lanes in bounds."""
         if self.kind.space in self.context.options.traced:
             trace.keep_entry(self.context, self.site, self.index)
         if not self.counted:
@@ -112,7 +112,7 @@ class TransactionCounter:
             samples.keep_access(self.context, self.site, self.index, cost)
 
     def _count(self) -> str:
-        """Add what the access costs to the two columns; what it adds to the first, an i64."""
+        """Add the cost of the access to the two columns. Return the amount added to the first column, an i64."""
         if self.fixed is not None:
             for column, amount in zip(self.columns, self.fixed, strict=True):
                 self.context.count_constant(self.site, column, amount)
@@ -127,16 +127,21 @@ class TransactionCounter:
         return self._half(costs, 0)
 
     def _phases(self) -> int:
-        """The phases in which consecutive elements are served without conflicts; 0 where they have conflicts or the number
-        depends on which lanes are active."""
+        """Return the number of phases of a conflict-free access to consecutive elements.
+
+        0: they conflict, or the number depends on the active lanes.
+        """
         served = self.device.banks * self.device.bank_width
         if 32 * self.size <= served:
             return int(self.device.banks >= 32)
         return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
 
     def _count_banks(self, phases: int) -> str:
-        """Lanes that access consecutive banks, as they mostly do, cost one wavefront for each phase, of a compare-and-swap
-        two. Call the rule only for others. The wavefronts, an i64."""
+        """Count a shared access. Return the wavefronts, an i64.
+
+        The common case of consecutive banks costs one wavefront per phase, and two for a compare-and-swap. Other
+        cases call the rule.
+        """
         least = 2 * phases if self.kind.operation is Operation.SWAP else phases
         context, builder = self.context, self.context.builder
         element = "i64" if self.index.type.size == 8 else "i32"
@@ -169,7 +174,7 @@ class TransactionCounter:
         return builder.phi("i64", (str(least), before), (found, asked), hint="wavefronts")
 
     def _count_units(self, column: int, shift: int) -> str:
-        """Count the units of 2 ** shift elements that a full warp touches with an affine index; how many, an i64."""
+        """Count the units of 2 ** shift elements of a full warp with an affine index. Return their number, an i64."""
         context, builder = self.context, self.context.builder
         step = self.index.step
         if step is not None and abs(step) >> shift:
@@ -191,7 +196,7 @@ class TransactionCounter:
         else:
             low = first if step > 0 else builder.let(f"add i64 {first}, {31 * step}", "low")
             reach = str(31 * abs(step))
-        # Written so that LLVM, which often knows the low bits of an index, can compute it.
+        # This form allows LLVM to fold known low bits of the index.
         into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
         between = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
         if step is None:
@@ -203,11 +208,11 @@ class TransactionCounter:
 
     # -------------------------------------------------------------- exact rules
     def counters(self) -> int:
-        """The first of three slots: requests, and the two columns."""
+        """Return the first of three slots: requests, and the two columns."""
         return self.context.counter_slots.counters(self.site, [events.REQUESTS, *self.columns])
 
     def constant_cost(self) -> Cost:
-        """What each execution of the current run of statements adds to the two columns."""
+        """Return the amounts that each execution of the current run of statements adds to the two columns."""
         meaning, slot = self.context.counter_slots.contributions, self.context.executions
         a, b = (meaning.get((slot, self.site, column), 0) for column in self.columns)
         return a, b
@@ -217,12 +222,12 @@ class TransactionCounter:
             self.context.count(self.context.counter_slots.counter(self.site, column), self._half(costs, half))
 
     def _half(self, costs: str, half: int) -> str:
-        """One of the two halves of what a rule returns."""
+        """Return one half of the result of a rule."""
         builder = self.context.builder
         return builder.let(f"lshr i64 {costs}, 32" if half else f"and i64 {costs}, {0xFFFFFFFF}", "cost")
 
     def exact(self, mask: str) -> str:
-        """The cost by the rules of `machine`, an i64 of two halves."""
+        """Return the cost by the rules of `machine`, an i64 of two halves."""
         context, builder = self.context, self.context.builder
         wide = self.index.type.size == 8
         element = "i64" if wide else "i32"

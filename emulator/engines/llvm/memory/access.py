@@ -1,7 +1,7 @@
-"""Code of loads, stores and atomic operations: the bounds check, the counters, and the access itself.
+"""Code generation for loads, stores and atomics: bounds check, counters, and the access.
 
-The code in line is for accesses of which all lanes are inside the array. Others call a function of the module
-(`out_of_bounds`), in which a lane out of bounds loads 0 and stores nothing.
+The inline code handles accesses with all lanes in bounds. Other accesses call a function of the module (`out_of_bounds`), in which
+a lane out of bounds loads 0 and stores nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .out_of_bounds import access_out_of_bounds
 
 
 def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
-    """The value that each lane loads."""
+    """Return the loaded value of each lane."""
     access = _Access(context, node, site)
     array = access.array
     access.begin()
@@ -42,7 +42,7 @@ def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
 
 
 def store(context: CodegenContext, stmt: ir.Store) -> None:
-    """A store; lanes write in ascending order."""
+    """Generate a store; lanes write in ascending order."""
     given = context.values(stmt.value)
     access = _Access(context, stmt, stmt.site, given)
     access.begin()
@@ -54,7 +54,7 @@ def store(context: CodegenContext, stmt: ir.Store) -> None:
 
 
 def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Values:
-    """An atomic operation; lanes take their turns in ascending order. The result is what each of them found."""
+    """Generate an atomic operation, lane by lane in ascending order. Return the old values."""
     operands = list(context.values(node.value))
     if isinstance(node, ir.CompareSwap):
         operands.insert(0, context.expression(node.expected))
@@ -67,7 +67,7 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int)
 
 
 class _Access:
-    """One access: `begin` generates the bounds check, then comes the access inside the array, then `finish`."""
+    """One access: `begin` generates the bounds check, the caller generates the access in bounds, `finish` the remaining cases."""
 
     def __init__(self, context: CodegenContext, node: ir.Access, site: int, given: Sequence[Value] = ()) -> None:
         self.context, self.node, self.site = context, node, site
@@ -90,13 +90,13 @@ class _Access:
         )
 
     def _of_all_lanes(self, index: Value) -> Value:
-        """The index; one a lane where they are equal, but some of them may leave a dimension."""
+        """Return the index, as a vector if a uniform index may exceed a dimension in some lanes only."""
         if not index.uniform or all(part.uniform and extent.uniform for part, extent in self.dimensions):
             return index
         return Value(index.type, lanes(self.context.builder, index), None)
 
     def begin(self) -> None:
-        """Check the bounds; go on where all active lanes are inside the array, and count the access."""
+        """Check the bounds. Continue with all active lanes in bounds, and count the access."""
         builder = self.context.builder
         inside, self.out_of_bounds, self.done = (
             builder.label("inside"),
@@ -115,7 +115,7 @@ class _Access:
             self.tracked_access.inside()
 
     def finish(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
-        """The code for accesses of which some lanes are out of bounds. The values loaded, either way."""
+        """Generate the code for accesses with lanes out of bounds. Return the loaded values of both cases."""
         context, builder = self.context, self.context.builder
         good = builder.block
         builder.jump(self.done)
@@ -139,7 +139,7 @@ class _Access:
         return [_either(context, a, good, b, bad) for a, b in zip(found, other, strict=False)]
 
     def _track_others(self, tracked_access: TrackedAccess) -> None:
-        """Check the lanes that are inside the array, of an access of which others are not."""
+        """Check the lanes in bounds of an access with other lanes out of bounds."""
         builder, element = self.context.builder, scalar_type(self.index.type)
         beyond = atomics.beyond(builder, lanes(builder, self.index), element, limit(self.array, self.index.type))
         right = builder.let(
@@ -153,7 +153,7 @@ class _Access:
         builder.place(on)
 
     def _go_astray(self) -> None:
-        """Count the access in the loops around it; one with too many ends before its next iteration."""
+        """Count the out-of-bounds access in the enclosing loops; a loop with too many ends before its next iteration."""
         builder = self.context.builder
         for loop in self.context.loops.values():
             before = builder.load("i64", loop.astray, "astray")
@@ -167,14 +167,14 @@ class _Access:
 
     # -------------------------------------------------------------- the fault
     def _registers(self) -> list[ir.Reg]:
-        """The scalar registers in the index."""
+        """Return the scalar registers in the index."""
         names = bounds.index_registers(self.node.index)
         index = self.node.index
         every = {e.name: e for e in (index, *expressions(index)) if isinstance(e, ir.Reg)}
         return [every[name] for name in names if isinstance(every[name].type, Scalar)]
 
     def _record(self) -> FaultRecord:
-        """The values after BOUNDS are the registers of the index."""
+        """Return the fault record; the values after BOUNDS are the registers of the index."""
         node, array = self.node, self.array
         registers = self._registers()
         names = [bounds.user_name(r.name) for r in registers]
@@ -191,7 +191,7 @@ class _Access:
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
     def _record_registers(self, record: FaultRecord, pointer: str, seen: str) -> None:
-        """Of the first fault, record the registers of the index and its dimensions."""
+        """Record the registers of the index and its dimensions for the first fault."""
         context, builder, registers = self.context, self.context.builder, self._registers()
         shown = shown_dimensions(self.node.index)
         if not registers and not shown:
@@ -217,7 +217,7 @@ def _either(context: CodegenContext, first: Value, good: str, second: Value, bad
 
 # ------------------------------------------------------------------ bounds
 def _index(context: CodegenContext, given: Value) -> Value:
-    """The index as i32 or i64. One of 2 ** 63 and more becomes negative, which is out of bounds too."""
+    """Return the index as i32 or i64. Values from 2 ** 63 on become negative, which is also out of bounds."""
     if given.type is I32:
         return given
     if given.type.size == 4:
@@ -226,17 +226,17 @@ def _index(context: CodegenContext, given: Value) -> Value:
 
 
 def limit(array: ArrayLocation, type: Scalar) -> str:
-    """The array's length as an unsigned number of the index's type."""
+    """Return the length of the array as an unsigned number of the index type."""
     return f"{array.base}.limit" if array.elements is None and type.size == 4 else array.length
 
 
 def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
-    """An i1: whether the indices of all active lanes are in the array."""
+    """Return an i1: the indices of all active lanes are in bounds."""
     builder, element = context.builder, scalar_type(index.type)
     if index.uniform:
         return builder.let(f"icmp ult {element} {index.ref}, {limit(array, index.type)}", "in")
     if index.affine and context.mask is None:
-        # Computed in 64 bits: if both ends are inside, no lane in between wrapped around.
+        # In 64 bits: if both ends are in bounds, no lane between them wrapped around.
         first = extended(builder, Value(index.type, index.ref), I64).ref
         step = (
             extended(builder, Value(index.type, str(index.stride)), I64).ref if index.step is None else str(index.step)

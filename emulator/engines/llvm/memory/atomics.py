@@ -1,4 +1,4 @@
-"""Functions of the module for atomic operations, lane by lane, and for gathering elements smaller than 4 bytes."""
+"""Functions of the module for atomic operations, lane by lane, and for gathers of elements smaller than 4 bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..counters.rules import helper_text
 
 
 def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:
-    """An i32 of the lanes whose index is not below the limit."""
+    """Return an i32 of the lanes with an index not below the limit."""
     outside = builder.let(f"icmp uge {many(element)} {index}, {broadcast(builder, element, limit)}", "beyond")
     return builder.let(f"bitcast {many('i1')} {outside} to i32", "beyond")
 
@@ -24,7 +24,7 @@ def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> st
 def perform(
     context: CodegenContext, word: str, array: ArrayLocation, index: Value, operands: Sequence[Value], mask: str
 ) -> list[Value]:
-    """An atomic operation of the lanes of a mask; of a vector, part by part. operands: of a vector, its parts."""
+    """Generate an atomic operation of the lanes of a mask, by component for a vector."""
     builder, element = context.builder, scalar_type(array.scalar)
     name = _lane_by_lane(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
     at = lanes(builder, index if index.type is I64 else extended(builder, index, I64))
@@ -42,9 +42,9 @@ def perform(
 
 
 def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
-    """The function `old = f(base, <32 x i64> index, operands, mask)`: each lane of the mask changes its element.
+    """Return the function `old = f(base, <32 x i64> index, operands, mask)`: each lane of the mask updates its element.
 
-    atomic: other threads may change it at the same time.
+    atomic: other threads may update it concurrently.
     """
     name = f"{'atomic' if atomic else 'lanes'}_{word}_{type}"
     element = scalar_type(type)
@@ -104,7 +104,7 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operan
 
 
 def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit: str) -> str:
-    """One more or less, between 0 and a limit."""
+    """Increment or decrement with wrap-around between 0 and a limit."""
     if word == "inc":
         more = builder.let(f"add {element} {old}, 1", "more")
         return builder.let(
@@ -117,8 +117,7 @@ def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit
 
 
 def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
-    """The operation as one instruction. Only operations that commute run in several threads, so their order cannot be
-    observed."""
+    """Return the operation as one instruction. Only commutative operations run in several threads: their order is unobservable."""
     assert not type.is_float and word not in ("exchange", "compare_swap")
     element = scalar_type(type)
     unsigned = "u" if word in ("min", "max") and type.kind == "uint" else ""
@@ -128,8 +127,7 @@ def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, opera
 
 
 def gather_small(context: CodegenContext, size: int) -> str:
-    """The function `words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, from the aligned words around
-    them."""
+    """Return the function `words = f(base, <32 x i64> index, mask)`: elements of 1 or 2 bytes, from their aligned words."""
     name = f"gather_{size}"
     V, W = many("i32"), many("i64")
 

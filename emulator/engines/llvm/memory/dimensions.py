@@ -1,4 +1,4 @@
-"""Code that checks an index of several dimensions against the extent of each."""
+"""Bounds checks of multi-dimensional indices in each dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..context import CodegenContext
 
 
 def all_inside(context: CodegenContext, part: Value, extent: Value) -> str:
-    """An i1: whether the index of each active lane is in 0 ... its extent."""
+    """Return an i1: the index of each active lane is in [0, extent)."""
     builder = context.builder
     part, extent = _of_one_width(context, part, extent)
     element = scalar_type(part.type)
@@ -24,7 +24,7 @@ def all_inside(context: CodegenContext, part: Value, extent: Value) -> str:
 
 
 def invalid(context: CodegenContext, index: Value, dimensions: Sequence[tuple[Value, Value]]) -> Value:
-    """The index, or -1 where a dimension is left."""
+    """Return the index, or -1 if any dimension is exceeded."""
     builder, element = context.builder, scalar_type(index.type)
     for part, extent in (_of_one_width(context, *pair) for pair in dimensions):
         if index.uniform:
@@ -39,14 +39,14 @@ def invalid(context: CodegenContext, index: Value, dimensions: Sequence[tuple[Va
 
 
 def _outside(context: CodegenContext, part: Value, extent: Value) -> str:
-    """Of each lane an i1."""
+    """Return an i1 per lane: the index is out of bounds."""
     builder, element = context.builder, scalar_type(part.type)
     given = f"{many(element)} {lanes(builder, part)}, {lanes(builder, extent)}"
     return builder.let(f"icmp uge {given}", "outside")
 
 
 def _of_one_width(context: CodegenContext, part: Value, extent: Value) -> tuple[Value, Value]:
-    """Both as unsigned numbers of one width: a negative index is beyond every extent."""
+    """Return both as unsigned numbers of one width: a negative index exceeds every extent."""
     if part.type.size == extent.type.size:
         return part, extent
     return _wide(context, part), _wide(context, extent)

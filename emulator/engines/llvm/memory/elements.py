@@ -1,4 +1,4 @@
-"""Code that loads and stores the array elements of a warp's lanes: addresses, loads, stores, gathers and scatters."""
+"""Code generation for the array elements of the lanes of a warp: addresses, loads, stores, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..context import ArrayLocation, CodegenContext
 from . import atomics
 
 
-# ------------------------------------------------------------------ where elements lie
+# ------------------------------------------------------------------ addresses
 def wide(context: CodegenContext, index: Value) -> Value:
-    """The index as an i64."""
+    """Return the index as an i64."""
     return index if index.type is I64 else extended(context.builder, index, I64)
 
 
 def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
-    """The array of the current warp: local memory is laid out [warp][element][lane]."""
+    """Return the array of the current warp: the layout of local memory is [warp][element][lane]."""
     if array.type.space != "local":
         return array
     assert array.elements is not None
@@ -30,12 +30,12 @@ def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
 
 
 def one_for_all(array: ArrayLocation, index: Value) -> bool:
-    """Whether all lanes access one element."""
+    """Return whether all lanes access one element."""
     return index.uniform and array.type.space != "local"
 
 
 def _positions(context: CodegenContext, array: ArrayLocation, index: Value, part: int) -> str:
-    """<32 x i64>, in units of the scalar."""
+    """Return <32 x i64>: the positions of a component, in units of the scalar."""
     builder = context.builder
     at = lanes(builder, wide(context, index))
     if array.type.space == "local":
@@ -59,14 +59,14 @@ def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, part:
 
 
 def _in_a_row(array: ArrayLocation, index: Value) -> bool:
-    """Whether the lanes access consecutive elements."""
+    """Return whether the lanes access consecutive elements."""
     if array.type.space == "local":
         return index.uniform and array.parts == 1
     return index.step == 1
 
 
 def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
-    """The address of lane 0's element, after which the other lanes' lie."""
+    """Return the address of lane 0's element; the elements of the other lanes follow it."""
     builder = context.builder
     first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64)
     scale = LANES if array.type.space == "local" else array.parts
@@ -80,7 +80,7 @@ def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
 
 # ------------------------------------------------------------------ reading
 def _read(context: CodegenContext, array: ArrayLocation, ref: str, uniform: bool = False) -> Value:
-    """What was loaded, as a value. A bool is a byte in memory."""
+    """Return a loaded word as a value. A bool is a byte in memory."""
     if array.scalar is BOOL:
         shape = Shape(I32, uniform)
         type = "i8" if uniform else many("i8")
@@ -120,7 +120,7 @@ def load_lanes(context: CodegenContext, array: ArrayLocation, index: Value, mask
 
 
 def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) -> Value:
-    """One part of each of 32 consecutive vectors."""
+    """Return one component of each of 32 consecutive vectors."""
     element, count = memory_type(array.scalar), LANES * array.parts
     order = vector("i32", (lane * array.parts + part for lane in IOTA))
     ref = context.builder.let(
@@ -130,7 +130,7 @@ def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) 
 
 
 def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: str) -> list[Value]:
-    """Load any elements; 0 for the lanes that are not in the mask."""
+    """Load arbitrary elements; 0 for the lanes outside the mask."""
     builder, element = context.builder, memory_type(array.scalar)
     active = (many("i1"), chosen(builder, mask))
     found = []
@@ -154,7 +154,7 @@ def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: st
 
 # ------------------------------------------------------------------ writing
 def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str:
-    """A value as it is stored in memory."""
+    """Return a value in its representation in memory."""
     ref = value.ref if uniform else lanes(context.builder, value)
     if value.type is BOOL:
         type = "i1" if uniform else many("i1")
@@ -163,7 +163,7 @@ def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str
 
 
 def store_one(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value]) -> None:
-    """All active lanes write one element; the last lane's value stays."""
+    """Store one element from all active lanes: the last lane's value is the result."""
     builder, element = context.builder, memory_type(array.scalar)
     at = extended(builder, index, I64).ref
     if array.parts > 1:
@@ -197,7 +197,7 @@ def store_lanes(
 
 
 def scatter(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str) -> None:
-    """Store any elements, in ascending order of lanes."""
+    """Store arbitrary elements, in ascending order of lanes."""
     builder, element = context.builder, memory_type(array.scalar)
     function = f"llvm.masked.scatter.{suffix(many(element))}.v32p0"
     for part, value in enumerate(given):

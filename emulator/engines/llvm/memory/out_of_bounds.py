@@ -1,4 +1,4 @@
-"""Accesses of which some lanes are out of bounds: functions of the module, one for each kind of access and type."""
+"""Accesses with lanes out of bounds: functions of the module, one for each kind of access and type."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def access_out_of_bounds(
     given: Sequence[Value],
     word: str,
 ) -> list[Value]:
-    """Call the function: it records the fault, corrects the counters, and does the access of the lanes inside the array.
+    """Call the function: it records the fault, corrects the counters, and executes the access of the lanes in bounds.
 
-    given: what they store or combine. The result is what they load: vectors, or nothing where all lanes access one
-    element.
+    given: the stored or combined values. Returns the loaded vectors, or nothing if all lanes access one element.
     """
     builder, type = context.builder, index.type
     one = elements.one_for_all(array, index) and not word
@@ -106,7 +105,7 @@ def _function(
 
 
 def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
-    """Record the lanes out of bounds; of the first fault the index and the length. `%kept`: the other lanes."""
+    """Record the lanes out of bounds, and for the first fault the index and the length. `%kept`: the other lanes."""
     most = (
         "%base.length"
         if width == "i64"
@@ -133,7 +132,7 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
 
 
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
-    """Add what the access costs, less what each execution adds as a constant. %counters: requests, then the two columns."""
+    """Add the cost of the access minus the constant of each execution. %counters: requests, then the two columns."""
     builder = inner.builder
     missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
     builder.add_to("%counters", missed)
@@ -154,7 +153,7 @@ def _access_inside(
     word: str,
     result: str,
 ) -> str:
-    """The access of the lanes inside the array; the instruction that returns what they find."""
+    """Generate the access of the lanes in bounds. Return the instruction that returns the loaded values."""
     builder = inner.builder
     if kind.operation in (Operation.STORE, Operation.COPY):
         elements.scatter(inner, array, index, given, "%right")

@@ -1,11 +1,10 @@
-"""LLVM fast paths of the race detector: functions of the module for the accesses that cannot be findings.
+"""LLVM fast paths of the race detector: functions of the module for accesses without findings.
 
-Each returns true when the slow path (`sanitizer.races.detect.access`) must run; shadow memory is then unchanged.
-Otherwise it has updated shadow memory as the slow path would have. An epoch is a timestamp and a thread
-(`sanitizer.races.shadow` defines it).
+Each returns true if the slow path (`sanitizer.races.detect.access`) must run; shadow memory is then unchanged. Otherwise it has
+updated shadow memory as the slow path does. An epoch is a timestamp and a thread, defined in `sanitizer.races.shadow`.
 
-The race rule is thus stated twice, here and in `sanitizer.races.detect`. The property test `tests/checkers/test_fast_path.py`
-holds the two to each other.
+The race rule is stated twice, here and in `sanitizer.races.detect`. The property test `tests/checkers/test_fast_path.py` compares
+both.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ COMMON = (
     ("i64", "size"), ("i32", "warp"), ("i64", "access_id"),
 )  # fmt: skip
 OF_WARP = shadow.THREAD & ~31
-"""The bits of an epoch that are the warp's."""
+"""Bits of an epoch that identify the warp."""
 
 
 class Elements(Enum):
-    """Which elements the lanes of a warp access: consecutive ones, any, or all the same one."""
+    """Elements accessed by the lanes of a warp: consecutive, arbitrary, or a single one."""
 
     ROW = "row"
     ANY = "each"
@@ -44,8 +43,8 @@ PARAMETERS = {
     Elements.ANY: ((many("i64"), "where"), (V, "wrote"), (V, "own"), ("i32", "rest")),
     Elements.ONE: (("i64", "at"),),
 }
-"""The arguments after COMMON. where: the first element, or that of each lane. wrote: the epochs of the last writes.
-own: the lanes' threads. rest: an i32 of the lanes to handle."""
+"""Arguments after COMMON. where: the first element, or the element of each lane. wrote: epochs of the last writes. own: threads of
+the lanes. rest: an i32 of the lanes to handle."""
 
 
 def call_fast_path(
@@ -56,7 +55,7 @@ def call_fast_path(
     given: Sequence[str],
     access: int = 0,
 ) -> str:
-    """Call one of the functions with the arguments in `PARAMETERS`. An i1: whether the slow path must run."""
+    """Call one of the functions with the arguments in `PARAMETERS`. Return an i1: the slow path must run."""
     builder, shared = context.builder, context.plan.types[tracked.name].space == "shared"
     warp_synchronous = context.options.device.warp_synchronous
     name = f"fast_path_{'write' if writes else 'read'}_{elements.value}{'_shared' if shared else ''}"
@@ -137,10 +136,10 @@ class _FastPath:
         return self.let(f"icmp uge {V} {epoch}, {least}", "since")
 
     def foreign(self, epoch: str) -> str:
-        """Whether the epoch is another block's. Shared memory has none of them."""
+        """Return whether the epoch belongs to another block; never true in shared memory."""
         if self.shared:
             return splat("i1", "false")
-        less = self.let(f"sub {V} {epoch}, {splat('i32', shadow.TICK)}", "less")  # what is nobody's becomes the largest
+        less = self.let(f"sub {V} {epoch}, {splat('i32', shadow.TICK)}", "less")  # an empty epoch becomes the largest
         return self.let(f"icmp ult {V} {less}, {self.last_foreign}", "foreign")
 
     def same(self, epoch: str, other: str, bits: int) -> str:
@@ -154,7 +153,7 @@ class _FastPath:
         return self.same(epoch, "%own", OF_WARP)
 
     def synchronised_since(self, epoch: str) -> str:
-        """Whether an access of this warp is ordered before this one."""
+        """Return whether an access of this warp is ordered before this one."""
         return (
             splat("i1", "true")
             if self.warp_synchronous
@@ -162,20 +161,20 @@ class _FastPath:
         )
 
     def ordered(self, epoch: str) -> str:
-        """Whether an access of that epoch is ordered before this one."""
+        """Return whether an access with this epoch is ordered before this one."""
         late = self.at_least(epoch, self.phase)
         ours = self.either(self.same_thread(epoch), self.both(self.same_warp(epoch), self.synchronised_since(epoch)))
         early = self.both(self.no(late), self.no(self.foreign(epoch)))
         return self.either(early, self.both(late, ours))
 
     def distances(self, epoch: str) -> tuple[str, str, str]:
-        """Whether the epoch is an unordered reader's: of another block, of another warp, of another lane."""
+        """Return whether the epoch is an unordered reader's: of another block or warp, of another lane."""
         late, ours = self.at_least(epoch, self.phase), self.same_warp(epoch)
         near = self.both(late, ours, self.no(self.same_thread(epoch)), self.no(self.synchronised_since(epoch)))
         return self.foreign(epoch), self.both(late, self.no(ours)), near
 
     def covered(self, read: str, other: str) -> str:
-        """Whether the two readers in shadow memory already stand for this thread."""
+        """Return whether the two readers in shadow memory already represent this thread."""
         recent, recently = (self.at_least(epoch, self.now) for epoch in (read, other))
         here = self.both(recent, self.same_warp(read))
         warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
@@ -186,7 +185,7 @@ class _FastPath:
 
     # -------------------------------------------------------------- shadow memory
     def pointer(self, plane: int) -> str:
-        """Where the lanes' epochs of a plane are: the first of a row, or all."""
+        """Return the address of the lanes' epochs in a plane: the first of a row, or all."""
         base = "%cells"
         if plane:
             base = self.builder.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
@@ -207,7 +206,7 @@ class _FastPath:
         self.builder.call("void", word, (V, epochs), to, (B, chosen(self.builder, mask)))
 
     def require(self, holds: str) -> None:
-        """Leave for the slow path unless the condition holds for all lanes of `rest`."""
+        """Take the slow path unless the condition is true for all lanes of `rest`."""
         missing = self.let(f"and i32 {self.let(f'xor i32 {self.bits(holds)}, -1')}, %rest", "missing")
         self._return_if(self.let(f"icmp ne i32 {missing}, 0", "some"), "true")
 
@@ -219,8 +218,7 @@ class _FastPath:
         self.builder.place(no)
 
     def current(self) -> str:
-        """The lanes' epochs of this access, which gets a timestamp if it has none. Leaves for the slow path where the log
-        is full."""
+        """Return the lanes' epochs of this access, with a new timestamp if it has none. Take the slow path if the log is full."""
         builder = self.builder
         known = builder.load(
             "i32", builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "known"
@@ -250,8 +248,7 @@ class _FastPath:
         return self.let(f"or {V} {self.wide(self.let(f'shl i32 {timestamp}, {shadow.BITS}'))}, %own", "current")
 
     def put(self, pointer: str, old: str, new: str, mask: str) -> None:
-        """Write the epochs of different elements. Where two lanes access one element, undo it and leave for the slow
-        path."""
+        """Write the epochs of different elements. If two lanes access one element, undo the write and take the slow path."""
         self.store(pointer, new, mask)
         if self.elements is Elements.ROW:
             return
@@ -266,7 +263,7 @@ class _FastPath:
 
     # -------------------------------------------------------------- the functions
     def write(self) -> str:
-        """The last write and both readers are ordered before this write."""
+        """Write: the last write and both readers must be ordered before it."""
         self.require(self.ordered("%wrote"))
         written, read, other = (self.pointer(plane) for plane in (shadow.WRITTEN, shadow.READ, shadow.OTHER))
         readers = self.load(read), self.load(other)
@@ -276,7 +273,7 @@ class _FastPath:
         return "false"
 
     def read(self) -> str:
-        """The last write is ordered before this read, which becomes a reader where it is not covered."""
+        """Read: the last write must be ordered before it. The thread becomes a reader if it is not covered."""
         self.require(self.ordered("%wrote"))
         places = self.pointer(shadow.READ), self.pointer(shadow.OTHER)
         read, other = (self.load(place) for place in places)
@@ -291,7 +288,7 @@ class _FastPath:
         return "false"
 
     def read_one(self) -> str:
-        """All lanes read one element, which was written before the last barrier and has two readers that cover them."""
+        """Read of one element by all lanes, written before the last barrier, with two readers that cover the lanes."""
         builder = self.builder
         sizes = ["%at", self.let("add i64 %at, %size"), self.let(f"add i64 %at, {self.let('mul i64 %size, 2')}")]
         wrote, read, other = (builder.load("i32", builder.element("i32", "%cells", at), "epoch") for at in sizes)

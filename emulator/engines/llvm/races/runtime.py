@@ -1,6 +1,6 @@
-"""The functions of `sanitizer.races` that compiled kernels call, by address.
+"""Functions of `sanitizer.races` called by compiled kernels.
 
-A kernel gets one table of int64: the addresses of these functions, then those of the arrays of the race state.
+A kernel receives one table of int64: the addresses of these functions, then those of the arrays of the race state.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FUNCTIONS: dict[str, Native] = {
     "syncwarp": happens_before.syncwarp,
     "access": detect.access,
 }
-"""In the order of their addresses in the table."""
+"""Functions in the order of their addresses in the table."""
 
 
 def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
-    """The table of a race state, which must outlive it. Functions that the kernel does not call have the address 0."""
+    """Return the table of a race state, which must outlive it. Functions without calls in the kernel have the address 0."""
     called = {"begin_block"}
     for stmt in statements(plan.kernel.body):
         row = row_of(stmt)

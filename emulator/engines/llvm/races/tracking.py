@@ -1,8 +1,7 @@
-"""Code that checks and updates shadow memory for the accesses to tracked arrays.
+"""Code generation for shadow memory checks of accesses to tracked arrays.
 
-Threads that access elements which they wrote last pass without a call. Other common cases take a fast path
-(`fast_path`). Whatever may be a finding takes the slow path, a function of `sanitizer.races` called by its address.
-All of them leave shadow memory in the same state.
+An access by the last writer of its elements needs no call. Other common cases take a fast path (`fast_path`). Possible findings
+take the slow path, a function of `sanitizer.races`. All of them leave shadow memory in the same state.
 """
 
 from __future__ import annotations
@@ -50,20 +49,20 @@ def load_table(context: CodegenContext) -> None:
 
 
 def _look_up(builder: FunctionBuilder, names: Sequence[str], first: int) -> None:
-    """Pointers of the table %.shadow, from place `first` on, as %.shadow.name."""
+    """Load the pointers of the table %.shadow from index `first` on as %.shadow.name."""
     for number, name in enumerate(names, first):
         builder.do(f"%.shadow.{name}.at = getelementptr i64, ptr %.shadow, i64 {number}")
         builder.do(f"%.shadow.{name} = load ptr, ptr %.shadow.{name}.at")
 
 
 def _call(builder: FunctionBuilder, function: str, *arguments: tuple[str, str]) -> None:
-    """Call a function of the table with the arrays it takes."""
+    """Call a function of the table with its arrays."""
     given = [*(("ptr", f"%.shadow.{name}") for name in ARRAYS), *arguments]
     builder.do(f"call void %.shadow.{function}.of({', '.join(f'{type} {value}' for type, value in given)})")
 
 
 def table_names(context: CodegenContext) -> list[str]:
-    """The names that `load_table` defines."""
+    """Return the names defined by `load_table`."""
     found = [f".shadow.{name}{end}" for name in ARRAYS for end in ("", ".at")]
     found += [f".shadow.{name}.of{end}" for name in FUNCTIONS for end in ("", ".at")]
     return found + [
@@ -72,13 +71,13 @@ def table_names(context: CodegenContext) -> list[str]:
 
 
 def notify(context: CodegenContext, function: str, *arguments: tuple[str, str]) -> None:
-    """Call a function of the race state that orders accesses, if any array is tracked."""
+    """Call an ordering function of the race state, if any array is tracked."""
     if context.plan.tracked:
         _call(context.builder, function, *arguments)
 
 
 def resume(context: CodegenContext) -> None:
-    """`happens_before.resume_warp` for the current warp, without a call."""
+    """`happens_before.resume_warp` for the current warp, inlined."""
     builder = context.builder
 
     def number(which: int) -> str:
@@ -95,7 +94,7 @@ def resume(context: CodegenContext) -> None:
 
 
 def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
-    """Whether statements access tracked arrays or order such accesses."""
+    """Return whether statements access tracked arrays or order such accesses."""
     if not context.plan.tracked:
         return False
     for stmt in statements(tuple(n for n in nodes if isinstance(n, ir.Stmt))):
@@ -108,13 +107,13 @@ def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
 
 
 def state(context: CodegenContext, which: int, hint: str) -> str:
-    """A field of the race state, as an i32."""
+    """Return a field of the race state, as an i32."""
     return context.builder.load("i32", context.builder.element("i64", "%.shadow.state", which), hint)
 
 
 # ------------------------------------------------------------------ one access
 class TrackedAccess:
-    """One access to a tracked array: the code that checks it before it is done. given: what a store writes."""
+    """An access to a tracked array: generates the check before the access. given: values of a store."""
 
     def __init__(
         self,
@@ -136,14 +135,14 @@ class TrackedAccess:
         self.reads = not isinstance(node, ir.Store)
 
     def inside(self) -> None:
-        """Check an access of which all active lanes are inside the array."""
+        """Check an access with all active lanes in bounds."""
         if elements.one_for_all(self.array, self.index):
             self._one()
         else:
             self._lanes()
 
     def partly_inside(self, inside: str) -> None:
-        """Check an access of which only the lanes of a mask are inside the array."""
+        """Check an access with only the lanes of a mask in bounds."""
         outer, self.context.mask = self.context.mask, inside
         if self.tracked.for_unwritten and self.reads:
             self._check_uninitialised(self._gathered())
@@ -170,7 +169,7 @@ class TrackedAccess:
         elif self.access.effect != shadow.LOADS:
             builder.store("i32", state(self.context, shadow.FOREIGN, "now"), cell)
 
-    # -------------------------------------------------------------- one element a lane
+    # -------------------------------------------------------------- one element per lane
     def _lanes(self) -> None:
         builder, writes = self.builder, self.access.effect != shadow.LOADS
         if self.tracked.atomic and self.tracked.for_races:
@@ -220,7 +219,7 @@ class TrackedAccess:
         return self.builder.element("i32", base, size, "plane")
 
     def _row(self) -> str:
-        """The first element where the lanes access consecutive ones, else empty."""
+        """Return the first element if the lanes access consecutive ones, else an empty string."""
         builder, array = self.builder, self.array
         if array.type.space == "local":
             if not self.index.uniform:
@@ -233,7 +232,7 @@ class TrackedAccess:
         return extended(builder, Value(self.index.type, self.index.ref), I64).ref
 
     def _positions(self) -> str:
-        """<32 x i64>: the place of each lane's epoch in the plane."""
+        """Return <32 x i64>: the index of each lane's epoch in the plane."""
         builder = self.builder
         at = lanes(builder, elements.wide(self.context, self.index))
         if self.array.type.space != "local":
@@ -254,7 +253,7 @@ class TrackedAccess:
         return builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="wrote")
 
     def _write_all(self, row: str = "") -> None:
-        """Record that the active lanes write; the thread does not matter where races are not looked for."""
+        """Record a write by the active lanes; without the race checker the thread is irrelevant."""
         builder = self.builder
         epoch = broadcast(builder, "i32", state(self.context, shadow.FOREIGN, "now"))
         mask = chosen(builder, self.context.active())
@@ -295,7 +294,7 @@ class TrackedAccess:
 
     # -------------------------------------------------------------- the slow path
     def _slow_path_if(self, needed: str) -> None:
-        """Take the slow path if an i1 says so."""
+        """Take the slow path if an i1 is true."""
         builder = self.builder
         slow, on = builder.label("exactly"), builder.label("on")
         builder.branch(needed, slow, on)
@@ -305,7 +304,7 @@ class TrackedAccess:
         builder.place(on)
 
     def _call_slow_path(self, mask: str) -> None:
-        """Call the function of the module that takes the slow path."""
+        """Call the function of the module for the slow path."""
         if self.node.order in RELEASES:
             scope = "1" if self.node.scope == "block" else "2"
             notify(self.context, "fence", ("i32", mask), ("i32", scope))
@@ -320,7 +319,7 @@ class TrackedAccess:
         builder.call("void", name, *fixed, ("ptr", self.array.base), at, ("i32", mask), *stored)
 
     def _slow_path(self, name: str) -> str:
-        """The function's text: it puts elements and values into a buffer and calls `detect.access`."""
+        """Return the text of the function: it stores elements and values in a buffer and calls `detect.access`."""
         builder, array = FunctionBuilder(), replace(self.array, base="%base")
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
         given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
@@ -344,7 +343,7 @@ class TrackedAccess:
 
 
 def _as_bits(context: CodegenContext, value: Value) -> str:
-    """The bits of a value as <32 x i64>."""
+    """Return the bits of a value as <32 x i64>."""
     builder, element = context.builder, scalar_type(value.type)
     ref = lanes(builder, value)
     if value.type.is_float:
