@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import LaunchError
-from simtbed.engines.llvm import notebook
+from simtbed.engines.llvm import decision_buffers
 from simtbed.profiler import decisions as keeping
 from simtbed.profiler.decisions import NOTE, Decisions, SiteDecisions, merge
 
@@ -111,7 +111,7 @@ def test_without_counters_there_are_no_decisions() -> None:
 
 def test_many_notes_are_taken_in_as_few_are() -> None:
     """More than a buffer holds, of several threads."""
-    blocks = 3 * notebook.NOTES
+    blocks = 3 * decision_buffers.NOTES
     x = np.random.default_rng(1).integers(0, 5, 32 * blocks).astype(np.int32)
     args = {"x": x, "out": st.zeros(len(x), st.i32), "n": len(x)}
     result = st.launch(turning, grid=blocks, block=32, args=args, decisions=True)

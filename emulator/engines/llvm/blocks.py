@@ -74,20 +74,20 @@ class BlockEmitter:
 
     def spill_registers(self) -> None:
         """Reserve and clear the workspace of the registers that are live across phases."""
-        seen: dict[str, int] = {}
+        phases_of: dict[str, int] = {}
         for segment in segments(self.context.kernel.body):
             for name in mentioned(segment):
                 if name in self.context.registers.cells:
-                    seen[name] = seen.get(name, 0) + 1
-        several = [name for name, count in seen.items() if count > 1]
+                    phases_of[name] = phases_of.get(name, 0) + 1
+        several = [name for name, count in phases_of.items() if count > 1]
         cells = self.context.registers
         cells.reserve(several, self.context.warps)
         if several:
             arguments = (("ptr", "%.workspace"), ("i8", "0"), ("i64", str(cells.workspace)), ("i1", "false"))
             self.builder.call("void", "llvm.memset.p0.i64", *arguments)
-        given = [p.name for p in self.context.kernel.params if p.name in several]
-        if given:
-            self.each_warp((), lambda: cells.spill(given, self.context.warp), given)
+        parameters = [p.name for p in self.context.kernel.params if p.name in several]
+        if parameters:
+            self.each_warp((), lambda: cells.spill(parameters, self.context.warp), parameters)
 
     def body(self, stmts: Sequence[ir.Stmt]) -> None:
         """Generate a statement list: phases, and statements with barriers."""
@@ -134,7 +134,7 @@ class BlockEmitter:
         """
         builder, context = self.builder, self.context
         single = context.warps == 1
-        head, begin, following, done = (builder.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
+        head, begin, following, exit_label = (builder.label(h) for h in ("warps", "warp", "warp.next", "warps.done"))
         counter = builder.slot("i32", "warp.number")
         builder.store("i32", "0", counter)
         if single:
@@ -143,7 +143,7 @@ class BlockEmitter:
             builder.jump(head)
             builder.place(head)
             context.warp = number = builder.load("i32", counter, "warp")
-            builder.branch(builder.let(f"icmp ult i32 {number}, {context.warps}", "more"), begin, done)
+            builder.branch(builder.let(f"icmp ult i32 {number}, {context.warps}", "more"), begin, exit_label)
             builder.place(begin)
             if context.options.scheduled:
                 context.warp = self._scheduled(number)
@@ -153,23 +153,23 @@ class BlockEmitter:
         builder.place(busy)
         if not single and tracking.has_tracked_effects(context, nodes):
             tracking.resume(context)
-        known = [n for n in mentioned(nodes) if n in context.registers.cells]
-        self._load_state(known, fresh)
+        live_registers = [n for n in mentioned(nodes) if n in context.registers.cells]
+        self._load_state(live_registers, fresh)
         self._masked(mask, run, nodes)
         if leaves:
-            here = builder.load("i32", self.scopes.innermost(), "here")
-            left = builder.let(f"and i32 {here}, {mask}", "left")
+            lanes_inside = builder.load("i32", self.scopes.innermost(), "here")
+            left = builder.let(f"and i32 {lanes_inside}, {mask}", "left")
             builder.store("i32", left, builder.element("i32", self.active, context.warp, width="i32"))
             self._copy_masks(out=True)
         changed = written(nodes)
-        context.registers.spill([n for n in known if n in changed], context.warp)
+        context.registers.spill([n for n in live_registers if n in changed], context.warp)
         builder.jump(following)
         builder.place(following)
         if single:
             return
         builder.store("i32", builder.let(f"add i32 {number}, 1", "warp"), counter)
         builder.jump(head)
-        builder.place(done)
+        builder.place(exit_label)
 
     def _scheduled(self, number: str) -> str:
         """Return the warp at a position of the schedule of the launch."""
@@ -181,11 +181,11 @@ class BlockEmitter:
             f"trunc i64 {builder.load('i64', builder.element('i64', '%.order', at, width='i32'))} to i32", "warp"
         )
 
-    def _load_state(self, known: Sequence[str], fresh: Iterable[str]) -> None:
+    def _load_state(self, live_registers: Sequence[str], fresh: Iterable[str]) -> None:
         context, cells = self.context, self.context.registers
         self._copy_masks(out=False)
-        spilled = [n for n in known if n in cells.spilled]
-        new = [*fresh, *(n for n in known if n not in cells.spilled)]
+        spilled = [n for n in live_registers if n in cells.spilled]
+        new = [*fresh, *(n for n in live_registers if n not in cells.spilled)]
         cells.clear(new)
         for param in context.kernel.params:
             if param.name in new and not isinstance(param.type, Array):
@@ -224,8 +224,8 @@ class BlockEmitter:
     # -------------------------------------------------------------- branches
     def branch(self, stmt: ir.If) -> None:
         builder, context = self.builder, self.context
-        taken, rest, before = (self.slot(V, hint) for hint in ("taken", "rest", "before"))
-        for array in (taken, rest):
+        iterations_done, rest, before = (self.slot(V, hint) for hint in ("taken", "rest", "before"))
+        for array in (iterations_done, rest):
             builder.store(V, "zeroinitializer", array)
 
         def test() -> None:
@@ -234,21 +234,21 @@ class BlockEmitter:
             self.statements.count_execution([stmt.site])
             if not condition.uniform:
                 self.statements.count_divergence(stmt.site, holds)
-            builder.store("i32", holds, builder.element("i32", taken, context.warp, width="i32"))
-            others = builder.let(f"xor i32 {holds}, {context.active()}", "others")
-            builder.store("i32", others, builder.element("i32", rest, context.warp, width="i32"))
+            builder.store("i32", holds, builder.element("i32", iterations_done, context.warp, width="i32"))
+            complement = builder.let(f"xor i32 {holds}, {context.active()}", "others")
+            builder.store("i32", complement, builder.element("i32", rest, context.warp, width="i32"))
 
         self.each_warp([stmt.cond], test)
         self._copy(self.active, before)
-        for masks, arm in ((taken, stmt.then), (rest, stmt.orelse)):
+        for masks, arm in ((iterations_done, stmt.then), (rest, stmt.orelse)):
             if arm:
-                then, done = builder.label("block.then"), builder.label("block.endif")
-                builder.branch(self._any(masks), then, done)
+                then, exit_label = builder.label("block.then"), builder.label("block.endif")
+                builder.branch(self._any(masks), then, exit_label)
                 builder.place(then)
                 self._copy(masks, self.active)
                 self.body(arm)
-                builder.jump(done)
-                builder.place(done)
+                builder.jump(exit_label)
+                builder.place(exit_label)
         self._restore_active(before, self.block_scopes)
 
     def _copy(self, source: str, target: str) -> None:
@@ -265,8 +265,10 @@ class BlockEmitter:
         builder = self.builder
         innermost = next(w for w in reversed(block_scopes) if w.scope.present is not None)
         assert innermost.scope.present is not None
-        here = builder.load(V, innermost.arrays[innermost.scope.present], "here")
-        builder.store(V, builder.let(f"and {V} {here}, {builder.load(V, before, 'before')}", "active"), self.active)
+        lanes_inside = builder.load(V, innermost.arrays[innermost.scope.present], "here")
+        builder.store(
+            V, builder.let(f"and {V} {lanes_inside}, {builder.load(V, before, 'before')}", "active"), self.active
+        )
 
     # -------------------------------------------------------------- loops and frames
     def loop(self, stmt: ir.While | ir.For) -> None:
@@ -286,7 +288,7 @@ class BlockEmitter:
         self._copy(self.active, block_scope.arrays[scope.present])
         self.scopes.stack.append(scope)
         self.block_scopes.append(block_scope)
-        head, begin, done = (builder.label(hint) for hint in ("block.loop", "block.iteration", "block.loop.done"))
+        head, begin, exit_label = (builder.label(hint) for hint in ("block.loop", "block.iteration", "block.loop.done"))
         builder.jump(head)
         builder.place(head)
         if isinstance(stmt, ir.While):
@@ -294,17 +296,17 @@ class BlockEmitter:
         self.each_warp(
             [*variable, *([stmt.cond] if isinstance(stmt, ir.While) else tested(stmt))], lambda: self._test(stmt)
         )
-        builder.branch(self._any(self.active), begin, done)
+        builder.branch(self._any(self.active), begin, exit_label)
         builder.place(begin)
         for slot in (scope.present, scope.looping):
             self._copy(self.active, block_scope.arrays[slot])
-        self._check_step_limit(stmt, iterations, done)
+        self._check_step_limit(stmt, iterations, exit_label)
         self.body(stmt.body)
         self._copy(block_scope.arrays[scope.looping], self.active)
         if isinstance(stmt, ir.For):
             self.each_warp([assigning(stmt), stmt.var, counting.step_of(stmt)], lambda: self.statements.advance(stmt))
         builder.jump(head)
-        builder.place(done)
+        builder.place(exit_label)
         self.scopes.stack.pop()
         self.block_scopes.pop()
         self._restore_active(before, self.block_scopes)
@@ -319,9 +321,9 @@ class BlockEmitter:
             self.statements.count_divergence(stmt.site, holds)
         builder.store("i32", holds, builder.element("i32", self.active, context.warp, width="i32"))
 
-    def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, done: str) -> None:
+    def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, exit_label: str) -> None:
         builder = self.builder
-        taken, go = self.statements.begin_iteration(stmt, iterations)
+        iterations_done, proceed = self.statements.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
 
             def end() -> None:
@@ -329,14 +331,14 @@ class BlockEmitter:
                 self.scopes.kill()
 
             self.each_warp([], end, (), leaves=True)
-            builder.jump(done)
+            builder.jump(exit_label)
         else:
             builder.do("ret i32 1")
-        builder.place(go)
-        builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
+        builder.place(proceed)
+        builder.store("i64", builder.let(f"add i64 {iterations_done}, 1", "iterations"), iterations)
         if self.context.options.detail:
-            begun = builder.load(V, self.active, "begun")
-            samples.count_iteration_of_block(self.context, stmt.site, taken, begun)
+            starting = builder.load(V, self.active, "begun")
+            samples.count_iteration_of_block(self.context, stmt.site, iterations_done, starting)
 
     def frame(self, stmt: ir.Frame) -> None:
         builder = self.builder
@@ -373,44 +375,46 @@ class BlockEmitter:
     def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Check that every thread that has not returned is at the barrier."""
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            here, missing, absent, linear = (int(n) for n in found)
+        def describe(place: str, request: Request, values: Sequence[Number]) -> Diagnostic:
+            lanes_inside, missing, absent, linear = (int(n) for n in values)
             away = thread_text(linear, absent, request.grid, request.block, 0)
-            return barriers.divergent(node.span, place, here, missing, away)
+            return barriers.divergent(node.span, place, lanes_inside, missing, away)
 
         builder = self.builder
         active, alive = builder.load(V, self.active, "active"), builder.load(V, self.alive, "alive")
         away = builder.let(f"and {V} {alive}, {builder.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "away")
         missing = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, away), hint="missing")
-        apart, met = builder.label("apart"), builder.label("met")
-        builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), met, apart, rarely=True)
-        builder.place(apart)
+        split_label, joined_label = builder.label("apart"), builder.label("met")
+        builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), joined_label, split_label, rarely=True)
+        builder.place(split_label)
         record = self.context.records.record("barrier", stmt.site, [I64, I64, I64, I64], describe)
         record_missing(self.context, record, self.active, self.alive)
-        builder.jump(met)
-        builder.place(met)
+        builder.jump(joined_label)
+        builder.place(joined_label)
 
     def _check_none_returned(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Check that no thread of the block has returned."""
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            here, gone, first, linear = (int(n) for n in found)
+        def describe(place: str, request: Request, values: Sequence[Number]) -> Diagnostic:
+            lanes_inside, returned, first, linear = (int(n) for n in values)
             away = thread_text(linear, first, request.grid, request.block, 0)
-            return barriers.returned(node.span, place, here, gone, away)
+            return barriers.returned(node.span, place, lanes_inside, returned, away)
 
         builder = self.builder
         alive = builder.load(V, self.alive, "alive")
-        gone = builder.let(f"xor {V} {alive}, {self.everyone}", "gone")
-        some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, gone), hint="gone")
-        left, stayed = builder.label("left"), builder.label("stayed")
-        builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), stayed, left, rarely=True)
+        returned = builder.let(f"xor {V} {alive}, {self.everyone}", "gone")
+        some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, returned), hint="gone")
+        left, all_present = builder.label("left"), builder.label("stayed")
+        builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), all_present, left, rarely=True)
         builder.place(left)
         concerned = self.slot(V, "gone")
-        builder.store(V, builder.let(f"or {V} {gone}, {builder.load(V, self.active, 'active')}", "either"), concerned)
+        builder.store(
+            V, builder.let(f"or {V} {returned}, {builder.load(V, self.active, 'active')}", "either"), concerned
+        )
         record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
         record_missing(self.context, record, self.active, concerned)
-        builder.jump(stayed)
-        builder.place(stayed)
+        builder.jump(all_present)
+        builder.place(all_present)
 
     def _reduce_predicates(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Compute the result of a counting barrier: the combined predicates of all threads, equal for all of them."""
@@ -448,12 +452,12 @@ class BlockEmitter:
         if not context.options.counters:
             return
         masks = builder.load(V, self.active, "active")
-        here = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "here")
-        warps = context.population(builder.let(f"bitcast {many('i1')} {here} to i32", "here"), "warps")
+        lanes_inside = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "here")
+        warps = context.population(builder.let(f"bitcast {many('i1')} {lanes_inside} to i32", "here"), "warps")
         if self.whole:
             context.count(context.counter_slots.whole_warps([site]), warps)
             return
-        each = builder.intrinsic("llvm.ctpop", V, masks, hint="lanes")
-        lanes = builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, each), hint="lanes")
+        populations = builder.intrinsic("llvm.ctpop", V, masks, hint="lanes")
+        lanes = builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, populations), hint="lanes")
         for column, amount in ((events.WARPS, warps), (events.LANES, builder.let(f"zext i32 {lanes} to i64", "lanes"))):
             context.count(context.counter_slots.counter(site, column), amount)

@@ -16,10 +16,10 @@ from ...passes.divergence import Divergence, thread_index
 from ...runtime.prepared import PreparedProgram
 from ...sanitizer.tracking import Plan
 from ...span import Span
+from .block_frames import Frame
 from .counters.slots import CounterSlots, SampleSlots
 from .domains import defined
 from .fault_records import FaultRecords
-from .grids import Frame
 from .layout import Options
 from .registers import Registers
 
@@ -50,7 +50,7 @@ class ArrayLocation:
         return element.element if isinstance(element, Vector) else element
 
     @property
-    def parts(self) -> int:
+    def components(self) -> int:
         element = self.type.element
         return element.lanes if isinstance(element, Vector) else 1
 
@@ -94,7 +94,7 @@ class CodegenContext:
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
     sample_slots: SampleSlots = field(default_factory=SampleSlots)
-    note_slots: dict[int, int] = field(default_factory=dict)  # slots of branches and loops, by site
+    decision_slots: dict[int, int] = field(default_factory=dict)  # slots of branches and loops, by site
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module
@@ -143,9 +143,9 @@ class CodegenContext:
 
     def table(self, name: str, text: str) -> str:
         """Return the name of a constant of the module."""
-        known = {v: k for k, v in self.tables.items()}
-        if text in known:
-            return known[text]
+        names = {v: k for k, v in self.tables.items()}
+        if text in names:
+            return names[text]
         name = f"@{quoted(name)}.{len(self.tables)}"
         self.tables[name] = text
         return name
@@ -187,7 +187,7 @@ class CodegenContext:
         assert length is not None
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
         shift = carved.shift(type.element.size, self.options.device.bank_width) if carved is not None else 0
-        found = ArrayLocation(stmt.array, type, base, length, stmt.span, shift)
+        register_value = ArrayLocation(stmt.array, type, base, length, stmt.span, shift)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
         if type.space == "shared":
@@ -196,7 +196,7 @@ class CodegenContext:
         elif type.space == "local":
             self.builder.do(f"{base} = getelementptr i8, ptr %.local, i64 {self.local_bytes}")
             self.local_bytes += -(-length * type.element.size * LANES * self.warps // 128) * 128
-        return found
+        return register_value
 
     def _constant(self, stmt: ir.Alloc) -> str:
         element = stmt.type.element
@@ -252,9 +252,9 @@ class CodegenContext:
             case ir.Const():
                 return number(expr.value, expr.type)
             case ir.Reg():
-                found = self.read(expr)
-                assert isinstance(found, Value)
-                return found
+                register_value = self.read(expr)
+                assert isinstance(register_value, Value)
+                return register_value
             case ir.Special():
                 return self.special(expr.name)
             case ir.Extent():
@@ -280,8 +280,8 @@ class CodegenContext:
             return tuple(self.expression(a) for a in expr.args)
         if isinstance(expr.type, Vector):
             assert isinstance(expr, ir.Reg)
-            found = self.read(expr)
-            return found if isinstance(found, tuple) else (found,)
+            register_value = self.read(expr)
+            return register_value if isinstance(register_value, tuple) else (register_value,)
         return (self.expression(expr),)
 
     def read(self, register: ir.Reg) -> Values:

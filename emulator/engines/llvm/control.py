@@ -20,7 +20,7 @@ from ...passes.waiting import may_stall, waits
 from ...profiler import events
 from ...runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ...sanitizer import barriers, checkers
-from . import interrupts, notes, warp
+from . import decision_recording, interrupts, warp
 from .context import CodegenContext, LoopSlots
 from .counters import samples
 from .fault_records import Describe, Number
@@ -58,8 +58,8 @@ class StatementEmitter:
             self.context.executions = executions
             rest = stmts[at + 1 :]
             if rest and self.scopes.leaves_divergently([stmt]):
-                here = self.builder.load("i32", self.scopes.innermost(), "here")
-                left = self.builder.let(f"and i32 {here}, {self.context.active()}", "here")
+                lanes_inside = self.builder.load("i32", self.scopes.innermost(), "here")
+                left = self.builder.let(f"and i32 {lanes_inside}, {self.context.active()}", "here")
                 self.specialise(left, rest, lambda rest=rest: self.body(rest))  # type: ignore[misc]
                 return True
         return True
@@ -82,23 +82,23 @@ class StatementEmitter:
     def specialise(self, mask: str, stmts: Sequence[ir.Stmt], body: Callable[[], bool]) -> None:
         """Generate a region for the lanes of a mask, skipped if it is empty: in two versions, for full and partial warps, or in one."""
         builder, context, outer = self.builder, self.context, self.context.mask
-        done, some = builder.label("done"), builder.label("some")
+        end, some = builder.label("done"), builder.label("some")
         if outer is None and self.depth < context.specialise_depth and _size(stmts) >= SPECIALISE_FROM:
-            whole, part = builder.label("whole"), builder.label("part")
-            builder.branch(builder.let(f"icmp eq i32 {mask}, {FULL}", "full"), whole, part)
+            whole, partial_warps = builder.label("whole"), builder.label("part")
+            builder.branch(builder.let(f"icmp eq i32 {mask}, {FULL}", "full"), whole, partial_warps)
             builder.place(whole)
             self.depth += 1
             if body():
-                builder.jump(done)
+                builder.jump(end)
             self.depth -= 1
-            builder.place(part)
-        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "none"), done, some)
+            builder.place(partial_warps)
+        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "none"), end, some)
         builder.place(some)
         context.mask = mask
         if body():
-            builder.jump(done)
+            builder.jump(end)
         context.mask = outer
-        builder.place(done)
+        builder.place(end)
 
     def comment(self, stmt: ir.Stmt) -> None:
         span = stmt.value.span if isinstance(stmt, ir.Let) else stmt.span
@@ -117,13 +117,13 @@ class StatementEmitter:
             context.count(lanes_slot, context.population(context.mask))
         context.count(context.executions)
 
-    def count_divergence(self, site: int, taken: str) -> None:
+    def count_divergence(self, site: int, branching: str) -> None:
         """Count a divergent condition. taken: the lanes with a true condition."""
         if not self.context.options.counters:
             return
         builder = self.builder
-        some = builder.let(f"icmp ne i32 {taken}, 0", "some")
-        less = builder.let(f"icmp ne i32 {taken}, {self.context.active()}", "less")
+        some = builder.let(f"icmp ne i32 {branching}, 0", "some")
+        less = builder.let(f"icmp ne i32 {branching}, {self.context.active()}", "less")
         divergent = builder.let(f"zext i1 {builder.let(f'and i1 {some}, {less}', 'divergent')} to i64", "divergent")
         self.context.count(self.context.counter_slots.counter(site, events.DIVERGENT), divergent)
 
@@ -150,7 +150,7 @@ class StatementEmitter:
             case ir.Assert():
                 self.assertion(stmt)
             case ir.RecordDecision():
-                notes.take_note(self.context, stmt)
+                decision_recording.record_decision(self.context, stmt)
             case ir.Check():
                 self.check(stmt)
             case ir.Print():
@@ -171,7 +171,7 @@ class StatementEmitter:
         return values[0] if isinstance(node.type, Scalar) else values
 
     def assertion(self, stmt: ir.Assert) -> None:
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+        def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
             return barriers.failed(stmt.span, place, stmt.message)
 
         self.expect("assertion", stmt, (), describe)
@@ -179,8 +179,8 @@ class StatementEmitter:
     def check(self, stmt: ir.Check) -> None:
         kernel = self.context.kernel
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            return checkers.describe(stmt, kernel, found, place)
+        def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
+            return checkers.describe(stmt, kernel, message_values, place)
 
         self.expect(stmt.about, stmt, stmt.shown, describe)
 
@@ -225,50 +225,50 @@ class StatementEmitter:
                     self.scopes.leave(stmt)
                     return True
                 scope = self.scopes.target(stmt)
-                self.builder.jump(scope.next if isinstance(stmt, ir.Continue) else scope.done)
+                self.builder.jump(scope.next if isinstance(stmt, ir.Continue) else scope.end)
                 return False
-        raise TypeError(f"{type(stmt).__name__} cannot stand between barriers")
+        raise TypeError(f"{type(stmt).__name__} cannot be generated between barriers")
 
     def branch(self, stmt: ir.If) -> bool:
         builder, context = self.builder, self.context
         condition = context.expression(stmt.cond)
         if not condition.uniform:
-            taken = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "taken")
-            rest = builder.let(f"xor i32 {taken}, {context.active()}", "rest")
-            self.count_divergence(stmt.site, taken)
-            self.specialise(taken, stmt.then, lambda: self.body(stmt.then))
+            branching = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "taken")
+            rest = builder.let(f"xor i32 {branching}, {context.active()}", "rest")
+            self.count_divergence(stmt.site, branching)
+            self.specialise(branching, stmt.then, lambda: self.body(stmt.then))
             if stmt.orelse:
                 self.specialise(rest, stmt.orelse, lambda: self.body(stmt.orelse))
             return True
-        then, orelse, done = builder.label("then"), builder.label("else"), builder.label("endif")
+        then, orelse, end = builder.label("then"), builder.label("else"), builder.label("endif")
         builder.branch(condition.ref, then, orelse)
         falls = False
         for label, arm in ((then, stmt.then), (orelse, stmt.orelse)):
             builder.place(label)
             if self.body(arm):
-                builder.jump(done)
+                builder.jump(end)
                 falls = True
         if falls:
-            builder.place(done)
+            builder.place(end)
         return falls
 
     def frame(self, stmt: ir.Frame) -> bool:
         builder = self.builder
-        scope = Scope("frame", builder.slot("i32", "in.call"), done=builder.label("returned"))
+        scope = Scope("frame", builder.slot("i32", "in.call"), end=builder.label("returned"))
         assert scope.present is not None
         builder.store("i32", self.context.active(), scope.present)
         self.scopes.stack.append(scope)
         if self.body(stmt.body):
-            builder.jump(scope.done)
+            builder.jump(scope.end)
         self.scopes.stack.pop()
-        builder.place(scope.done)
+        builder.place(scope.end)
         return True
 
     # -------------------------------------------------------------- loops
     def loop(self, stmt: ir.While | ir.For) -> bool:
         builder, context = self.builder, self.context
-        done, following = builder.label("loop.done"), builder.label("loop.next")
-        scope = Scope("loop", None, None, done, following)
+        end, following = builder.label("loop.done"), builder.label("loop.next")
+        scope = Scope("loop", None, None, end, following)
         self.begin(stmt)
         iterations = builder.slot("i64", "iterations")
         builder.store("i64", "0", iterations)
@@ -290,7 +290,7 @@ class StatementEmitter:
         self.stalling.pop(stmt.site, None)
         del context.loops[stmt.site]
         self.scopes.stack.pop()
-        builder.place(done)
+        builder.place(end)
         return True
 
     def further(self, stmt: ir.Stmt) -> None:
@@ -325,7 +325,7 @@ class StatementEmitter:
         condition = self.test(stmt)
         self.count_execution([stmt.site])
         # Another loop may have made the variable a vector.
-        builder.branch(one_lane(builder, condition, "0"), iteration, scope.done)
+        builder.branch(one_lane(builder, condition, "0"), iteration, scope.end)
         builder.place(iteration)
         self.check_step_limit(stmt, iterations, scope)
         if self.body(stmt.body):
@@ -341,56 +341,56 @@ class StatementEmitter:
         specialised = outer is None and self.depth < context.specialise_depth
         builder.store("i32", context.active(), scope.looping)
         builder.store("i32", context.active(), scope.present)
-        head, whole, part, whole_iteration, part_iteration = (
+        head, whole, partial_warps, whole_iteration, partial_iteration = (
             builder.label(hint) for hint in ("loop", "whole", "part", "whole.iteration", "part.iteration")
         )
         builder.jump(head)
         builder.place(head)
-        going = builder.load("i32", scope.looping, "going")
+        continuing = builder.load("i32", scope.looping, "going")
         if specialised:
-            builder.branch(builder.let(f"icmp eq i32 {going}, {FULL}", "full"), whole, part)
+            builder.branch(builder.let(f"icmp eq i32 {continuing}, {FULL}", "full"), whole, partial_warps)
             self.depth += 1
             builder.place(whole)
-            self.test_lanes(stmt, scope, whole_iteration, part_iteration)
+            self.test_lanes(stmt, scope, whole_iteration, partial_iteration)
             builder.place(whole_iteration)
             self.iteration(stmt, scope, iterations)
             self.depth -= 1
         else:
-            builder.jump(part)
-        builder.place(part)
-        context.mask = going
-        self.test_lanes(stmt, scope, part_iteration, part_iteration)
-        builder.place(part_iteration)
+            builder.jump(partial_warps)
+        builder.place(partial_warps)
+        context.mask = continuing
+        self.test_lanes(stmt, scope, partial_iteration, partial_iteration)
+        builder.place(partial_iteration)
         context.mask = builder.load("i32", scope.present, "here")
         self.iteration(stmt, scope, iterations)
         context.mask = outer
         builder.place(scope.next)
-        stay = builder.load("i32", scope.looping, "stay")
+        remaining = builder.load("i32", scope.looping, "stay")
         again = builder.label("again")
-        builder.branch(builder.let(f"icmp eq i32 {stay}, 0", "nobody"), scope.done, again)
+        builder.branch(builder.let(f"icmp eq i32 {remaining}, 0", "nobody"), scope.end, again)
         builder.place(again)
         self.advance(stmt)
         builder.jump(head)
 
-    def test_lanes(self, stmt: ir.While | ir.For, scope: Scope, whole: str, part: str) -> None:
+    def test_lanes(self, stmt: ir.While | ir.For, scope: Scope, whole: str, partial_warps: str) -> None:
         """Test the condition. Jump to the version of the iteration for the remaining lanes, or to the end of the loop."""
         builder = self.builder
         condition = self.test(stmt)
         holds = bits(builder, condition)
-        taken = builder.let(f"and i32 {holds}, {self.context.active()}", "taken")
+        branching = builder.let(f"and i32 {holds}, {self.context.active()}", "taken")
         self.count_execution([stmt.site])
         if not condition.uniform:
-            self.count_divergence(stmt.site, taken)
+            self.count_divergence(stmt.site, branching)
         assert scope.present is not None and scope.looping is not None
-        builder.store("i32", taken, scope.looping)
-        builder.store("i32", taken, scope.present)
+        builder.store("i32", branching, scope.looping)
+        builder.store("i32", branching, scope.present)
         some = builder.label("some")
-        builder.branch(builder.let(f"icmp eq i32 {taken}, 0", "none"), scope.done, some)
+        builder.branch(builder.let(f"icmp eq i32 {branching}, 0", "none"), scope.end, some)
         builder.place(some)
-        if whole != part:
-            builder.branch(builder.let(f"icmp eq i32 {taken}, {FULL}", "full"), whole, part)
+        if whole != partial_warps:
+            builder.branch(builder.let(f"icmp eq i32 {branching}, {FULL}", "full"), whole, partial_warps)
         else:
-            builder.jump(part)
+            builder.jump(partial_warps)
 
     def iteration(self, stmt: ir.While | ir.For, scope: Scope, iterations: str) -> None:
         """Generate one version of the body of a divergent loop."""
@@ -401,7 +401,7 @@ class StatementEmitter:
     def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
         """Count the iteration, and end the loop at the step limit."""
         builder = self.builder
-        taken, go = self.begin_iteration(stmt, iterations)
+        branching, proceed = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
             report, cut = builder.label("report"), builder.label("end")
             astray = builder.load("i64", self.context.loops[stmt.site].astray, "astray")
@@ -411,15 +411,15 @@ class StatementEmitter:
             builder.jump(cut)
             builder.place(cut)
             self.scopes.kill()
-            builder.jump(scope.done)
+            builder.jump(scope.end)
         else:
             # The remaining lanes need masks in all code: the launch restarts with code for this case.
             builder.do("ret i32 1")
-        builder.place(go)
-        builder.store("i64", builder.let(f"add i64 {taken}, 1", "iterations"), iterations)
+        builder.place(proceed)
+        builder.store("i64", builder.let(f"add i64 {branching}, 1", "iterations"), iterations)
         if self.context.options.detail:
-            begun = self.context.population(self.context.active())
-            samples.count_iteration(self.context, stmt.site, taken, begun, "1")
+            starting = self.context.population(self.context.active())
+            samples.count_iteration(self.context, stmt.site, branching, starting, "1")
 
     def begin_iteration(self, stmt: ir.While | ir.For, iterations: str) -> tuple[str, str]:
         """Poll for interrupts and test the limit of iterations. Return the number of iterations and the label of the body.
@@ -428,22 +428,22 @@ class StatementEmitter:
         """
         builder = self.builder
         interrupts.take(builder, _size(stmt.body) + 1)
-        taken = builder.load("i64", iterations, "iterations")
-        cut, go = builder.label("cut.off"), builder.label("go")
-        more = builder.let(f"icmp ne i64 {taken}, {_limit(stmt)}", "more")
+        branching = builder.load("i64", iterations, "iterations")
+        cut, proceed = builder.label("cut.off"), builder.label("go")
+        more = builder.let(f"icmp ne i64 {branching}, {_limit(stmt)}", "more")
         if stmt.site in self.stalling:
             slot = self.stalling[stmt.site][1]
             stalled = builder.load("i64", slot, "stalled")
             builder.store("i64", builder.let(f"add i64 {stalled}, 1", "stalled"), slot)
             more = builder.let(f"and i1 {more}, {builder.let(f'icmp ne i64 {stalled}, %.waiting', 'moves')}", "more")
-        builder.branch(more, go, cut, rarely=True)
+        builder.branch(more, proceed, cut, rarely=True)
         builder.place(cut)
-        return taken, go
+        return branching, proceed
 
     def report_step_limit(self, stmt: ir.While | ir.For) -> None:
         """Record the fault of the active lanes."""
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
+        def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
             stalled = bool(may_stall(stmt))
             return barriers.endless(stmt.span, place, request.iteration_limits[not (waits(stmt) or stalled)], stalled)
 

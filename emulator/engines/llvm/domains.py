@@ -35,8 +35,8 @@ def _no_overflow(builder: FunctionBuilder, shape: Shape, domain: NoOverflow, arg
     width = shape.element if shape.uniform else f"v{LANES}{shape.element}"
     pair = f"{{ {shape.type}, {shape.bool} }}"
     operands = [(shape.type, a) for a in args[:2]]
-    found = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
-    over = builder.let(f"extractvalue {pair} {found}, 1", "over")
+    overflow = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
+    over = builder.let(f"extractvalue {pair} {overflow}, 1", "over")
     return builder.let(f"xor {shape.bool} {over}, {shape.with_type(BOOL).constant(True)}", "defined")
 
 

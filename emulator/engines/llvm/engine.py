@@ -32,10 +32,10 @@ from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import ProgramSummary, Specialisation
-from . import interrupts, notebook
+from . import decision_buffers, interrupts
 from .counters.slots import decode
+from .grid_rounds import GridLaunch, aligned
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
-from .rounds import Rounds, aligned
 from .tracing import REQUEST as TRACE
 from .tracing import Buffers as TraceBuffers
 
@@ -80,22 +80,29 @@ class _CompiledKernel:
     seconds: float = 0.0
 
     @staticmethod
-    def of(specialisation: Specialisation, options: Options, target: Target | None, optimise: bool) -> _CompiledKernel:
+    def for_specialisation(
+        specialisation: Specialisation, options: Options, target: Target | None, optimise: bool
+    ) -> _CompiledKernel:
         """Return the compiled kernel. optimise: whether to optimise; cached optimised code is used in any case."""
-        made = _CompiledKernel(weakref.ref(specialisation), options, target)
-        made.optimised = optimise or disk_cache.load(made.slow, bytes) is not None
-        found = None if made.optimised else load_compiled(made.key, ENTRY, Buffers.decode, target)
-        made.optimised |= found is not None
-        made.buffers, made.library = found or compiled(
-            made.key, made.generate, ENTRY, Buffers.decode, target, OPTIMISED if made.optimised else QUICK
+        kernel_code = _CompiledKernel(weakref.ref(specialisation), options, target)
+        kernel_code.optimised = optimise or disk_cache.load(kernel_code.tier_up_marker, bytes) is not None
+        cached = None if kernel_code.optimised else load_compiled(kernel_code.key, ENTRY, Buffers.decode, target)
+        kernel_code.optimised |= cached is not None
+        kernel_code.buffers, kernel_code.library = cached or compiled(
+            kernel_code.key,
+            kernel_code.generate,
+            ENTRY,
+            Buffers.decode,
+            target,
+            OPTIMISED if kernel_code.optimised else QUICK,
         )
-        return made
+        return kernel_code
 
     @property
     def specialisation(self) -> Specialisation:
-        found = self.kernel()
-        assert found is not None  # the calling launch owns it
-        return found
+        specialisation = self.kernel()
+        assert specialisation is not None  # the calling launch owns it
+        return specialisation
 
     @cached_property
     def key(self) -> tuple[str, ...]:
@@ -103,7 +110,7 @@ class _CompiledKernel:
         return program, repr(self.options), disk_cache.edition()
 
     @property
-    def slow(self) -> str:
+    def tier_up_marker(self) -> str:
         """Return the name of the marker of a long run without optimisation."""
         return hashlib.sha256("\0".join(self.key).encode()).hexdigest() + ".slow"
 
@@ -111,15 +118,15 @@ class _CompiledKernel:
         return self.module.buffers.encode(), self.module.text
 
     @property
-    def patience(self) -> float:
+    def tier_up_after(self) -> float:
         """Return the remaining seconds of run time before an unoptimised kernel is optimised."""
         return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)
 
-    def ran(self, seconds: float) -> None:
+    def record_runtime(self, seconds: float) -> None:
         """Record the duration of a launch."""
         before, self.seconds = self.seconds, self.seconds + seconds
-        if not self.optimised and before <= self.patience < self.seconds:
-            disk_cache.save(self.slow, b"")
+        if not self.optimised and before <= self.tier_up_after < self.seconds:
+            disk_cache.save(self.tier_up_marker, b"")
 
     @cached_property
     def prepared(self) -> PreparedProgram:
@@ -183,20 +190,22 @@ class LlvmEngine:
         kernel = self._kernel(request, options)
         start = time.perf_counter()
         outcome = _launch(request, kernel, threads, prints)
-        kernel.ran(time.perf_counter() - start)
+        kernel.record_runtime(time.perf_counter() - start)
         return outcome
 
     def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
-        known = self._kernels.setdefault(request.specialisation, {})
-        found = known.get(options)
+        programs = self._kernels.setdefault(request.specialisation, {})
+        program = programs.get(options)
         optimise = self.optimise
         if optimise is None:
             threads = prod(request.grid) * prod(request.block)
             many = threads >= (MANY_CHECKED if request.checks else MANY_THREADS)
-            optimise = many or (found is not None and found.seconds > found.patience)
-        if found is None or (optimise and not found.optimised):
-            found = known[options] = _CompiledKernel.of(request.specialisation, options, self.target, optimise)
-        return found
+            optimise = many or (program is not None and program.seconds > program.tier_up_after)
+        if program is None or (optimise and not program.optimised):
+            program = programs[options] = _CompiledKernel.for_specialisation(
+                request.specialisation, options, self.target, optimise
+            )
+        return program
 
 
 def _fingerprint(specialisation: Specialisation) -> str:
@@ -227,7 +236,7 @@ class _Worker:
         return {f".{name}": buffer.ctypes.data for name, buffer in self.buffers.items()}
 
     @staticmethod
-    def of(needed: Buffers, trace: int = 0) -> _Worker:
+    def with_buffers(needed: Buffers, trace: int = 0) -> _Worker:
         sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
         counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
         if sizes["frame"]:
@@ -249,12 +258,12 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     summary = request.specialisation.summary
     arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
     buffers = {name: request.memory(name, name in summary.changed) for name in arrays}
-    types, given = _arguments(summary, request, buffers)
+    types, launch_values = _arguments(summary, request, buffers)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
     blocks = prod(request.grid)
     traced = TraceBuffers(request.trace)
-    workers = [_Worker.of(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
-    kept = notebook.Notebook([worker.buffers["notes"] for worker in workers], request.warps)
+    workers = [_Worker.with_buffers(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
+    recorder = decision_buffers.DecisionBuffers([worker.buffers["notes"] for worker in workers], request.warps)
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
@@ -264,13 +273,13 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         ".limit": request.iteration_limits[1],
         ".shadow": table.ctypes.data,
         ".order": order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, kept, traced, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, recorder, traced, raised)),
     }
 
     def run(worker: _Worker, first: int, last: int) -> bool:
         of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
         values = {**common, **worker.addresses, **of_blocks, ".trace": worker.trace, ".first": first, ".last": last}
-        whole = not function(*given, *(values[argument.name] for argument in ARGUMENTS))
+        whole = not function(*launch_values, *(values[argument.name] for argument in ARGUMENTS))
         if raised:
             raise raised[0]
         return whole
@@ -279,9 +288,9 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         try:
             return _distribute(blocks, workers, run)
         finally:
-            traced.hand_on()  # before another thread continues a block
+            traced.transfer()  # before another thread continues a block
 
-    rounds = Rounds(request, program.buffers, race_state, program.plan if race_state is not None else None)
+    rounds = GridLaunch(request, program.buffers, race_state, program.plan if race_state is not None else None)
     with interrupts.noted(raised):
         whole = rounds.run(distribute, workers, run)
     if raised:
@@ -294,7 +303,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         counts = decode(program.buffers.contributions, counted, program.buffers.sites)
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
-    decisions = kept.finish() if request.decisions else None
+    decisions = recorder.finish() if request.decisions else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
     outcome = Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish())
     outcome.samples, outcome.decisions = samples, decisions
@@ -308,7 +317,7 @@ def _faults(
     program: _CompiledKernel,
     recorded: Sequence[npt.NDArray[Any]],
     race_state: RaceState | None,
-    rounds: Rounds,
+    rounds: GridLaunch,
 ) -> list[Diagnostic]:
     """Return the recorded faults, and the races in the shadow memory of a checked launch."""
     any_recorded = any(records.any() for records in recorded)
@@ -382,8 +391,8 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
 
     failed: list[range] = []
     raised: list[BaseException] = []
-    others = [threading.Thread(target=in_thread, args=(worker,)) for worker in workers[1:]]
-    for thread in others:
+    threads_of_others = [threading.Thread(target=in_thread, args=(worker,)) for worker in workers[1:]]
+    for thread in threads_of_others:
         thread.start()
     try:
         work(workers[0])
@@ -391,7 +400,7 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
         left = range(0)
         raise
     finally:
-        for thread in others:
+        for thread in threads_of_others:
             thread.join()
     if raised:
         raise raised[0]
@@ -421,7 +430,7 @@ def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buf
 def _host_calls(
     program: _CompiledKernel,
     prints: Prints,
-    kept: notebook.Notebook,
+    recorder: decision_buffers.DecisionBuffers,
     traced: TraceBuffers,
     raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
@@ -430,10 +439,10 @@ def _host_calls(
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
-            elif request == notebook.REQUEST:
-                kept.take_in(data)
+            elif request == decision_buffers.REQUEST:
+                recorder.take_in(data)
             elif request == TRACE:
-                traced.hand_on([data])
+                traced.transfer([data])
             else:
                 _print(prints, program.module.host_calls.requests[request], (block, warp), mask, data)
         except BaseException as error:
@@ -452,8 +461,8 @@ def _print(prints: Prints, stmt: ir.Print, at: tuple[int, int], mask: int, data:
     """Print the output of a print statement, one line for each lane of the mask. at: block and warp."""
     types = [p.type for p in stmt.items if not isinstance(p, str)]
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
-    parts: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.items]
+    items: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.items]
     block, warp = at
     for lane in range(32):
         if mask >> lane & 1:
-            prints.add(block, 32 * warp + lane, [p if isinstance(p, str) else p[lane] for p in parts])
+            prints.add(block, 32 * warp + lane, [p if isinstance(p, str) else p[lane] for p in items])

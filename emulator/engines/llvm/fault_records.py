@@ -64,20 +64,20 @@ class FaultRecord:
 class FaultRecords:
     """All possible faults of the compiled code. size: int64 elements of the buffer."""
 
-    known: dict[tuple[str, int], FaultRecord] = field(default_factory=dict)
+    by_kind: dict[tuple[str, int], FaultRecord] = field(default_factory=dict)
     size: int = 0
 
     def record(self, kind: str, site: int, types: Sequence[Scalar], describe: Describe) -> FaultRecord:
         """Return the record of a kind and site, created on first use."""
-        if (kind, site) not in self.known:
-            self.known[kind, site] = FaultRecord(kind, site, self.size, tuple(types), describe)
+        if (kind, site) not in self.by_kind:
+            self.by_kind[kind, site] = FaultRecord(kind, site, self.size, tuple(types), describe)
             self.size += length(HEADER) + len(types)
-        return self.known[kind, site]
+        return self.by_kind[kind, site]
 
     def collect(self, buffers: Sequence[npt.NDArray[np.int64]], request: Request) -> Faults:
         """Return the findings of the buffers of all threads."""
         faults = Faults()
-        for record in self.known.values():
+        for record in self.by_kind.values():
             for buffer in buffers:
                 first = record.start + length(HEADER)
                 header = buffer[record.start : first].view(HEADER)[0]

@@ -22,12 +22,12 @@ def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, value
     first = record_lanes(context, pointer, lanes)
     if not values:
         return
-    keep, done = builder.label("keep"), builder.label("recorded")
-    builder.branch(first, keep, done)
+    keep, end = builder.label("keep"), builder.label("recorded")
+    builder.branch(first, keep, end)
     builder.place(keep)
     record_values(builder, pointer, length(HEADER), lanes, values)
-    builder.jump(done)
-    builder.place(done)
+    builder.jump(end)
+    builder.place(end)
 
 
 def record_lanes(context: CodegenContext, pointer: str, lanes: str) -> str:
@@ -76,12 +76,12 @@ def _text(
     name: str, result: str, parameters: Sequence[str], body: Callable[[FunctionBuilder], str], declared: set[str]
 ) -> str:
     builder = FunctionBuilder()
-    given = ["ptr %record", "i64 %block", "i32 %phase", *parameters]
-    builder.reserve(*(parameter.rpartition("%")[2] for parameter in given))
+    arguments = ["ptr %record", "i64 %block", "i32 %phase", *parameters]
+    builder.reserve(*(parameter.rpartition("%")[2] for parameter in arguments))
     returned = body(builder)
     declared |= builder.declared
     lines = "\n".join([*builder.lines, f"  ret {returned}"])
-    return f"define internal {result} @{name}({', '.join(given)}) #2 {{\n.entry:\n{lines}\n}}"
+    return f"define internal {result} @{name}({', '.join(arguments)}) #2 {{\n.entry:\n{lines}\n}}"
 
 
 def _count(builder: FunctionBuilder, lanes: str) -> str:
@@ -102,39 +102,39 @@ def _store(builder: FunctionBuilder, layout: np.dtype[np.void], **fields: str) -
 
 def _lanes_function(builder: FunctionBuilder) -> str:
     first = _count(builder, builder.call("i32", "llvm.ctpop.i32", ("i32", "%lanes"), hint="n"))
-    keep, done = builder.label("keep"), builder.label("done")
-    builder.branch(first, keep, done)
+    keep, end = builder.label("keep"), builder.label("done")
+    builder.branch(first, keep, end)
     builder.place(keep)
     _store(builder, HEADER, block="%block", phase="%phase", warp="%warp", mask="%lanes")
-    builder.jump(done)
-    builder.place(done)
+    builder.jump(end)
+    builder.place(end)
     return f"i1 {first}"
 
 
 def _barrier_function(builder: FunctionBuilder) -> str:
-    here, expected = builder.load(V, "%active", "here"), builder.load(V, "%expected", "awaited")
-    others = builder.let(f"xor {V} {here}, splat (i32 -1)", "others")
-    away = builder.let(f"and {V} {expected}, {others}", "away")
-    arrived, missing = _population(builder, here), _population(builder, away)
-    count, keep, done = builder.label("count"), builder.label("keep"), builder.label("done")
-    builder.branch(builder.let(f"icmp ne i32 {arrived}, 0", "some"), count, done)
+    arrived_masks, expected = builder.load(V, "%active", "here"), builder.load(V, "%expected", "awaited")
+    missing_masks = builder.let(f"xor {V} {arrived_masks}, splat (i32 -1)", "others")
+    away = builder.let(f"and {V} {expected}, {missing_masks}", "away")
+    arrived, missing = _population(builder, arrived_masks), _population(builder, away)
+    count, keep, end = builder.label("count"), builder.label("keep"), builder.label("done")
+    builder.branch(builder.let(f"icmp ne i32 {arrived}, 0", "some"), count, end)
     builder.place(count)
-    builder.branch(_count(builder, missing), keep, done)
+    builder.branch(_count(builder, missing), keep, end)
     builder.place(keep)
-    thread, absent = _first_thread(builder, here), _first_thread(builder, away)
+    thread, absent = _first_thread(builder, arrived_masks), _first_thread(builder, away)
     warp = builder.let(f"lshr i32 {thread}, 5", "warp")
     mask = builder.let(f"shl i32 1, {builder.let(f'and i32 {thread}, 31', 'lane')}", "mask")
     _store(builder, HEADER, block="%block", phase="%phase", warp=warp, mask=mask)
     _store(builder, BARRIER, arrived=arrived, missing=missing, first_missing=absent, missing_block="%block")
-    builder.jump(done)
-    builder.place(done)
+    builder.jump(end)
+    builder.place(end)
     return "void"
 
 
 def _population(builder: FunctionBuilder, masks: str) -> str:
     """Return the number of threads in 32 masks."""
-    each = builder.intrinsic("llvm.ctpop", V, masks, hint="each")
-    return builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, each), hint="threads")
+    populations = builder.intrinsic("llvm.ctpop", V, masks, hint="each")
+    return builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, populations), hint="threads")
 
 
 def _first_thread(builder: FunctionBuilder, masks: str) -> str:

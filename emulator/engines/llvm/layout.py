@@ -102,11 +102,11 @@ class Buffers:
     contributions: npt.NDArray[np.void]
 
     @staticmethod
-    def of(contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, **sizes: int) -> Buffers:
+    def with_sizes(contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, **sizes: int) -> Buffers:
         assert SIZES.names is not None
         sizes["samples"] = samples.size
-        found = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
-        return Buffers(found, sites, samples, contributions)
+        row = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
+        return Buffers(row, sites, samples, contributions)
 
     def encode(self) -> bytes:
         """Return a line of JSON, then the two tables."""

@@ -16,14 +16,14 @@ class Scope:
     """A target of break, continue or return.
 
     present: slot of the lanes inside the scope, or inside the iteration of a loop; None if lanes only leave together. looping: for a
-    loop, slot of the lanes of the next iteration. done, next: labels for the exit, or the continuation, of all lanes. of_block: all
+    loop, slot of the lanes of the next iteration. end, next: labels for the exit, or the continuation, of all lanes. of_block: all
     warps of the block enter it together.
     """
 
     kind: ScopeKind
     present: str | None
     looping: str | None = None
-    done: str = ""
+    end: str = ""
     next: str = ""
     of_block: bool = False
 
@@ -67,11 +67,11 @@ class Scopes:
 
     def _remove_lanes(self, slots: Iterable[str | None]) -> None:
         builder = self.context.builder
-        others = builder.let(f"xor i32 {self.context.active()}, -1", "others")
+        remaining = builder.let(f"xor i32 {self.context.active()}, -1", "others")
         for slot in slots:
             if slot is not None:
                 builder.store(
-                    "i32", builder.let(f"and i32 {builder.load('i32', slot, 'here')}, {others}", "here"), slot
+                    "i32", builder.let(f"and i32 {builder.load('i32', slot, 'here')}, {remaining}", "here"), slot
                 )
 
 

@@ -14,11 +14,11 @@ from ...passes.grids import is_cooperative
 from ...runtime.prepared import PreparedProgram
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
-from . import faults, notebook
+from . import decision_buffers, faults
+from .block_frames import OWN, TABLE, Frame
 from .blocks import BlockEmitter
 from .context import CodegenContext, HostCalls
 from .fault_records import FaultRecords
-from .grids import OWN, TABLE, Frame
 from .layout import ARGUMENTS, ENTRY, Buffers, Options
 from .races import tracking
 from .registers import Registers
@@ -53,10 +53,12 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
     )
     builder.reserve(*(quoted(s.array) for s in _allocations(kernel)))
     builder.slots.append("  %.alive = alloca i32")
-    found = analyse_divergence(kernel, prepared.private, options.block)
+    divergence_of = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.for_kernel(kernel, options.checks, options.unwritten)
     depth = SPECIALISE_DEPTH if optimised else 0
-    context = CodegenContext(prepared, options, found, builder, Registers.of(builder, kernel, found), plan, depth)
+    context = CodegenContext(
+        prepared, options, divergence_of, builder, Registers.for_kernel(builder, kernel, divergence_of), plan, depth
+    )
     builder.reserve(*tracking.table_names(context))
     if is_cooperative(kernel):
         context.frame = Frame()
@@ -75,7 +77,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
     builder.jump(".blocks")
     builder.place(".blocks.done")
     builder.do("ret i32 0")
-    buffers = Buffers.of(
+    buffers = Buffers.with_sizes(
         context.counter_slots.table(),
         sites=len(prepared.sites),
         samples=context.sample_slots,
@@ -83,7 +85,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         faults=context.records.size,
         shared=context.shared_bytes,
         local=context.local_bytes,
-        notes=notebook.size(context.note_slots),
+        notes=decision_buffers.size(context.decision_slots),
         workspace=context.registers.workspace,
         frame=0 if context.frame is None else context.frame.size,
     )

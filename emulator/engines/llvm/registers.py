@@ -59,17 +59,17 @@ class Registers:
     workspace: int = 0  # bytes
 
     @staticmethod
-    def of(builder: FunctionBuilder, kernel: ir.Function, divergence: Divergence) -> Registers:
-        found = Registers(builder)
+    def for_kernel(builder: FunctionBuilder, kernel: ir.Function, divergence: Divergence) -> Registers:
+        types = Registers(builder)
         for name, type in _types(kernel).items():
             stride = divergence.registers.get(name, 0)
-            parts = (
+            components = (
                 [(name, type)]
                 if isinstance(type, Scalar)
                 else [(f"{name}.{i}", type.element) for i in range(type.lanes)]
             )
-            found.cells[name] = tuple(found._cell(label, scalar, stride) for label, scalar in parts)
-        return found
+            types.cells[name] = tuple(types._cell(label, scalar, stride) for label, scalar in components)
+        return types
 
     def _cell(self, name: str, type: Scalar, stride: Stride) -> Cell:
         slot = self._slot(name, type, stride == "varying")
@@ -92,8 +92,8 @@ class Registers:
 
     def assign(self, name: str, new: Values, mask: str | None) -> None:
         """Assign a register in all lanes, or in those of a mask."""
-        parts = new if isinstance(new, tuple) else (new,)
-        for cell, value in zip(self.cells[name], parts, strict=True):
+        components = new if isinstance(new, tuple) else (new,)
+        for cell, value in zip(self.cells[name], components, strict=True):
             self._store(cell, value, mask)
 
     def _store(self, cell: Cell, value: Value, mask: str | None) -> None:
@@ -163,13 +163,13 @@ class Registers:
 
 def _types(kernel: ir.Function) -> dict[str, Scalar | Vector]:
     """Return the type of every register, without parameters."""
-    found: dict[str, Scalar | Vector] = {}
+    types: dict[str, Scalar | Vector] = {}
     for stmt in statements(kernel.body):
         match stmt:
             case ir.Let(target=ir.Reg() as target):
-                found[target.name] = target.type
+                types[target.name] = target.type
             case ir.For(var=var):
-                found[var.name] = var.type
+                types[var.name] = var.type
             case ir.Alloc(type=Array(space="register", element=element)):
-                found |= dict.fromkeys(elements(stmt.array, stmt.type.length), element)
-    return found
+                types |= dict.fromkeys(elements(stmt.array, stmt.type.length), element)
+    return types

@@ -44,7 +44,7 @@ class Buffers:
         self.by_address[buffer.head.ctypes.data] = buffer
         return buffer.head.ctypes.data
 
-    def hand_on(self, addresses: Iterable[int] | None = None) -> None:
+    def transfer(self, addresses: Iterable[int] | None = None) -> None:
         """Transfer the entries of the buffers at these addresses, or of all buffers."""
         for address in list(self.by_address) if addresses is None else addresses:
             buffer = self.by_address[address]

@@ -22,11 +22,11 @@ V = many("i32")
 EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOTA))
 
 
-def _rarely(context: CodegenContext, found: str, hint: str) -> str:
+def _rarely(context: CodegenContext, result: str, hint: str) -> str:
     """Branch to code for the rare case of a non-empty mask. Return the label after this code."""
     builder = context.builder
     aside, on = builder.label(hint), builder.label("on")
-    builder.branch(builder.let(f"icmp eq i32 {found}, 0", "fine"), on, aside, rarely=True)
+    builder.branch(builder.let(f"icmp eq i32 {result}, 0", "fine"), on, aside, rarely=True)
     builder.place(aside)
     return on
 
@@ -49,15 +49,15 @@ def participants(context: CodegenContext, node: Any, site: int) -> None:
         missing_value = Value(U32, missing)
     else:
         missing = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', away)}", "missing")
-        bad = _where(context, missing, "icmp ne")
-        omitted = _where(context, builder.let(f"and {V} {lanes(builder, mask)}, {EACH_BIT}", "own"), "icmp eq")
+        bad = _lanes_with(context, missing, "icmp ne")
+        omitted = _lanes_with(context, builder.let(f"and {V} {lanes(builder, mask)}, {EACH_BIT}", "own"), "icmp eq")
         missing_value = Value(U32, missing, None)
 
-    def inactive(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-        return barriers.inactive_lanes(node.span, what, place, int(found[0]), int(found[1]))
+    def inactive(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
+        return barriers.inactive_lanes(node.span, what, place, int(result[0]), int(result[1]))
 
-    def left_out(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-        return barriers.not_in_mask(node.span, what, place, int(found[0]))
+    def left_out(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
+        return barriers.not_in_mask(node.span, what, place, int(result[0]))
 
     on = _rarely(context, bad, "convergence")
     record_fault(context, context.records.record("convergence", site, [U32, U32], inactive), bad, [mask, missing_value])
@@ -79,12 +79,12 @@ def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
         tracking.notify(context, "syncwarp", ("i32", context.active()), ("i32", alive), ("ptr", masks))
 
 
-def _where(context: CodegenContext, values: str, test: str) -> str:
+def _lanes_with(context: CodegenContext, values: str, test: str) -> str:
     """Return an i32 of the active lanes with a value that passes a test against 0."""
     builder = context.builder
     holds = builder.let(f"{test} {V} {values}, zeroinitializer", "holds")
-    found = builder.let(f"bitcast {many('i1')} {holds} to i32", "holds")
-    return builder.let(f"and i32 {found}, {context.active()}", "holds")
+    result = builder.let(f"bitcast {many('i1')} {holds} to i32", "holds")
+    return builder.let(f"and i32 {result}, {context.active()}", "holds")
 
 
 # ------------------------------------------------------------------ shuffles
@@ -92,53 +92,53 @@ def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
     """Return the value of another lane of each lane's group; its own value if the lane does not exist."""
     builder = context.builder
     participants(context, node, site)
-    value, given = context.expression(node.value), context.expression(node.lane)
+    value, argument = context.expression(node.value), context.expression(node.lane)
     element = scalar_type(value.type)
     own = lanes(builder, value)
-    if given.constant is not None:
-        source = vector("i32", _sources(node, int(given.constant) & 31))
+    if argument.constant is not None:
+        source = vector("i32", _sources(node, int(argument.constant) & 31))
         moved = builder.let(f"shufflevector {many(element)} {own}, {many(element)} poison, {V} {source}", "moved")
     else:
-        source = _source(context, node, lanes(builder, given))
+        source = _source(context, node, lanes(builder, argument))
         moved = _permuted(context, value, own, source)
     if context.mask is None:
         return Value(value.type, moved, None)
     return Value(value.type, _only_active(context, node, site, own, source, moved, element), None)
 
 
-def _sources(node: ir.Shuffle, given: int) -> list[int]:
+def _sources(node: ir.Shuffle, argument: int) -> list[int]:
     """Return the source lane of each lane for a constant argument."""
-    found = []
+    result = []
     for lane in IOTA:
         first = lane & ~(node.width - 1)
         last = first + node.width - 1
         match node.mode:
             case "idx":
-                found.append(first + (given & (node.width - 1)))
+                result.append(first + (argument & (node.width - 1)))
             case "up":
-                found.append(lane if lane - given < first else lane - given)
+                result.append(lane if lane - argument < first else lane - argument)
             case "down":
-                found.append(lane if lane + given > last else lane + given)
+                result.append(lane if lane + argument > last else lane + argument)
             case "xor":
-                found.append(lane if lane ^ given > last else lane ^ given)
-    return found
+                result.append(lane if lane ^ argument > last else lane ^ argument)
+    return result
 
 
-def _source(context: CodegenContext, node: ir.Shuffle, given: str) -> str:
+def _source(context: CodegenContext, node: ir.Shuffle, argument: str) -> str:
     """Return the source lane of each lane for a variable argument."""
     builder = context.builder
     lane = vector("i32", IOTA)
     first = vector("i32", (n & ~(node.width - 1) for n in IOTA))
     last = vector("i32", (n | (node.width - 1) for n in IOTA))
-    given = builder.let(f"and {V} {given}, {splat('i32', 31)}", "given")
+    argument = builder.let(f"and {V} {argument}, {splat('i32', 31)}", "given")
     if node.mode == "idx":
-        within = builder.let(f"and {V} {given}, {splat('i32', node.width - 1)}", "within")
+        within = builder.let(f"and {V} {argument}, {splat('i32', node.width - 1)}", "within")
         return builder.let(f"add {V} {first}, {within}", "source")
     word = {"up": "sub", "down": "add", "xor": "xor"}[node.mode]
-    there = builder.let(f"{word} {V} {lane}, {given}", "there")
-    test = f"icmp slt {V} {there}, {first}" if node.mode == "up" else f"icmp sgt {V} {there}, {last}"
+    exists = builder.let(f"{word} {V} {lane}, {argument}", "there")
+    test = f"icmp slt {V} {exists}, {first}" if node.mode == "up" else f"icmp sgt {V} {exists}, {last}"
     beyond = builder.let(test, "beyond")
-    return builder.let(f"select {many('i1')} {beyond}, {V} {lane}, {V} {there}", "source")
+    return builder.let(f"select {many('i1')} {beyond}, {V} {lane}, {V} {exists}", "source")
 
 
 def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> str:
@@ -168,11 +168,11 @@ def _only_active(
     builder = context.builder
     shift = builder.let(f"lshr {V} {broadcast(builder, 'i32', context.active())}, {source}", "there")
     odd = builder.let(f"trunc {V} {shift} to {many('i1')}", "there")
-    there = builder.let(f"bitcast {many('i1')} {odd} to i32", "there")
-    bad = builder.let(f"and i32 {context.active()}, {builder.let(f'xor i32 {there}, -1', 'away')}", "bad")
+    exists = builder.let(f"bitcast {many('i1')} {odd} to i32", "there")
+    bad = builder.let(f"and i32 {context.active()}, {builder.let(f'xor i32 {exists}, -1', 'away')}", "bad")
 
-    def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-        return barriers.reads_inactive(node.span, place, int(found[0]))
+    def describe(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
+        return barriers.reads_inactive(node.span, place, int(result[0]))
 
     on = _rarely(context, bad, "reads.inactive")
     record_fault(context, context.records.record("shuffle", site, [I32], describe), bad, [Value(I32, source, None)])
@@ -211,13 +211,13 @@ def vote(context: CodegenContext, node: ir.Vote, site: int) -> Value:
 def _vote_by_lane(context: CodegenContext, node: ir.Vote, masks: str, holds: str) -> Value:
     builder = context.builder
     named = builder.let(f"and {V} {masks}, {broadcast(builder, 'i32', context.active())}", "named")
-    each = builder.let(f"and {V} {named}, {broadcast(builder, 'i32', holds)}", "holds")
+    predicates = builder.let(f"and {V} {named}, {broadcast(builder, 'i32', holds)}", "holds")
     match node.mode:
         case "ballot":
-            return Value(U32, each, None)
+            return Value(U32, predicates, None)
         case "any":
-            return Value(BOOL, builder.let(f"icmp ne {V} {each}, zeroinitializer", "any"), None)
-    return Value(BOOL, builder.let(f"icmp eq {V} {each}, {named}", "all"), None)
+            return Value(BOOL, builder.let(f"icmp ne {V} {predicates}, zeroinitializer", "any"), None)
+    return Value(BOOL, builder.let(f"icmp eq {V} {predicates}, {named}", "all"), None)
 
 
 REDUCTIONS = {
@@ -238,19 +238,21 @@ def _reduction(context: CodegenContext, how: tuple[str, int | None], mask: Value
     own, neutral = lanes(builder, value), splat("i32", start)
     if mask.uniform:
         named = builder.let(f"and i32 {mask.ref}, {context.active()}", "named")
-        taken = builder.let(f"select {many('i1')} {chosen(builder, named)}, {V} {own}, {V} {neutral}", "taken")
-        return Value(value.type, builder.call("i32", f"llvm.vector.reduce.{word}.v32i32", (V, taken), hint="reduced"))
+        operands = builder.let(f"select {many('i1')} {chosen(builder, named)}, {V} {own}, {V} {neutral}", "taken")
+        return Value(
+            value.type, builder.call("i32", f"llvm.vector.reduce.{word}.v32i32", (V, operands), hint="reduced")
+        )
     named = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', context.active())}", "named")
     total = neutral
     for lane in range(LANES):
         moved = builder.let(f"lshr {V} {named}, {splat('i32', lane)}", "moved")
         bit = builder.let(f"trunc {V} {moved} to {many('i1')}", "bit")
-        one = broadcast(builder, "i32", builder.let(f"extractelement {V} {own}, i64 {lane}", "one"))
-        taken = builder.let(f"select {many('i1')} {bit}, {V} {one}, {V} {neutral}", "taken")
+        lane_value = broadcast(builder, "i32", builder.let(f"extractelement {V} {own}, i64 {lane}", "one"))
+        operands = builder.let(f"select {many('i1')} {bit}, {V} {lane_value}, {V} {neutral}", "taken")
         if word[1:] in ("min", "max"):
-            total = builder.intrinsic(f"llvm.{word}", V, total, taken, hint="reduced")
+            total = builder.intrinsic(f"llvm.{word}", V, total, operands, hint="reduced")
         else:
-            total = builder.let(f"{word} {V} {total}, {taken}", "reduced")
+            total = builder.let(f"{word} {V} {total}, {operands}", "reduced")
     return Value(value.type, total, None)
 
 
@@ -261,15 +263,15 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
     own = lanes(builder, value)
     if value.type.is_float:
         own = builder.let(f"bitcast {many(scalar_type(value.type))} {own} to {many(f'i{size}')}", "bits")
-    found = "zeroinitializer"
+    result = "zeroinitializer"
     for lane in range(LANES):
-        one = builder.let(f"extractelement {many(f'i{size}')} {own}, i64 {lane}", "one")
-        equal = builder.let(f"icmp eq {many(f'i{size}')} {own}, {broadcast(builder, f'i{size}', one)}", "equal")
+        lane_value = builder.let(f"extractelement {many(f'i{size}')} {own}, i64 {lane}", "one")
+        equal = builder.let(f"icmp eq {many(f'i{size}')} {own}, {broadcast(builder, f'i{size}', lane_value)}", "equal")
         bit = splat("i32", 1 << lane if lane < 31 else -(1 << 31))
         either = builder.let(f"select {many('i1')} {equal}, {V} {bit}, {V} zeroinitializer", "bit")
-        found = builder.let(f"or {V} {found}, {either}", "equal")
+        result = builder.let(f"or {V} {result}, {either}", "equal")
     named = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', context.active())}", "named")
-    matching = builder.let(f"and {V} {found}, {named}", "match")
+    matching = builder.let(f"and {V} {result}, {named}", "match")
     if everyone:
         equal = builder.let(f"icmp eq {V} {matching}, {named}", "everyone")
         matching = builder.let(f"select {many('i1')} {equal}, {V} {named}, {V} zeroinitializer", "match")

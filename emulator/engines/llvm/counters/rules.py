@@ -57,9 +57,10 @@ def _filled(builder: FunctionBuilder, v: str) -> str:
     """Replace inactive lanes by the first active one."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
     first = builder.let(f"and i32 {first}, 31", "first")
-    one = builder.let(f"extractelement {V} {v}, i32 {first}", "one")
+    first_active = builder.let(f"extractelement {V} {v}, i32 {first}", "one")
     return builder.let(
-        f"select {many('i1')} {chosen(builder, '%mask')}, {V} {v}, {V} {broadcast(builder, 'i32', one)}", "filled"
+        f"select {many('i1')} {chosen(builder, '%mask')}, {V} {v}, {V} {broadcast(builder, 'i32', first_active)}",
+        "filled",
     )
 
 
@@ -87,11 +88,13 @@ def _different(builder: FunctionBuilder, v: str) -> str:
 
 def _forward(builder: FunctionBuilder, v: str) -> str:
     """Replace inactive lanes by the last active lane before them; lanes before the first active one by lane 0."""
-    known = "%mask"
+    mask_so_far = "%mask"
     for distance in (1, 2, 4, 8, 16):
         moved = _shuffle(builder, v, vector("i32", (max(lane - distance, 0) for lane in IOTA)))
-        v = builder.let(f"select {many('i1')} {chosen(builder, known)}, {V} {v}, {V} {moved}", "filled")
-        known = builder.let(f"or i32 {known}, {builder.let(f'shl i32 {known}, {distance}', 'known')}", "known")
+        v = builder.let(f"select {many('i1')} {chosen(builder, mask_so_far)}, {V} {v}, {V} {moved}", "filled")
+        mask_so_far = builder.let(
+            f"or i32 {mask_so_far}, {builder.let(f'shl i32 {mask_so_far}, {distance}', 'known')}", "known"
+        )
     return v
 
 
@@ -109,9 +112,9 @@ def sectors(context: CodegenContext, line: int) -> str:
     def quick() -> str:
         def body(builder: FunctionBuilder) -> str:
             hints = ("some", "fill", "whole", "test", "fast", "slow", "nobody")
-            some, fill, whole, test, fast, slow, nobody = (builder.label(hint) for hint in hints)
-            builder.branch(builder.let("icmp eq i32 %mask, 0", "none"), nobody, some)
-            builder.place(nobody)
+            some, fill, whole, test, fast, slow, empty = (builder.label(hint) for hint in hints)
+            builder.branch(builder.let("icmp eq i32 %mask, 0", "none"), empty, some)
+            builder.place(empty)
             builder.do("ret i64 0")
             builder.place(some)
             first = builder.block
@@ -156,15 +159,15 @@ def _near_sectors(builder: FunctionBuilder, line: int) -> None:
     W = many("i64")
     place = builder.let(f"sub {V} {filled}, {broadcast(builder, 'i32', start)}", "place")
     place = builder.let(f"zext {V} {place} to {W}", "place")
-    each = builder.let(f"shl {W} {splat('i64', 1)}, {place}", "bit")
-    met = builder.call("i64", "llvm.vector.reduce.or.v32i64", (W, each), hint="sectors")
-    folded = met
+    bits = builder.let(f"shl {W} {splat('i64', 1)}, {place}", "bit")
+    union = builder.call("i64", "llvm.vector.reduce.or.v32i64", (W, bits), hint="sectors")
+    folded = union
     for distance in (1 << n for n in range(line)):
         folded = builder.let(f"or i64 {folded}, {builder.let(f'lshr i64 {folded}, {distance}', 'next')}", "lines")
     folded = builder.let(
         f"and i64 {folded}, {sum(1 << n for n in range(0, 64, 1 << line)) - ((1 << 64) if line == 0 else 0)}"
     )
-    sectors, lines = (builder.call("i64", "llvm.ctpop.i64", ("i64", m), hint="count") for m in (met, folded))
+    sectors, lines = (builder.call("i64", "llvm.ctpop.i64", ("i64", m), hint="count") for m in (union, folded))
     high_half = builder.let(f"shl i64 {lines}, 32", "lines")
     builder.do(f"ret i64 {builder.let(f'or i64 {sectors}, {high_half}', 'pair')}")
     builder.place(far)
@@ -173,9 +176,9 @@ def _near_sectors(builder: FunctionBuilder, line: int) -> None:
 def _first_lanes(builder: FunctionBuilder) -> str:
     """Return the vector with the lanes before the first active one replaced by its value."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
-    one = builder.let(f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "one")
+    first_active = builder.let(f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "one")
     front = builder.let(f"icmp ult {V} {vector('i32', IOTA)}, {broadcast(builder, 'i32', first)}", "front")
-    return builder.let(f"select {many('i1')} {front}, {V} {broadcast(builder, 'i32', one)}, {V} %v", "filled")
+    return builder.let(f"select {many('i1')} {front}, {V} {broadcast(builder, 'i32', first_active)}, {V} %v", "filled")
 
 
 def packets(context: CodegenContext, size: int, sector: int, line: int) -> str:
@@ -211,14 +214,14 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     totals = {name: builder.slot("i32", name) for name in ("left", "opened", "lines.seen")}
     for name, start in (("left", "%mask"), ("opened", "0"), ("lines.seen", "0")):
         builder.store("i32", start, totals[name])
-    head, iteration, done = builder.label("head"), builder.label("lane"), builder.label("done")
+    head, iteration, exit_label = builder.label("head"), builder.label("lane"), builder.label("done")
     builder.jump(head)
     builder.place(head)
     left = builder.load("i32", totals["left"], "left")
-    builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, done)
+    builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, exit_label)
     builder.place(iteration)
     lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
-    known = builder.load(V, cells["packets"], "known")
+    mask_so_far = builder.load(V, cells["packets"], "known")
 
     def chosen_packets(name: str, newer: str, otherwise: str) -> str:
         """Return the packets of the lanes with this lane's value and a packet newer than `newer`."""
@@ -226,9 +229,9 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
         equal = builder.let(
             f"icmp eq {V} {builder.load(V, cells[name], name)}, {broadcast(builder, 'i32', own)}", "equal"
         )
-        later = builder.let(f"icmp sgt {V} {known}, {newer}", "later")
+        later = builder.let(f"icmp sgt {V} {mask_so_far}, {newer}", "later")
         both = builder.let(f"and {many('i1')} {equal}, {later}", "both")
-        return builder.let(f"select {many('i1')} {both}, {V} {known}, {V} {otherwise}", "packets")
+        return builder.let(f"select {many('i1')} {both}, {V} {mask_so_far}, {V} {otherwise}", "packets")
 
     newest = builder.call(
         "i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("keys", none, none)), hint="newest"
@@ -238,15 +241,15 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     opened = builder.load("i32", totals["opened"], "opened")
     packet = builder.call("i32", "llvm.smin.i32", ("i32", first), ("i32", opened), hint="packet")
     builder.store("i32", packet, builder.element("i32", cells["packets"], lane, width="i32"))
-    met = builder.call("i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("lines", none, none)), hint="met")
-    for total, old, new in (("opened", packet, opened), ("lines.seen", met, "-1")):
+    union = builder.call("i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("lines", none, none)), hint="met")
+    for total, old, new in (("opened", packet, opened), ("lines.seen", union, "-1")):
         more = builder.let(f"zext i1 {builder.let(f'icmp eq i32 {old}, {new}', 'new')} to i32", "new")
         builder.store("i32", builder.let(f"add i32 {builder.load('i32', totals[total])}, {more}", "sum"), totals[total])
     builder.store(
         "i32", builder.let(f"and i32 {left}, {builder.let(f'sub i32 {left}, 1', 'rest')}", "left"), totals["left"]
     )
     builder.jump(head)
-    builder.place(done)
+    builder.place(exit_label)
     return _pack(builder, builder.load("i32", totals["opened"]), builder.load("i32", totals["lines.seen"]))
 
 
@@ -269,9 +272,9 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
         for phase in range(phases):
             width = 32 // phases
             lanes = ((1 << width) - 1) << (phase * width)
-            part = builder.let(f"and i32 %mask, {lanes - (1 << 32) if lanes >> 31 else lanes}", "part")
-            most = builder.call("i32", worst, (V, units), ("i32", part), hint="most")
-            some = builder.let(f"zext i1 {builder.let(f'icmp ne i32 {part}, 0', 'some')} to i32", "some")
+            phase_mask = builder.let(f"and i32 %mask, {lanes - (1 << 32) if lanes >> 31 else lanes}", "part")
+            most = builder.call("i32", worst, (V, units), ("i32", phase_mask), hint="most")
+            some = builder.let(f"zext i1 {builder.let(f'icmp ne i32 {phase_mask}, 0', 'some')} to i32", "some")
             passes = builder.let(f"shl i32 {most}, 1", "passes") if twice else most
             low = builder.let(f"add i32 {low}, {passes}", "wavefronts")
             high = builder.let(f"add i32 {high}, {builder.let(f'sub i32 {most}, {some}', 'beyond')}", "conflicts")
@@ -297,10 +300,10 @@ def _merges(builder: FunctionBuilder, distance: int) -> str:
     order = [lane ^ distance for lane in IOTA]
     differ = builder.let(f"icmp ne {V} %v, {_shuffle(builder, '%v', vector('i32', order))}", "differ")
     active = chosen(builder, "%mask")
-    there = builder.let(
+    neighbour_active = builder.let(
         f"shufflevector {many('i1')} {active}, {many('i1')} poison, {V} {vector('i32', order)}", "there"
     )
-    both = builder.let(f"and {many('i1')} {active}, {there}", "both")
+    both = builder.let(f"and {many('i1')} {active}, {neighbour_active}", "both")
     wrong = _bits(builder, builder.let(f"and {many('i1')} {differ}, {both}", "wrong"))
     return builder.let(f"icmp eq i32 {wrong}, 0", "merges")
 
@@ -336,10 +339,12 @@ def _worst_bank(context: CodegenContext, groups: int, every_lane: bool) -> str:
 def _no_conflict(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> None:
     """Branch to `easy` if no two active lanes access one bank."""
     bit = builder.let(f"shl {V} {splat('i32', 1)}, {bank}", "bit")
-    held = builder.let(f"select {many('i1')} {chosen(builder, '%mask')}, {V} {bit}, {V} zeroinitializer", "held")
-    hit = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, held), hint="hit")
-    apart = builder.let(f"icmp eq i32 {_count(builder, hit)}, {_count(builder, '%mask')}", "apart")
-    builder.branch(apart, easy, slow)
+    unit_of_active = builder.let(
+        f"select {many('i1')} {chosen(builder, '%mask')}, {V} {bit}, {V} zeroinitializer", "held"
+    )
+    hit = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, unit_of_active), hint="hit")
+    distinct_banks = builder.let(f"icmp eq i32 {_count(builder, hit)}, {_count(builder, '%mask')}", "apart")
+    builder.branch(distinct_banks, easy, slow)
 
 
 def _near_units(builder: FunctionBuilder, groups: int) -> None:

@@ -59,7 +59,7 @@ def _keep(context: CodegenContext) -> str:
     return helper_text(context, "void", _KEEP, f"ptr %sample, {arguments}", body)
 
 
-def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_begun: str, warps_begun: str) -> None:
+def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_started: str, warps_started: str) -> None:
     """Count the lanes and warps at the start of an iteration, i64 each, if the table has a row for it. iteration: an i64."""
     builder = context.builder
     ones = builder.call("i64", "llvm.ctpop.i64", ("i64", iteration), hint="ones")
@@ -73,8 +73,8 @@ def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_be
     row = builder.let(f"select i1 {few}, i64 {iteration}, i64 {later}", "row")
     table = builder.element("i8", "%.samples", context.sample_slots.loop(site), "table")
     pair = builder.element("i8", table, builder.let(f"mul i64 {row}, {LOOP.itemsize}", "row"), "pair")
-    builder.add_to(pair, lanes_begun)
-    builder.add_to(builder.element("i64", pair, 1), warps_begun)
+    builder.add_to(pair, lanes_started)
+    builder.add_to(builder.element("i64", pair, 1), warps_started)
     builder.jump(on)
     builder.place(on)
 
@@ -83,8 +83,8 @@ def count_iteration_of_block(context: CodegenContext, site: int, iteration: str,
     """Count an iteration of a loop executed by all warps of a block together. masks: the lanes of each warp."""
     builder = context.builder
     populations = builder.intrinsic("llvm.ctpop", _V, masks, hint="populations")
-    begun = builder.let(f"icmp ne {_V} {masks}, zeroinitializer", "begun")
-    bits = builder.let(f"bitcast {many('i1')} {begun} to i32", "begun")
-    lanes_begun = builder.call("i32", "llvm.vector.reduce.add.v32i32", (_V, populations), hint="lanes")
-    wide = builder.let(f"zext i32 {lanes_begun} to i64", "lanes")
+    started = builder.let(f"icmp ne {_V} {masks}, zeroinitializer", "begun")
+    bits = builder.let(f"bitcast {many('i1')} {started} to i32", "begun")
+    lanes_started = builder.call("i32", "llvm.vector.reduce.add.v32i32", (_V, populations), hint="lanes")
+    wide = builder.let(f"zext i32 {lanes_started} to i64", "lanes")
     count_iteration(context, site, iteration, wide, context.population(bits, "warps"))

@@ -12,7 +12,7 @@ from ..context import CodegenContext
 from ..tracing import BLOCKS, END, INTERVAL, REQUEST
 from .rules import helper_text
 
-_KEEP, _WANTED = "keep_entry", "is_traced"
+_KEEP, _IS_TRACED = "keep_entry", "is_traced"
 
 
 def _at(name: str) -> int:
@@ -25,8 +25,8 @@ def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     """Append an access of all active lanes to the buffer, if its block is traced."""
     builder = context.builder
     keep, on = builder.label("trace"), builder.label("traced")
-    context.helper(_WANTED, lambda: _is_traced(context))
-    builder.branch(builder.call("i1", _WANTED, ("ptr", "%.trace"), ("i64", context.block)), keep, on)
+    context.helper(_IS_TRACED, lambda: _is_traced(context))
+    builder.branch(builder.call("i1", _IS_TRACED, ("ptr", "%.trace"), ("i64", context.block)), keep, on)
     builder.place(keep)
     wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
     context.helper(_KEEP, lambda: _keep(context))
@@ -53,10 +53,10 @@ def _is_traced(context: CodegenContext) -> str:
             f"mul i64 {{}}, {FACTORS[1]}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {interval}",
         ):  # fmt: skip
             number = builder.let(step.format(number))
-        known = builder.let(f"icmp slt i64 %block, {blocks}", "known")
-        return builder.let(f"and i1 {known}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'sampled')}")
+        in_range = builder.let(f"icmp slt i64 %block, {blocks}", "known")
+        return builder.let(f"and i1 {in_range}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'sampled')}")
 
-    return helper_text(context, "i1", _WANTED, "ptr %trace, i64 %block", body)
+    return helper_text(context, "i1", _IS_TRACED, "ptr %trace, i64 %block", body)
 
 
 def _keep(context: CodegenContext) -> str:

@@ -93,10 +93,10 @@ class TransactionCounter:
     def _bank_cost(self, step: int, first: int) -> Cost:
         start = first + (0 if step >= 0 else -32 * step * self.device.bank_width)
         kind = banks.kind_of(self.kind.operation, self.device)
-        found = banks.of_warp(
+        total = banks.of_warp(
             kind, [start + step * lane for lane in range(32)], self.size, self.device.banks, self.device.bank_width
         )
-        return found.wavefronts, found.conflicts
+        return total.wavefronts, total.conflicts
 
     # -------------------------------------------------------------- accesses inside the array
     def inside(self) -> None:
@@ -157,21 +157,21 @@ class TransactionCounter:
         odd = builder.let(f"bitcast {many('i1')} {differ} to i32", "differ")
         if context.mask is not None:
             odd = builder.let(f"and i32 {odd}, {context.active()}", "differ")
-        ask, on, before = builder.label("banks"), builder.label("on"), builder.block
-        builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "apart"), on, ask)
-        builder.place(ask)
+        rule_label, on, before = builder.label("banks"), builder.label("on"), builder.block
+        builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "apart"), on, rule_label)
+        builder.place(rule_label)
         costs = self.exact(context.active())
-        found = self._half(costs, 0)
+        total = self._half(costs, 0)
         context.count(
             context.counter_slots.counter(self.site, events.WAVEFRONTS),
-            builder.let(f"add i64 {found}, {-least}", "more"),
+            builder.let(f"add i64 {total}, {-least}", "more"),
         )
         context.count(context.counter_slots.counter(self.site, events.CONFLICTS), self._half(costs, 1))
-        asked = builder.block
+        rule_block = builder.block
         builder.jump(on)
         builder.place(on)
         context.count_constant(self.site, events.WAVEFRONTS, least)
-        return builder.phi("i64", (str(least), before), (found, asked), hint="wavefronts")
+        return builder.phi("i64", (str(least), before), (total, rule_block), hint="wavefronts")
 
     def _count_units(self, column: int, shift: int) -> str:
         """Count the units of 2 ** shift elements of a full warp with an affine index. Return their number, an i64."""
@@ -198,13 +198,13 @@ class TransactionCounter:
             reach = str(31 * abs(step))
         # This form allows LLVM to fold known low bits of the index.
         into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
-        between = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
+        span = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
         if step is None:
             far = builder.let(f"icmp uge i64 {reach}, {31 << shift}", "far")
-            between = builder.let(f"select i1 {far}, i64 31, i64 {between}", "between")
+            span = builder.let(f"select i1 {far}, i64 31, i64 {span}", "between")
         context.count_constant(self.site, column, 1)
-        context.count(context.counter_slots.counter(self.site, column), between)
-        return builder.let(f"add i64 {between}, 1", "units")
+        context.count(context.counter_slots.counter(self.site, column), span)
+        return builder.let(f"add i64 {span}, 1", "units")
 
     # -------------------------------------------------------------- exact rules
     def counters(self) -> int:

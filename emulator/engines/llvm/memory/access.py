@@ -34,23 +34,23 @@ def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
     array = access.array
     access.begin()
     if elements.one_for_all(array, access.index):
-        found = elements.load_one(context, array, access.index)
+        loaded = elements.load_one(context, array, access.index)
     else:
-        found = elements.load_lanes(context, array, access.index, context.mask)
-    found = access.finish(found)
-    return tuple(found) if isinstance(array.type.element, Vector) else found[0]
+        loaded = elements.load_lanes(context, array, access.index, context.mask)
+    loaded = access.finish(loaded)
+    return tuple(loaded) if isinstance(array.type.element, Vector) else loaded[0]
 
 
 def store(context: CodegenContext, stmt: ir.Store) -> None:
     """Generate a store; lanes write in ascending order."""
-    given = context.values(stmt.value)
-    access = _Access(context, stmt, stmt.site, given)
+    new_values = context.values(stmt.value)
+    access = _Access(context, stmt, stmt.site, new_values)
     access.begin()
     if elements.one_for_all(access.array, access.index):
-        elements.store_one(context, access.array, access.index, given)
+        elements.store_one(context, access.array, access.index, new_values)
     else:
-        elements.store_lanes(context, access.array, access.index, given, context.mask)
-    access.finish([], given)
+        elements.store_lanes(context, access.array, access.index, new_values, context.mask)
+    access.finish([], new_values)
 
 
 def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int) -> Values:
@@ -61,29 +61,35 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int)
     access = _Access(context, node, site)
     access.begin()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
-    found = atomics.perform(context, word, access.array, access.index, operands, context.active())
-    found = access.finish(found, operands, word)
-    return tuple(found) if isinstance(node.type, Vector) else found[0]
+    loaded = atomics.perform(context, word, access.array, access.index, operands, context.active())
+    loaded = access.finish(loaded, operands, word)
+    return tuple(loaded) if isinstance(node.type, Vector) else loaded[0]
 
 
 class _Access:
     """One access: `begin` generates the bounds check, the caller generates the access in bounds, `finish` the remaining cases."""
 
-    def __init__(self, context: CodegenContext, node: ir.Access, site: int, given: Sequence[Value] = ()) -> None:
+    def __init__(self, context: CodegenContext, node: ir.Access, site: int, new_values: Sequence[Value] = ()) -> None:
         self.context, self.node, self.site = context, node, site
         self.kind = context.prepared.sites[site].access
-        self.given = context.expression(node.index)
+        self.full_index = context.expression(node.index)
         self.dimensions = [
             (context.expression(part), context.expression(extent)) for part, extent in open_dimensions(node.index)
         ]
-        self.index = self._of_all_lanes(_index(context, self.given))
+        self.index = self._of_all_lanes(_index(context, self.full_index))
         self.array = elements.own(context, context.arrays[node.array])
         multiple = context.divergence.multiple(node.index)
         self.transactions = TransactionCounter.of_array(context, self.kind, site, self.array, self.index, multiple)
         tracked = node.array in context.plan.tracked
         self.tracked_access = (
             TrackedAccess(
-                context, node, site, AccessId.for_access(site, self.kind.operation, node), self.array, self.index, given
+                context,
+                node,
+                site,
+                AccessId.for_access(site, self.kind.operation, node),
+                self.array,
+                self.index,
+                new_values,
             )
             if tracked
             else None
@@ -98,7 +104,7 @@ class _Access:
     def begin(self) -> None:
         """Check the bounds. Continue with all active lanes in bounds, and count the access."""
         builder = self.context.builder
-        inside, self.out_of_bounds, self.done = (
+        inside, self.out_of_bounds, self.exit_label = (
             builder.label("inside"),
             builder.label("out.of.bounds"),
             builder.label("accessed"),
@@ -114,29 +120,29 @@ class _Access:
         if self.tracked_access:
             self.tracked_access.inside()
 
-    def finish(self, found: Sequence[Value], given: Sequence[Value] = (), word: str = "") -> list[Value]:
+    def finish(self, loaded: Sequence[Value], new_values: Sequence[Value] = (), word: str = "") -> list[Value]:
         """Generate the code for accesses with lanes out of bounds. Return the loaded values of both cases."""
         context, builder = self.context, self.context.builder
         good = builder.block
-        builder.jump(self.done)
+        builder.jump(self.exit_label)
         builder.place(self.out_of_bounds)
         self.index = dimensions.invalid(context, self.index, self.dimensions)
         if self.tracked_access:
             self._track_others(self.tracked_access)
         record = self._record()
         pointer = builder.element("i64", "%.faults", record.start, "record")
-        seen = builder.load("i64", pointer, "seen")
+        lanes_before = builder.load("i64", pointer, "seen")
         other = access_out_of_bounds(
-            context, self.kind, self.array, self.index, self.transactions, pointer, given, word
+            context, self.kind, self.array, self.index, self.transactions, pointer, new_values, word
         )
-        self._record_registers(record, pointer, seen)
-        self._go_astray()
-        if not other and found:
-            other = [number(0, self.array.scalar)] * len(found)
+        self._record_registers(record, pointer, lanes_before)
+        self._count_out_of_bounds()
+        if not other and loaded:
+            other = [number(0, self.array.scalar)] * len(loaded)
         bad = builder.block
-        builder.jump(self.done)
-        builder.place(self.done)
-        return [_either(context, a, good, b, bad) for a, b in zip(found, other, strict=False)]
+        builder.jump(self.exit_label)
+        builder.place(self.exit_label)
+        return [_either(context, a, good, b, bad) for a, b in zip(loaded, other, strict=False)]
 
     def _track_others(self, tracked_access: TrackedAccess) -> None:
         """Check the lanes in bounds of an access with other lanes out of bounds."""
@@ -152,7 +158,7 @@ class _Access:
         builder.jump(on)
         builder.place(on)
 
-    def _go_astray(self) -> None:
+    def _count_out_of_bounds(self) -> None:
         """Count the out-of-bounds access in the enclosing loops; a loop with too many ends before its next iteration."""
         builder = self.context.builder
         for loop in self.context.loops.values():
@@ -160,9 +166,9 @@ class _Access:
             astray = builder.let(f"add i64 {before}, 1", "astray")
             builder.store("i64", astray, loop.astray)
             many = builder.let(f"icmp uge i64 {astray}, {MAX_FAULTS_PER_LOOP}", "many")
-            taken = builder.load("i64", loop.iterations, "iterations")
+            iterations = builder.load("i64", loop.iterations, "iterations")
             builder.store(
-                "i64", builder.let(f"select i1 {many}, i64 {loop.limit}, i64 {taken}", "taken"), loop.iterations
+                "i64", builder.let(f"select i1 {many}, i64 {loop.limit}, i64 {iterations}", "taken"), loop.iterations
             )
 
     # -------------------------------------------------------------- the fault
@@ -170,8 +176,8 @@ class _Access:
         """Return the scalar registers in the index."""
         names = bounds.index_registers(self.node.index)
         index = self.node.index
-        every = {e.name: e for e in (index, *expressions(index)) if isinstance(e, ir.Reg)}
-        return [every[name] for name in names if isinstance(every[name].type, Scalar)]
+        index_registers = {e.name: e for e in (index, *expressions(index)) if isinstance(e, ir.Reg)}
+        return [index_registers[name] for name in names if isinstance(index_registers[name].type, Scalar)]
 
     def _record(self) -> FaultRecord:
         """Return the fault record; the values after BOUNDS are the registers of the index."""
@@ -180,32 +186,32 @@ class _Access:
         names = [bounds.user_name(r.name) for r in registers]
         operation = self.kind.operation
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            rest, tail = found[2 : 2 + len(names)], found[2 + len(names) :]
+        def describe(place: str, request: Request, loaded: Sequence[Number]) -> Diagnostic:
+            rest, tail = loaded[2 : 2 + len(names)], loaded[2 + len(names) :]
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
-            where = [int(number) for number in (*found[:2], *tail)]
-            return bounds.out_of_bounds(operation, node, array.type, where, place, shown, array.allocated)
+            numbers = [int(number) for number in (*loaded[:2], *tail)]
+            return bounds.out_of_bounds(operation, node, array.type, numbers, place, shown, array.allocated)
 
         types = [r.type for r in (*registers, *shown_dimensions(node.index)) if isinstance(r.type, Scalar)]
-        index = self.given.type if self.given.type.size == 8 else self.index.type
+        index = self.full_index.type if self.full_index.type.size == 8 else self.index.type
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
-    def _record_registers(self, record: FaultRecord, pointer: str, seen: str) -> None:
+    def _record_registers(self, record: FaultRecord, pointer: str, lanes_before: str) -> None:
         """Record the registers of the index and its dimensions for the first fault."""
         context, builder, registers = self.context, self.context.builder, self._registers()
         shown = shown_dimensions(self.node.index)
         if not registers and not shown:
             return
-        keep, kept = builder.label("keep"), builder.label("kept")
-        builder.branch(builder.let(f"icmp eq i64 {seen}, 0", "first"), keep, kept)
+        keep, recorded = builder.label("keep"), builder.label("kept")
+        builder.branch(builder.let(f"icmp eq i64 {lanes_before}, 0", "first"), keep, recorded)
         builder.place(keep)
         mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
         values = [value for register in registers if isinstance(value := context.read(register), Value)]
         values += [context.expression(part) for part in shown]
         wrong = builder.let(f"trunc i64 {mask} to i32", "wrong")
         record_values(builder, pointer, length(BOUNDS), wrong, values)
-        builder.jump(kept)
-        builder.place(kept)
+        builder.jump(recorded)
+        builder.place(recorded)
 
 
 def _either(context: CodegenContext, first: Value, good: str, second: Value, bad: str) -> Value:
@@ -216,13 +222,13 @@ def _either(context: CodegenContext, first: Value, good: str, second: Value, bad
 
 
 # ------------------------------------------------------------------ bounds
-def _index(context: CodegenContext, given: Value) -> Value:
+def _index(context: CodegenContext, full: Value) -> Value:
     """Return the index as i32 or i64. Values from 2 ** 63 on become negative, which is also out of bounds."""
-    if given.type is I32:
-        return given
-    if given.type.size == 4:
-        return extended(context.builder, given, I64)
-    return Value(I64, given.ref, given.stride, given.constant)
+    if full.type is I32:
+        return full
+    if full.type.size == 4:
+        return extended(context.builder, full, I64)
+    return Value(I64, full.ref, full.stride, full.constant)
 
 
 def limit(array: ArrayLocation, type: Scalar) -> str:

@@ -28,17 +28,19 @@ def perform(
     builder, element = context.builder, scalar_type(array.scalar)
     name = _lane_by_lane(context, word, array.scalar, array.type.space == "global" and context.options.atomic)
     at = lanes(builder, index if index.type is I64 else extended(builder, index, I64))
-    given = [(many(element), lanes(builder, v)) for v in operands]
+    call_arguments = [(many(element), lanes(builder, v)) for v in operands]
 
-    def one(at: str, *operands: tuple[str, str]) -> Value:
+    def single(at: str, *operands: tuple[str, str]) -> Value:
         arguments = (("ptr", array.base), (many("i64"), at), *operands, ("i32", mask))
         return Value(array.scalar, builder.call(many(element), name, *arguments, hint="found"), None)
 
-    if array.parts == 1:
-        return [one(at, *given)]
-    first = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.parts)}", "part")
-    places = [builder.let(f"add {many('i64')} {first}, {splat('i64', part)}", "part") for part in range(array.parts)]
-    return [one(place, part) for place, part in zip(places, given, strict=True)]
+    if array.components == 1:
+        return [single(at, *call_arguments)]
+    first = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.components)}", "part")
+    places = [
+        builder.let(f"add {many('i64')} {first}, {splat('i64', part)}", "part") for part in range(array.components)
+    ]
+    return [single(place, part) for place, part in zip(places, call_arguments, strict=True)]
 
 
 def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool) -> str:
@@ -60,29 +62,29 @@ def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool
             builder.store(many(element), f"%{operand}", slots[operand])
         rest = builder.slot("i32", "rest")
         builder.store("i32", "%mask", rest)
-        head, iteration, done = builder.label("head"), builder.label("lane"), builder.label("done")
+        head, iteration, end = builder.label("head"), builder.label("lane"), builder.label("done")
         builder.jump(head)
         builder.place(head)
         left = builder.load("i32", rest, "left")
-        builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, done)
+        builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, end)
         builder.place(iteration)
         lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
         at = builder.load("i64", builder.element("i64", slots["index"], lane, width="i32"), "at")
-        where = builder.element(element, "%base", at)
+        pointer = builder.element(element, "%base", at)
         own = [builder.load(element, builder.element(element, slots[o], lane, width="i32"), o) for o in operands]
-        old = _atomic(builder, word, type, where, own) if atomic else _plain(builder, word, type, where, own)
+        old = _atomic(builder, word, type, pointer, own) if atomic else _plain(builder, word, type, pointer, own)
         builder.store(element, old, builder.element(element, slots["old"], lane, width="i32"))
         builder.store("i32", builder.let(f"and i32 {left}, {builder.let(f'sub i32 {left}, 1', 'below')}", "left"), rest)
         builder.jump(head)
-        builder.place(done)
+        builder.place(end)
         return builder.load(many(element), slots["old"], "found")
 
     return context.helper(name, lambda: helper_text(context, many(element), name, arguments, body))
 
 
-def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
+def _plain(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, operands: list[str]) -> str:
     element = scalar_type(type)
-    old = builder.load(element, where, "found", type.size)
+    old = builder.load(element, pointer, "found", type.size)
     match word:
         case "exchange":
             new = operands[0]
@@ -99,7 +101,7 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, where: str, operan
             new = operation(builder, ir.Op(word, (), type, GENERATED), [Value(type, v) for v in (old, *operands)]).ref
         case _:
             new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
-    builder.store(element, new, where, type.size)
+    builder.store(element, new, pointer, type.size)
     return old
 
 
@@ -116,13 +118,13 @@ def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit
     return builder.let(f"select i1 {wraps}, {element} {limit}, {element} {less}", "new")
 
 
-def _atomic(builder: FunctionBuilder, word: str, type: Scalar, where: str, operands: list[str]) -> str:
+def _atomic(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, operands: list[str]) -> str:
     """Return the operation as one instruction. Only commutative operations run in several threads: their order is unobservable."""
     assert not type.is_float and word not in ("exchange", "compare_swap")
     element = scalar_type(type)
     unsigned = "u" if word in ("min", "max") and type.kind == "uint" else ""
     return builder.let(
-        f"atomicrmw {unsigned}{word} ptr {where}, {element} {operands[0]} monotonic, align {type.size}", "found"
+        f"atomicrmw {unsigned}{word} ptr {pointer}, {element} {operands[0]} monotonic, align {type.size}", "found"
     )
 
 
@@ -136,17 +138,17 @@ def gather_small(context: CodegenContext, size: int) -> str:
         low = builder.let(f"and i64 {base}, 3", "low")
         start = builder.element("i8", "%base", builder.let(f"sub i64 0, {low}", "back"), "start")
         at = builder.let(f"shl {W} %index, {splat('i64', 1)}", "byte") if size == 2 else "%index"
-        one = builder.let(f"insertelement {W} poison, i64 {low}, i64 0", "one")
-        all_low = builder.let(f"shufflevector {W} {one}, {W} poison, {V} zeroinitializer", "all")
+        single = builder.let(f"insertelement {W} poison, i64 {low}, i64 0", "one")
+        all_low = builder.let(f"shufflevector {W} {single}, {W} poison, {V} zeroinitializer", "all")
         at = builder.let(f"add {W} {at}, {all_low}", "byte")
         word = builder.let(f"ashr {W} {at}, {splat('i64', 2)}", "word")
         pointers = builder.let(f"getelementptr i32, ptr {start}, {W} {word}", "at")
         active = chosen(builder, "%mask")
         arguments = ((many("ptr"), pointers), (many("i1"), active), (V, "zeroinitializer"))
-        found = builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="words")
+        words = builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="words")
         within = builder.let(f"and {W} {at}, {splat('i64', 3)}", "within")
         within = builder.let(f"shl {W} {within}, {splat('i64', 3)}", "bits")
         shift = builder.let(f"trunc {W} {within} to {V}", "shift")
-        return builder.let(f"lshr {V} {found}, {shift}", "moved")
+        return builder.let(f"lshr {V} {words}, {shift}", "moved")
 
     return context.helper(name, lambda: helper_text(context, V, name, f"ptr %base, {W} %index, i32 %mask", body))

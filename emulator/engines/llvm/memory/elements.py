@@ -34,34 +34,34 @@ def one_for_all(array: ArrayLocation, index: Value) -> bool:
     return index.uniform and array.type.space != "local"
 
 
-def _positions(context: CodegenContext, array: ArrayLocation, index: Value, part: int) -> str:
+def _positions(context: CodegenContext, array: ArrayLocation, index: Value, component: int) -> str:
     """Return <32 x i64>: the positions of a component, in units of the scalar."""
     builder = context.builder
     at = lanes(builder, wide(context, index))
     if array.type.space == "local":
         at = builder.let(f"mul {many('i64')} {at}, {splat('i64', LANES)}", "row")
         at = builder.let(f"add {many('i64')} {at}, {vector('i64', IOTA)}", "cell")
-    if array.parts > 1:
-        at = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.parts)}", "part")
-        at = builder.let(f"add {many('i64')} {at}, {splat('i64', part)}", "part") if part else at
+    if array.components > 1:
+        at = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.components)}", "part")
+        at = builder.let(f"add {many('i64')} {at}, {splat('i64', component)}", "part") if component else at
     return at
 
 
-def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, part: int) -> str:
+def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, component: int) -> str:
     element = memory_type(array.scalar)
-    if array.type.space != "local" and array.parts == 1:
+    if array.type.space != "local" and array.components == 1:
         width = scalar_type(index.type)
         return context.builder.let(
             f"getelementptr {element}, ptr {array.base}, {many(width)} {lanes(context.builder, index)}", "at"
         )
-    at = _positions(context, array, index, part)
+    at = _positions(context, array, index, component)
     return context.builder.let(f"getelementptr {element}, ptr {array.base}, {many('i64')} {at}", "at")
 
 
 def _in_a_row(array: ArrayLocation, index: Value) -> bool:
     """Return whether the lanes access consecutive elements."""
     if array.type.space == "local":
-        return index.uniform and array.parts == 1
+        return index.uniform and array.components == 1
     return index.step == 1
 
 
@@ -69,7 +69,7 @@ def _row(context: CodegenContext, array: ArrayLocation, index: Value) -> str:
     """Return the address of lane 0's element; the elements of the other lanes follow it."""
     builder = context.builder
     first = extended(builder, Value(index.type, index.ref, "0", index.constant), I64)
-    scale = LANES if array.type.space == "local" else array.parts
+    scale = LANES if array.type.space == "local" else array.components
     ref = first.ref
     if scale > 1 and first.constant is not None:
         ref = str(int(first.constant) * scale)
@@ -93,36 +93,40 @@ def load_one(context: CodegenContext, array: ArrayLocation, index: Value) -> lis
     """Load one element for the whole warp."""
     builder, element = context.builder, memory_type(array.scalar)
     at = extended(builder, index, I64).ref
-    if array.parts > 1:
-        at = builder.let(f"mul i64 {at}, {array.parts}", "part")
-    found = []
-    for part in range(array.parts):
-        where = builder.element(element, array.base, builder.let(f"add i64 {at}, {part}", "part") if part else at)
-        found.append(_read(context, array, builder.load(element, where, array.name, array.scalar.size), uniform=True))
-    return found
+    if array.components > 1:
+        at = builder.let(f"mul i64 {at}, {array.components}", "part")
+    loaded = []
+    for component in range(array.components):
+        element_pointer = builder.element(
+            element, array.base, builder.let(f"add i64 {at}, {component}", "part") if component else at
+        )
+        loaded.append(
+            _read(context, array, builder.load(element, element_pointer, array.name, array.scalar.size), uniform=True)
+        )
+    return loaded
 
 
 def load_lanes(context: CodegenContext, array: ArrayLocation, index: Value, mask: str | None) -> list[Value]:
     builder, element = context.builder, memory_type(array.scalar)
-    if not _in_a_row(array, index) or (array.parts > 1 and mask is not None):
+    if not _in_a_row(array, index) or (array.components > 1 and mask is not None):
         return gather(context, array, index, str(FULL) if mask is None else mask)
-    where = _row(context, array, index)
-    if array.parts > 1:
-        wide = builder.load(f"<{LANES * array.parts} x {element}>", where, array.name, array.scalar.size)
-        return [_every(context, array, wide, part) for part in range(array.parts)]
+    element_pointer = _row(context, array, index)
+    if array.components > 1:
+        wide = builder.load(f"<{LANES * array.components} x {element}>", element_pointer, array.name, array.scalar.size)
+        return [_component_of_each(context, array, wide, component) for component in range(array.components)]
     if mask is None:
-        return [_read(context, array, builder.load(many(element), where, array.name, array.scalar.size))]
+        return [_read(context, array, builder.load(many(element), element_pointer, array.name, array.scalar.size))]
     active = (many("i1"), chosen(builder, mask))
     function = f"llvm.masked.load.{suffix(many(element))}.p0"
-    pointer = ("ptr", where)
+    pointer = ("ptr", element_pointer)
     ref = builder.call(many(element), function, pointer, active, (many(element), "zeroinitializer"), hint="loaded")
     return [_read(context, array, ref)]
 
 
-def _every(context: CodegenContext, array: ArrayLocation, wide: str, part: int) -> Value:
+def _component_of_each(context: CodegenContext, array: ArrayLocation, wide: str, component: int) -> Value:
     """Return one component of each of 32 consecutive vectors."""
-    element, count = memory_type(array.scalar), LANES * array.parts
-    order = vector("i32", (lane * array.parts + part for lane in IOTA))
+    element, count = memory_type(array.scalar), LANES * array.components
+    order = vector("i32", (lane * array.components + component for lane in IOTA))
     ref = context.builder.let(
         f"shufflevector <{count} x {element}> {wide}, <{count} x {element}> poison, <32 x i32> {order}", "part"
     )
@@ -133,10 +137,10 @@ def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: st
     """Load arbitrary elements; 0 for the lanes outside the mask."""
     builder, element = context.builder, memory_type(array.scalar)
     active = (many("i1"), chosen(builder, mask))
-    found = []
-    for part in range(array.parts):
+    loaded = []
+    for component in range(array.components):
         if array.scalar.size < 4:
-            at = _positions(context, array, index, part)
+            at = _positions(context, array, index, component)
             function = atomics.gather_small(context, array.scalar.size)
             words = builder.call(
                 many("i32"), function, ("ptr", array.base), (many("i64"), at), ("i32", mask), hint="words"
@@ -144,12 +148,12 @@ def gather(context: CodegenContext, array: ArrayLocation, index: Value, mask: st
             ref = builder.let(f"trunc {many('i32')} {words} to {many(element)}", "loaded")
         else:
             function = f"llvm.masked.gather.{suffix(many(element))}.v32p0"
-            pointers = (many("ptr"), _pointers(context, array, index, part))
+            pointers = (many("ptr"), _pointers(context, array, index, component))
             ref = builder.call(
                 many(element), function, pointers, active, (many(element), "zeroinitializer"), hint="loaded"
             )
-        found.append(_read(context, array, ref))
-    return found
+        loaded.append(_read(context, array, ref))
+    return loaded
 
 
 # ------------------------------------------------------------------ writing
@@ -162,13 +166,13 @@ def _stored(context: CodegenContext, value: Value, uniform: bool = False) -> str
     return ref
 
 
-def store_one(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value]) -> None:
+def store_one(context: CodegenContext, array: ArrayLocation, index: Value, values: Sequence[Value]) -> None:
     """Store one element from all active lanes: the last lane's value is the result."""
     builder, element = context.builder, memory_type(array.scalar)
     at = extended(builder, index, I64).ref
-    if array.parts > 1:
-        at = builder.let(f"mul i64 {at}, {array.parts}", "part")
-    for part, value in enumerate(given):
+    if array.components > 1:
+        at = builder.let(f"mul i64 {at}, {array.components}", "part")
+    for component, value in enumerate(values):
         if value.uniform:
             ref = _stored(context, value, uniform=True)
         else:
@@ -177,30 +181,34 @@ def store_one(context: CodegenContext, array: ArrayLocation, index: Value, given
                 zeros = builder.call("i32", "llvm.ctlz.i32", ("i32", context.mask), ("i1", "true"), hint="zeros")
                 lane = builder.let(f"sub i32 31, {zeros}", "lane")
             ref = builder.let(f"extractelement {many(element)} {_stored(context, value)}, i32 {lane}", "of.last")
-        where = builder.element(element, array.base, builder.let(f"add i64 {at}, {part}", "part") if part else at)
-        builder.store(element, ref, where, array.scalar.size)
+        element_pointer = builder.element(
+            element, array.base, builder.let(f"add i64 {at}, {component}", "part") if component else at
+        )
+        builder.store(element, ref, element_pointer, array.scalar.size)
 
 
 def store_lanes(
-    context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str | None
+    context: CodegenContext, array: ArrayLocation, index: Value, values: Sequence[Value], mask: str | None
 ) -> None:
     builder, element = context.builder, memory_type(array.scalar)
-    if not _in_a_row(array, index) or array.parts > 1:
-        scatter(context, array, index, given, str(FULL) if mask is None else mask)
+    if not _in_a_row(array, index) or array.components > 1:
+        scatter(context, array, index, values, str(FULL) if mask is None else mask)
         return
-    where, ref = _row(context, array, index), _stored(context, given[0])
+    element_pointer, ref = _row(context, array, index), _stored(context, values[0])
     if mask is None:
-        builder.store(many(element), ref, where, array.scalar.size)
+        builder.store(many(element), ref, element_pointer, array.scalar.size)
     else:
         function = f"llvm.masked.store.{suffix(many(element))}.p0"
-        builder.call("void", function, (many(element), ref), ("ptr", where), (many("i1"), chosen(builder, mask)))
+        builder.call(
+            "void", function, (many(element), ref), ("ptr", element_pointer), (many("i1"), chosen(builder, mask))
+        )
 
 
-def scatter(context: CodegenContext, array: ArrayLocation, index: Value, given: Sequence[Value], mask: str) -> None:
+def scatter(context: CodegenContext, array: ArrayLocation, index: Value, values: Sequence[Value], mask: str) -> None:
     """Store arbitrary elements, in ascending order of lanes."""
     builder, element = context.builder, memory_type(array.scalar)
     function = f"llvm.masked.scatter.{suffix(many(element))}.v32p0"
-    for part, value in enumerate(given):
-        pointers = (many("ptr"), _pointers(context, array, index, part))
+    for component, value in enumerate(values):
+        pointers = (many("ptr"), _pointers(context, array, index, component))
         stored = (many(element), _stored(context, value))
         builder.call("void", function, stored, pointers, (many("i1"), chosen(builder, mask)))

@@ -22,7 +22,7 @@ def access_out_of_bounds(
     index: Value,
     transactions: TransactionCounter,
     record: str,
-    given: Sequence[Value],
+    stored_values: Sequence[Value],
     word: str,
 ) -> list[Value]:
     """Call the function: it records the fault, corrects the counters, and executes the access of the lanes in bounds.
@@ -30,7 +30,7 @@ def access_out_of_bounds(
     given: the stored or combined values. Returns the loaded vectors, or nothing if all lanes access one element.
     """
     builder, type = context.builder, index.type
-    one = elements.one_for_all(array, index) and not word
+    single_element = elements.one_for_all(array, index) and not word
     width = scalar_type(type)
     name = "_".join(
         str(part)
@@ -39,7 +39,7 @@ def access_out_of_bounds(
             kind,
             array.type.element,
             type,
-            *(["one"] if one else []),
+            *(["one"] if single_element else []),
             *([word] if word else []),
             *([f"from_{array.shift}"] if array.shift else []),
         )
@@ -55,16 +55,19 @@ def access_out_of_bounds(
         ("ptr", builder.element("i64", "%.counts", counters, "counters")),
         ("i64", str(constant_cost[0])), ("i64", str(constant_cost[1])),
     ]  # fmt: skip
-    stored = [] if one else [(many(scalar_type(v.type)), lanes(builder, v)) for v in given]
-    results = array.parts if not one and (word or kind.operation is Operation.LOAD) else 0
+    stored = [] if single_element else [(many(scalar_type(v.type)), lanes(builder, v)) for v in stored_values]
+    results = array.components if not single_element and (word or kind.operation is Operation.LOAD) else 0
     element = many(scalar_type(array.scalar))
     result = "void" if not results else element if results == 1 else f"{{ {', '.join([element] * results)} }}"
-    context.helper(name, lambda: _function(context, name, kind, array, index, transactions, given, word, one, result))
-    found = builder.call(result, name, *arguments, *stored, hint="others")
+    context.helper(
+        name,
+        lambda: _function(context, name, kind, array, index, transactions, stored_values, word, single_element, result),
+    )
+    gathered = builder.call(result, name, *arguments, *stored, hint="others")
     if results <= 1:
-        return [Value(array.scalar, found, None)] * results
+        return [Value(array.scalar, gathered, None)] * results
     return [
-        Value(array.scalar, builder.let(f"extractvalue {result} {found}, {n}", "part"), None) for n in range(results)
+        Value(array.scalar, builder.let(f"extractvalue {result} {gathered}, {n}", "part"), None) for n in range(results)
     ]
 
 
@@ -75,16 +78,16 @@ def _function(
     array: ArrayLocation,
     index: Value,
     transactions: TransactionCounter,
-    given: Sequence[Value],
+    stored_values: Sequence[Value],
     word: str,
-    one: bool,
+    single_element: bool,
     result: str,
 ) -> str:
     builder = FunctionBuilder()
     inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
     width = scalar_type(index.type)
     own = replace(array, base="%base", elements=None)
-    every = Value(index.type, "%index", None)
+    all_indices = Value(index.type, "%index", None)
     parameters = [
         "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
         "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
@@ -93,12 +96,12 @@ def _function(
     _report(builder, inner, width)
     builder.do("%right = and i32 %active, %kept")
     if transactions.counted:
-        _correct_counters(inner, TransactionCounter.of_array(inner, kind, transactions.site, array, every))
+        _correct_counters(inner, TransactionCounter.of_array(inner, kind, transactions.site, array, all_indices))
     returned = "ret void"
-    values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(given)]
-    if not one:
+    values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(stored_values)]
+    if not single_element:
         parameters += [f"{many(scalar_type(v.type))} {v.ref}" for v in values]
-        returned = _access_inside(inner, kind, own, every, values, word, result)
+        returned = _access_inside(inner, kind, own, all_indices, values, word, result)
     context.builder.declared |= builder.declared
     lines = "\n".join([*builder.slots, *builder.lines, f"  {returned}"])
     return f"define internal {result} @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
@@ -149,21 +152,21 @@ def _access_inside(
     kind: AccessKind,
     array: ArrayLocation,
     index: Value,
-    given: Sequence[Value],
+    stored_values: Sequence[Value],
     word: str,
     result: str,
 ) -> str:
     """Generate the access of the lanes in bounds. Return the instruction that returns the loaded values."""
     builder = inner.builder
     if kind.operation in (Operation.STORE, Operation.COPY):
-        elements.scatter(inner, array, index, given, "%right")
+        elements.scatter(inner, array, index, stored_values, "%right")
         return "ret void"
-    access = atomics.perform(inner, word, array, index, given, "%right") if word else None
-    found = elements.gather(inner, array, index, "%right") if access is None else access
-    if len(found) == 1:
-        return f"ret {result} {found[0].ref}"
+    access = atomics.perform(inner, word, array, index, stored_values, "%right") if word else None
+    gathered = elements.gather(inner, array, index, "%right") if access is None else access
+    if len(gathered) == 1:
+        return f"ret {result} {gathered[0].ref}"
     packed = "poison"
-    for number, value in enumerate(found):
+    for number, value in enumerate(gathered):
         element = many(scalar_type(value.type))
         packed = builder.let(f"insertvalue {result} {packed}, {element} {value.ref}, {number}", "packed")
     return f"ret {result} {packed}"

@@ -35,13 +35,13 @@ class Elements(Enum):
 
     ROW = "row"
     ANY = "each"
-    ONE = "one"
+    SINGLE = "one"
 
 
 PARAMETERS = {
     Elements.ROW: (("i64", "where"), (V, "wrote"), (V, "own"), ("i32", "rest")),
     Elements.ANY: ((many("i64"), "where"), (V, "wrote"), (V, "own"), ("i32", "rest")),
-    Elements.ONE: (("i64", "at"),),
+    Elements.SINGLE: (("i64", "at"),),
 }
 """Arguments after COMMON. where: the first element, or the element of each lane. wrote: epochs of the last writes. own: threads of
 the lanes. rest: an i32 of the lanes to handle."""
@@ -52,7 +52,7 @@ def call_fast_path(
     elements: Elements,
     writes: bool,
     tracked: TrackedArray,
-    given: Sequence[str],
+    call_arguments: Sequence[str],
     access: int = 0,
 ) -> str:
     """Call one of the functions with the arguments in `PARAMETERS`. Return an i1: the slow path must run."""
@@ -64,7 +64,7 @@ def call_fast_path(
     def body(inner: FunctionBuilder) -> str:
         inner.reserve(*(label for _, label in parameters))
         path = _FastPath(inner, elements, shared, warp_synchronous)
-        if elements is Elements.ONE:
+        if elements is Elements.SINGLE:
             return path.read_one()
         return path.write() if writes else path.read()
 
@@ -75,7 +75,7 @@ def call_fast_path(
         "%.shadow.state", "%.shadow.full_warp_syncs", "%.shadow.timestamps", "%.shadow.log", base, f"{base}.size",
         context.warp, str(access),
     ]  # fmt: skip
-    arguments = [(type, value) for (type, _), value in zip(parameters, [*fixed, *given], strict=True)]
+    arguments = [(type, value) for (type, _), value in zip(parameters, [*fixed, *call_arguments], strict=True)]
     return builder.call("i1", name, *arguments, hint="slow")
 
 
@@ -97,23 +97,23 @@ class _FastPath:
     def wide(self, ref: str) -> str:
         return broadcast(self.builder, "i32", ref)
 
-    def both(self, *parts: str) -> str:
-        found = parts[0]
-        for part in parts[1:]:
-            found = self.let(f"and {B} {found}, {part}", "both")
-        return found
+    def both(self, *terms: str) -> str:
+        result = terms[0]
+        for term in terms[1:]:
+            result = self.let(f"and {B} {result}, {term}", "both")
+        return result
 
-    def either(self, *parts: str) -> str:
-        found = parts[0]
-        for part in parts[1:]:
-            found = self.let(f"or {B} {found}, {part}", "either")
-        return found
+    def either(self, *terms: str) -> str:
+        result = terms[0]
+        for term in terms[1:]:
+            result = self.let(f"or {B} {result}, {term}", "either")
+        return result
 
-    def no(self, part: str) -> str:
-        return self.let(f"xor {B} {part}, {splat('i1', 'true')}", "not")
+    def no(self, term: str) -> str:
+        return self.let(f"xor {B} {term}, {splat('i1', 'true')}", "not")
 
-    def bits(self, part: str) -> str:
-        return self.let(f"bitcast {B} {part} to i32", "bits")
+    def bits(self, term: str) -> str:
+        return self.let(f"bitcast {B} {term} to i32", "bits")
 
     # -------------------------------------------------------------- epochs, one a lane
     @cached_property
@@ -176,9 +176,9 @@ class _FastPath:
     def covered(self, read: str, other: str) -> str:
         """Return whether the two readers in shadow memory already represent this thread."""
         recent, recently = (self.at_least(epoch, self.now) for epoch in (read, other))
-        here = self.both(recent, self.same_warp(read))
+        covers_lane = self.both(recent, self.same_warp(read))
         warps = self.both(self.at_least(other, self.phase), self.no(self.same(read, other, OF_WARP)))
-        lanes = self.both(here, recently, self.no(self.same(read, other, shadow.THREAD)), self.no(warps))
+        lanes = self.both(covers_lane, recently, self.no(self.same(read, other, shadow.THREAD)), self.no(warps))
         again = self.both(recent, self.same_thread(read))
         enough = self.either(again, warps, lanes, self.foreign(other))
         return self.both(self.at_least(read, self.phase), enough)
@@ -220,31 +220,33 @@ class _FastPath:
     def current(self) -> str:
         """Return the lanes' epochs of this access, with a new timestamp if it has none. Take the slow path if the log is full."""
         builder = self.builder
-        known = builder.load(
+        covered_lanes = builder.load(
             "i32", builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "known"
         )
         stale, fresh = builder.label("stale"), builder.label("fresh")
         first = builder.block
-        builder.branch(self.let(f"icmp ult i32 {known}, {self.state(shadow.FRESH, 'fresh')}", "old"), stale, fresh)
+        builder.branch(
+            self.let(f"icmp ult i32 {covered_lanes}, {self.state(shadow.FRESH, 'fresh')}", "old"), stale, fresh
+        )
         builder.place(stale)
         new = self.state(shadow.LENGTH, "length")
         self._return_if(self.let(f"icmp eq i32 {new}, {self.state(shadow.CAPACITY, 'capacity')}"), "true")
         row = builder.element("[4 x i32]", "%log", new, "row", "i32")
         access_id = self.let("trunc i64 %access_id to i32", "access_id")
-        given = (
+        call_arguments = (
             self.state(shadow.BLOCK, "block"),
             self.state(shadow.BARRIERS, "barriers"),
             self.state(shadow.WARP, "warp"),
             access_id,
         )
-        for column, value in enumerate(given):
+        for column, value in enumerate(call_arguments):
             builder.store("i32", value, builder.element("i32", row, column))
         builder.store("i32", new, builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")))
         builder.store("i32", self.let(f"add i32 {new}, 1"), builder.element("i64", "%state", shadow.LENGTH))
         second = builder.block
         builder.jump(fresh)
         builder.place(fresh)
-        timestamp = builder.phi("i32", (known, first), (new, second), hint="timestamp")
+        timestamp = builder.phi("i32", (covered_lanes, first), (new, second), hint="timestamp")
         return self.let(f"or {V} {self.wide(self.let(f'shl i32 {timestamp}, {shadow.BITS}'))}, %own", "current")
 
     def put(self, pointer: str, old: str, new: str, mask: str) -> None:
@@ -296,10 +298,10 @@ class _FastPath:
         ours = self.let("shl i32 %warp, 5")
 
         def test(*conditions: str) -> str:
-            found = "true"
+            result = "true"
             for condition in conditions:
-                found = self.let(f"and i1 {found}, {self.let(condition)}")
-            return found
+                result = self.let(f"and i1 {result}, {self.let(condition)}")
+            return result
 
         def of_warp(epoch: str, word: str) -> str:
             bits = self.let(f"and i32 {self.let(f'xor i32 {epoch}, {ours}')}, {OF_WARP}")
@@ -309,15 +311,15 @@ class _FastPath:
         if not self.shared:
             before, less = (self.let(f"sub i32 {n}, {shadow.TICK}") for n in (foreign, wrote))
             early = self.let(f"and i1 {early}, {test(f'icmp uge i32 {less}, {before}')}")
-        here = test(f"icmp uge i32 {read}, {phase}")
+        covers_lane = test(f"icmp uge i32 {read}, {phase}")
         differ = self.let(f"xor i32 {read}, {other}")
         warps, lanes = (self.let(f"and i32 {differ}, {bits}") for bits in (OF_WARP, shadow.THREAD))
-        apart = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
+        other_warp = test(f"icmp uge i32 {other}, {phase}", f"icmp ne i32 {warps}, 0")
         both_now = (f"icmp uge i32 {read}, {now}", f"icmp uge i32 {other}, {now}")
         partly_inside = test(*both_now, of_warp(read, "eq"), f"icmp eq i32 {warps}, 0", f"icmp ne i32 {lanes}, 0")
-        second = self.let(f"or i1 {apart}, {partly_inside}")
+        second = self.let(f"or i1 {other_warp}, {partly_inside}")
         if not self.shared:
             less = self.let(f"sub i32 {other}, {shadow.TICK}")
             second = self.let(f"or i1 {second}, {test(f'icmp ult i32 {less}, {before}')}")
-        known = self.let(f"and i1 {early}, {self.let(f'and i1 {here}, {second}')}")
-        return self.let(f"xor i1 {known}, true")
+        covered_lanes = self.let(f"and i1 {early}, {self.let(f'and i1 {covers_lane}, {second}')}")
+        return self.let(f"xor i1 {covered_lanes}, true")

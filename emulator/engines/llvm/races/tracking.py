@@ -57,15 +57,15 @@ def _look_up(builder: FunctionBuilder, names: Sequence[str], first: int) -> None
 
 def _call(builder: FunctionBuilder, function: str, *arguments: tuple[str, str]) -> None:
     """Call a function of the table with its arrays."""
-    given = [*(("ptr", f"%.shadow.{name}") for name in ARRAYS), *arguments]
-    builder.do(f"call void %.shadow.{function}.of({', '.join(f'{type} {value}' for type, value in given)})")
+    call_arguments = [*(("ptr", f"%.shadow.{name}") for name in ARRAYS), *arguments]
+    builder.do(f"call void %.shadow.{function}.of({', '.join(f'{type} {value}' for type, value in call_arguments)})")
 
 
 def table_names(context: CodegenContext) -> list[str]:
     """Return the names defined by `load_table`."""
-    found = [f".shadow.{name}{end}" for name in ARRAYS for end in ("", ".at")]
-    found += [f".shadow.{name}.of{end}" for name in FUNCTIONS for end in ("", ".at")]
-    return found + [
+    names_in_table = [f".shadow.{name}{end}" for name in ARRAYS for end in ("", ".at")]
+    names_in_table += [f".shadow.{name}.of{end}" for name in FUNCTIONS for end in ("", ".at")]
+    return names_in_table + [
         f".tracked{f.number}{end}" for f in context.plan.tracked.values() for end in ("", ".start", ".size")
     ]
 
@@ -123,7 +123,7 @@ class TrackedAccess:
         access: AccessId,
         array: ArrayLocation,
         index: Value,
-        given: Sequence[Value],
+        stored_values: Sequence[Value],
     ) -> None:
         tracked = context.plan.tracked.get(node.array)
         assert tracked is not None
@@ -131,13 +131,13 @@ class TrackedAccess:
         self.site, self.access = site, access
         self.tracked: TrackedArray = tracked
         self.array, self.index = array, index
-        self.given = given if access.effect == shadow.STORES else ()
+        self.stored_values = stored_values if access.effect == shadow.STORES else ()
         self.reads = not isinstance(node, ir.Store)
 
     def inside(self) -> None:
         """Check an access with all active lanes in bounds."""
         if elements.one_for_all(self.array, self.index):
-            self._one()
+            self._single_element()
         else:
             self._lanes()
 
@@ -153,7 +153,7 @@ class TrackedAccess:
         self.context.mask = outer
 
     # -------------------------------------------------------------- one element for all lanes
-    def _one(self) -> None:
+    def _single_element(self) -> None:
         builder = self.builder
         at = extended(builder, self.index, I64).ref
         cell = builder.element("i32", self._plane(), at, "cell")
@@ -164,7 +164,7 @@ class TrackedAccess:
         if self.tracked.for_races:
             slow = "true"
             if self.access.effect == shadow.LOADS and not self.tracked.atomic:
-                slow = call_fast_path(self.context, Elements.ONE, False, self.tracked, [at])
+                slow = call_fast_path(self.context, Elements.SINGLE, False, self.tracked, [at])
             self._slow_path_if(slow)
         elif self.access.effect != shadow.LOADS:
             builder.store("i32", state(self.context, shadow.FOREIGN, "now"), cell)
@@ -198,17 +198,17 @@ class TrackedAccess:
         owned = builder.let(f"and {many('i1')} {mine}, {late}", "owned")
         owned = builder.let(f"bitcast {many('i1')} {owned} to i32", "owned")
         rest = builder.let(f"and i32 {builder.let(f'xor i32 {owned}, -1', 'rest')}, {self.context.active()}", "rest")
-        other, done = builder.label("foreign"), builder.label("tracked")
-        builder.branch(builder.let(f"icmp eq i32 {rest}, 0", "own"), done, other)
+        other, exit_label = builder.label("foreign"), builder.label("tracked")
+        builder.branch(builder.let(f"icmp eq i32 {rest}, 0", "own"), exit_label, other)
         builder.place(other)
         if self.tracked.for_unwritten and self.reads:
             self._check_uninitialised(wrote)
-        given = [row or self._positions(), wrote, threads, rest]
+        call_arguments = [row or self._positions(), wrote, threads, rest]
         which = Elements.ROW if row else Elements.ANY
-        slow = call_fast_path(self.context, which, writes, self.tracked, given, self.access.number)
+        slow = call_fast_path(self.context, which, writes, self.tracked, call_arguments, self.access.number)
         self._slow_path_if(slow)
-        builder.jump(done)
-        builder.place(done)
+        builder.jump(exit_label)
+        builder.place(exit_label)
 
     # -------------------------------------------------------------- epochs in shadow memory
     def _plane(self, number: int = 0) -> str:
@@ -280,9 +280,9 @@ class TrackedAccess:
     def _report_uninitialised(self, mask: str) -> None:
         node, array, tracked, builder = self.node, self.array, self.tracked, self.builder
 
-        def describe(place: str, request: Request, found: Sequence[Number]) -> Diagnostic:
-            at, forms, stays = int(found[0]), request.forms, node.array in request.device_arrays
-            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, stays)
+        def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
+            at, forms, persistent = int(message_values[0]), request.forms, node.array in request.device_arrays
+            return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, persistent)
 
         bad, good = builder.label("unwritten"), builder.label("written")
         builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "fine"), good, bad, rarely=True)
@@ -309,7 +309,7 @@ class TrackedAccess:
             scope = "1" if self.node.scope == "block" else "2"
             notify(self.context, "fence", ("i32", mask), ("i32", scope))
         builder, tracked = self.builder, self.tracked
-        stored = [(many(scalar_type(v.type)), lanes(builder, v)) for v in self.given]
+        stored = [(many(scalar_type(v.type)), lanes(builder, v)) for v in self.stored_values]
         name = "_".join(
             str(part) for part in ("define", self.array.type.space, self.array.type.element, *["store"] * bool(stored))
         )
@@ -322,20 +322,26 @@ class TrackedAccess:
         """Return the text of the function: it stores elements and values in a buffer and calls `detect.access`."""
         builder, array = FunctionBuilder(), replace(self.array, base="%base")
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
-        given = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.given)]
+        lanes_stored = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.stored_values)]
         parameters = [
             "ptr %.shadow", "i64 %number", "i64 %access_id", "ptr %base", f"{W} %at", "i32 %mask",
-            *(f"{many(scalar_type(v.type))} {v.ref}" for v in given),
+            *(f"{many(scalar_type(v.type))} {v.ref}" for v in lanes_stored),
         ]  # fmt: skip
         builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
         _look_up(builder, ["access.of"], list(FUNCTIONS).index("access"))
         _look_up(builder, ARRAYS, len(FUNCTIONS))
-        buffer = builder.slot(f"[{1 + 2 * len(given)} x {W}]", "lanes")
+        buffer = builder.slot(f"[{1 + 2 * len(lanes_stored)} x {W}]", "lanes")
         builder.store(W, "%at", buffer)
-        found = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if given else []
-        for number, value in enumerate((*given, *found)):
+        old_values = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if lanes_stored else []
+        for number, value in enumerate((*lanes_stored, *old_values)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
-        rest = (("i64", "%number"), ("i64", "%access_id"), ("i32", "%mask"), ("ptr", buffer), ("i64", str(len(given))))
+        rest = (
+            ("i64", "%number"),
+            ("i64", "%access_id"),
+            ("i32", "%mask"),
+            ("ptr", buffer),
+            ("i64", str(len(lanes_stored))),
+        )
         _call(builder, "access", *rest)
         self.context.builder.declared |= builder.declared
         lines = "\n".join([*builder.slots, *builder.lines, "  ret void"])

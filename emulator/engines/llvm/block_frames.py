@@ -12,13 +12,13 @@ from ...llvm.builder import FunctionBuilder
 
 OWN = ("shared", "local", "workspace", "frame")
 """Memories of each block. The function receives those of all blocks."""
-RESUME, GOES_ON, PHASE = range(3)
+RESUME, RESUMES, PHASE = range(3)
 """First words of a frame, i32: the barrier to resume after (0: start of the block; FINISHED), whether to resume in this call, and
 the number of barriers passed."""
 FINISHED = -1
 _HEAD = 64
 _SIZES = {"i32": 4, "i64": 8, "<32 x i32>": 128}
-_FRAME, _RESUME = "  ; the frame", "  ; the way back"
+_FRAME, _RESUME = "  ; the frame", "  ; the resumption"
 TABLE = "@block.sizes"
 
 
@@ -45,9 +45,9 @@ class Frame:
             at = builder.let(f"mul i64 {size}, %.block", "at")
             builder.do(f"%.{name} = getelementptr i8, ptr %.{name}s, i64 {at}")
         builder.do(f"%.phase = getelementptr i32, ptr %.frame, i64 {PHASE}")
-        goes_on = builder.load("i32", builder.element("i32", "%.frame", GOES_ON), "goes.on")
+        resumes_now = builder.load("i32", builder.element("i32", "%.frame", RESUMES), "goes.on")
         enter = builder.label("block.enter")
-        builder.branch(builder.let(f"icmp ne i32 {goes_on}, 0", "goes"), enter, ".blocks.next")
+        builder.branch(builder.let(f"icmp ne i32 {resumes_now}, 0", "goes"), enter, ".blocks.next")
         builder.place(enter)
 
     def resume(self, builder: FunctionBuilder) -> None:
@@ -73,11 +73,11 @@ class Frame:
 
     def filled_in(self, lines: list[str]) -> list[str]:
         """Return the lines of the function with placeholders replaced."""
-        ways = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(self.resumes, 1))
+        cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(self.resumes, 1))
         back = [
             f"  %.resume.at = getelementptr i32, ptr %.frame, i64 {RESUME}",
             "  %.resume = load i32, ptr %.resume.at",
-            f"  switch i32 %.resume, label %.block.start [ {ways} ]",
+            f"  switch i32 %.resume, label %.block.start [ {cases} ]",
         ]
         at = {_FRAME: self.lines, _RESUME: back}
         return [new for line in lines for new in at.get(line, [line])]

@@ -28,20 +28,20 @@ def size(slots: Mapping[int, int]) -> int:
     return LASTS + 8 * len(slots) if slots else 0
 
 
-class Notebook:
+class DecisionBuffers:
     """Decision buffers of all threads of a launch, and the decisions read from them."""
 
     def __init__(self, buffers: Sequence[npt.NDArray[Any]], warps: int) -> None:
         """warps: of the launch."""
         self.buffers = {buffer.ctypes.data: buffer for buffer in buffers}
         self.decisions = Decisions.for_warps(warps)
-        self.turn = threading.Lock()
+        self.lock = threading.Lock()
 
     def take_in(self, address: int) -> None:
         """Read and clear a buffer."""
         buffer = self.buffers[address]
         count = int(buffer[:8].view(np.int64)[0])
-        with self.turn:
+        with self.lock:
             self.decisions.add(buffer[HEAD : HEAD + count * NOTE.itemsize].view(NOTE))
         buffer[:8] = 0
         buffer[LASTS:] = 0

@@ -8,17 +8,17 @@ from ...llvm.values import chosen, lanes
 from ...profiler.decisions import NOTE
 from .context import CodegenContext
 from .counters.rules import helper_text
-from .notebook import HEAD, LASTS, NOTES, REQUEST
+from .decision_buffers import HEAD, LASTS, NOTES, REQUEST
 
 _TAKE = "take_note"
 _V = many("i32")
 
 
-def take_note(context: CodegenContext, stmt: ir.RecordDecision) -> None:
+def record_decision(context: CodegenContext, stmt: ir.RecordDecision) -> None:
     """Record the values of the active lanes."""
     builder = context.builder
     value = lanes(builder, context.expression(stmt.value))
-    slot = context.note_slots.setdefault(stmt.about, len(context.note_slots))
+    slot = context.decision_slots.setdefault(stmt.about, len(context.decision_slots))
     last = "null" if stmt.alone else builder.element("i8", "%.notes", LASTS + 8 * slot, "last")
     context.helper(_TAKE, lambda: _take(context))
     builder.call(
@@ -38,7 +38,7 @@ def _take(context: CodegenContext) -> str:
     def body(builder: FunctionBuilder) -> str:
         builder.reserve("notes", "last", "call", *fields)
         inside = builder.let(f"select {many('i1')} {chosen(builder, '%mask')}, {_V} %value, {_V} zeroinitializer")
-        some, check, values, again, new, full, done = (
+        some, check, values, again, new, full, end = (
             builder.label(hint) for hint in ("some", "check", "values", "again", "new", "full", "done")
         )
         builder.branch(builder.let("icmp eq ptr %last, null", "alone"), new, some)
@@ -62,7 +62,7 @@ def _take(context: CodegenContext) -> str:
         builder.branch(builder.let(f"icmp eq i32 {differ}, 0", "equal"), again, new)
         builder.place(again)
         builder.add_to(before, "1")
-        builder.jump(done)
+        builder.jump(end)
         builder.place(new)
         index = builder.load("i64", "%notes", "index")
         note = _note(builder, index)
@@ -72,17 +72,17 @@ def _take(context: CodegenContext) -> str:
             builder.store(type, value, builder.element("i8", note, at(name)), align=4)
         after = builder.let(f"add i64 {index}, 1", "after")
         builder.store("i64", after, "%notes")
-        keep, kept = builder.label("keep"), builder.label("kept")
-        builder.branch(builder.let("icmp eq ptr %last, null", "alone"), kept, keep)
+        keep, recorded = builder.label("keep"), builder.label("kept")
+        builder.branch(builder.let("icmp eq ptr %last, null", "alone"), recorded, keep)
         builder.place(keep)
         builder.store("i64", after, "%last")
-        builder.jump(kept)
-        builder.place(kept)
-        builder.branch(builder.let(f"icmp ne i64 {after}, {NOTES}", "room"), done, full, rarely=True)
+        builder.jump(recorded)
+        builder.place(recorded)
+        builder.branch(builder.let(f"icmp ne i64 {after}, {NOTES}", "room"), end, full, rarely=True)
         builder.place(full)
         builder.do(f"call void %call(i32 {REQUEST}, i64 %block, i32 %warp, i32 %mask, ptr %notes)")
-        builder.jump(done)
-        builder.place(done)
+        builder.jump(end)
+        builder.place(end)
         return ""
 
     arguments = ", ".join(f"{type} %{name}" for name, type in fields.items() if name not in ("block", "site"))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime.engine import Request
-from .grids import FINISHED, GOES_ON, OWN, PHASE, RESUME
+from .block_frames import FINISHED, OWN, PHASE, RESUME, RESUMES
 from .layout import Buffers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def aligned(size: int) -> npt.NDArray[np.uint8]:
 
 
 @dataclass
-class Rounds:
+class GridLaunch:
     """The blocks of one launch. A kernel without grid barriers has one round.
 
     memory: of all blocks, by name. missing: barrier, number of barriers passed before, waiting blocks, missing blocks.
@@ -61,17 +61,17 @@ class Rounds:
         blocks = prod(self.request.grid)
         self.memory |= {name: aligned(int(self.needed.sizes[name]) * blocks) for name in OWN}
         heads = self.memory["frame"][: size * blocks].view(np.int32).reshape(blocks, -1)
-        heads[:, GOES_ON] = 1
-        one = self._in_turn(heads, run) if self.race_state is not None else run
+        heads[:, RESUMES] = 1
+        run_single = self._announced(heads, run) if self.race_state is not None else run
         passed = 0
-        while distribute(workers, one):
+        while distribute(workers, run_single):
             waiting = heads[heads[:, RESUME] != FINISHED, RESUME]
             if not len(waiting):
                 return True
-            here = heads[:, RESUME] == waiting.min()
-            heads[:, GOES_ON] = here
-            if not here.all():
-                self.missing.append((int(waiting.min()), passed, _numbers(here), _numbers(~here)))
+            resuming = heads[:, RESUME] == waiting.min()
+            heads[:, RESUMES] = resuming
+            if not resuming.all():
+                self.missing.append((int(waiting.min()), passed, _numbers(resuming), _numbers(~resuming)))
             passed += 1
             if self.race_state is not None:
                 self._bound()(_happens_before().grid_barrier)
@@ -85,19 +85,19 @@ class Rounds:
         from ...sanitizer.grids import check_arrivals
 
         barriers = grid_barriers(program.prepared.program.kernel)
-        for number, passed, here, others in self.missing:
+        for number, passed, resuming, missing_blocks in self.missing:
             stmt = barriers[number - 1]
-            check_arrivals(faults, stmt.value.span, stmt.site, passed, here, others, self.request.grid)
+            check_arrivals(faults, stmt.value.span, stmt.site, passed, resuming, missing_blocks, self.request.grid)
 
-    def _in_turn(self, heads: npt.NDArray[np.int32], run: Run[Worker]) -> Run[Worker]:
+    def _announced(self, heads: npt.NDArray[np.int32], run: Run[Worker]) -> Run[Worker]:
         """Return `run` for single blocks, each announced to the race state."""
         order = self._order(len(heads))
 
-        def one(worker: Worker, first: int, last: int) -> bool:
+        def run_single(worker: Worker, first: int, last: int) -> bool:
             assert self.plan is not None and self.race_state is not None
             for place in range(first, last):
                 block = order[place]
-                if not heads[block, GOES_ON]:
+                if not heads[block, RESUMES]:
                     continue
                 self.plan.select_block(self.race_state, block, len(heads))
                 self._bound()(_happens_before().resume_block, block, int(heads[block, PHASE]))
@@ -105,17 +105,17 @@ class Rounds:
                     return False
             return True
 
-        return one
+        return run_single
 
     def _order(self, blocks: int) -> Sequence[int]:
         if self.request.schedule is None:
             return range(blocks)
         from ...sanitizer.schedules import Schedule
 
-        found: list[int] = Schedule.from_seed(
+        block_order: list[int] = Schedule.from_seed(
             self.request.schedule, self.request.grid, self.request.block
         ).blocks.tolist()
-        return found
+        return block_order
 
     def _bound(self) -> Any:
         assert self.race_state is not None
@@ -123,8 +123,8 @@ class Rounds:
 
 
 def _numbers(chosen: npt.NDArray[np.bool_]) -> list[int]:
-    found: list[int] = np.flatnonzero(chosen).tolist()
-    return found
+    block_order: list[int] = np.flatnonzero(chosen).tolist()
+    return block_order
 
 
 def _happens_before() -> Any:
