@@ -1,4 +1,4 @@
-"""The version of the counting rules is another one when a kernel counts differently, and only then."""
+"""The version of the counting rules changes if and only if the counts of a kernel change."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ FILE = Path(__file__).with_name("rules.json")
 
 def _digests() -> dict[str, list[str]]:
     """Of each feature: its kernel's text, and the rows of its counts."""
-    found = {}
+    digests = {}
     for feature in FEATURES:
         result = feature.launch(launch)
         assert result.counts is not None
         text = inspect.getsource(feature.kernel.function)
-        found[feature.name] = [
+        digests[feature.name] = [
             hashlib.sha256(part).hexdigest()[:16] for part in (text.encode(), result.counts.tobytes())
         ]
-    return found
+    return digests
 
 
 @pytest.mark.slow
 def test_what_is_counted_has_a_version(request: pytest.FixtureRequest) -> None:
-    known = json.loads(FILE.read_text(encoding="utf-8"))
-    found = _digests()
-    same = [name for name in found if name in known["features"] and found[name][0] == known["features"][name][0]]
-    other = [name for name in same if found[name] != known["features"][name]]
-    if known["rules"] == RULES:
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    digests = _digests()
+    same = [name for name in digests if name in stored["features"] and digests[name][0] == stored["features"][name][0]]
+    other = [name for name in same if digests[name] != stored["features"][name]]
+    if stored["rules"] == RULES:
         assert not other, f"{', '.join(other)}: counted differently: raise RULES in emulator/profiler/events.py"
     if request.config.getoption("--update-golden"):
-        FILE.write_text(json.dumps({"rules": RULES, "features": found}, indent=1) + "\n", encoding="utf-8")
+        FILE.write_text(json.dumps({"rules": RULES, "features": digests}, indent=1) + "\n", encoding="utf-8")
         return
-    assert known["rules"] == RULES, "RULES was raised: --update-golden accepts the new counts"
+    assert stored["rules"] == RULES, "RULES was raised: --update-golden accepts the new counts"
     assert len(same) >= len(FEATURES) / 2, "most features are other kernels now: --update-golden accepts them"

@@ -1,4 +1,4 @@
-"""What a detailed launch keeps: accesses by cost with an example, and lanes by iterations; the same for any threads."""
+"""Samples of a detailed launch: accesses by cost with an example, and lanes by iterations; equal for any number of threads."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def strided(x: st.Global[st.f32], out: st.Global[st.f32], stride: st.i32) -> Non
     """out[i] = x[i * stride], summed over i iterations of a loop."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
-    turns = 0
-    while turns < i % 4:
+    iterations = 0
+    while iterations < i % 4:
         total += x[i * stride]
-        turns += 1
+        iterations += 1
     out[i] = total
 
 
@@ -32,17 +32,17 @@ def request(stride: int = 2, blocks: int = 8) -> Request:
     return prepare_request(strided, grid=blocks, block=64, args=args, detail=True)
 
 
-def kept(launch: Request, threads: int = 1) -> Samples:
-    found = LlvmEngine(threads).run(launch).samples
-    assert found is not None
-    return found
+def samples_of(launch: Request, threads: int = 1) -> Samples:
+    result = LlvmEngine(threads).run(launch).samples
+    assert result is not None
+    return result
 
 
 def test_an_access_has_a_row_for_each_cost_with_the_first_execution() -> None:
     launch = request(stride=2, blocks=1)
     site = next(n for n, s in enumerate(launch.prepared.sites) if s.kind == "global_load")
-    table = kept(launch).accesses[site]
-    # Lanes 1, 2, 3 of every four; then 2, 3; then 3: lanes 8 bytes apart lie four to a sector of 32 bytes.
+    table = samples_of(launch).accesses[site]
+    # Lanes 1, 2, 3 of every four; then 2, 3; then 3: lanes at a distance of 8 bytes, four to a sector of 32 bytes.
     assert np.flatnonzero(table["count"]).tolist() == [8] and table["count"][8] == 6
     first = table[8]
     assert (first["block"], first["warp"], first["phase"]) == (0, 0, 0)
@@ -50,9 +50,13 @@ def test_an_access_has_a_row_for_each_cost_with_the_first_execution() -> None:
     assert first["index"].tolist() == [0 if lane % 4 == 0 else 2 * lane for lane in range(32)]
 
 
-def test_a_loop_counts_the_lanes_that_took_so_many_iterations() -> None:
-    (table,) = kept(request(blocks=2)).loops.values()
-    assert lanes_by_iterations(table) == [(1, 1, 32), (2, 2, 32), (3, 3, 32)]  # of 128 lanes, a quarter took none
+def test_a_loop_counts_lanes_by_iterations() -> None:
+    (table,) = samples_of(request(blocks=2)).loops.values()
+    assert lanes_by_iterations(table) == [
+        (1, 1, 32),
+        (2, 2, 32),
+        (3, 3, 32),
+    ]  # of 128 lanes, a quarter has no iteration
     assert table["warps"][:4].tolist() == [4, 4, 4, 0]
 
 
@@ -69,17 +73,17 @@ def test_late_iterations_share_rows() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_threads_keep_the_same_samples(threads: int) -> None:
-    alone, shared = kept(request(blocks=40)), kept(request(blocks=40), threads)
-    for one, other in ((alone.accesses, shared.accesses), (alone.loops, shared.loops)):
-        assert one.keys() == other.keys()
-        assert all((one[site] == other[site]).all() for site in one)
+    alone, shared = samples_of(request(blocks=40)), samples_of(request(blocks=40), threads)
+    for first_table, second_table in ((alone.accesses, shared.accesses), (alone.loops, shared.loops)):
+        assert first_table.keys() == second_table.keys()
+        assert all((first_table[site] == second_table[site]).all() for site in first_table)
 
 
 def test_the_first_of_merged_samples_is_the_one_of_the_lowest_block_phase_and_warp() -> None:
     def table(block: int, phase: int, warp: int, count: int) -> samples.Table:
-        made = np.zeros(COSTS, samples.ACCESS)
-        made[4] = (count, block, phase, warp, 1, 0, np.arange(32))
-        return made
+        expected = np.zeros(COSTS, samples.ACCESS)
+        expected[4] = (count, block, phase, warp, 1, 0, np.arange(32))
+        return expected
 
     merged = samples.merge_tables(
         [table(3, 0, 0, 5), table(2, 1, 0, 7), table(2, 0, 9, 1), np.zeros(COSTS, samples.ACCESS)]

@@ -1,4 +1,4 @@
-"""Counters of textbook kernels, worked out by hand. H200: 32-byte sectors, 32 banks of 4 bytes."""
+"""Counters of textbook kernels, derived manually. H200: 32-byte sectors, 32 banks of 4 bytes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_naive_transpose_scatters_its_stores() -> None:
     c = transposed(texts.transpose_naive, 8)
     assert c.total("global_load_requests") == WARPS_A_PASS
     assert c.total("global_load_sectors") == 4 * WARPS_A_PASS  # 32 neighbouring floats are four sectors
-    assert c.total("global_store_sectors") == 32 * WARPS_A_PASS  # 32 rows apart: each lane its own
+    assert c.total("global_store_sectors") == 32 * WARPS_A_PASS  # a stride of 32 rows: a sector for each lane
     assert c.derived()["global_store_efficiency"] == 4 / 32
 
 
-def test_shared_transpose_conflicts_on_the_way_out() -> None:
+def test_shared_transpose_conflicts_at_its_loads() -> None:
     c = transposed(texts.transpose_tiled, 32, ROWS=8, PITCH=32)
     assert c.total("global_store_sectors") == 4 * WARPS_A_PASS
     assert c.total("shared_store_wavefronts") == WARPS_A_PASS
@@ -58,7 +58,7 @@ def test_padding_removes_the_conflicts() -> None:
 
 
 def test_conflicts_follow_the_device() -> None:
-    """Half the banks: what was free costs two passes."""
+    """Half the banks: a conflict-free access costs two passes."""
     x = np.zeros(32, np.float32)
     args: dict[str, Any] = {"x": x, "out": empty(1, "f32"), "BLOCK": 32}
     half = launch(
@@ -94,7 +94,7 @@ def test_interleaved_reduction_diverges() -> None:
 def test_strided_reduction_conflicts() -> None:
     c = reduced(reductions.reduce_strided)
     loads = c.at("partial[at] += partial[at + width]")
-    # Width w: 128 / 2w working threads, a stride of 2w words: min(2w, lanes of the warp) lanes meet in a bank.
+    # Width w: 128 / 2w working threads, a stride of 2w words: min(2w, lanes of the warp) lanes share a bank.
     passes = 0
     for width in (1, 2, 4, 8, 16, 32, 64):
         working = BLOCK // (2 * width)
@@ -169,7 +169,7 @@ def added(out: Global[i32], WHAT: Const) -> None:
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize(("what", "wavefronts"), [(0, 1), (1, 2), (2, 2), (3, 4), (4, 4)])
 def test_lanes_that_count_in_one_word_are_no_conflict(engine: EngineName, what: int, wavefronts: int) -> None:
-    """An addition of 1 that nobody asks the old value of is an instruction of its own, of 4 bytes alone. A compare-and-swap takes two
+    """An addition of 1 with an unused old value has an instruction of its own, for 4 bytes only. A compare-and-swap takes two
     passes."""
     counters = launch(added, grid=1, block=32, args={"out": empty(32, "i32"), "WHAT": what}, engine=engine).counters
     assert counters.total("shared_atomic_wavefronts") == wavefronts

@@ -47,12 +47,12 @@ def traced(engine: Engine, launch: Request, blocks: int = 1 << 40) -> Entries:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_access_of_each_warp_is_there(engine: Engine) -> None:
     launch = request()
-    found = traced(engine, launch)
+    entries = traced(engine, launch)
     kinds = {n: site.kind for n, site in enumerate(launch.prepared.sites)}
-    made = [
-        (int(e["block"]), int(e["warp"]), int(e["phase"]), kinds[int(e["site"])], e["index"].tolist()) for e in found
+    expected = [
+        (int(e["block"]), int(e["warp"]), int(e["phase"]), kinds[int(e["site"])], e["index"].tolist()) for e in entries
     ]
-    assert made == [
+    assert expected == [
         entry
         for block in range(3)
         for entry in [
@@ -62,14 +62,14 @@ def test_each_access_of_each_warp_is_there(engine: Engine) -> None:
             (block, 1, 1, "global_store", [*range(64 * block + 32, 64 * block + 64)]),
         ]
     ]
-    assert set(found["mask"].tolist()) == {0xFFFFFFFF}
+    assert set(entries["mask"].tolist()) == {0xFFFFFFFF}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lanes_that_are_not_active_have_no_element(engine: Engine) -> None:
-    found = traced(engine, request(block=20))
-    assert found["mask"].tolist() == [0x3FF, 0x3FF, 0xFFC00, 0xFFC00] * 3
-    assert found["index"][2].tolist() == [0] * 10 + [*range(10)] + [0] * 12
+    entries = traced(engine, request(block=20))
+    assert entries["mask"].tolist() == [0x3FF, 0x3FF, 0xFFC00, 0xFFC00] * 3
+    assert entries["index"][2].tolist() == [0] * 10 + [*range(10)] + [0] * 12
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -80,7 +80,7 @@ def test_only_the_first_blocks_are_traced(engine: Engine) -> None:
 
 @pytest.mark.parametrize("interval", [2, 3, 64])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_only_drawn_blocks_are_traced(engine: Engine, interval: int) -> None:
+def test_only_sampled_blocks_are_traced(engine: Engine, interval: int) -> None:
     tracer = Accesses(interval=interval)
     engine.run(replace(request(blocks=100), trace=tracer))
     numbers = np.arange(100)
@@ -88,7 +88,7 @@ def test_only_drawn_blocks_are_traced(engine: Engine, interval: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_only_memories_that_are_asked_for_are_traced(engine: Engine) -> None:
+def test_only_requested_memories_are_traced(engine: Engine) -> None:
     for spaces in (("global",), ("shared",), ("shared", "global"), ()):
         launch = request()
         tracer = Accesses(spaces=spaces)
@@ -99,14 +99,14 @@ def test_only_memories_that_are_asked_for_are_traced(engine: Engine) -> None:
 
 def test_more_accesses_than_a_buffer_holds() -> None:
     launch = request(blocks=ENTRIES)
-    wanted = traced(NumpyEngine(), launch)
-    assert len(wanted) == 4 * ENTRIES
+    reference = traced(NumpyEngine(), launch)
+    assert len(reference) == 4 * ENTRIES
     for engine in ENGINES[1:]:
-        assert (traced(engine, launch) == wanted).all()
+        assert (traced(engine, launch) == reference).all()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_access_out_of_bounds_is_not_handed_on(engine: Engine) -> None:
+def test_an_access_out_of_bounds_is_not_traced(engine: Engine) -> None:
     launch = request(blocks=2)
     launch = replace(launch, arguments={**launch.arguments, "x": np.zeros(100, np.float32)})
     kinds = [launch.prepared.sites[site].kind for site in traced(engine, launch)["site"].tolist()]
@@ -126,7 +126,7 @@ def test_what_a_tracer_raises_ends_the_launch() -> None:
             engine.run(replace(request(), trace=Refusing()))
 
 
-def test_a_launch_made_again_hands_on_what_the_second_run_does() -> None:
+def test_a_repeated_launch_traces_its_second_run() -> None:
     """Code without a step limit gives up at the limit, and code with one runs the whole launch."""
 
     @st.kernel
@@ -137,6 +137,6 @@ def test_a_launch_made_again_hands_on_what_the_second_run_does() -> None:
             out[st.thread.x] = n
 
     launch = prepare_request(counts, grid=1, block=32, args={"out": st.empty(32, st.i32)}, step_limit=10)
-    found = [traced(engine, launch).tobytes() for engine in ENGINES]
-    assert len(found[0]) == 10 * ENTRY.itemsize
-    assert len({*found}) == 1
+    entries = [traced(engine, launch).tobytes() for engine in ENGINES]
+    assert len(entries[0]) == 10 * ENTRY.itemsize
+    assert len({*entries}) == 1

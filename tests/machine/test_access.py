@@ -1,4 +1,4 @@
-"""Files of accesses: every measured row is reproduced, and every malformed one is named."""
+"""Files of accesses: every measured row is reproduced, and malformed rows are reported."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from simtbed.reports.hardware.single_accesses import random_accesses
 from simtbed.reports.profile.accesses import Access, AccessError, computed, read, report
 
 MEASURED = Path(__file__).with_name("h200_access_patterns.csv")
-DRAWN = Path(__file__).with_name("h200_random_accesses.csv.gz")
-"""Figures of `simtbed hardware accesses`, but of copies of 16 bytes: the profiler's metrics leave out those past L1."""
+RANDOM = Path(__file__).with_name("h200_random_accesses.csv.gz")
+"""Results of `simtbed hardware accesses`, except copies of 16 bytes: the profiler's metrics omit copies that bypass L1."""
 REDUCTIONS = Path(__file__).with_name("h200_reductions.csv")
 ROWS = read(MEASURED, measured=True)
 COALESCED = " ".join(map(str, range(32)))
@@ -34,18 +34,18 @@ def test_every_measured_row_is_reproduced(op: str) -> None:
 
 
 def _by_whole_addresses(row: Access) -> int:
-    """Sectors, were each counted as often as its most wanted address."""
-    wanted = Counter(lane for lane in row.lanes if lane >= 0)
+    """Sectors, if each counted as often as its most frequent address."""
+    counts = Counter(lane for lane in row.lanes if lane >= 0)
     most: dict[int, int] = {}
-    for element, lanes in wanted.items():
+    for element, lanes in counts.items():
         sector = element * row.bytes // 32
         most[sector] = max(most.get(sector, 0), lanes)
     return sum(most.values())
 
 
 def test_reductions_measured_to_find_their_rule() -> None:
-    """Random pairs of words of one sector, varied: shifted, permuted, taken out one by one. What no rule found
-    explains is pinned: each of these counts one sector more."""
+    """Random pairs of words of one sector, varied: shifted, permuted, removed one by one. The exceptions to the rule
+    are pinned: each of these counts one sector more."""
     rows = read(REDUCTIONS, measured=True)
     beyond = {row.line: row.measured["sectors"] - computed(row, H200)["sectors"] for row in rows}
     assert len(rows) == 316
@@ -54,10 +54,9 @@ def test_reductions_measured_to_find_their_rule() -> None:
     assert sum(row.measured["sectors"] != sectors for row, sectors in zip(rows, whole, strict=True)) > 100
 
 
-def test_accesses_drawn_from_a_seed() -> None:
-    """What was measured of 2,000 drawn accesses before the time on the GPU was over. A few atomics on global memory differ by a
-    sector or two."""
-    rows = read(DRAWN, measured=True)
+def test_random_accesses() -> None:
+    """2,000 random accesses, measured on an H200. A few atomics on global memory differ by a sector or two."""
+    rows = read(RANDOM, measured=True)
     wrong = Counter("_".join(row.op.split("_")[:2]) for row in rows if computed(row, H200) != row.measured)
     assert len(rows) == 1419
     assert {(row.op, row.bytes, row.lanes) for row in rows} <= {
@@ -69,10 +68,10 @@ def test_accesses_drawn_from_a_seed() -> None:
 
 
 def test_atomics_are_compared_by_a_key() -> None:
-    """Of the drawn atomics on global memory, with and without a result. By whole addresses 31 are wrong."""
+    """Random atomics on global memory, with and without a result. Comparing whole addresses would fail for 31."""
     rows = [
         row
-        for row in read(DRAWN, measured=True)
+        for row in read(RANDOM, measured=True)
         if row.op.startswith(("global_atomic", "global_compare", "global_reduce"))
     ]
     assert sum(row.measured["sectors"] != computed(row, H200)["sectors"] for row in rows) == 12
@@ -120,12 +119,12 @@ def test_without_comparison_figures_are_not_needed(tmp_path: Path) -> None:
 
 
 def test_the_device_decides() -> None:
-    apart, doubles = tuple(32 * i for i in range(32)), tuple(range(32))
+    scattered, doubles = tuple(32 * i for i in range(32)), tuple(range(32))
     load = Access(2, "global_load", 4, doubles, {})
     assert [computed(load, d)["sectors"] for d in (C2070, K40, H200)] == [1, 4, 4]  # whole lines on Fermi
     assert computed(Access(2, "global_store", 4, doubles, {}), C2070)["sectors"] == 4
     assert [computed(Access(2, "shared_load", 8, doubles, {}), d)["wavefronts"] for d in (K40, H200)] == [1, 2]
-    assert computed(Access(2, "shared_load", 4, apart, {}), H200) == {"wavefronts": 32, "bank_conflicts": 31}
+    assert computed(Access(2, "shared_load", 4, scattered, {}), H200) == {"wavefronts": 32, "bank_conflicts": 31}
 
 
 @pytest.mark.parametrize(

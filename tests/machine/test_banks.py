@@ -1,4 +1,4 @@
-"""Shared accesses: the compiled rules against their plain spelling, and textbook patterns."""
+"""Shared accesses: the compiled rules against their plain form, and textbook patterns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ any_lanes = st.one_of(
 
 
 def counted(kind: int, lanes: list[int], size: int, number: int, width: int) -> tuple[int, ...]:
-    """What the compiled rule says of one warp."""
+    """Return the result of the compiled rule for one warp."""
     index, out = np.array([lanes]), np.zeros(3, np.int64)
     banks.count(kind, index, index >= 0, size, number, width, out)
     return tuple(out.tolist())
@@ -69,7 +69,7 @@ def test_many_warps_add_up(kind: int, index_type: Any) -> None:
     active = random.random((40, 32)) < 0.8
     active[:10] = True
     active[30] = False
-    out = np.array([1, 2, 3])  # counts are added to what is there
+    out = np.array([1, 2, 3])  # counts are added to the previous values
     banks.count(kind, index, active, 8, 32, 4, out)
     warps = [of_warp(kind, np.where(a, i, -1).tolist(), 8) for i, a in zip(index, active, strict=True)]
     assert out.tolist() == [1 + 39, 2 + sum(w.wavefronts for w in warps), 3 + sum(w.conflicts for w in warps)]

@@ -16,7 +16,7 @@ from simtbed.machine.coalescing import Traffic, atomic_key, count, count_atomic,
 
 LANES = range(32)
 SIZES = (1, 2, 4, 8, 16)
-# Near each other, so that sectors and addresses are shared; far apart; and the shapes that have a short way.
+# Close together, so that lanes share sectors and addresses; scattered; and the patterns with a fast path.
 lane = st.one_of(st.integers(-1, 40), st.integers(-1, 20_000))
 steps = st.tuples(st.integers(0, 99), st.sampled_from((0, 1, 2, 8)), st.integers(0, 32))
 any_lanes = st.one_of(
@@ -33,8 +33,8 @@ def plain(lanes: list[int], size: int, sector: int, line: int) -> Traffic:
 
 def plain_atomic(lanes: list[int], size: int) -> Traffic:
     most: Counter[int] = Counter()
-    for element, wanted in Counter(i for i in lanes if i >= 0).items():
-        most[element * size // 32] = max(most[element * size // 32], wanted)
+    for element, occurrences in Counter(i for i in lanes if i >= 0).items():
+        most[element * size // 32] = max(most[element * size // 32], occurrences)
     return plain(lanes, size, 32, 128)._replace(sectors=most.total())
 
 
@@ -44,25 +44,25 @@ def test_a_warp_touches_distinct_sectors_and_lines(lanes: list[int], size: int, 
 
 
 def plain_packets(lanes: list[int], size: int) -> int:
-    """Packets, each a list of its keys; a lane may join one of its sector that follows all that hold its key."""
+    """Packets, each a set of keys; a lane may join a packet of its sector that is newer than all packets with its key."""
     opened: list[tuple[int, set[int]]] = []
     for lane in lanes:
         if lane >= 0:
             sector, key = lane * size // 32, atomic_key(lane * size // 4)
             after = max((n for n, (_, keys) in enumerate(opened) if key in keys), default=-1) + 1
-            found = next((keys for other, keys in opened[after:] if other == sector), None)
-            if found is None:
+            packet = next((keys for other, keys in opened[after:] if other == sector), None)
+            if packet is None:
                 opened.append((sector, {key}))
             else:
-                found.add(key)
+                packet.add(key)
     return len(opened)
 
 
 @given(any_lanes, st.sampled_from((4, 8)))
 def test_an_atomic_opens_packets(lanes: list[int], size: int) -> None:
-    found = of_warp(count_atomic, lanes, size)
-    assert found == plain(lanes, size, 32, 128)._replace(sectors=plain_packets(lanes, size))
-    assert found.sectors >= plain_atomic(lanes, size).sectors
+    counted = of_warp(count_atomic, lanes, size)
+    assert counted == plain(lanes, size, 32, 128)._replace(sectors=plain_packets(lanes, size))
+    assert counted.sectors >= plain_atomic(lanes, size).sectors
 
 
 @given(any_lanes, st.sampled_from((4, 8)))
@@ -71,8 +71,8 @@ def test_within_a_line_an_atomic_repeats_a_sector_for_its_most_wanted_address(la
     assert of_warp(count_atomic, near, size) == plain_atomic(near, size)
 
 
-def test_a_lane_does_not_pass_another_that_looks_the_same() -> None:
-    """Words 5 lines apart have one key. Lanes of two sectors: what counts is which sector was met first."""
+def test_lanes_with_equal_keys_preserve_their_order() -> None:
+    """Words at a distance of 5 lines have one key. For lanes of two sectors, the order of their sectors decides."""
     a, twin = 0, 5 * 32
     assert atomic_key(a) == atomic_key(twin)
     cost = {
@@ -93,7 +93,7 @@ def test_many_warps_add_up(counter: coalescing.Counter, index_type: Any) -> None
     active = random.random((50, 32)) < 0.8
     active[:10] = True
     active[30] = False
-    out = np.array([1, 2, 3])  # counts are added to what is there
+    out = np.array([1, 2, 3])  # counts are added to the previous values
     counter(index, active, 4, 32, 128, out)
     warps = [of_warp(counter, np.where(a, i, -1).tolist(), 4) for i, a in zip(index, active, strict=True)]
     assert out.tolist() == [1 + 49, 2 + sum(w.sectors for w in warps), 3 + sum(w.lines for w in warps)]

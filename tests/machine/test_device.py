@@ -1,4 +1,4 @@
-"""Devices: found by name, loaded from TOML, refused where the counting rules could not mean them."""
+"""Devices: found by name, loaded from TOML, refused outside the range of the counting rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def toml(device: Device) -> str:
     return "\n".join(lines)
 
 
-def test_the_papers_cards_and_todays_are_known() -> None:
+def test_the_devices_of_the_papers_and_current_ones_are_known() -> None:
     assert list(DEVICES) == ["C2070", "M2090", "K20m", "K40", "V100", "A100", "L4", "L40S", "H100", "H200"]
     assert all(device.name == name and device.source and device.dated for name, device in DEVICES.items())
 
@@ -37,7 +37,7 @@ def test_names_are_found_in_any_case() -> None:
     assert find("k20M") is DEVICES["K20m"]
 
 
-def test_an_unknown_name_is_told_the_known_ones() -> None:
+def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(LaunchError, match=r"no device is called 'B300'; there are C2070, M2090, .*H200"):
         find("B300")
 
@@ -53,7 +53,7 @@ def test_limits_fit_each_other(device: Device) -> None:
     assert device.registers_per_block <= device.registers_per_sm
     assert device.shared_carveouts == tuple(sorted(device.shared_carveouts))
     assert device.shared_carveouts[-1] == device.shared_per_sm
-    # The peak that data sheets print, in TFLOPS of f32, to what their rounding and clocks leave open.
+    # The peak of the data sheets in TFLOPS of f32, within their rounding and clocks.
     printed = {
         "C2070": 1.03, "M2090": 1.33, "K20m": 3.52, "K40": 5.04, "V100": 15.7,
         "A100": 19.5, "L4": 30.3, "L40S": 91.6, "H100": 66.9, "H200": 66.9,
@@ -134,7 +134,7 @@ def test_what_if() -> None:
         replace(V100, line=16)
 
 
-def test_rows_that_differ_where_the_cards_do() -> None:
+def test_rows_differ_where_the_devices_do() -> None:
     assert (K40.bank_width, K40.loads_cached, K40.shared_load_merges) == (8, False, False)
     assert DEVICES["C2070"].load_sector == DEVICES["C2070"].line == 128
     assert (L4.warps_per_sm, L4.blocks_per_sm) == (48, 24)

@@ -97,8 +97,8 @@ def strided(words: Global[f32], doubles: Global[f64], bytes_: Global[u8], start:
             doubles[start + constant * t] = shared_doubles[start + constant * t]
 
 
-def arguments(kernel: Any, **given: Any) -> dict[str, Any]:
-    """The arguments of a kernel: zeros for the arrays that are not given."""
+def arguments(kernel: Any, **overrides: Any) -> dict[str, Any]:
+    """The arguments of a kernel: the overrides, and zeros for other arrays."""
     types = {
         "bytes_": np.uint8, "shorts": np.uint16, "words": np.float32, "doubles": np.float64, "counts": np.uint32,
         "long_counts": np.int64,
@@ -107,7 +107,7 @@ def arguments(kernel: Any, **given: Any) -> dict[str, Any]:
     arrays: dict[str, Any] = {name: np.zeros(GLOBAL_ELEMENTS, types[name]) for name in names & types.keys()}
     if "quads" in names:
         arrays["quads"] = np.zeros((GLOBAL_ELEMENTS, 4), np.float32)
-    return {**arrays, **given}
+    return {**arrays, **overrides}
 
 
 def expected(site: Any, index: npt.NDArray[np.int32], active: npt.NDArray[np.bool_], device: Any) -> list[int]:

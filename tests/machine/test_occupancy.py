@@ -1,4 +1,4 @@
-"""Occupancy: the papers' figures on their cards, and each rule where it decides."""
+"""Occupancy: published values, and one case for each limiting rule."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_each_rule_on_an_h200(threads: int, registers: int, shared: int, expecte
 
 
 def test_what_cuda_says_on_an_h200() -> None:
-    """840 configurations of 60 kernels, by cudaOccupancyMaxActiveBlocksPerMultiprocessor on the card."""
+    """840 configurations of 60 kernels, by cudaOccupancyMaxActiveBlocksPerMultiprocessor on an H200."""
     with Path(__file__).with_name("h200_occupancy.csv").open(newline="") as file:
         rows = [{key: int(value) for key, value in row.items()} for row in csv.DictReader(file)]
-    found = [occupancy(H200, row["threads"], row["registers"], row["shared"]).active_blocks for row in rows]
+    blocks = [occupancy(H200, row["threads"], row["registers"], row["shared"]).active_blocks for row in rows]
     assert len(rows) == 840
-    assert found == [row["blocks"] for row in rows]
+    assert blocks == [row["blocks"] for row in rows]
 
 
 def test_fermi_rounds_some_register_counts_to_twice_the_unit() -> None:

@@ -1,4 +1,4 @@
-"""Loops that shared atomics are compiled to: what an H200 counted, and the rule as it is said, for one warp."""
+"""Loops of shared-memory atomics: counters of an H200, and the rule in plain form, for one warp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations again, one number at a time in Python's exact arithmetic: what the table is held to."""
+"""Reference for the op table: the operations on single numbers in Python's exact arithmetic."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def _floor_log2(value: Fraction) -> int:
 def _float_op(exact: Callable[..., Fraction], plain: Callable[..., float]) -> Callable[..., Any]:
     """Finite operands in fractions; infinities, NaN and signed zeros as IEEE says, through double."""
 
-    def one(type: Scalar, *args: float) -> float:
+    def scalar_result(type: Scalar, *args: float) -> float:
         if len(args) == 3 and math.isfinite(args[0]) and math.isfinite(args[1]) and not math.isfinite(args[2]):
-            return args[2]  # an fma's product does not overflow on the way
+            return args[2]  # the product of an fma does not overflow before the sum
         if not all(math.isfinite(a) for a in args):
             with np.errstate(all="ignore"):
                 return float(plain(*(np.float64(a) for a in args)))
@@ -66,7 +66,7 @@ def _float_op(exact: Callable[..., Fraction], plain: Callable[..., float]) -> Ca
             return math.copysign(0.0, sign) if sign == 0 or all(a != 0 for a in args) else 0.0
         return rounded(value, type)
 
-    return one
+    return scalar_result
 
 
 _FLOATS: dict[str, Callable[..., Any]] = {
@@ -84,7 +84,7 @@ def _precise(name: str) -> Callable[..., Any]:
         "rsqrt": lambda x: 1 / mpmath.sqrt(x),
     }
 
-    def one(type: Scalar, x: float) -> float:
+    def scalar_result(type: Scalar, x: float) -> float:
         if math.isnan(x) or x < 0:
             return math.nan
         if x == 0:
@@ -98,7 +98,7 @@ def _precise(name: str) -> Callable[..., Any]:
                 type,
             )
 
-    return one
+    return scalar_result
 
 
 _FLOATS |= {name: _precise(name) for name in ("sqrt", "rsqrt")}
@@ -164,8 +164,8 @@ def _reversed(type: Scalar, x: int) -> int:
 
 
 def _permuted(type: Scalar, a: int, b: int, selector: int) -> int:
-    given = [*a.to_bytes(4, "little"), *b.to_bytes(4, "little")]
-    return int.from_bytes([given[selector >> 4 * n & 7] for n in range(4)], "little")
+    operand_bytes = [*a.to_bytes(4, "little"), *b.to_bytes(4, "little")]
+    return int.from_bytes([operand_bytes[selector >> 4 * n & 7] for n in range(4)], "little")
 
 
 def _dot(type: Scalar, a: int, b: int, c: int) -> int:
@@ -175,12 +175,12 @@ def _dot(type: Scalar, a: int, b: int, c: int) -> int:
 
 
 def _funnel(left: bool, clamped: bool) -> Callable[..., int]:
-    def one(type: Scalar, low: int, high: int, count: int) -> int:
-        by = min(count, 32) if clamped else count % 32
+    def scalar_result(type: Scalar, low: int, high: int, count: int) -> int:
+        shift = min(count, 32) if clamped else count % 32
         both = high << 32 | low
-        return both << by >> 32 if left else both >> by
+        return both << shift >> 32 if left else both >> shift
 
-    return one
+    return scalar_result
 
 
 _BITS: dict[str, Callable[..., int]] = {
@@ -193,8 +193,8 @@ _BITS: dict[str, Callable[..., int]] = {
 def evaluate(name: str, type: Scalar, *args: Any) -> Any:
     """One result of an operation on Python numbers, inside its domain."""
     if name in exact_maths.NAMES or name.startswith("fast_"):
-        found = exact_maths.evaluate(name, *args)
-        return rounded(found, type) if isinstance(found, Fraction) else found
+        exact = exact_maths.evaluate(name, *args)
+        return rounded(exact, type) if isinstance(exact, Fraction) else exact
     if name.startswith("cast_"):
         return _cast(type, SCALARS[name[5:]], args[0])
     if name.startswith("as_"):

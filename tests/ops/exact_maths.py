@@ -1,4 +1,4 @@
-"""The mathematical functions again, one number at a time with mpmath: special values as C's Annex F has them."""
+"""Reference for the mathematical functions: single numbers with mpmath, special values by Annex F of C."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def of_two(name: str, x: float, y: float) -> Exact:
     size = y * math.log2(abs(x))
     negative = x < 0 and int(y) % 2 == 1
     if abs(size) > 3000:
-        found = INF if size > 0 else 0.0
-        return -found if negative else found
+        result = INF if size > 0 else 0.0
+        return -result if negative else result
     exact = fraction(_M.power(abs(x), y))
     return -exact if negative else exact
 
 
-def _plain(*given: float) -> bool:
-    return all(math.isfinite(x) and x != 0 for x in given)
+def _plain(*arguments: float) -> bool:
+    return all(math.isfinite(x) and x != 0 for x in arguments)
 
 
 def _hypot(x: float, y: float) -> Exact:

@@ -39,17 +39,17 @@ def _compiled(name: str, type: Scalar) -> Meaning:
     group = next(g for g in groups() if g[0] is type and row in g[1])
 
     def meaning(*operands: Values) -> Values:
-        asked, given = request((group[0], (row,)), operands)
-        text = module(_for_one_thread(asked.program.kernel, len(given[0])))
+        launch, inputs = request((group[0], (row,)), operands)
+        text = module(_for_one_thread(launch.program.kernel, len(inputs[0])))
         _, library = compiled(None, lambda: (b"", text), NATIVE, bytes, passes=LOOPS)
-        arrays = [np.ascontiguousarray(asked.arguments[p.name]) for p in asked.program.kernel.params]
+        arrays = [np.ascontiguousarray(launch.arguments[p.name]) for p in launch.program.kernel.params]
         ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library.address)(*(a.ctypes.data for a in arrays))
         return arrays[-1]
 
     return meaning
 
 
-WAYS = pytest.mark.parametrize("way", [_table, _compiled], ids=["table", "compiled"])
+IMPLEMENTATIONS = pytest.mark.parametrize("implementation", [_table, _compiled], ids=["table", "compiled"])
 TYPES = pytest.mark.parametrize("type", HALVES, ids=str)
 
 
@@ -58,7 +58,7 @@ def _all(type: Scalar) -> Values:
 
 
 def _finite(type: Scalar, seed: int, count: int = COUNT) -> Values:
-    """Any bits but infinities and NaN; half of them of magnitudes that meet in sums."""
+    """Random bits without infinities and NaN; half of them have magnitudes for which sums round."""
     with np.errstate(invalid="ignore"):
         finite = _all(type)[np.isfinite(_all(type).astype(np.float64))]
     values = np.random.default_rng(seed).permutation(finite)[:count]
@@ -66,18 +66,18 @@ def _finite(type: Scalar, seed: int, count: int = COUNT) -> Values:
     return np.concatenate([values[: count - len(near)], near])
 
 
-def _same(found: Values, exact: list[float], type: Scalar) -> None:
+def _same(result: Values, exact: list[float], type: Scalar) -> None:
     expected = np.array(exact, type.dtype)
-    wrong = np.flatnonzero(~BITS.agree(found, expected))
-    assert not len(wrong), [(int(n), float(found[n]), exact[n]) for n in wrong[:3]]
+    wrong = np.flatnonzero(~BITS.agree(result, expected))
+    assert not len(wrong), [(int(n), float(result[n]), exact[n]) for n in wrong[:3]]
 
 
-@WAYS
+@IMPLEMENTATIONS
 @TYPES
-def test_every_half_widens_exactly_and_comes_back(way: Any, type: Scalar) -> None:
-    given = _all(type)
-    wide = way("cast_f32", type)(given)
-    bits = given.view(np.uint16).astype(np.int64)
+def test_every_half_widens_exactly_and_narrows_back(implementation: Any, type: Scalar) -> None:
+    inputs = _all(type)
+    wide = implementation("cast_f32", type)(inputs)
+    bits = inputs.view(np.uint16).astype(np.int64)
     fraction, least = (10, -24) if type.name == "f16" else (7, -133)
     exponent, rest = bits >> fraction & ((1 << (15 - fraction)) - 1), bits & ((1 << fraction) - 1)
     size = np.ldexp(
@@ -86,12 +86,12 @@ def test_every_half_widens_exactly_and_comes_back(way: Any, type: Scalar) -> Non
     finite = exponent < (1 << (15 - fraction)) - 1
     size = np.where(finite, size, np.where(rest > 0, np.nan, np.inf))
     assert BITS.agree(wide, np.where(bits >> 15, -size, size).astype(np.float32)).all()
-    assert BITS.agree(way(f"cast_{type}", F32)(wide), given).all()
+    assert BITS.agree(implementation(f"cast_{type}", F32)(wide), inputs).all()
 
 
-@WAYS
+@IMPLEMENTATIONS
 @TYPES
-def test_ties_and_their_neighbours(way: Any, type: Scalar) -> None:
+def test_ties_and_their_neighbours(implementation: Any, type: Scalar) -> None:
     """Halfway between two halves, and next to it in f32 and in f64."""
     some = np.sort(np.abs(_finite(type, 1)).astype(np.float64))
     bits = some.astype(type.dtype).view(np.uint16)
@@ -99,52 +99,52 @@ def test_ties_and_their_neighbours(way: Any, type: Scalar) -> None:
     ties = ((some + following) / 2)[np.isfinite(following)]
     for source in (F32, F64):
         tie = ties.astype(source.dtype)
-        given = np.concatenate(
+        inputs = np.concatenate(
             [tie, np.nextafter(tie, source.dtype.type(0)), np.nextafter(tie, source.dtype.type(np.inf))]
         )
-        given = np.concatenate([given, -given])
-        found = way(f"cast_{type}", source)(given)
-        _same(found, [rounded(Fraction(float(x)), type) for x in given], type)
+        inputs = np.concatenate([inputs, -inputs])
+        result = implementation(f"cast_{type}", source)(inputs)
+        _same(result, [rounded(Fraction(float(x)), type) for x in inputs], type)
 
 
-@WAYS
+@IMPLEMENTATIONS
 @TYPES
 @pytest.mark.parametrize("source", [I64, U64], ids=str)
-def test_whole_numbers_round_once(way: Any, type: Scalar, source: Scalar) -> None:
+def test_whole_numbers_round_once(implementation: Any, type: Scalar, source: Scalar) -> None:
     """Of 64 bits, the last one of which may decide."""
     generator = np.random.default_rng(2)
     high = generator.integers(128, 256, COUNT) * 2 + 1
     ties = (high.astype(np.uint64) << generator.integers(0, 54, COUNT).astype(np.uint64)).astype(source.dtype)
-    one = source.dtype.type(1)
-    given = np.concatenate([ties, ties + one, ties - one])
-    _same(way(f"cast_{type}", source)(given), [rounded(Fraction(int(x)), type) for x in given], type)
+    unit = source.dtype.type(1)
+    inputs = np.concatenate([ties, ties + unit, ties - unit])
+    _same(implementation(f"cast_{type}", source)(inputs), [rounded(Fraction(int(x)), type) for x in inputs], type)
 
 
-@WAYS
+@IMPLEMENTATIONS
 @TYPES
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "fdiv", "sqrt"])
-def test_operations_round_once(way: Any, type: Scalar, name: str) -> None:
-    given = [_finite(type, seed) for seed in range(TABLE[name].operands)]
-    found = way(name, type)(*given)
-    _same(found, [evaluate(name, type, *(float(x) for x in row)) for row in zip(*given, strict=True)], type)
+def test_operations_round_once(implementation: Any, type: Scalar, name: str) -> None:
+    inputs = [_finite(type, seed) for seed in range(TABLE[name].operands)]
+    result = implementation(name, type)(*inputs)
+    _same(result, [evaluate(name, type, *(float(x) for x in row)) for row in zip(*inputs, strict=True)], type)
 
 
-@WAYS
+@IMPLEMENTATIONS
 @TYPES
-def test_fused_products_round_once(way: Any, type: Scalar) -> None:
-    """Products that are ties, with what is far below them added: f64 alone would lose it."""
+def test_fused_products_round_once(implementation: Any, type: Scalar) -> None:
+    """Products that are ties, plus a much smaller addend: f64 alone would lose it."""
     ties = [(a, b) for a in range(129, 256, 2) for b in (3, 5) if a * b >= 256]
     least = float(np.array(1, np.uint16).view(type.dtype))
     rows = [(a / 128, b / 2, sign * far) for a, b in ties for far in (least, 0.0, 2.0**-14) for sign in (1, -1)]
     rows += zip(*(_finite(type, seed).astype(float) for seed in (3, 4, 5)), strict=True)
-    given = [np.array(column, type.dtype) for column in zip(*rows, strict=True)]
-    exact = [evaluate("fma", type, *(float(x) for x in row)) for row in zip(*given, strict=True)]
-    _same(way("fma", type)(*given), exact, type)
+    inputs = [np.array(column, type.dtype) for column in zip(*rows, strict=True)]
+    exact = [evaluate("fma", type, *(float(x) for x in row)) for row in zip(*inputs, strict=True)]
+    _same(implementation("fma", type)(*inputs), exact, type)
 
 
 @TYPES
 def test_a_double_rounding_would_be_found(type: Scalar) -> None:
-    """What the tests above are for: the obvious ways are wrong."""
+    """The tests above detect double rounding: the naive computation is wrong."""
     above = np.array([1 + 2.0 ** -(8 if type.name == "bf16" else 11) + 2.0**-40])
     assert halves.rounded(above, type) != above.astype(np.float32).astype(type.dtype)
     if type.name == "bf16":

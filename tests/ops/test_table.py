@@ -80,9 +80,9 @@ def test_rows_are_complete() -> None:
 
 
 def test_policies_accept_different_results() -> None:
-    one = np.array([1.0, 0.0, np.nan, 1.0], np.float32)
+    values = np.array([1.0, 0.0, np.nan, 1.0], np.float32)
     other = np.array([np.nextafter(np.float32(1), np.float32(2)), -0.0, np.nan, 1.0], np.float32)
-    assert Policy("bits").agree(one, other).tolist() == [False, False, True, True]
-    assert Policy("value").agree(one, other).tolist() == [False, True, True, True]
-    assert ulp(1).agree(one, other).tolist() == [True, True, True, True]
-    assert ulp(0).agree(one, other).tolist() == [False, True, True, True]
+    assert Policy("bits").agree(values, other).tolist() == [False, False, True, True]
+    assert Policy("value").agree(values, other).tolist() == [False, True, True, True]
+    assert ulp(1).agree(values, other).tolist() == [True, True, True, True]
+    assert ulp(0).agree(values, other).tolist() == [False, True, True, True]
