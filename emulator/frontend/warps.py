@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import cast
 
 from ..ir import nodes as ir
-from ..ir.effects import TABLE
+from ..ir.effects import SHUFFLE_WIDTHS, TABLE
 from ..language import forms
 from ..language.intrinsics import FULL_MASK, Intrinsic
 from ..language.types import BOOL, F32, F64, I32, I64, SCALARS, U32, U64, Scalar, Vector
@@ -64,7 +64,7 @@ def _shuffle(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     width = args["width"]
     if isinstance(width, ast.expr):
         width = reader.constant_int(args["width"], "a shuffle's width")
-    if width not in (2, 4, 8, 16, 32):
+    if width not in SHUFFLE_WIDTHS:
         raise SourceError(span, f"{width} is no width of a shuffle", "write 2, 4, 8, 16 or 32")
     return reader.let(
         ir.Shuffle(form.mode, value, source_lane, width, _mask(reader, args, span), value.type, span), "shuffled", span

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..checked import shown
 from ..errors import SimtbedError
+from ..language.intrinsics import WARP_SIZE
 from ..span import Span
 from .events import GLOBAL, MEANING, SHARED, Counts, by_site
 
@@ -21,7 +22,7 @@ class Counters:
 
     rows: Mapping[Key, Row]
     sector: int = 32
-    warp: int = 32
+    warp: int = WARP_SIZE
 
     @staticmethod
     def from_sites(sites: Iterable[tuple[str, Span, int, dict[str, int]]], counts: Counts, sector: int) -> Counters:

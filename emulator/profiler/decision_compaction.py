@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, i32, i64
+from ..language.intrinsics import WARP_SIZE
 from ..native import native
 from .block_sampling import is_sampled
 
@@ -225,7 +226,7 @@ def _count_patterns(
             table.counts[row] += executions
         else:
             by_lanes, by_warp = i64(0), i64(0)
-            for lane in range(i64(32)):
+            for lane in range(i64(WARP_SIZE)):
                 by_lanes += i64(notes.words[at + 8 + lane])
                 by_warp = max(by_warp, i64(notes.words[at + 8 + lane]))
             table.excess[3 * site] += executions

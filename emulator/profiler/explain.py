@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language.intrinsics import WARP_SIZE
 from .costs import Costs, Place
 from .counters import Row
 from .pattern import Pattern
@@ -150,7 +151,7 @@ def _contended(place: Place, table: Table, sector: int) -> _Candidate:
 
 
 def _conflicts(place: Place, table: Table, banks: int, width: int) -> _Candidate:
-    phases = max(1, 32 * place.size // (banks * width))
+    phases = max(1, WARP_SIZE * place.size // (banks * width))
     spare = sum(int(table["count"][row]) * max(0, row - phases) for row in nonempty_rows(table))
     row = worst(table)
     pattern = _pattern(table, row)
@@ -183,7 +184,7 @@ def _uneven(profile: Costs, place: Place, table: Table) -> _Candidate:
     """Explain a loop whose lanes have different numbers of iterations."""
     spans = np.diff([iteration(row) for row in range(len(table) + 1)])
     lanes, warps = (int((table[name] * spans).sum()) for name in ("lanes", "warps"))
-    idle = 1 - lanes / (32 * warps) if warps else 0.0
+    idle = 1 - lanes / (WARP_SIZE * warps) if warps else 0.0
     groups = lanes_by_iterations(table)
     few, most = (f"{groups[0][0]:,}", _most(groups[-1])) if groups else ("0", "0")
     inside = INSTRUCTION * profile.under.get(place, {}).get("warp_instructions", 0)
@@ -206,7 +207,7 @@ def _divergent(profile: Costs, place: Place, row: Row) -> _Candidate:
     branches, divergent = row.get("branches", 0), row.get("divergent_branches", 0)
     inside = profile.under.get(place, {})
     instructions, threads = inside.get("warp_instructions", 0), inside.get("thread_instructions", 0)
-    idle = 1 - threads / (32 * instructions) if instructions else 0.0
+    idle = 1 - threads / (WARP_SIZE * instructions) if instructions else 0.0
     return _Candidate(
         "divergent branch",
         INSTRUCTION * idle * instructions * divergent / max(branches, 1),

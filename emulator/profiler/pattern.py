@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..language.intrinsics import WARP_SIZE
+
 Elements = npt.NDArray[np.int64]
 
 
@@ -29,7 +31,7 @@ class Pattern:
     @staticmethod
     def classify(mask: int, index: Elements) -> Pattern:
         """Classify the elements of the active lanes, at least one. index: int64[32]."""
-        lanes = np.flatnonzero([mask >> lane & 1 for lane in range(32)])
+        lanes = np.flatnonzero([mask >> lane & 1 for lane in range(WARP_SIZE)])
         at = index[lanes]
         distinct = np.unique(at)
         lane_count, elements = len(lanes), len(distinct)

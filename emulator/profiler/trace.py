@@ -7,9 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..language.intrinsics import WARP_SIZE
+
 ENTRY = np.dtype(
     [("block", np.int64), ("site", np.int32), ("phase", np.int32), ("warp", np.int32), ("mask", np.uint32),
-     ("index", np.int64, (32,))]
+     ("index", np.int64, (WARP_SIZE,))]
 )  # fmt: skip
 """One access of one warp: its block and the barriers that the block has passed, its site, the active lanes, and the
 element accessed by each active lane; 0 for other lanes. The site determines the array."""

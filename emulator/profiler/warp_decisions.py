@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, i32, i64
+from ..language.intrinsics import WARP_SIZE
 from ..native import native
 from .block_sampling import block_hash, is_sampled, sampled_blocks
 from .decision_compaction import WORDS, Words, pair
@@ -70,7 +71,7 @@ def _add(notes: Global[i32], first: i64, count: i64, table: RowTable, interval: 
             row = ROW * (i64(table.slots[slot]) - 1)
             executions = pair(notes[at], notes[at + 1])
             iterations, any_true, any_false = i64(0), i64(0), i64(0)
-            for lane in range(i64(32)):
+            for lane in range(i64(WARP_SIZE)):
                 value = i64(notes[at + 8 + lane])
                 iterations = max(iterations, value)
                 any_true |= value & 1

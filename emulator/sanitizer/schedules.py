@@ -16,6 +16,7 @@ from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.effects import performed, written_array
 from ..ir.walk import effect, statements
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Scalar
 from .elements import Forms, element
 from .places import Dim3, coordinates
@@ -40,7 +41,7 @@ class Schedule:
         blocks = random.permutation(grid[0] * grid[1] * grid[2])
         if (np.diff(blocks) > 0).all():
             blocks = blocks[::-1]  # ascending, which is the order of the first run
-        warps = -(-block[0] * block[1] * block[2] // 32)
+        warps = -(-block[0] * block[1] * block[2] // WARP_SIZE)
         orders = np.zeros((ROWS, 32), np.int64)
         orders[:, :warps] = [random.permutation(warps) for _ in range(ROWS)]
         return Schedule(blocks.astype(np.int64), orders)
@@ -97,7 +98,7 @@ def _orders(seed: int, grid: Dim3, block: Dim3) -> list[str]:
     schedule = Schedule.from_seed(seed, grid, block)
     blocks = [str(coordinates(int(b), grid)) for b in schedule.blocks[:8]]
     more = ", ..." if len(schedule.blocks) > 8 else ""
-    warps = -(-block[0] * block[1] * block[2] // 32)
+    warps = -(-block[0] * block[1] * block[2] // WARP_SIZE)
     of_first = ", ".join(map(str, schedule.of_phase(int(schedule.blocks[0]), 0, warps)))
     return [
         "the first value with blocks and warps in ascending order",

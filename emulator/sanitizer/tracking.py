@@ -10,6 +10,7 @@ from ..ir import nodes as ir
 from ..ir.access import Operation
 from ..ir.effects import accesses, is_ordered, row_of
 from ..ir.walk import effect, statements
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array
 from ..machine.device import Device
 from ..passes.grids import is_cooperative
@@ -114,13 +115,13 @@ class Plan:
         carved: lengths of arrays in dynamic shared memory. A local array has an element for every thread of the block. blocks:
         number of blocks with shared and local arrays at the same time. written: of global arrays, the elements written before.
         """
-        warps = -(-block[0] * block[1] * block[2] // 32)
+        warps = -(-block[0] * block[1] * block[2] // WARP_SIZE)
         lengths = {}
         for name in self.tracked:
             type = self.types[name]
             length = len(arguments[name]) if type.space == "global" else type.length
             length = carved[name] if length is None else length
-            lengths[name] = length * (32 * warps if type.space == "local" else 1)
+            lengths[name] = length * (WARP_SIZE * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.tracked]
         copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
         layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)

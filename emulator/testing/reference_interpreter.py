@@ -107,13 +107,13 @@ class _Block:
     def answer_waits(self, waiting: dict[int, Wait]) -> dict[int, Any]:
         """Who goes on, with which answer: a group in each warp that has one, or else the whole block."""
         answers: dict[int, Any] = {}
-        for warp in sorted({linear // 32 for linear in waiting}):
-            lanes = {n: m for n, m in waiting.items() if n // 32 == warp and not isinstance(m.node, ir.Barrier)}
+        for warp in sorted({linear // WARP_SIZE for linear in waiting}):
+            lanes = {n: m for n, m in waiting.items() if n // WARP_SIZE == warp and not isinstance(m.node, ir.Barrier)}
             if lanes:
                 first = min(m.position for m in lanes.values())
-                group = {n % 32: m for n, m in lanes.items() if m.position == first}
-                living = sum(1 << n % 32 for n in waiting if n // 32 == warp)
-                answers |= {32 * warp + lane: answer for lane, answer in _exchange(group, living).items()}
+                group = {n % WARP_SIZE: m for n, m in lanes.items() if m.position == first}
+                living = sum(1 << n % WARP_SIZE for n in waiting if n // WARP_SIZE == warp)
+                answers |= {WARP_SIZE * warp + lane: answer for lane, answer in _exchange(group, living).items()}
         if answers or not waiting:
             return answers
         if len({m.position for m in waiting.values()}) > 1:
@@ -144,7 +144,7 @@ def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
         return None
     named = {n: m.value for n, m in group.items() if wait.mask >> n & 1}
     if isinstance(node, ir.Shuffle):
-        source = _source(node, lane, wait.lane & 31)
+        source = _source(node, lane, wait.lane & (WARP_SIZE - 1))
         if source not in group:
             raise Undefined(f"lane {lane} reads lane {source}, which is not here")
         return group[source].value
@@ -222,7 +222,7 @@ class _Thread:
         self.special = {
             f"{g}.{axis}": n for g, extents in groups.items() for axis, n in zip("xyz", extents, strict=True)
         }
-        self.special |= {"lane": linear % 32, "warp": linear // 32}
+        self.special |= {"lane": linear % WARP_SIZE, "warp": linear // WARP_SIZE}
 
     # -------------------------------------------------------------- statements
     def body(self, body: ir.Body, frame: _Frame, position: Position) -> Steps:

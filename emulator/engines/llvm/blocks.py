@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import BOOL, I32, I64, Array
 from ...llvm.builder import FULL, LANES, many, vector
 from ...llvm.values import Value, bits
@@ -64,7 +65,9 @@ class BlockEmitter:
     def run(self) -> None:
         """Generate the code of one block."""
         threads = self.context.options.block[0] * self.context.options.block[1] * self.context.options.block[2]
-        masks = [FULL if threads >= 32 * (w + 1) else (1 << max(0, threads - 32 * w)) - 1 for w in range(LANES)]
+        masks = [
+            FULL if threads >= WARP_SIZE * (w + 1) else (1 << max(0, threads - WARP_SIZE * w)) - 1 for w in range(LANES)
+        ]
         self.everyone = vector("i32", (m if w < self.context.warps else 0 for w, m in enumerate(masks)))
         for array in (self.active, self.alive):
             self.builder.store(V, self.everyone, array)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, memory_type, quoted, vector
 from ...llvm.operations import operation
@@ -233,7 +234,7 @@ class CodegenContext:
         first = index[:, 0].tolist()
         if all(n == first[0] for n in first):
             return Value(I32, str(first[0]), str(stride), first[0] if stride == 0 else None)
-        if first == [32 * w for w in range(len(first))]:
+        if first == [WARP_SIZE * w for w in range(len(first))]:
             return Value(I32, builder.let(f"shl i32 {self.warp}, 5", "first"), str(stride))
         cells = ", ".join(f"i32 {n}" for n in first)
         table = self.table(f"thread.{'xyz'[axis]}", f"internal constant [{len(first)} x i32] [{cells}], align 64")

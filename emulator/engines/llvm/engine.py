@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import BOOL, HALVES, Array, Scalar
 from ...llvm.c_types import C_TYPES
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, load_compiled
@@ -453,7 +454,7 @@ def _host_calls(
 
 def _lanes_at(data: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return the 32 lanes stored at an address."""
-    raw = (ctypes.c_uint8 * (32 * dtype.itemsize)).from_address(data)
+    raw = (ctypes.c_uint8 * (WARP_SIZE * dtype.itemsize)).from_address(data)
     return np.ctypeslib.as_array(raw).view(dtype)
 
 
@@ -463,6 +464,6 @@ def _print(prints: Prints, stmt: ir.Print, at: tuple[int, int], mask: int, data:
     columns = iter([_lanes_at(data + 256 * n, t.dtype) for n, t in enumerate(types) if isinstance(t, Scalar)])
     items: list[Any] = [p if isinstance(p, str) else next(columns) for p in stmt.items]
     block, warp = at
-    for lane in range(32):
+    for lane in range(WARP_SIZE):
         if mask >> lane & 1:
-            prints.add(block, 32 * warp + lane, [p if isinstance(p, str) else p[lane] for p in items])
+            prints.add(block, WARP_SIZE * warp + lane, [p if isinstance(p, str) else p[lane] for p in items])

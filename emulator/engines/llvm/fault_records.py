@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Diagnostic
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import BOOL, Scalar
 from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
@@ -97,7 +98,7 @@ class FaultRecords:
 def _diagnostic(record: FaultRecord, header: np.void, values: npt.NDArray[np.int64], request: Request) -> Diagnostic:
     mask = int(header["mask"]) & 0xFFFFFFFF
     lane = (mask & -mask).bit_length() - 1
-    thread = 32 * int(header["warp"]) + lane
+    thread = WARP_SIZE * int(header["warp"]) + lane
     place = thread_text(int(header["block"]), thread, request.grid, request.block, mask.bit_count() - 1)
     numbers = [_number(bits, type) for bits, type in zip(values, record.types, strict=True)]
     return record.describe(place, request, numbers)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ...ir import nodes as ir
 from ...ir.names import elements
 from ...ir.walk import statements
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import BOOL, Array, Scalar, Vector
 from ...llvm.builder import FunctionBuilder, many, scalar_type
 from ...llvm.values import Value, Values, chosen, lanes
@@ -31,7 +32,7 @@ class Slot:
     @property
     def size(self) -> int:
         """Return the bytes in the workspace; a bool takes an i32."""
-        return 4 if self.type is BOOL else self.type.size * (32 if self.vector else 1)
+        return 4 if self.type is BOOL else self.type.size * (WARP_SIZE if self.vector else 1)
 
 
 @dataclass(frozen=True)

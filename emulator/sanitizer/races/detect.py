@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
+from ...language.intrinsics import WARP_SIZE
 from ...native import native
 from .happens_before import has, timestamp_of
 from .release_acquire import (
@@ -125,7 +126,7 @@ def _covered(race: RaceState, shared: bool, read: i64, other: i64, thread: i64) 
         return True
     if other < race.state[PHASE]:
         return other > 0 and race.state[GRID] <= other < race.state[FOREIGN] and not shared
-    if (read ^ other) & (THREAD & ~31) != 0:
+    if (read ^ other) & (THREAD & ~(WARP_SIZE - 1)) != 0:
         return True
     recent = min(read, other) >= race.state[NOW]
     return recent and (read & THREAD) >> 5 == thread >> 5 and (read ^ other) & THREAD != 0
@@ -137,7 +138,7 @@ def _synchronised(race: RaceState, epoch: i64, thread: i64) -> bool:
     other = epoch & THREAD
     if epoch < race.state[FOREIGN] or other >> 5 != thread >> 5:
         return False
-    return (epoch >> BITS) < i64(race.clocks[32 * thread + (other & 31)])
+    return (epoch >> BITS) < i64(race.clocks[WARP_SIZE * thread + (other & (WARP_SIZE - 1))])
 
 
 @st.device
@@ -171,11 +172,11 @@ def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global
     shared = race.planes[place + 2] != 0
     current = Access(array, access_id, base, race.planes[place], race.planes[place + 1], shared, words)
     recorded = u32(0)
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane) and _check_lane(race, current, lanes, lane):
             recorded |= u32(1) << u32(lane)
     if access_id & 3 == STORES:
-        for lane in range(i64(32)):
+        for lane in range(i64(WARP_SIZE)):
             if has(recorded, lane):
                 race.epochs[current.start + lanes[lane]] = u32(base | lane)
         _check_same_instruction(race, current, lanes, recorded)
@@ -275,7 +276,7 @@ def _writes_same(current: Access, lanes: Global[i64], second: i64, lane: i64, ot
     """Return whether the words a lane writes equal another lane's words in the rows from `second` on."""
     same = True
     for word in range(current.words):
-        same = same and lanes[32 * (1 + word) + lane] == lanes[32 * (second + word) + other]
+        same = same and lanes[WARP_SIZE * (1 + word) + lane] == lanes[WARP_SIZE * (second + word) + other]
     return same
 
 
@@ -289,10 +290,10 @@ def _record_readers(race: RaceState, current: Access, lanes: Global[i64], mask: 
     main = i64(ATOMIC) if current.access_id & 3 >= ATOMICS else i64(READ)
     last = current.start + main * current.size
     second = current.start + OTHER * current.size
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):
             race.epochs[last + lanes[lane]] = u32(current.base | lane)
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if not has(mask, lane):
             continue
         epoch = current.base | lane
@@ -305,11 +306,11 @@ def _record_readers(race: RaceState, current: Access, lanes: Global[i64], mask: 
 @st.device
 def _check_same_instruction(race: RaceState, current: Access, lanes: Global[i64], mask: u32) -> None:
     """Report lanes of a store that write one element: each races with the last of them."""
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):
             epoch = i64(race.epochs[current.start + lanes[lane]])
             if epoch != current.base | lane:
-                same = _writes_same(current, lanes, i64(1), lane, epoch & 31)
+                same = _writes_same(current, lanes, i64(1), lane, epoch & (WARP_SIZE - 1))
                 remark = i32(SAME_VALUE) if same else i32(HARMFUL)
                 finding = Finding(remark, WITHIN_WARP, SAME_INSTRUCTION, NOT_RELEASED)
                 _report(race, current, lanes[lane], epoch, (current.base | lane) & THREAD, finding)

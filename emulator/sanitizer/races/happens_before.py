@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
+from ...language.intrinsics import WARP_SIZE
 from ...native import Native, fixed, native
 from .release_acquire import (
     acquire_by_fence,
@@ -135,14 +136,14 @@ def fence(race: RaceState, mask: u32, scope: i32) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
     warp = race.state[WARP]
     now = _synchronise_warp(race)
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):
-            row = 4 * (32 * warp + lane)
+            row = 4 * (WARP_SIZE * warp + lane)
             race.fences[row] = now
             race.fences[row + 1] = race.state[BARRIERS]
             race.fences[row + 2] = race.state[BLOCK]
             race.fences[row + 3] = i64(scope)
-            acquire_by_fence(race, 32 * warp + lane, scope)
+            acquire_by_fence(race, WARP_SIZE * warp + lane, scope)
 
 
 @st.device
@@ -166,7 +167,7 @@ def syncwarp(race: RaceState, active: u32, alive: u32, masks: Global[u32]) -> No
     if race.state[FENCED] != 0:
         synchronise_lanes(race, warp, active, masks)
     complete = active == alive
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(active, lane) and (masks[lane] & alive) != alive:
             complete = False
     if complete:
@@ -175,16 +176,16 @@ def syncwarp(race: RaceState, active: u32, alive: u32, masks: Global[u32]) -> No
     before = st.local(i32, 1024)
     for at in range(i64(1024)):
         before[at] = race.clocks[1024 * warp + at]
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if not has(active, lane):
             continue
         partners = masks[lane] & active
-        own = 1024 * warp + 32 * lane
-        for other in range(i64(32)):
+        own = 1024 * warp + WARP_SIZE * lane
+        for other in range(i64(WARP_SIZE)):
             if has(partners, other):
-                for third in range(i64(32)):
-                    race.clocks[own + third] = max(race.clocks[own + third], before[32 * other + third])
-        for other in range(i64(32)):
+                for third in range(i64(WARP_SIZE)):
+                    race.clocks[own + third] = max(race.clocks[own + third], before[WARP_SIZE * other + third])
+        for other in range(i64(WARP_SIZE)):
             if has(partners, other):
                 race.clocks[own + other] = i32(now)
 
@@ -214,7 +215,7 @@ def unwritten(race: RaceState, array: i64, mask: u32, index: Global[i64]) -> u32
     """Return the lanes of a mask whose element was never written. index: int64[32]."""
     least = race.state[FOREIGN] if race.planes[4 * array + 2] != 0 else i64(1)
     result = u32(0)
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane) and i64(race.epochs[race.planes[4 * array] + index[lane]]) < least:
             result |= u32(1) << u32(lane)
     return result
@@ -223,7 +224,7 @@ def unwritten(race: RaceState, array: i64, mask: u32, index: Global[i64]) -> u32
 @native
 def record_writes(race: RaceState, array: i64, mask: u32, index: Global[i64]) -> None:
     """Lanes write elements of an array that is not checked for races: the writing thread is not recorded. index: int64[32]."""
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):
             race.epochs[race.planes[4 * array] + index[lane]] = u32(race.state[FOREIGN])
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
+from ...language.intrinsics import WARP_SIZE
 from .shadow import (
     ACQUIRES,
     BARRIERS,
@@ -128,20 +129,20 @@ def synchronise_block(race: RaceState) -> None:
     If all warps have fenced, their accesses are published.
     """
     union = i64(0)
-    for thread in range(32 * race.state[WARPS]):
+    for thread in range(WARP_SIZE * race.state[WARPS]):
         union = _join(race, union, race.thread_events[thread])
         union = _join(race, union, race.thread_events[MOST_THREADS + thread])
     published = True
     for warp in range(race.state[WARPS]):
         fenced = False
-        for lane in range(i64(32)):
-            fence = 4 * (32 * warp + lane)
+        for lane in range(i64(WARP_SIZE)):
+            fence = 4 * (WARP_SIZE * warp + lane)
             now = race.fences[fence + 1] == race.state[BARRIERS] and race.fences[fence + 2] == race.state[BLOCK]
             fenced = fenced or (race.fences[fence] != 0 and now and race.fences[fence + 3] == 2)
         published = published and fenced
-        for lane in range(i64(32)):
-            race.thread_events[32 * warp + lane] = union
-            race.thread_events[MOST_THREADS + 32 * warp + lane] = 0
+        for lane in range(i64(WARP_SIZE)):
+            race.thread_events[WARP_SIZE * warp + lane] = union
+            race.thread_events[MOST_THREADS + WARP_SIZE * warp + lane] = 0
     if published:
         race.state[PUBLISHED] = race.state[BARRIERS] + 1
 
@@ -149,18 +150,18 @@ def synchronise_block(race: RaceState) -> None:
 @st.device
 def synchronise_lanes(race: RaceState, warp: i64, active: u32, masks: Global[u32]) -> None:
     """At a `syncwarp` of active lanes, each with its mask: each acquires the events of the lanes in its mask."""
-    before = st.local(i64, 32)
-    for lane in range(i64(32)):
-        thread = 32 * warp + lane
+    before = st.local(i64, WARP_SIZE)
+    for lane in range(i64(WARP_SIZE)):
+        thread = WARP_SIZE * warp + lane
         before[lane] = _join(race, race.thread_events[thread], race.thread_events[MOST_THREADS + thread])
-    for lane in range(i64(32)):
+    for lane in range(i64(WARP_SIZE)):
         if (active >> u32(lane) & 1) != 0:
             union = before[lane]
-            for other in range(i64(32)):
+            for other in range(i64(WARP_SIZE)):
                 if ((masks[lane] & active) >> u32(other) & 1) != 0:
                     union = _join(race, union, before[other])
-            race.thread_events[32 * warp + lane] = union
-            race.thread_events[MOST_THREADS + 32 * warp + lane] = 0
+            race.thread_events[WARP_SIZE * warp + lane] = union
+            race.thread_events[MOST_THREADS + WARP_SIZE * warp + lane] = 0
 
 
 @st.device
@@ -172,8 +173,8 @@ def atomic_operation(race: RaceState, at: i64, shared: bool, role: i32, thread: 
     before = _current(race, i64(race.heads[at]))
     if before != 0 and shared and race.events[_row(race, before) + CREATED] < race.state[FOREIGN] // TICK:
         before = i64(0)
-    first = thread & ~31 if race.state[WARP_SYNCHRONOUS] != 0 else thread
-    last = first + 32 if race.state[WARP_SYNCHRONOUS] != 0 else thread + 1
+    first = thread & ~(WARP_SIZE - 1) if race.state[WARP_SYNCHRONOUS] != 0 else thread
+    last = first + WARP_SIZE if race.state[WARP_SYNCHRONOUS] != 0 else thread + 1
     for reader in range(first, last):
         to = reader if role & ACQUIRES != 0 else reader + MOST_THREADS
         race.thread_events[to] = _join(race, race.thread_events[to], before)
@@ -206,11 +207,11 @@ def _release(race: RaceState, at: i64, before: i64, thread: i64) -> None:
     race.events[row + SCOPE] = race.fences[fence + 3]
     race.events[row + FULL_SYNC] = full_sync
     partner_sync = i64(0)
-    for lane in range(i64(32)):
-        partner_sync = max(partner_sync, i64(race.clocks[32 * thread + lane]))
+    for lane in range(i64(WARP_SIZE)):
+        partner_sync = max(partner_sync, i64(race.clocks[WARP_SIZE * thread + lane]))
     partners = i64(0)
-    for lane in range(i64(32)):
-        partners |= i64(i64(race.clocks[32 * thread + lane]) == partner_sync) << lane
+    for lane in range(i64(WARP_SIZE)):
+        partners |= i64(i64(race.clocks[WARP_SIZE * thread + lane]) == partner_sync) << lane
     race.events[row + PARTNERS] = partners
     race.events[row + PARTNER_SYNC] = partner_sync
     race.heads[at] = u32(event)
@@ -232,7 +233,7 @@ def _covers(race: RaceState, row: i64, epoch: i64, block: i64, phase: i64) -> bo
         return True
     if other >> 5 != race.events[row + EVENT_THREAD] >> 5:
         return False
-    is_partner = (race.events[row + PARTNERS] >> (other & 31) & 1) != 0
+    is_partner = (race.events[row + PARTNERS] >> (other & (WARP_SIZE - 1)) & 1) != 0
     if is_partner and epoch >> BITS < race.events[row + PARTNER_SYNC]:
         return True
     in_step = other == race.events[row + EVENT_THREAD] or race.state[WARP_SYNCHRONOUS] != 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import Diagnostic
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
 from ...span import Span
 from ..elements import Forms, element
@@ -74,7 +75,7 @@ def findings(
 
 
 def _order(row: Any) -> tuple[int, int, int]:
-    return int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // 32
+    return int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // WARP_SIZE
 
 
 def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:

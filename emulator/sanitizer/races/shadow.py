@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...language.hints import Global, i32, i64, u32
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
 
 BITS = 10
@@ -182,7 +183,7 @@ def new(
         "warp_syncs": np.zeros(32, np.uint32),
         "full_warp_syncs": np.zeros(32, np.uint32),
         "clocks": np.zeros(1024 * warps, np.int32),
-        "fences": np.zeros(4 * 32 * warps, np.int64),
+        "fences": np.zeros(4 * WARP_SIZE * warps, np.int64),
         "events": np.zeros(EVENT * events, np.int64),
         "heads": np.zeros(layout.size if fenced else 1, np.uint32),
         "thread_events": np.zeros(2 * MOST_THREADS, np.int64),

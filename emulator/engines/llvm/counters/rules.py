@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....ir.access import AccessKind
+from ....language.intrinsics import WARP_SIZE
 from ....llvm.builder import IOTA, FunctionBuilder, many, splat, vector
 from ....llvm.values import broadcast, chosen
 from ....machine import banks, coalescing
@@ -258,7 +259,7 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     """Shared accesses: count wavefronts, and conflicts: the wavefronts in excess of one per phase."""
     device = context.options.device
     name = f"{kind.space}_{kind.operation}_{size}"
-    phases = max(1, 32 * size // (device.banks * device.bank_width))
+    phases = max(1, WARP_SIZE * size // (device.banks * device.bank_width))
     unit = max(size, device.bank_width)
     groups = device.banks * device.bank_width // unit
     counted_as = banks.kind_of(kind.operation, device)
@@ -270,7 +271,7 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
     def cost(builder: FunctionBuilder, units: str, phases: int) -> str:
         low, high = "0", "0"
         for phase in range(phases):
-            width = 32 // phases
+            width = WARP_SIZE // phases
             lanes = ((1 << width) - 1) << (phase * width)
             phase_mask = builder.let(f"and i32 %mask, {lanes - (1 << 32) if lanes >> 31 else lanes}", "part")
             most = builder.call("i32", worst, (V, units), ("i32", phase_mask), hint="most")

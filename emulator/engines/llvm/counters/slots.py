@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ....language.intrinsics import WARP_SIZE
 from ....profiler import events, samples
 from ....profiler.events import Counts
 from ....profiler.samples import Samples
@@ -36,7 +37,7 @@ class CounterSlots:
         slot = self._slot("full", sites[0])
         for site in sites:
             self.contribute(slot, site, events.WARPS, 1)
-            self.contribute(slot, site, events.LANES, 32)
+            self.contribute(slot, site, events.LANES, WARP_SIZE)
         return slot
 
     def masked_warps(self, sites: Iterable[int]) -> tuple[int, int]:

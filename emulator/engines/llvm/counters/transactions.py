@@ -8,6 +8,7 @@ tests/machine/test_emitted_rules.py compares both for random addresses, lane mas
 from __future__ import annotations
 
 from ....ir.access import AccessKind, Operation
+from ....language.intrinsics import WARP_SIZE
 from ....language.types import I64
 from ....llvm.builder import IOTA, many, splat, vector
 from ....llvm.casts import extended
@@ -71,10 +72,10 @@ class TransactionCounter:
         if self.index.uniform and plain:
             return 1, 1
         if self.index.uniform and self.context.mask is None:
-            return 32, 1  # serialised
+            return WARP_SIZE, 1  # serialised
         step = self.index.step
         if plain and self.context.mask is None and step and abs(step) * self.size >= self.device.line:
-            return 32, 32
+            return WARP_SIZE, WARP_SIZE
         return None
 
     def _fixed_shared(self) -> Cost | None:
@@ -85,16 +86,20 @@ class TransactionCounter:
         if len(costs) > 1:
             return None
         (cost,) = costs
-        one_phase = 32 * self.size <= self.device.banks * self.device.bank_width
+        one_phase = WARP_SIZE * self.size <= self.device.banks * self.device.bank_width
         if self.context.mask is None or (one_phase and cost == (1, 0)):
             return cost
         return None
 
     def _bank_cost(self, step: int, first: int) -> Cost:
-        start = first + (0 if step >= 0 else -32 * step * self.device.bank_width)
+        start = first + (0 if step >= 0 else -WARP_SIZE * step * self.device.bank_width)
         kind = banks.kind_of(self.kind.operation, self.device)
         total = banks.of_warp(
-            kind, [start + step * lane for lane in range(32)], self.size, self.device.banks, self.device.bank_width
+            kind,
+            [start + step * lane for lane in range(WARP_SIZE)],
+            self.size,
+            self.device.banks,
+            self.device.bank_width,
         )
         return total.wavefronts, total.conflicts
 
@@ -132,9 +137,11 @@ class TransactionCounter:
         0: they conflict, or the number depends on the active lanes.
         """
         served = self.device.banks * self.device.bank_width
-        if 32 * self.size <= served:
+        if WARP_SIZE * self.size <= served:
             return int(self.device.banks >= 32)
-        return 32 * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
+        return (
+            WARP_SIZE * self.size // served if self.size >= self.device.bank_width and self.context.mask is None else 0
+        )
 
     def _count_banks(self, phases: int) -> str:
         """Count a shared access. Return the wavefronts, an i64.
@@ -150,7 +157,7 @@ class TransactionCounter:
         if shift:
             units = builder.let(f"lshr {many(element)} {units}, {splat(element, shift)}", "units")
         offset = builder.let(f"sub {many(element)} {units}, {vector(element, IOTA)}", "offset")
-        groups = self.device.banks if phases == 1 else 32 // phases
+        groups = self.device.banks if phases == 1 else WARP_SIZE // phases
         offset = builder.let(f"and {many(element)} {offset}, {splat(element, groups - 1)}", "offset")
         first = builder.let(f"extractelement {many(element)} {offset}, i64 0", "first")
         differ = builder.let(f"icmp ne {many(element)} {offset}, {broadcast(builder, element, first)}", "differ")
@@ -178,11 +185,11 @@ class TransactionCounter:
         context, builder = self.context, self.context.builder
         step = self.index.step
         if step is not None and abs(step) >> shift:
-            context.count_constant(self.site, column, 32)
+            context.count_constant(self.site, column, WARP_SIZE)
             return "32"
         if step is not None and self.multiple >> shift:
-            start = 0 if step > 0 else 31 * step
-            units = (start + 31 * abs(step) >> shift) - (start >> shift) + 1
+            start = 0 if step > 0 else (WARP_SIZE - 1) * step
+            units = (start + (WARP_SIZE - 1) * abs(step) >> shift) - (start >> shift) + 1
             context.count_constant(self.site, column, units)
             return str(units)
         first = extended(builder, Value(self.index.type, self.index.ref), I64).ref
@@ -195,7 +202,7 @@ class TransactionCounter:
             reach = builder.call("i64", "llvm.abs.i64", ("i64", reach), ("i1", "false"), hint="reach")
         else:
             low = first if step > 0 else builder.let(f"add i64 {first}, {31 * step}", "low")
-            reach = str(31 * abs(step))
+            reach = str((WARP_SIZE - 1) * abs(step))
         # This form allows LLVM to fold known low bits of the index.
         into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
         span = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
