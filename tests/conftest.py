@@ -17,6 +17,21 @@ for profile, examples in (("default", 40), ("ci", 400)):
 settings.load_profile("default")
 
 
+INTEGRATION = {
+    "test_cluster.py", "test_docs.py", "test_packaging.py", "test_programs.py", "test_dask_option.py", "test_signals.py",
+    "test_interrupts.py", "test_streams.py", "test_memory.py", "test_same_answers.py", "test_unprivileged.py",
+    "test_cache_keys.py", "test_cli.py", "test_new_command.py",
+}  # fmt: skip
+"""Files of tests that start processes, send signals or measure the memory of a process; tests/testing belongs to them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark integration tests."""
+    for item in items:
+        if item.path.name in INTEGRATION or item.path.parent.name == "testing":
+            item.add_marker(pytest.mark.integration)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts instead of comparing")
 

@@ -45,7 +45,7 @@ def _most(arguments: list[str]) -> int:
     return int(done.stderr.splitlines()[-1])
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     make, count, (command, *options) = INPUTS[name]
@@ -57,7 +57,7 @@ def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     assert taken[1] < GROWTH * taken[0]
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_the_stated_bounds_hold(tmp_path: Path) -> None:
     """Megabytes of `docs/limits.md` beside the 200 of Python and the compiler, for files of 40 and of 60."""
     pairs, sites = tmp_path / "pairs", tmp_path / "sites.npz"
@@ -68,7 +68,7 @@ def test_the_stated_bounds_hold(tmp_path: Path) -> None:
         assert taken < (200 + most) * 1000
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_simulate_streams(tmp_path: Path) -> None:
     few, many = (
         _most(["simulate", "-o", str(tmp_path / "reads"), "--genome", "200000", "--coverage", str(coverage)])

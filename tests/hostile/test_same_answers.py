@@ -105,7 +105,7 @@ ENVIRONMENTS = {
 }  # fmt: skip
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_the_environment_does_not_show(environment: str, cache: Path, expected: dict[str, Answer]) -> None:
     """Nor is anything kept under another name."""
@@ -127,7 +127,7 @@ def comma(tmp_path: Path) -> dict[str, str]:
     return environment
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_decimal_comma_does_not_show(comma: dict[str, str], cache: Path, expected: dict[str, Answer]) -> None:
     _assert_same(comma, cache, expected)
 
@@ -145,7 +145,7 @@ def read_by_the_front_end(cache: Path) -> set[str]:
 
 
 # ------------------------------------------------------------------ at once
-@pytest.mark.integration
+@pytest.mark.slow
 def test_eight_processes_on_an_empty_cache(tmp_path: Path, expected: dict[str, Answer]) -> None:
     """Two of each command side by side; afterwards every entry is whole."""
     cache = tmp_path / "cache"
@@ -174,14 +174,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(tmp_path)], check=True)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_full_disk_does_not_show(small_disk: Path, expected: dict[str, Answer]) -> None:
     assert answer(start(COMMANDS["sfs"], small_disk / "cache")) == expected["sfs"]
     kept = list((small_disk / "cache").iterdir())
     assert kept and not [path for path in kept if path.suffix == ".part"]
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [16, 4096])
 def test_a_limit_of_file_sizes_does_not_show(most: int, tmp_path: Path, expected: dict[str, Answer]) -> None:
     words = (sys.executable, "-c", PROGRAM, *MORE["profile"])

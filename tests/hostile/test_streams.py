@@ -62,7 +62,7 @@ def _wrong(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> str:
     return "; ".join(wrong)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 def test_streams_that_are_closed_or_full(line: tuple[str, ...], tmp_path: Path) -> None:

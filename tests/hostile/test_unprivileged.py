@@ -23,18 +23,18 @@ def places() -> Iterator[tuple[Path, Path]]:
         yield found
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_script_runs_without_a_writable_folder(places: tuple[Path, Path]) -> None:
     """.ci/run runs all commands this way."""
     assert fault(run("a script", *places)) == ""
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_command_runs_without_any_cache(places: tuple[Path, Path]) -> None:
     assert fault(run("sfs", places[0], Path("/dev/null"))) == ""
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_code_is_kept_among_temporary_files(places: tuple[Path, Path]) -> None:
     assert fault(run("a script", *places)) == ""
     (kept,) = places[1].glob("simtbed-*")

@@ -20,19 +20,23 @@ PROCESSORS = {
 """Disabled features of NumPy (None: all), kernels of OpenBLAS, features that libm does without."""
 
 
-@pytest.mark.parametrize("processor", PROCESSORS)
-def test_inputs_do_not_depend_on_the_processor(processor: str) -> None:
+def environment_of(processor: str) -> dict[str, str]:
+    """The environment in which NumPy, OpenBLAS and libm use the instructions of a processor."""
     disabled, blas, libm = PROCESSORS[processor]
     dispatched = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
     names = dispatched if disabled is None else [name for name in disabled.split() if name in dispatched]
-    environment = {
+    return {
         **os.environ,
         "NPY_DISABLE_CPU_FEATURES": " ".join(names),
         "OPENBLAS_CORETYPE": blas,
         "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={libm}",
     }
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_inputs_do_not_depend_on_the_processor(processor: str) -> None:
     command = [sys.executable, "-m", "tests.validation.inputs"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found, expected = json.loads(done.stdout), digests()
     different = [

@@ -39,7 +39,7 @@ except Stopped as error:
 """
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["python", "compiled", "slow to end"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_a_command(number: signal.Signals, work: str, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert process.returncode == 0 and out.stat().st_size == 1 << 21
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_what_was_killed_is_cleaned_up_by_the_next_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with subprocess.Popen([sys.executable, "-c", PROGRAM, str(out), "python"], stdout=subprocess.PIPE) as process:
