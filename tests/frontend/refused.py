@@ -237,7 +237,7 @@ def unicode_columns(x: Global[f32], n: i32):
 
 
 @st.kernel
-def one_mistake_is_told_once(x: Global[f32], n: i32):
+def one_mistake_is_reported_once(x: Global[f32], n: i32):
     bad = x[0] + n
     worse = bad + 1
     x[0] = worse * bad

@@ -49,8 +49,8 @@ def told(lines: str) -> Diagnostic:
     """Return the only diagnostic of these lines."""
     with pytest.raises(st.CompileError) as caught:
         read(lines)
-    (found,) = caught.value.diagnostics
-    return found
+    (actual,) = caught.value.diagnostics
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_operands_are_widened_not_results(line: str, advice: str) -> None:
         ("long[0], long[1] = n, n", "nothing is converted silently: write st.i64(...)"),
     ],
 )
-def test_operands_are_widened_wherever_a_cast_is_advised(lines: str, advice: str) -> None:
+def test_operands_are_widened_in_each_advised_cast(lines: str, advice: str) -> None:
     assert told(lines).notes == (advice,)
 
 
@@ -108,7 +108,7 @@ INDICES = [
 
 
 @pytest.mark.parametrize("line", INDICES)
-def test_constants_stay_known_where_they_are_assigned_together(line: str) -> None:
+def test_constants_of_one_assignment_are_compile_time(line: str) -> None:
     read(f"r = st.registers(st.i32, 8)\nfor k in st.unroll(range(4)):\n    {line}\n    r[a] = r[b] + a")
 
 
@@ -121,9 +121,9 @@ def test_right_sides_are_evaluated_before_a_name_changes() -> None:
 
 
 @pytest.mark.parametrize("line", ["total += 0.5", "total = total + 0.5", "for i in range(n):\n    total += 0.5"])
-def test_a_total_that_starts_whole_is_told_once(line: str) -> None:
-    found = told(f"total = 0\n{line}\nout = st.f32(1.0) + total")
-    assert found.notes == ("total starts as a whole number: start it as a float, such as 0.0",)
+def test_a_total_started_as_integer_is_reported_once(line: str) -> None:
+    actual = told(f"total = 0\n{line}\nout = st.f32(1.0) + total")
+    assert actual.notes == ("total starts as a whole number: start it as a float, such as 0.0",)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_total_that_starts_whole_is_told_once(line: str) -> None:
         ("long[0] = 1 << 63", "use st.u64"),
     ],
 )
-def test_unsigned_types_of_the_same_size_come_first(lines: str, advice: str) -> None:
+def test_unsigned_types_of_the_same_size_are_first(lines: str, advice: str) -> None:
     assert told(lines).notes == (advice,)
 
 
@@ -156,9 +156,9 @@ def test_unsigned_types_of_the_same_size_come_first(lines: str, advice: str) -> 
     ],
 )
 def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None:
-    found = told(f"r = {array}\n{line}")
-    assert found.message == f"{line.partition(']')[0]}] is a view of r: an assignment stores one element"
-    assert found.notes == (f"write a loop: {loop}",)
+    actual = told(f"r = {array}\n{line}")
+    assert actual.message == f"{line.partition(']')[0]}] is a view of r: an assignment stores one element"
+    assert actual.notes == (f"write a loop: {loop}",)
     *heads, last = loop.replace("...", "0").split(": ")
     read(
         "\n".join(
@@ -168,8 +168,8 @@ def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None
 
 
 def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
-    found = told("t = (1, 2, 3, 4)\nwhole[0] = t[n & 3]")
-    assert found.notes == (
+    actual = told("t = (1, 2, 3, 4)\nwhole[0] = t[n & 3]")
+    assert actual.notes == (
         "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time",
     )
     read("t = st.constant(st.i32, (1, 2, 3, 4))\nwhole[0] = t[n & 3]")
@@ -185,9 +185,9 @@ def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
     ],
 )
 def test_an_array_is_not_chosen_at_run_time(line: str, element: str) -> None:
-    found = told(line)
-    assert found.message == "an array cannot be chosen at run time"
-    assert found.notes == (f"choose the element: {element}",)
+    actual = told(line)
+    assert actual.message == "an array cannot be chosen at run time"
+    assert actual.notes == (f"choose the element: {element}",)
 
 
 def test_a_conditional_expression_is_of_numbers() -> None:
@@ -219,9 +219,9 @@ def test_what_is_no_number_is_shuffled_otherwise(value: str, advice: str) -> Non
     ],
 )
 def test_the_distance_of_unsigned_numbers(value: str, type: str, advice: str) -> None:
-    found = told(f"x = abs({value})")
-    assert found.message == f"abs is not defined for {type}: a difference of unsigned numbers has wrapped already"
-    assert found.notes == (f"write {advice}",)
+    actual = told(f"x = abs({value})")
+    assert actual.message == f"abs is not defined for {type}: a difference of unsigned numbers has wrapped already"
+    assert actual.notes == (f"write {advice}",)
     read(f"a, b = u, word[1]\nx = {advice}")
 
 
@@ -231,13 +231,13 @@ def factorial(a: st.i32) -> st.i32:
 
 
 def test_the_language_has_no_recursion() -> None:
-    found = told("x = factorial(n)")
-    assert found.message == "factorial calls itself"
-    assert found.notes == ("write a loop: the kernel language has no recursion",)
+    actual = told("x = factorial(n)")
+    assert actual.message == "factorial calls itself"
+    assert actual.notes == ("write a loop: the kernel language has no recursion",)
 
 
 @pytest.mark.parametrize(("word", "memory"), [("shared", "shared"), ("local", "local"), ("registers", "register")])
 def test_structs_are_in_global_memory(word: str, memory: str) -> None:
-    found = told(f"s = st.{word}(Point, 32)")
-    assert found.message == f"{memory} memory holds no structs, this is Point"
-    assert found.notes == (f"declare one array a field, each by st.{word}(...)",)
+    actual = told(f"s = st.{word}(Point, 32)")
+    assert actual.message == f"{memory} memory holds no structs, this is Point"
+    assert actual.notes == (f"declare one array a field, each by st.{word}(...)",)

@@ -113,7 +113,7 @@ def test_order_of_assignments(line: str) -> None:
         "for k in range(3):\n    if k == b:\n        late = 7\n        continue\n    late = k\n    if a > 5:\n        break\nout[3] = late",
     ],
 )  # fmt: skip
-def test_what_every_way_out_of_a_loop_has_assigned_is_assigned(text: str) -> None:
+def test_names_assigned_on_every_exit_of_a_loop_are_assigned(text: str) -> None:
     assert as_kernel(text.splitlines()) == as_python(text.splitlines())
 
 
@@ -129,7 +129,7 @@ def test_what_every_way_out_of_a_loop_has_assigned_is_assigned(text: str) -> Non
         "for k in range(3):\n    late = (k, a)",
     ],
 )  # fmt: skip
-def test_what_a_way_out_of_a_loop_has_not_assigned_is_not(text: str) -> None:
+def test_names_unassigned_on_an_exit_of_a_loop_are_not_assigned(text: str) -> None:
     with pytest.raises(st.CompileError, match="late may be unassigned here"):
         as_kernel([*text.splitlines(), "out[3] = late[0]" if "(k, a)" in text else "out[3] = late"])
 

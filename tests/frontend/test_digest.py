@@ -58,8 +58,8 @@ def _module(folder: Path, text: str) -> ModuleType:
 def _digest(folder: Path, text: str) -> str | None:
     function = _module(folder, text).f
     assert isinstance(function, SourceFunction)
-    found = digest(function)
-    return None if found is None else found.key
+    actual = digest(function)
+    return None if actual is None else actual.key
 
 
 def test_the_same_function_elsewhere_has_the_same_key(tmp_path: Path) -> None:
@@ -87,17 +87,17 @@ def test_the_same_function_elsewhere_has_the_same_key(tmp_path: Path) -> None:
         ("WIDE = i64", "WIDE = i64\nrange = st.unroll"),
     ],
 )
-def test_whatever_the_front_end_sees_changes_the_key(tmp_path: Path, old: str, new: str) -> None:
+def test_each_change_of_the_program_changes_the_key(tmp_path: Path, old: str, new: str) -> None:
     assert old in BODY
     assert _digest(tmp_path, BODY) != _digest(tmp_path, BODY.replace(old, new, 1))
 
 
-def test_it_is_stale_while_a_name_stands_for_something_else(tmp_path: Path) -> None:
+def test_it_is_stale_while_a_name_refers_to_another_object(tmp_path: Path) -> None:
     other = _module(tmp_path, "SIZE = 3")
     module = _module(tmp_path, BODY.replace("x + LIMIT", "x + LIMIT + other.SIZE") + "\nother = None\n")
     vars(module)["other"] = other
-    found = digest(module.f)
-    assert found is not None and not found.stale
+    actual = digest(module.f)
+    assert actual is not None and not actual.stale
     space, inner = vars(module), vars(other)
     for names, name, value in (
         (space, "LIMIT", 4),
@@ -105,15 +105,15 @@ def test_it_is_stale_while_a_name_stands_for_something_else(tmp_path: Path) -> N
         (space, "other", module),
         (inner, "SIZE", 5),
     ):
-        there = name in names
+        present = name in names
         before = names.get(name)
         names[name] = value
-        assert found.stale, name
+        assert actual.stale, name
         del names[name]
-        assert found.stale == there
-        if there:
+        assert actual.stale == present
+        if present:
             names[name] = before
-        assert not found.stale
+        assert not actual.stale
 
 
 def test_attributes_of_modules_are_followed(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_attributes_of_modules_are_followed(tmp_path: Path) -> None:
     vars(module)["other"] = other
     for name, value in (("SIZE", 3), ("SIZE", 4), ("OTHER", 2)):
         setattr(other, name, value)
-        found = digest(module.f)
-        keys.add(None if found is None else found.key)
+        actual = digest(module.f)
+        keys.add(None if actual is None else actual.key)
     assert len(keys) == 2 and None not in keys
 
 
@@ -181,12 +181,12 @@ def test_a_function_that_calls_itself_has_a_key(tmp_path: Path) -> None:
     assert _digest(tmp_path, "@native\ndef f(n: i32) -> i32:\n    return f(n)\n") is not None
 
 
-def test_a_name_is_looked_up_once_a_launch_however_often_a_kernel_has_it() -> None:
+def test_a_name_is_resolved_once_a_launch() -> None:
     @st.kernel
     def often(a: st.Global[st.f32], b: st.Global[st.f32], c: st.Global[st.f32]) -> None:
         a[st.thread.x] = b[st.thread.x] + c[st.thread.x]
 
-    found = digest(often)
-    assert found is not None
-    names = [(id(source), *parts) for source, parts, _ in found.values]
+    actual = digest(often)
+    assert actual is not None
+    names = [(id(source), *parts) for source, parts, _ in actual.values]
     assert len(names) == len(set(names)) > 0

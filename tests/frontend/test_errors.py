@@ -88,7 +88,7 @@ def test_missing_arguments_are_named() -> None:
         launch(scaled, grid=1, block=32, args={"x": GOOD["x"], "K": 1})
 
 
-def test_a_misspelt_argument_is_named_beside_the_one_that_is_missing() -> None:
+def test_a_misspelt_argument_is_named_with_the_missing_one() -> None:
     with pytest.raises(LaunchError, match=r"^scaled needs out, and has no parameter ou$"):
         launch(scaled, grid=1, block=32, args={**{k: v for k, v in GOOD.items() if k != "out"}, "ou": GOOD["out"]})
 
@@ -114,7 +114,7 @@ def test_a_constant_of_a_class_is_refused_with_what_to_write() -> None:
         launch(of_a_class, grid=1, block=32, args={"x": np.ones(1, np.float32)})
 
 
-def test_arguments_may_come_in_the_order_of_the_parameters() -> None:
+def test_arguments_in_the_order_of_the_parameters() -> None:
     by_name = launch(scaled, grid=1, block=32, args=GOOD)
     for args in ((*GOOD.values(),), [*GOOD.values()]):
         assert (launch(scaled, grid=1, block=32, args=args).out == by_name.out).all()
@@ -177,9 +177,9 @@ def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_arguments_are_not_modified() -> None:
-    given = np.zeros(32, np.int32)
-    result = launch(uses_a_global, grid=1, block=32, args={"out": given})
-    assert given.sum() == 0 and result.out.sum() == 96
+    arguments = np.zeros(32, np.int32)
+    result = launch(uses_a_global, grid=1, block=32, args={"out": arguments})
+    assert arguments.sum() == 0 and result.out.sum() == 96
 
 
 def test_a_kernel_without_a_file_says_so() -> None:

@@ -41,7 +41,7 @@ def test_equal_programs_have_one() -> None:
 
 
 def test_every_difference_changes_it() -> None:
-    found = [
+    actual = [
         of(scaled, 2.0),
         of(scaled, 3.0),
         of(scaled, 0.0),
@@ -49,4 +49,4 @@ def test_every_difference_changes_it() -> None:
         of(scaled, 2.0, "f64"),
         of(added, 2.0),
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(actual)) == len(actual)

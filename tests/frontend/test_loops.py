@@ -41,7 +41,7 @@ def test_a_step_of_zero_is_a_fault_at_its_place(engine: EngineName) -> None:
     assert not result.out.any()
 
 
-def told(kernel: Kernel, **consts: Any) -> list[str]:
+def message(kernel: Kernel, **consts: Any) -> list[str]:
     """Return line and message of each error, without the caret, and its hint."""
     with pytest.raises(CompileError) as caught:
         specialise(kernel, consts)
@@ -55,9 +55,9 @@ def several_in_one_expression(x: Global[f32], n: i32) -> None:
     x[1] = st.fma(x[0] + n, missing, x[absent])  # type: ignore[name-defined] # noqa: F821
 
 
-def test_all_errors_of_an_expression_are_told() -> None:
-    found = told(several_in_one_expression)
-    assert [re.sub(r".*: ", "", f) if "defined" in f else f for f in found] == [
+def test_all_errors_of_an_expression_are_reported() -> None:
+    actual = message(several_in_one_expression)
+    assert [re.sub(r".*: ", "", f) if "defined" in f else f for f in actual] == [
         "absent is not defined",
         "elsewhere is not defined",
         "0: + of f32 and i32: nothing is converted silently",
@@ -83,8 +83,8 @@ def calls_them_twice(out: Global[i32]) -> None:
     out[1] = bad_signature(1, 2) + bad_result(1)
 
 
-def test_a_bad_signature_is_told_once() -> None:
-    assert told(calls_them_twice) == ["0: x needs a type", "5: a type is expected here, this is ndarray"]
+def test_a_bad_signature_is_reported_once() -> None:
+    assert message(calls_them_twice) == ["0: x needs a type", "5: a type is expected here, this is ndarray"]
 
 
 @st.kernel
@@ -103,7 +103,7 @@ def whole_start(x: Global[f32], n: i32) -> None:
 
 
 def test_only_what_is_ambiguous_is_refused() -> None:
-    assert told(ambiguous) == ["0: + of f64 and f32: nothing is converted silently"]
+    assert message(ambiguous) == ["0: + of f64 and f32: nothing is converted silently"]
     with pytest.raises(CompileError, match="total starts as a whole number: start it as a float"):
         specialise(whole_start, {})
 
@@ -126,7 +126,7 @@ def loops_that_are_not_here(x: Global[i32], n: i32) -> None:
 
 
 def test_loops_that_are_refused() -> None:
-    assert told(loops_that_are_not_here) == [
+    assert message(loops_that_are_not_here) == [
         "0: i is the variable of a loop around this one",
         "2: a loop runs over indices",
         "4: 2 values are expected here, this is a tuple",
@@ -155,6 +155,6 @@ def halves(x: Global[u32], out: Global[u32]) -> None:
 
 
 def test_a_division_that_is_a_shift_is_counted_as_one() -> None:
-    given = {"x": np.arange(32, dtype=np.uint32), "out": st.empty(32, u32)}
-    totals = st.launch(halves, grid=1, block=32, args=given).counters.totals()
+    arguments = {"x": np.arange(32, dtype=np.uint32), "out": st.empty(32, u32)}
+    totals = st.launch(halves, grid=1, block=32, args=arguments).counters.totals()
     assert (totals["warp_instructions.idiv"], totals["warp_instructions.alu"]) == (0, 3)

@@ -60,14 +60,14 @@ def test_a_text_that_is_no_function(text: str, message: str) -> None:
         st.kernel(source=text)
 
 
-def test_numbas_brackets_are_told_the_way() -> None:
+def test_numbas_brackets_have_a_hint() -> None:
     kernel = st.kernel(source="def k(out: Global[i32]) -> None:\n    out[0] = 1\n")
     with pytest.raises(st.HostCallError, match=r"write simtbed\.launch\(k, grid=\.\.\., block=\.\.\."):
         kernel[1, 32](np.zeros(1))
 
 
 @pytest.mark.slow
-def test_python_c_is_told_what_to_do() -> None:
+def test_python_c_has_a_hint() -> None:
     script = """
 import simtbed as st
 @st.kernel
@@ -78,5 +78,5 @@ try:
 except st.CompileError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "give its text: k = st.kernel(source=text)" in done.stdout
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "give its text: k = st.kernel(source=text)" in finished.stdout

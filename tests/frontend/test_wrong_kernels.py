@@ -99,7 +99,7 @@ def corpus() -> dict[str, str]:
 CORPUS = corpus()
 
 
-def found(source: str) -> list[Diagnostic]:
+def actual(source: str) -> list[Diagnostic]:
     """Return the diagnostics of a kernel."""
     with pytest.raises(st.CompileError) as caught:
         prepare(specialise(st.kernel(source=source), {}).program)
@@ -119,7 +119,7 @@ INTERNAL = re.compile(
 @pytest.fixture(scope="module")
 def diagnostics() -> dict[str, list[Diagnostic]]:
     """Return the diagnostics of each kernel of the corpus, by its name."""
-    return {name: found(source) for name, source in CORPUS.items()}
+    return {name: actual(source) for name, source in CORPUS.items()}
 
 
 def check_form(diagnostics: list[Diagnostic]) -> None:

@@ -42,7 +42,7 @@ def doubled(x: Global[f32], out: Global[f32]) -> None:
     ],
     ids=["rows", "columns", "strided", "gaps", "transposed", "one row", "no rows", "no columns"],
 )
-def test_results_lie_as_what_was_given(engine: EngineName, given: Any) -> None:
+def test_results_have_the_layout_of_the_argument(engine: EngineName, given: Any) -> None:
     blank = np.full_like(np.asarray(given.base if given.base is not None else given), 9)
     out = np.lib.stride_tricks.as_strided(blank, given.shape, given.strides)
     before = out.copy()
@@ -60,7 +60,7 @@ def test_views_are_not_copied() -> None:
         assert np.shares_memory(np.asarray(request.arguments["x"]), whole)
 
 
-def test_new_arrays_have_the_shape_asked_for() -> None:
+def test_new_arrays_have_the_requested_shape() -> None:
     result = st.launch(doubled, grid=1, block=32, args={"x": X, "out": st.empty((4, 6), f32)})
     assert result.out.shape == (4, 6)
     assert np.array_equal(result["out"], 2 * X)

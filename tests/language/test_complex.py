@@ -16,22 +16,22 @@ from simtbed.runtime.request import prepare_request
 from tests.language.refused_complex import complex_numbers
 
 ENGINES = ["jit", "numpy"]
-GIVEN = np.array([complex(n, 0.5 - n) for n in range(64)], np.complex64)
+ARGUMENTS = np.array([complex(n, 0.5 - n) for n in range(64)], np.complex64)
 
 
 @st.kernel
-def printed(x: Global[c64], out: Global[c64], lengths: Global[f32], TURN: Const) -> None:
+def printed(x: Global[c64], out: Global[c64], lengths: Global[f32], ROTATION: Const) -> None:
     """A sum of quotients, a variable that begins with a literal, a condition."""
     total = 0j
     for i in range(4):
         z = x[i]
-        total += z / x[i + 4] if abs(z) > 2.0 else TURN * st.conj(z)
+        total += z / x[i + 4] if abs(z) > 2.0 else ROTATION * st.conj(z)
     out[st.lane] = total if total != 1j else -total
     lengths[st.lane] = abs(total)
 
 
 def test_the_printed_text(golden: Callable[[str, str], None]) -> None:
-    args = {"x": GIVEN, "out": st.empty(32, c64), "lengths": st.empty(32, f32), "TURN": 1 - 2j}
+    args = {"x": ARGUMENTS, "out": st.empty(32, c64), "lengths": st.empty(32, f32), "ROTATION": 1 - 2j}
     request = prepare_request(printed, grid=1, block=32, args=args)
     golden("cuda/complex.cu", cuda_source(request.program, request.block).text)
 
@@ -49,22 +49,22 @@ def doubled(x: Global[c64]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("given", [GIVEN[:32], GIVEN[::2], GIVEN[32:]])
-def test_an_element_is_one_access(given: Any, engine: Any) -> None:
-    before = given.copy()
-    result = st.launch(doubled, grid=1, block=32, args={"x": given}, engine=engine, check="all")
-    assert (result.x.dtype, result.x.strides) == (given.dtype, given.strides)
-    assert np.array_equal(result.x, 2 * before) and np.array_equal(given, before)
+@pytest.mark.parametrize("arguments", [ARGUMENTS[:32], ARGUMENTS[::2], ARGUMENTS[32:]])
+def test_an_element_is_one_access(arguments: Any, engine: Any) -> None:
+    before = arguments.copy()
+    result = st.launch(doubled, grid=1, block=32, args={"x": arguments}, engine=engine, check="all")
+    assert (result.x.dtype, result.x.strides) == (arguments.dtype, arguments.strides)
+    assert np.array_equal(result.x, 2 * before) and np.array_equal(arguments, before)
     assert result.counters is not None
     assert result.counters.total("global_load_requests") == result.counters.total("global_store_requests") == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_device_array_stays_complex(engine: Any) -> None:
-    array = st.DeviceArray(GIVEN[:32])
+def test_a_device_array_remains_complex(engine: Any) -> None:
+    array = st.DeviceArray(ARGUMENTS[:32])
     for _ in range(2):
         st.launch(doubled, grid=1, block=32, args={"x": array}, engine=engine)
-    assert array.numpy().dtype == np.complex64 and np.array_equal(array.numpy(), 4 * GIVEN[:32])
+    assert array.numpy().dtype == np.complex64 and np.array_equal(array.numpy(), 4 * ARGUMENTS[:32])
 
 
 @st.kernel
@@ -75,15 +75,15 @@ def quotients(a: Global[c128], b: Global[c128], out: Global[c128]) -> None:
 
 def smith(a: Any, b: Any) -> Any:
     """The documented formula, by NumPy's real operations."""
-    found = np.empty_like(a)
+    actual = np.empty_like(a)
     with np.errstate(all="ignore"):
         wide = np.abs(b.real) >= np.abs(b.imag)
         large, small = np.where(wide, b.real, b.imag), np.where(wide, b.imag, b.real)
         r = small / large
         d = large + small * r
-        found.real = np.where(wide, a.real + a.imag * r, a.imag + a.real * r) / d
-        found.imag = np.where(wide, a.imag - a.real * r, a.imag * r - a.real) / d
-    return found
+        actual.real = np.where(wide, a.real + a.imag * r, a.imag + a.real * r) / d
+        actual.imag = np.where(wide, a.imag - a.real * r, a.imag * r - a.real) / d
+    return actual
 
 
 EDGES = [0.0, -0.0, 1.0, -3.1, 1e-320, 1e308, -1.7e308, np.inf, -np.inf, np.nan]
@@ -96,10 +96,10 @@ def test_division_is_the_documented_formula_to_the_bit(engine: Any) -> None:
     edges.real, edges.imag = parts
     a, b = (grid.ravel().copy() for grid in np.meshgrid(edges, edges))
     a, b = (np.pad(side, (0, -len(side) % 64), constant_values=1) for side in (a, b))
-    found = st.launch(
+    actual = st.launch(
         quotients, grid=len(a) // 64, block=64, args={"a": a, "b": b, "out": st.empty(len(a), c128)}, engine=engine
     )
-    assert BITS.agree(found.out, smith(a, b)).all()
+    assert BITS.agree(actual.out, smith(a, b)).all()
 
 
 def test_the_formula_divides() -> None:
@@ -118,8 +118,8 @@ def one_number(z: c64, out: Global[f64]) -> None:
         (doubled, {"x": np.ones(32, np.float32)}, r"x is Global\[c64\], the array given is float32; .*np.complex64"),
         (doubled, {"x": np.ones(32, np.complex128)}, r"x is Global\[c64\], the array given is complex128"),
         (doubled, {"x": st.zeros(32, "float2")}, r"x is Global\[c64\], not float2"),
-        (doubled, {"x": GIVEN.astype(">c8")}, r"byte-swapped c64; convert it: .astype\(np.complex64\)"),
-        (doubled, {"x": GIVEN[::-1]}, r"x runs backwards"),
+        (doubled, {"x": ARGUMENTS.astype(">c8")}, r"byte-swapped c64; convert it: .astype\(np.complex64\)"),
+        (doubled, {"x": ARGUMENTS[::-1]}, r"x runs backwards"),
         (one_number, {"z": 1j, "out": st.empty(1, f64)}, r"z is c64; .* in arrays: give Global\[c64\]"),
     ],
 )

@@ -62,14 +62,14 @@ class Spoilt:
 
 def failing(mistake: str, *, emulates: bool = True) -> set[str]:
     """The kinds of cases that find a mistake."""
-    found = set()
+    actual = set()
     for case in cases(Spoilt(mistake), emulates=emulates):
         if case.name in {"feature linear_index", "operations i32-2", "domains i32-2", "device arrays"}:
             try:
                 case.run()
             except AssertionError:
-                found.add(case.name.split()[0])
-    return found
+                actual.add(case.name.split()[0])
+    return actual
 
 
 def test_each_kind_of_mistake_fails_its_cases() -> None:

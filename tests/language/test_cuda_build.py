@@ -88,8 +88,8 @@ def test_a_compiler_that_cannot_run_is_named(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ its report
 def test_the_report_of_one_kernel_among_several() -> None:
-    found = resources(REPORT, "twice", elf(_text=80, _nv_constant3=32))
-    assert found == Resources(40, 256, 24, 32, 12, 16)
+    actual = resources(REPORT, "twice", elf(_text=80, _nv_constant3=32))
+    assert actual == Resources(40, 256, 24, 32, 12, 16)
     assert resources(REPORT, "other", elf(_text=80)) == Resources(8, 0, 0, 0, 0, 0)
 
 
@@ -144,13 +144,13 @@ def test_text_architecture_options_and_compiler_are_the_key(
 
 
 @pytest.mark.parametrize("damage", [b"", b"simtbed", None])
-def test_a_damaged_entry_is_built_anew(compiled: list[str], tmp_path: Path, damage: bytes | None) -> None:
+def test_a_damaged_entry_is_rebuilt(compiled: list[str], tmp_path: Path, damage: bytes | None) -> None:
     build("text", "twice", "sm_90")
     (entry,) = (tmp_path / "cache").glob("*.cubin")
-    held = entry.read_bytes()
-    entry.write_bytes(held[:-1] + bytes([held[-1] ^ 1]) if damage is None else damage)
+    content = entry.read_bytes()
+    entry.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if damage is None else damage)
     assert build("text", "twice", "sm_90").cubin == elf(_text=2)
-    assert entry.read_bytes() != held
+    assert entry.read_bytes() != content
     build("text", "twice", "sm_90")
     assert len(compiled) == 2
 

@@ -22,9 +22,9 @@ def test_the_gpu_of_a_thread() -> None:
 
 @pytest.mark.parametrize("gpus", [1, 2, 3])
 @pytest.mark.parametrize("count", [0, 1, 17])
-def test_answers_come_in_the_order_of_the_pieces(gpus: int, count: int) -> None:
-    found = list(map_over_gpus(range(count), lambda n: n * n, gpus))
-    assert found == [(n, n * n) for n in range(count)]
+def test_answers_have_the_order_of_the_pieces(gpus: int, count: int) -> None:
+    actual = list(map_over_gpus(range(count), lambda n: n * n, gpus))
+    assert actual == [(n, n * n) for n in range(count)]
 
 
 def test_every_gpu_has_a_thread_of_its_own() -> None:
@@ -41,26 +41,26 @@ def test_every_gpu_has_a_thread_of_its_own() -> None:
     assert current_gpu() == 0
 
 
-def test_no_more_pieces_are_taken_than_are_under_way() -> None:
-    taken = 0
+def test_submitted_pieces_are_bounded() -> None:
+    started = 0
 
     def pieces() -> Iterator[int]:
-        nonlocal taken
+        nonlocal started
         for n in range(100):
-            taken += 1
+            started += 1
             yield n
 
     answers = map_over_gpus(pieces(), lambda n: n, 2)
     for n in range(10):
         assert next(answers) == (n, n)
-        assert taken <= n + 4
+        assert started <= n + 4
 
 
 def test_the_first_error_is_raised_and_the_rest_left() -> None:
-    begun = []
+    launched = []
 
     def solve(piece: int) -> int:
-        begun.append(piece)
+        launched.append(piece)
         if piece >= 3:
             raise ValueError(f"piece {piece}")
         return piece
@@ -69,4 +69,4 @@ def test_the_first_error_is_raised_and_the_rest_left() -> None:
     assert [next(answers) for _ in range(3)] == [(n, n) for n in range(3)]
     with pytest.raises(ValueError, match="piece 3"):
         next(answers)
-    assert len(begun) <= 8
+    assert len(launched) <= 8

@@ -40,10 +40,10 @@ def test_dynamic_shared_arrays_are_offsets(golden: Golden) -> None:
     golden("cuda/dynamic_shared.cu", cuda_source(request.program, request.block).text)
 
 
-def test_where_arrays_lie() -> None:
+def test_addresses_of_arrays() -> None:
     request = prepare_request(carved, grid=1, block=32, args=ARGUMENTS, shared=400)
-    found = {name: (array.offset, array.length) for name, array in request.dynamic_arrays.items()}
-    assert found == {"first": (0, 3), "second": (16, 3), "third": (40, 5), "rest": (48, 88)}
+    actual = {name: (array.offset, array.length) for name, array in request.dynamic_arrays.items()}
+    assert actual == {"first": (0, 3), "second": (16, 3), "third": (40, 5), "rest": (48, 88)}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, int], message: str) -> N
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
-def test_narrow_arrays_count_the_words_that_they_lie_in(engine: EngineName) -> None:
+def test_narrow_arrays_count_their_words(engine: EngineName) -> None:
     """33 bytes from the second on: lanes 0 and 1 ... share words, depending on the array's address."""
 
     @st.kernel
@@ -82,18 +82,18 @@ def test_narrow_arrays_count_the_words_that_they_lie_in(engine: EngineName) -> N
         assert result.out.tolist() == np.arange(32).tolist()
         counts.append(result.counters.total("shared_load_wavefronts"))
     words = [[(66 * lane + n) // 4 for lane in range(32)] for n in (1, 2, 3, 4)]
-    wanted = [max(len({w for w in row if w % 32 == bank}) for bank in range(32)) for row in words]
-    assert counts == wanted and len(set(wanted)) > 1
+    expected = [max(len({w for w in row if w % 32 == bank}) for bank in range(32)) for row in words]
+    assert counts == expected and len(set(expected)) > 1
 
 
 @st.kernel
-def looks_up(table: Constant[f32], out: Global[f32]) -> None:
+def reads_table(table: Constant[f32], out: Global[f32]) -> None:
     out[st.lane] = table[st.lane % len(table)]
 
 
 def test_a_table_is_in_constant_memory() -> None:
     args = {"table": np.array([1.5, 2.5], np.float32), "out": st.empty(32, "f32")}
-    request = prepare_request(looks_up, grid=1, block=32, args=args)
+    request = prepare_request(reads_table, grid=1, block=32, args=args)
     assert "__constant__ float table[2] = {1.5f, 2.5f};" in cuda_source(request.program, request.block).text
 
 
@@ -101,7 +101,9 @@ def test_a_table_is_in_constant_memory() -> None:
 def test_each_launch_has_its_own_table(engine: EngineName) -> None:
     for scale in (1, 2):
         table = np.arange(4, dtype=np.float32) * scale
-        result = st.launch(looks_up, grid=1, block=32, args={"table": table, "out": st.empty(32, "f32")}, engine=engine)
+        result = st.launch(
+            reads_table, grid=1, block=32, args={"table": table, "out": st.empty(32, "f32")}, engine=engine
+        )
         assert result.out.tolist() == np.tile(table, 8).tolist()
         assert result.counters.total("constant_loads") == 1
 
@@ -120,4 +122,4 @@ def test_each_launch_has_its_own_table(engine: EngineName) -> None:
 )
 def test_what_is_no_table_is_refused(table: object, message: str) -> None:
     with pytest.raises(LaunchError, match=message):
-        prepare_request(looks_up, grid=1, block=32, args={"table": table, "out": st.empty(32, "f32")})
+        prepare_request(reads_table, grid=1, block=32, args={"table": table, "out": st.empty(32, "f32")})

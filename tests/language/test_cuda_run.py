@@ -79,8 +79,8 @@ class Notes:
 
     def at(self, address: int, size: int) -> memoryview:
         """Return the bytes of an allocation from an address."""
-        (found,) = [a for a in self.memory if a.address <= address and address + size <= a.address + len(a.data)]
-        return memoryview(found.data)[address - found.address :][:size]
+        (actual,) = [a for a in self.memory if a.address <= address and address + size <= a.address + len(a.data)]
+        return memoryview(actual.data)[address - actual.address :][:size]
 
     def memset(self, period: int, address: int, value: int, count: int, stream: object = None) -> None:
         self.at(address, period * count)[:] = value.to_bytes(period, sys.byteorder) * count
@@ -178,8 +178,8 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     x = np.zeros(5, np.float32)
     args = {"x": x, "out": st.empty(2, "i32"), "n": 3, "yes": True}
     result = launch(measured, grid=(2, 3), block=64, args=args, engine="cuda", shared=400)
-    ((given, options),) = notes.launches
-    assert [(a.dtype.name, int(a)) for a in given] == [
+    ((arguments, options),) = notes.launches
+    assert [(a.dtype.name, int(a)) for a in arguments] == [
         ("uint64", 4096), ("uint64", 8192), ("int32", 3), ("uint8", 1), ("int32", 5), ("int32", 100),
     ]  # fmt: skip
     assert options == {"grid": (2, 3, 1), "block": (64, 1, 1), "shared": 400}
@@ -204,7 +204,7 @@ def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatc
     first = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     _forgotten()
     for module, name in ((reader, "specialise"), (reader, "signature"), (printer, "cuda_source"), (nvcc, "build")):
-        monkeypatch.setattr(module, name, lambda *given: pytest.fail("made again"))
+        monkeypatch.setattr(module, name, lambda *arguments: pytest.fail("made again"))
     second = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     assert (second.resources, second.out.tolist()) == (first.resources, first.out.tolist())
     (a, one), (b, other) = notes.launches
@@ -223,7 +223,7 @@ def filling(out: Global[i32]) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_a_kernel_that_stands_elsewhere_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_moved_kernel_is_recompiled(tmp_path: Path) -> None:
     """Its source lines are in the compiled code, for profilers."""
     names = []
     for number, text in enumerate((FILLING, FILLING, f"\n{FILLING}")):
@@ -236,17 +236,17 @@ def test_a_kernel_that_stands_elsewhere_is_compiled_anew(tmp_path: Path) -> None
 
 def test_the_interface_of_a_kernel_outlives_its_process(notes: Notes) -> None:
     args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
-    found = binary.binary(prepare_request(measured, grid=1, block=64, args=args, shared=400), "sm_90")
-    assert binary._decode(binary._encode(found)) == found
-    assert found.interface.written == {"out"}
+    actual = binary.binary(prepare_request(measured, grid=1, block=64, args=args, shared=400), "sm_90")
+    assert binary._decode(binary._encode(actual)) == actual
+    assert actual.interface.written == {"out"}
 
 
-def test_a_context_comes_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_is_created_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     class Driver:
         def __getattr__(self, name: str) -> Any:
-            def call(*given: Any) -> int:
+            def call(*arguments: Any) -> int:
                 calls.append(name)
                 return 0
 
@@ -263,7 +263,7 @@ def test_what_begins_a_context_imports_no_arrays() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_context_that_cannot_come_up_is_left_to_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_context_is_reported_at_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
         raise UnavailableError("the CUDA driver does not load")
 
@@ -279,7 +279,7 @@ def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
     assert notes.allocations == []
 
 
-def test_more_than_48_kib_are_asked_for(notes: Notes) -> None:
+def test_more_than_48_kib_are_requested(notes: Notes) -> None:
     args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=60000)
     assert notes.attributes == [("most dynamic", 60000)]
@@ -313,25 +313,25 @@ def test_what_a_launch_is_timed_behind_is_not_timed(notes: Notes) -> None:
     assert [options["grid"][0] for _, options in notes.launches] == [1, 2, 1, 2]
 
 
-def test_kept_arrays_are_copied_once_and_stay(notes: Notes) -> None:
-    x, kept = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
+def test_device_arrays_are_copied_once_and_remain(notes: Notes) -> None:
+    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
     for _ in range(2):
         result = launch(
-            measured, grid=1, block=64, args={"x": x, "out": kept, "n": 3, "yes": True}, engine="cuda", shared=400
+            measured, grid=1, block=64, args={"x": x, "out": stored, "n": 3, "yes": True}, engine="cuda", shared=400
         )
         assert not result.buffers
-    assert [[int(a) for a in given[:2]] for given, _ in notes.launches] == [[4096, 8192]] * 2
-    assert kept.numpy().tolist() == [42]
+    assert [[int(a) for a in arguments[:2]] for arguments, _ in notes.launches] == [[4096, 8192]] * 2
+    assert stored.numpy().tolist() == [42]
     assert notes.freed == 0
-    kept.fetch()
+    stored.fetch()
     assert notes.freed == 1
-    assert kept.remote is None
-    assert kept.numpy().tolist() == [42]
+    assert stored.remote is None
+    assert stored.numpy().tolist() == [42]
 
 
-def test_launches_go_to_the_gpu_that_is_chosen(notes: Notes) -> None:
-    x, kept = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
-    args = {"x": x, "out": kept, "n": 3, "yes": True}
+def test_launches_run_on_the_selected_gpu(notes: Notes) -> None:
+    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
+    args = {"x": x, "out": stored, "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     with on_gpu(1):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
@@ -387,13 +387,13 @@ FILLED = {
 
 @pytest.mark.parametrize("kind", FILLED)
 def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    new, wanted = FILLED[kind]
-    made, calls = Allocation(notes, new.initial().nbytes), list[str]()
+    new, expected = FILLED[kind]
+    created, calls = Allocation(notes, new.initial().nbytes), list[str]()
 
     def memset(period: int) -> Any:
-        def noted(*given: Any) -> None:
+        def noted(*arguments: Any) -> None:
             calls.append(f"memset {period}")
-            notes.memset(period, *given)
+            notes.memset(period, *arguments)
 
         return noted
 
@@ -404,19 +404,21 @@ def test_a_value_is_written_on_the_device(kind: str, notes: Notes, monkeypatch: 
     played = SimpleNamespace(
         memset_d8_async=memset(1), memset_d16_async=memset(2), memset_d32_async=memset(4), memcpy_dtod_async=copy
     )
-    filling.fill(played, made, len(made.data), new.fill)
-    assert (bytes(made.data), calls) == (new.initial().tobytes(), wanted)
+    filling.fill(played, created, len(created.data), new.fill)
+    assert (bytes(created.data), calls) == (new.initial().tobytes(), expected)
     monkeypatch.setattr(filling, "MOST", 16)  # of a call; most elements have more bytes
-    made.data[:] = bytes(len(made.data))
-    filling.fill(played, made, len(made.data), new.fill)
-    assert bytes(made.data) == new.initial().tobytes()
-    notes.allocations.remove(made)
+    created.data[:] = bytes(len(created.data))
+    filling.fill(played, created, len(created.data), new.fill)
+    assert bytes(created.data) == new.initial().tobytes()
+    notes.allocations.remove(created)
 
 
 def test_nothing_is_copied_of_what_is_full_of_a_value(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    vars(sys.modules["pycuda.driver"])["memcpy_htod"] = lambda *given: pytest.fail("copied")
-    monkeypatch.setattr(np, "full", lambda *given: np.broadcast_to(np.asarray(given[1], given[2]), given[0]))
-    x, kept = DeviceArray(st.full(4, 1.25, "f32")), DeviceArray(st.full(3, 7, "i32"))
-    launch(measured, grid=1, block=64, args={"x": x, "out": kept, "n": 3, "yes": True}, engine="cuda", shared=400)
-    assert kept.numpy().tolist() == [0x2A, 7, 7]
+    vars(sys.modules["pycuda.driver"])["memcpy_htod"] = lambda *arguments: pytest.fail("copied")
+    monkeypatch.setattr(
+        np, "full", lambda *arguments: np.broadcast_to(np.asarray(arguments[1], arguments[2]), arguments[0])
+    )
+    x, stored = DeviceArray(st.full(4, 1.25, "f32")), DeviceArray(st.full(3, 7, "i32"))
+    launch(measured, grid=1, block=64, args={"x": x, "out": stored, "n": 3, "yes": True}, engine="cuda", shared=400)
+    assert stored.numpy().tolist() == [0x2A, 7, 7]
     assert x.numpy()[1:].tolist() == [1.25] * 3

@@ -57,8 +57,8 @@ def compile_all(sources: list[Source], folder: Path) -> None:
         "all.cubin",
         "all.cu",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
 
 
 # ------------------------------------------------------------------ printed text
@@ -363,12 +363,12 @@ def store(array: str, index: int, value: ir.Expr) -> ir.Store:
     return ir.Store(array, _const(index), value, GENERATED)
 
 
-def test_a_load_read_once_stands_where_it_is_read() -> None:
+def test_a_load_read_once_is_printed_at_its_use() -> None:
     t, let = temporary(1, load("x", 1))
     assert body_text(let, store("y", 0, t)) == ["y[0] = x[1];"]
 
 
-def test_a_load_stays_before_a_store() -> None:
+def test_a_load_remains_before_a_store() -> None:
     t, let = temporary(1, load("x", 1))
     assert body_text(let, store("x", 1, _const(5)), store("y", 0, t)) == ["int t_1 = x[1];", "x[1] = 5;", "y[0] = t_1;"]
 
@@ -461,8 +461,8 @@ def test_every_line_is_placed_where_the_source_has_it() -> None:
     at: tuple[str, int] | None = None
     texts = iter(source.lines)
     for text in source.with_lines().splitlines():
-        if found := re.match(r'#line (\d+) "(.*)"', text):
-            at = found[2], int(found[1])
+        if actual := re.match(r'#line (\d+) "(.*)"', text):
+            at = actual[2], int(actual[1])
             continue
         line = next(texts)
         assert line.text == text

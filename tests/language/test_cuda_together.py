@@ -63,11 +63,11 @@ class Pool:
         self.notes, self.given = notes, list[int]()
 
     def allocate(self, size: int) -> Allocation:
-        made = Pooled(self.notes, size)
+        created = Pooled(self.notes, size)
         self.given.append((1 << 20) + 4096 * (1 + len(self.given)))
-        made.address = self.given[-1]
+        created.address = self.given[-1]
         self.notes.allocations.pop()
-        return made
+        return created
 
     def stop_holding(self) -> None: ...
 
@@ -108,7 +108,7 @@ def _launches(count: int, x: Any, size: int = 2) -> Any:
 
 def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
     results = list(launch_concurrent(_launches(11, np.zeros(5, np.float32)), engine="cuda"))
-    addresses = [[int(a) for a in given[:2]] for given, _ in notes.launches]
+    addresses = [[int(a) for a in arguments[:2]] for arguments, _ in notes.launches]
     assert len({x for x, _ in addresses}) == 1
     assert len({out for _, out in addresses}) == 11
     assert len(pool.given) == 12
@@ -121,8 +121,8 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
 
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     pool.given.clear()
-    found = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
-    assert found[0].out.tolist() == [
+    actual = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
+    assert actual[0].out.tolist() == [
         0,
         0,
     ]  # the recording driver does not model pooled memory: it returns the cleared contents
@@ -131,13 +131,13 @@ def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
 
 
 def test_memory_that_launches_copy_from(pool: Pool) -> None:
-    made = streams.empty((3, 4), np.uint8)
-    assert (made.shape, made.dtype.name, made.flags.c_contiguous) == ((3, 4), "uint8", True)
-    made[...] = 1
+    created = streams.empty((3, 4), np.uint8)
+    assert (created.shape, created.dtype.name, created.flags.c_contiguous) == ((3, 4), "uint8", True)
+    created[...] = 1
     assert streams.empty(0, np.uint32).shape == (0,)
 
 
-def test_what_does_not_fit_is_told_apart(pool: Pool) -> None:
+def test_out_of_memory_is_distinguished(pool: Pool) -> None:
     with pytest.raises(OutOfMemory, match="do not fit"):
         list(launch_concurrent(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda"))
 
@@ -156,17 +156,17 @@ def test_kept_arrays_are_refused(pool: Pool) -> None:
 def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
     """Compiled launches do not wait for later ones, and the first results are available before the last launch."""
     list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
-    begun: list[int] = []
+    launched: list[int] = []
 
     def one_by_one() -> Iterator[Any]:
         for launch in _launches(3, np.zeros(5, np.float32)):
-            begun.append(len(notes.launches))
+            launched.append(len(notes.launches))
             yield launch
 
     results = launch_concurrent(one_by_one(), engine="cuda")
-    assert begun == []
+    assert launched == []
     next(results)
-    assert begun == [1, 2, 3]
+    assert launched == [1, 2, 3]
     assert notes.depth == 0  # each user of a result has its own context
     assert len(list(results)) == 2
 

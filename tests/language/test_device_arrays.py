@@ -14,9 +14,9 @@ from simtbed.testing.conformance.device_arrays import FILL, doubled
 
 
 def test_what_is_read_is_a_copy() -> None:
-    kept = DeviceArray(FILL)
-    kept.numpy()[0] = 99
-    assert kept.numpy()[0] == 0
+    stored = DeviceArray(FILL)
+    stored.numpy()[0] = 99
+    assert stored.numpy()[0] == 0
 
 
 class Far:
@@ -27,9 +27,9 @@ class Far:
 
 
 def test_an_emulator_fetches_what_a_device_holds() -> None:
-    x, between = DeviceArray(np.zeros(64, np.int32)), empty(64, "i32")
+    x, persistent = DeviceArray(np.zeros(64, np.int32)), empty(64, "i32")
     x.remote = Far()
-    result = launch(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": empty(64, "int2")})
+    result = launch(doubled, grid=2, block=32, args={"x": x, "between": persistent, "pairs": empty(64, "int2")})
     assert np.array_equal(result.between, 2 * FILL + 2)
 
 
@@ -44,20 +44,20 @@ def waiting(x: Global[i32], flag: Global[i32]) -> None:
 @st.kernel
 def counting(x: Global[i32], n: i32) -> None:
     """x gains 1 n times."""
-    done = 0
-    while done < n:
+    finished = 0
+    while finished < n:
         x[st.lane] += 1
-        done += 1
+        finished += 1
 
 
-def kept() -> dict[str, DeviceArray]:
+def stored() -> dict[str, DeviceArray]:
     return {"x": DeviceArray(FILL), "between": DeviceArray(FILL), "pairs": DeviceArray(zeros(64, "int2"))}
 
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("how", [{"schedule": 3}, {"check": "all"}, {"step_limit": 50}, {}])
 def test_what_may_run_again_finds_what_was_there(engine: EngineName, how: dict[str, Any]) -> None:
-    args = kept()
+    args = stored()
     for times in (1, 2):
         launch(doubled, grid=2, block=32, args=args, engine=engine, **how)
         assert np.array_equal(args["between"].numpy(), FILL + 2 * times * FILL)

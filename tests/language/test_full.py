@@ -49,18 +49,18 @@ def test_what_is_full_may_be_read(check: str) -> None:
     assert st.launch(last, grid=1, block=1, args=args, check=check).out.tolist() == [9]
 
 
-def test_another_type_is_told_with_the_call() -> None:
+def test_another_type_is_reported_with_the_call() -> None:
     args = {"x": st.full(100, 1.5, f32), "out": st.empty(1, i32)}
     with pytest.raises(LaunchError, match=r"x is Global\[i32\], not f32; give st.full\(shape, .*1.5.*, st.i32\)"):
         st.launch(last, grid=1, block=1, args=args)
 
 
-def test_what_stays_is_filled_before_it_is_used_too() -> None:
-    kept = DeviceArray(st.full((2, 3), -0.0, "f64"))
-    again = pickle.loads(pickle.dumps(kept))
-    for array in (kept, again):
+def test_device_arrays_are_filled_before_their_use() -> None:
+    stored = DeviceArray(st.full((2, 3), -0.0, "f64"))
+    again = pickle.loads(pickle.dumps(stored))
+    for array in (stored, again):
         assert array.numpy().tobytes() == np.full((2, 3), -0.0).tobytes()
-    assert (kept.shape, kept.dtype) == ((2, 3), np.dtype("f8"))
+    assert (stored.shape, stored.dtype) == ((2, 3), np.dtype("f8"))
 
 
 class Far:

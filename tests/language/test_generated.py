@@ -26,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("generated")
 
 
-def _same(found: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[Any]]) -> None:
-    for name, values in found.items():
+def _same(actual: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray[Any]]) -> None:
+    for name, values in actual.items():
         differing = np.flatnonzero(~BITS.agree(values, expected[name]))
         assert not len(differing), (
             f"{name}[{differing[0]}]: {values[differing[0]]}, one thread at a time {expected[name][differing[0]]}"
@@ -36,12 +36,12 @@ def _same(found: Mapping[str, npt.NDArray[Any]], expected: dict[str, npt.NDArray
 
 @pytest.mark.slow
 @given(kernels())
-def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, drawn: Generated) -> None:
-    note(drawn.source)
-    kernel, args = kernel_from_source(drawn.source, folder), drawn.arguments()
-    request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000)
+def test_the_numpy_engine_agrees_with_one_thread_at_a_time(folder: Path, generated: Generated) -> None:
+    note(generated.source)
+    kernel, args = kernel_from_source(generated.source, folder), generated.arguments()
+    request = prepare_request(kernel, grid=generated.grid, block=generated.block, args=args, step_limit=1000)
     expected = reference_interpreter.run(request)
-    result = launch(kernel, grid=drawn.grid, block=drawn.block, args=args, step_limit=1000, engine="numpy")
+    result = launch(kernel, grid=generated.grid, block=generated.block, args=args, step_limit=1000, engine="numpy")
     assert {"out_i32", "out_f64", "out_bool"} <= set(result.buffers)
     _same(result.buffers, expected)
     _same(

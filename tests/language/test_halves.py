@@ -71,7 +71,7 @@ def test_nvcc_takes_it(arch: str) -> None:
     assert build(source.with_lines(), source.kernel, arch).resources.registers > 0
 
 
-def test_headers_stand_where_halves_are() -> None:
+def test_headers_are_included_for_halves() -> None:
     @st.kernel
     def without(x: Global[f32], half: f32) -> None:
         x[0] = half
@@ -121,21 +121,21 @@ def test_what_a_device_must_have() -> None:
 @EMULATORS
 def test_arguments_are_rounded_once(engine: EngineName) -> None:
     @st.kernel
-    def kept(a: f16, b: bf16, out: Global[f32]) -> None:
+    def stored(a: f16, b: bf16, out: Global[f32]) -> None:
         out[0] = f32(a)
         out[1] = f32(b)
 
-    def given(a: Any, b: Any) -> list[float]:
+    def arguments(a: Any, b: Any) -> list[float]:
         args = {"a": a, "b": b, "out": st.empty(2, f32)}
-        found: list[float] = st.launch(kept, grid=1, block=1, args=args, engine=engine).out.tolist()
-        return found
+        actual: list[float] = st.launch(stored, grid=1, block=1, args=args, engine=engine).out.tolist()
+        return actual
 
-    assert given(0.1, 1 + 2.0**-8 + 2.0**-40) == [float(np.float16(0.1)), 1 + 2.0**-7]
-    assert given(np.float16(0.5), bfloat16(3)) == [0.5, 3.0]
+    assert arguments(0.1, 1 + 2.0**-8 + 2.0**-40) == [float(np.float16(0.1)), 1 + 2.0**-7]
+    assert arguments(np.float16(0.5), bfloat16(3)) == [0.5, 3.0]
     with pytest.raises(LaunchError, match="65504"):
-        given(1e5, 0)
+        arguments(1e5, 0)
     with pytest.raises(LaunchError, match=r"float16.*f32|f32.*float16"):
-        st.launch(kept, grid=1, block=1, args={"a": 1, "b": 1, "out": np.zeros(2, np.float16)}, engine=engine)
+        st.launch(stored, grid=1, block=1, args={"a": 1, "b": 1, "out": np.zeros(2, np.float16)}, engine=engine)
 
 
 @EMULATORS

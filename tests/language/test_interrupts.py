@@ -60,8 +60,8 @@ def test_a_signal_ends_a_long_block(barrier: str, grid: int, number: int, raised
     path = tmp_path / "script.py"
     path.write_text(SCRIPT)
     command = [sys.executable, str(path), barrier, str(grid), str(int(number))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.stdout == f"{raised} False True\n", done.stderr
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert finished.stdout == f"{raised} False True\n", finished.stderr
 
 
 @st.kernel
@@ -72,13 +72,13 @@ def counting(out: Global[i32], n: i32) -> None:
     out[st.thread.x] = i
 
 
-def test_the_code_asks_whether_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_polls_for_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception in the callback ends the launch and is not lost."""
-    asked = []
+    requests = []
 
     def answer(address: int, raised: list[BaseException]) -> None:
-        asked.append(address)
-        if len(asked) == 3:
+        requests.append(address)
+        if len(requests) == 3:
             raise RuntimeError("enough")
         original(address, raised)
 
@@ -86,7 +86,7 @@ def test_the_code_asks_whether_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(interrupts, "answer", answer)
     with pytest.raises(RuntimeError, match="enough"):
         launch(counting, grid=1, block=32, args={"out": st.empty(32, i32), "n": 1 << 30})
-    assert len(asked) >= 3
+    assert len(requests) >= 3
 
 
 def test_long_work_is_no_endless_loop() -> None:
@@ -112,10 +112,10 @@ def take_lock(flag: Global[i32], out: Global[i32]) -> None:
 @st.kernel
 def persistent(flag: Global[i32], out: Global[i32]) -> None:
     while True:
-        turn = st.atomic_add(flag, 0, 1)
-        if turn >= 100:
+        iteration = st.atomic_add(flag, 0, 1)
+        if iteration >= 100:
             return
-        out[turn] = turn
+        out[iteration] = iteration
 
 
 @st.kernel

@@ -19,23 +19,23 @@ from tests.checkers.test_faults import BUGGY, FIXED
 def agree(kernel: Kernel, args: Mapping[str, Any], grid: Any = 1, block: Any = 32, **rest: Any) -> Outcome:
     """Run a kernel on both engines, compare, and return the jit's outcome."""
     request = prepare_request(kernel, grid=grid, block=block, args=args, **rest)
-    found = LlvmEngine().run(request)
-    assert_same(found, NumpyEngine().run(request), request)
-    return found
+    actual = LlvmEngine().run(request)
+    assert_same(actual, NumpyEngine().run(request), request)
+    return actual
 
 
 @pytest.mark.parametrize("name", [*BUGGY, *FIXED])
 def test_faults(name: str) -> None:
     kernel, args, grid, block = {**BUGGY, **FIXED}[name]
     request = prepare_request(kernel, grid=grid, block=block, args=args, step_limit=1000)
-    found, expected = LlvmEngine().run(request), NumpyEngine().run(request)
-    assert_same(found, expected, request)
-    assert bool(found.faults) == (name in BUGGY)
+    actual, expected = LlvmEngine().run(request), NumpyEngine().run(request)
+    assert_same(actual, expected, request)
+    assert bool(actual.faults) == (name in BUGGY)
 
 
 def test_a_load_outside_gives_zero() -> None:
     """Independent of the array's contents."""
     kernel, args, grid, block = BUGGY["tree_over_the_end"]
     request = prepare_request(kernel, grid=grid, block=block, args=args)
-    found = LlvmEngine().run(request).buffers["out"]
-    assert found.tolist() == [2.0] * 32 + [1.0] * 32
+    actual = LlvmEngine().run(request).buffers["out"]
+    assert actual.tolist() == [2.0] * 32 + [1.0] * 32

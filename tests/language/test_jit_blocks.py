@@ -19,14 +19,14 @@ def leaving_a_barrier_loop(x: Global[i32], out: Global[i32], n: i32) -> None:
     cell = st.shared(i32, 96)
     t = st.thread.x
     total = 0
-    for turn in range(n):
-        cell[t] = x[t + turn]
+    for iteration in range(n):
+        cell[t] = x[t + iteration]
         st.sync()
-        if turn == 5:
+        if iteration == 5:
             break
         total += cell[(t + 1) % 96]
         st.sync()
-        if turn % 2 == 1:
+        if iteration % 2 == 1:
             continue
         total += 1000
     out[t] = total
@@ -66,8 +66,8 @@ def barriers_under_uniform_branches(x: Global[i32], out: Global[i32], n: i32) ->
 def barriers_that_some_miss(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
     count = 0
-    for turn in range(3):
-        if x[t + 200] > 20 * turn:
+    for iteration in range(3):
+        if x[t + 200] > 20 * iteration:
             count += st.sync_count(t % 2 == 0)
     out[t] = count
 
@@ -75,12 +75,12 @@ def barriers_that_some_miss(x: Global[i32], out: Global[i32]) -> None:
 @st.kernel
 def loop_by_warp(out: Global[i32]) -> None:
     t = st.thread.x
-    turns = 0
-    while st.sync_or(turns < st.warp + 1):
-        turns += 1
-        if turns > 2 and st.lane > 4:
-            turns += 1
-    out[t] = turns
+    iterations = 0
+    while st.sync_or(iterations < st.warp + 1):
+        iterations += 1
+        if iterations > 2 and st.lane > 4:
+            iterations += 1
+    out[t] = iterations
 
 
 @st.device
@@ -105,24 +105,24 @@ def barrier_in_a_call(x: Global[i32], out: Global[i32]) -> None:
 @st.kernel
 def endless_with_barriers(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
-    turns = 0
+    iterations = 0
     while x[t] < 0:
-        turns += 1
+        iterations += 1
         st.sync()
-        out[t] = turns
-    out[t] = -turns
+        out[t] = iterations
+    out[t] = -iterations
 
 
 @st.kernel
 def endless_for_some(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
-    turns = 0
+    iterations = 0
     for round in range(2):
         while x[2 * t] < 20:
-            turns += 1
-            if turns > 50 and t % 4 == 1:
+            iterations += 1
+            if iterations > 50 and t % 4 == 1:
                 break
-        out[t] = turns + round
+        out[t] = iterations + round
     out[t] += 1000
 
 
@@ -181,11 +181,11 @@ def test_branches(n: int) -> None:
     agree(barriers_under_uniform_branches, {"x": X, "out": st.empty(64, "i32"), "n": n}, 2, 64)
 
 
-def test_cut_off_lanes_are_gone_and_the_others_go_on() -> None:
+def test_cut_off_lanes_end_and_the_others_continue() -> None:
     kernel, args, block = KERNELS["endless_for_some"]
-    found = agree(kernel, args, 1, block, step_limit=200)
-    assert [fault.kind for fault in found.faults] == ["step limit"]
-    assert 0 < np.count_nonzero(found.buffers["out"] >= 1000) < 64
+    actual = agree(kernel, args, 1, block, step_limit=200)
+    assert [fault.kind for fault in actual.faults] == ["step limit"]
+    assert 0 < np.count_nonzero(actual.buffers["out"] >= 1000) < 64
 
 
 def test_prints() -> None:

@@ -70,22 +70,22 @@ def run() -> bool:
 # ------------------------------------------------------------------ on disk
 def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run()
-    (kept,) = cache.glob("*.o")
+    (stored,) = cache.glob("*.o")
     monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
     monkeypatch.setattr(module, "kernel_module", lambda *_: pytest.fail("printed again"))
-    before = kept.stat().st_mtime_ns
-    assert run() and kept.stat().st_mtime_ns == before
+    before = stored.stat().st_mtime_ns
+    assert run() and stored.stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"rubbish"])
-def test_damaged_code_is_made_anew(cache: Path, damage: bytes) -> None:
+def test_damaged_code_is_recompiled(cache: Path, damage: bytes) -> None:
     assert run()
-    (kept,) = cache.glob("*.o")
-    whole = kept.read_bytes()
-    kept.write_bytes(damage)
-    assert run() and kept.read_bytes() == whole
-    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert run() and kept.read_bytes() == whole
+    (stored,) = cache.glob("*.o")
+    whole = stored.read_bytes()
+    stored.write_bytes(damage)
+    assert run() and stored.read_bytes() == whole
+    stored.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert run() and stored.read_bytes() == whole
 
 
 @st.kernel
@@ -94,16 +94,18 @@ def beyond(x: Global[i32], out: Global[i32]) -> None:
     out[st.lane] = 1
 
 
-def test_kept_code_tells_faults_and_prints_as_fresh_code(cache: Path) -> None:
+def test_cached_code_reports_faults_and_prints_as_fresh_code(cache: Path) -> None:
     args = {"x": np.arange(310, dtype=np.int32), "out": st.empty(32, "i32")}
     launch = prepare_request(beyond, grid=1, block=32, args=args)
-    fresh, kept = (LlvmEngine().run(launch) for _ in range(2))
+    fresh, stored = (LlvmEngine().run(launch) for _ in range(2))
     assert len(list(cache.glob("*.o"))) == 1
-    assert kept.faults == fresh.faults != []
-    assert kept.printed == fresh.printed
-    assert [line.partition(": ")[2] for line in kept.printed] == [f"element {n}" for n in [*range(300, 310), *[0] * 22]]
-    assert fresh.counts is not None and kept.counts is not None
-    assert np.array_equal(kept.counts, fresh.counts)
+    assert stored.faults == fresh.faults != []
+    assert stored.printed == fresh.printed
+    assert [line.partition(": ")[2] for line in stored.printed] == [
+        f"element {n}" for n in [*range(300, 310), *[0] * 22]
+    ]
+    assert fresh.counts is not None and stored.counts is not None
+    assert np.array_equal(stored.counts, fresh.counts)
 
 
 def test_the_key_holds_the_emulator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,7 @@ def test_operations(group: Group) -> None:
 
 # ------------------------------------------------------------------ threads
 @st.kernel
-def meeting(x: Global[f32], out: Global[f32], bins: Global[i32], wide: Global[i64]) -> None:
+def rendezvous(x: Global[f32], out: Global[f32], bins: Global[i32], wide: Global[i64]) -> None:
     cell = st.shared(f32, 64)
     own = st.local(f32, 2)
     t = st.thread.x
@@ -190,10 +192,10 @@ def test_threads_do_not_show(threads: int) -> None:
     """Outputs, counts and faults; the last blocks read beyond the array."""
     x = np.arange(64 * 13, dtype=np.float32)
     args = {"x": x, "out": st.empty(64 * 13, "f32"), "bins": st.empty(5, "i32"), "wide": st.empty(4, "i64")}
-    request = prepare_request(meeting, grid=13, block=64, args=args)
-    found = LlvmEngine(threads=threads).run(request)
-    assert len(found.faults) == 1 and found.faults[0].count > 0
-    assert_same(found, NumpyEngine().run(request), request)
+    request = prepare_request(rendezvous, grid=13, block=64, args=args)
+    actual = LlvmEngine(threads=threads).run(request)
+    assert len(actual.faults) == 1 and actual.faults[0].count > 0
+    assert_same(actual, NumpyEngine().run(request), request)
 
 
 @st.device
@@ -210,8 +212,8 @@ def numbered(counter: Global[i32], out: Global[i32]) -> None:
 def test_who_sees_an_order_runs_in_order(threads: int) -> None:
     """Also if the atomic operation is in a device function."""
     args = {"counter": st.empty(1, "i32"), "out": st.empty(32 * 999, "i32")}
-    found = LlvmEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
-    assert (found.buffers["out"] == np.arange(32 * 999)).all()
+    actual = LlvmEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
+    assert (actual.buffers["out"] == np.arange(32 * 999)).all()
 
 
 @st.kernel
@@ -236,7 +238,7 @@ def test_memory_does_not_grow_with_the_grid() -> None:
     assert abs(peaks[2] - peaks[1]) < 4096 < peaks[2]
 
 
-def test_threads_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_THREADS", "3")
     assert run()
     monkeypatch.setenv("SIMTBED_THREADS", "many")
@@ -250,10 +252,10 @@ def test_an_interrupt_ends_all_threads() -> None:
     )
     workers = [engine._Worker.of(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
-    turns = []
+    iterations = []
 
     def go(worker: engine._Worker, first: int, last: int) -> bool:
-        turns.append(first)
+        iterations.append(first)
         if worker is workers[0]:
             interrupted.set()
             raise KeyboardInterrupt
@@ -263,7 +265,7 @@ def test_an_interrupt_ends_all_threads() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         engine._distribute(10**9, workers, go)
-    assert len(turns) < 1000
+    assert len(iterations) < 1000
 
 
 @st.kernel
@@ -274,7 +276,7 @@ def printing(out: Global[i32]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*given: object) -> None:
+    def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
     args = {"out": st.empty(32, "i32")}
@@ -324,12 +326,12 @@ def test_the_more_there_is_to_optimise_the_longer_a_kernel_may_run_before(cache:
     assert [*cache.glob("*.slow")]
 
 
-def test_helpers_that_are_gone_are_compiled_again(cache: Path) -> None:
-    found = run()
+def test_missing_helpers_are_recompiled(cache: Path) -> None:
+    actual = run()
     for helper in cache.glob("*.helper"):
         helper.unlink()
     compiler._HELPERS.clear()
-    assert run() == found
+    assert run() == actual
     assert list(cache.glob("*.helper"))
 
 
@@ -358,11 +360,11 @@ def test_code_keeps_what_it_calls(tmp_path: Path) -> None:
     """Also after other references are dropped: a call of freed code ends the process."""
     script = tmp_path / "forgetful.py"
     script.write_text(FORGETFUL)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    assert (done.stdout, done.stderr, done.returncode) == ("the same\n", "", 0)
+    finished = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (finished.stdout, finished.stderr, finished.returncode) == ("the same\n", "", 0)
 
 
-def test_kernels_and_their_code_go_with_their_last_user() -> None:
+def test_kernels_and_their_code_are_freed_with_their_last_user() -> None:
     def make() -> st.Kernel:
         @st.kernel
         def short_lived(out: Global[i32]) -> None:
@@ -372,9 +374,9 @@ def test_kernels_and_their_code_go_with_their_last_user() -> None:
 
     kernel = make()
     st.launch(kernel, grid=1, block=32, args={"out": st.empty(32, "i32")})
-    gone = weakref.ref(kernel)
-    known = len(engine_named("jit")._kernels)  # type: ignore[attr-defined]
+    freed = weakref.ref(kernel)
+    cached = len(engine_named("jit")._kernels)  # type: ignore[attr-defined]
     del kernel
     gc.collect()
-    assert gone() is None
-    assert len(engine_named("jit")._kernels) < known  # type: ignore[attr-defined]
+    assert freed() is None
+    assert len(engine_named("jit")._kernels) < cached  # type: ignore[attr-defined]

@@ -21,8 +21,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @given(kernels())
-def test_the_engines_agree(folder: Path, drawn: Generated) -> None:
-    note(drawn.source)
-    kernel = kernel_from_source(drawn.source, folder)
-    request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=drawn.arguments(), step_limit=1000)
+def test_the_engines_agree(folder: Path, generated: Generated) -> None:
+    note(generated.source)
+    kernel = kernel_from_source(generated.source, folder)
+    request = prepare_request(
+        kernel, grid=generated.grid, block=generated.block, args=generated.arguments(), step_limit=1000
+    )
     assert_same(LlvmEngine().run(request), NumpyEngine().run(request), request)

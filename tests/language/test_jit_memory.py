@@ -64,8 +64,8 @@ def everywhere(
         wide_hits[k] = u64(k)
     st.sync()
     double, quad = d[index[t]], q[index[t]]  # by all lanes
-    for turn in range(2):
-        if turn == 0 or t % 5 < limit:
+    for iteration in range(2):
+        if iteration == 0 or t % 5 < limit:
             i = index[t]
             wide = i64(i)
             bytes_[i] = b[i] + u8(1)
@@ -117,18 +117,20 @@ def test_devices(pattern: str, device: str) -> None:
 
 
 @st.kernel
-def results(index: Global[i32], counts: Global[i32], wide: Global[i64], found: Global[i32], out: Global[i64]) -> None:
+def results(
+    index: Global[i32], counts: Global[i32], wide: Global[i64], previous: Global[i32], out: Global[i64]
+) -> None:
     own = st.shared(i32, 64)
     t = st.thread.x
     own[t] = t
     st.sync()
     i = index[t]
-    found[t] = st.atomic_add(counts, i, 2)
+    previous[t] = st.atomic_add(counts, i, 2)
     out[t] = st.atomic_exchange(wide, i, i64(t))
     if t % 3 != 0:
-        found[t] += st.atomic_min(own, i % 64, t // 2)
+        previous[t] += st.atomic_min(own, i % 64, t // 2)
         out[t] += i64(st.compare_swap(own, i % 64, t, -t))
-        found[t] += i32(st.compare_swap(wide, i, i64(t), i64(-1)))
+        previous[t] += i32(st.compare_swap(wide, i, i64(t), i64(-1)))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -138,7 +140,7 @@ def test_results_of_atomics(pattern: str) -> None:
         "counts": np.zeros(320, np.int32),
         "wide": np.zeros(320, np.int64),
     }
-    agree(results, {**args, "found": st.empty(64, "i32"), "out": st.empty(64, "i64")}, 2, 64)
+    agree(results, {**args, "previous": st.empty(64, "i32"), "out": st.empty(64, "i64")}, 2, 64)
 
 
 @st.kernel
@@ -184,10 +186,10 @@ def strays(x: Global[f32], out: Global[f32], quads: Global[float4], at: Global[i
     own = st.local(f32, 2)
     t = st.thread.x
     far = at[t]
-    for turn in range(2):
-        if t % 2 == turn:
+    for iteration in range(2):
+        if t % 2 == iteration:
             v = quads[far]
-            out[t + turn * 64] = v.y + x[t - 2]
+            out[t + iteration * 64] = v.y + x[t - 2]
             own[t % 3] = table[t % 4]
             st.atomic_add(sums, i32(far), 1)
     out[100] = own[0]
@@ -197,5 +199,5 @@ def strays(x: Global[f32], out: Global[f32], quads: Global[float4], at: Global[i
 def test_outside() -> None:
     at = np.array([0, 5, 2**40, -1, -(2**62), 3, 15, 16] * 5, np.int64)
     args = {"x": np.zeros(38, np.float32), "out": st.empty(41, "f32"), "quads": np.zeros((16, 4), np.float32), "at": at}
-    found = agree(strays, {**args, "sums": st.empty(9, "i32")}, 1, 40)
-    assert {fault.kind for fault in found.faults} == {"bounds"} and len(found.faults) > 6
+    actual = agree(strays, {**args, "sums": st.empty(9, "i32")}, 1, 40)
+    assert {fault.kind for fault in actual.faults} == {"bounds"} and len(actual.faults) > 6

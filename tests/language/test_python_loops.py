@@ -45,43 +45,43 @@ class _Text:
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
 
-    def value(self, known: tuple[str, ...]) -> str:
-        name = self.pick("lane", *known)
+    def value(self, cached: tuple[str, ...]) -> str:
+        name = self.pick("lane", *cached)
         return self.pick("total % 50", name, f"{name} * 2 + 1", f"(total + {name}) % 7")
 
-    def body(self, depth: int, known: tuple[str, ...], in_loop: bool) -> None:
+    def body(self, depth: int, cached: tuple[str, ...], in_loop: bool) -> None:
         for _ in range(1 + self.number(2)):
             kinds = ["add"] + ["leave"] * in_loop + (["branch", "loop", "loop", "while"] if depth < DEEPEST else [])
             kind = self.pick(*kinds)
             if kind == "add":
-                self.emit(depth, f"total += {self.value(known)}")
+                self.emit(depth, f"total += {self.value(cached)}")
             elif kind == "leave":
-                self.emit(depth, f"if {self.value(known)} % {2 + self.number(2)} == {self.number(2)}:")
+                self.emit(depth, f"if {self.value(cached)} % {2 + self.number(2)} == {self.number(2)}:")
                 self.emit(depth + 1, self.pick("break", "continue"))
             elif kind == "branch":
-                self.emit(depth, f"if {self.value(known)} > {self.number(20)}:")
-                self.body(depth + 1, known, in_loop)
+                self.emit(depth, f"if {self.value(cached)} > {self.number(20)}:")
+                self.body(depth + 1, cached, in_loop)
             else:
-                self.loop(depth, known, kind)
+                self.loop(depth, cached, kind)
                 if self.number(1):
                     self.emit(depth, "else:")
-                    self.body(depth + 1, known, in_loop)
+                    self.body(depth + 1, cached, in_loop)
 
-    def loop(self, depth: int, known: tuple[str, ...], kind: str) -> None:
+    def loop(self, depth: int, cached: tuple[str, ...], kind: str) -> None:
         self.names += 1
-        own = self.pick(*sorted({"i", "j", "k"} - {*known}), f"n{self.names}")
+        own = self.pick(*sorted({"i", "j", "k"} - {*cached}), f"n{self.names}")
         if kind == "while":
             own = f"n{self.names}"
             self.emit(depth, f"{own} = 0")
             self.emit(depth, f"while {own} < {1 + self.number(3)} + lane % 2:")
             self.emit(depth + 1, f"{own} += 1")
-            self.body(depth + 1, (*known, own), True)
+            self.body(depth + 1, (*cached, own), True)
         elif self.number(2):
             self.emit(depth, f"for {own} in {self.pick(*SINGLE)}:")
-            self.body(depth + 1, (*known, own), True)
+            self.body(depth + 1, (*cached, own), True)
         else:
             self.emit(depth, f"for {own}, w{self.names} in {self.pick(*PAIRS)}:")
-            self.body(depth + 1, (*known, own, f"w{self.names}"), True)
+            self.body(depth + 1, (*cached, own, f"w{self.names}"), True)
 
 
 @pytest.mark.slow

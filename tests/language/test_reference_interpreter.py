@@ -12,8 +12,8 @@ from tests.each import check_each
 
 def check(feature: Feature) -> None:
     request = feature.launch(prepare_request)
-    found = request.shaped(reference_interpreter.run(request))
-    assert np.asarray(feature.expected).ravel().tolist() == found["out"].ravel().tolist()
+    actual = request.shaped(reference_interpreter.run(request))
+    assert np.asarray(feature.expected).ravel().tolist() == actual["out"].ravel().tolist()
 
 
 def test_features() -> None:

@@ -134,11 +134,11 @@ def test_launches_do_not_grow_memory() -> None:
 
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("this system does not report the memory of a process")
-    kept = DeviceArray(st.zeros(4, i32))
+    stored = DeviceArray(st.zeros(4, i32))
 
     def work(launches: int) -> None:
         for _ in range(launches):
-            launch(increment, grid=4, block=1, args={"total": kept})
+            launch(increment, grid=4, block=1, args={"total": stored})
             launch(beyond, grid=1, block=32, args=ARGUMENTS)
 
     sizes = []
@@ -147,4 +147,4 @@ def test_launches_do_not_grow_memory() -> None:
         gc.collect()
         sizes.append(resident())
     assert min(after - before for before, after in pairwise(sizes)) < 1 << 16  # 32 bytes a launch
-    assert kept.numpy()[0] == 5000
+    assert stored.numpy()[0] == 5000

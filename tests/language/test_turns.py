@@ -19,7 +19,7 @@ def run(kernel: Kernel, engine: EngineName, *, grid: int = 1, block: int = 64, c
 
 
 @st.kernel
-def produce_and_consume(x: Global[f32], out: Global[f32], STEPS: Const, MEET: Const, READY: Const) -> None:
+def produce_and_consume(x: Global[f32], out: Global[f32], STEPS: Const, RENDEZVOUS: Const, READY: Const) -> None:
     """The first warp fills two buffers alternately, the second empties them; flags in shared memory mark full buffers."""
     buffer = st.shared(f32, 2, 32)
     full = st.shared(i32, 2)
@@ -35,7 +35,7 @@ def produce_and_consume(x: Global[f32], out: Global[f32], STEPS: Const, MEET: Co
                 pass
             st.syncwarp()
             buffer[b, st.lane] = x[step * 32 + st.lane] * 2.0
-            if MEET:
+            if RENDEZVOUS:
                 st.syncwarp()
             if st.lane == 0:
                 st.store_release(empty, b, 0, scope="block")
@@ -100,7 +100,7 @@ def test_a_producer_and_a_consumer(engine: EngineName, schedule: int | None) -> 
         produce_and_consume,
         grid=2,
         block=64,
-        args={"x": X, "out": X * 0, "STEPS": 6, "MEET": True, "READY": 1},
+        args={"x": X, "out": X * 0, "STEPS": 6, "RENDEZVOUS": True, "READY": 1},
         engine=engine,
         check="uninitialised,arithmetic",
         schedule=schedule,
@@ -113,8 +113,8 @@ def test_a_producer_and_a_consumer(engine: EngineName, schedule: int | None) -> 
 @engines
 def test_its_accesses_are_judged(engine: EngineName) -> None:
     args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "READY": 1}
-    assert run(produce_and_consume, engine, MEET=True, **args).faults == []
-    assert {f.kind for f in run(produce_and_consume, engine, MEET=False, **args).faults} == {"race"}
+    assert run(produce_and_consume, engine, RENDEZVOUS=True, **args).faults == []
+    assert {f.kind for f in run(produce_and_consume, engine, RENDEZVOUS=False, **args).faults} == {"race"}
 
 
 @engines
@@ -125,23 +125,23 @@ def test_a_barrier_made_of_a_counter(engine: EngineName) -> None:
 
 
 def test_both_engines_count_the_same() -> None:
-    args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "MEET": True, "READY": 1}
+    args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "RENDEZVOUS": True, "READY": 1}
     first, second = (run(produce_and_consume, engine, check=(), **args) for engine in ("numpy", "jit"))
     assert np.array_equal(first.counts, second.counts)
     assert first.counters.total("shared_load_requests") > 0
 
 
 @engines
-def test_who_waits_for_good_is_told(engine: EngineName) -> None:
+def test_endless_waits_are_reported(engine: EngineName) -> None:
     """Both warps wait: no warp marks a buffer as empty."""
-    args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "MEET": True, "READY": 0}
+    args: dict[str, Any] = {"x": X, "out": st.empty(192, f32), "STEPS": 6, "RENDEZVOUS": True, "READY": 0}
     result = run(produce_and_consume, engine, check=(), **args)
     assert [fault.kind for fault in result.faults] == ["step limit", "step limit"]
     assert "or that waits too" in result.faults[0].notes[-1]
 
 
 @engines
-def test_a_plain_load_sees_nobody(engine: EngineName) -> None:
+def test_a_plain_load_may_see_no_store(engine: EngineName) -> None:
     """nvcc moves it out of the loop."""
     args: dict[str, Any] = {"flag": np.zeros(1, np.int32), "out": st.empty(128, i32), "AFTER": False}
     plain = run(waits_for_the_last, engine, block=128, check=(), PLAIN=True, **args)

@@ -126,7 +126,7 @@ def test_sectors_are_those_of_the_structs() -> None:
         assert result.counters.at(text).total("global_load_sectors") == sectors
 
 
-def test_arrays_of_structs_come_back_as_such() -> None:
+def test_arrays_of_structs_are_returned_as_such() -> None:
     before = CELLS.copy()
     result = st.launch(moved, grid=1, block=32, args=STRUCTS, faults="return")
     assert np.array_equal(CELLS, before)
@@ -147,7 +147,7 @@ def test_findings_name_the_field(golden: Callable[[str, str], None]) -> None:
         st.launch(beyond, grid=1, block=32, args=args, engine=engine, check="all", faults="return").faults
         for engine in ("jit", "numpy")
     ]
-    texts = ["\n".join(map(str, found)) + "\n" for found in faults]
+    texts = ["\n".join(map(str, actual)) + "\n" for actual in faults]
     assert texts[0] == texts[1]
     golden("check_struct_arrays.txt", texts[0])
 
@@ -181,5 +181,5 @@ def graded(x: Global[i32], out: Global[f32]) -> None:
 def test_conditions_of_chosen_literals_are_computed_in_their_arm(engine: Any) -> None:
     args = {"x": np.arange(21, dtype=np.int32), "out": st.empty(32, f32)}
     result = st.launch(graded, grid=1, block=32, args=args, engine=engine, check="all")
-    wanted = [1.0 if i > 20 else 2.5 if i % 5 == 0 else 0.0 if i % 7 == 0 else -1.0 for i in range(32)]
-    assert result.out.tolist() == wanted
+    expected = [1.0 if i > 20 else 2.5 if i % 5 == 0 else 0.0 if i % 7 == 0 else -1.0 for i in range(32)]
+    assert result.out.tolist() == expected

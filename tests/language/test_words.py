@@ -67,11 +67,11 @@ def test_forms_of_words(line: str, advice: str) -> None:
 
 def exists(text: str) -> bool:
     """Return whether a name such as st.thread.x exists."""
-    found: Any = st
+    actual: Any = st
     for name in text.split(".")[1:]:
-        if not hasattr(type(found), "__annotations__") or name not in type(found).__annotations__:
-            found = getattr(found, name, None)
-    return found is not None
+        if not hasattr(type(actual), "__annotations__") or name not in type(actual).__annotations__:
+            actual = getattr(actual, name, None)
+    return actual is not None
 
 
 def words() -> list[Word]:

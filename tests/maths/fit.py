@@ -24,7 +24,7 @@ class Fit:
     low: float
     high: float
     terms: int
-    said: str
+    stated: str
 
     def coefficients(self) -> list[float]:
         """Return the rounded coefficients from the lowest power on."""
@@ -32,8 +32,8 @@ class Fit:
         nodes = [mp.cos(mp.pi * (2 * k + 1) / (2 * self.terms)) for k in range(self.terms)]
         points = [middle + half * node for node in nodes]
         matrix = mp.matrix([[point**power for power in range(self.terms)] for point in points])
-        found = mp.lu_solve(matrix, mp.matrix([self.function(point) for point in points]))
-        return [float(c) for c in found]
+        actual = mp.lu_solve(matrix, mp.matrix([self.function(point) for point in points]))
+        return [float(c) for c in actual]
 
     def error(self, samples: int = 200) -> float:
         """Return the largest distance of the rounded polynomial from the function."""
@@ -115,12 +115,12 @@ FITS = {
 
 def parts(value: Real, bits: tuple[int, ...]) -> list[float]:
     """Return a number as a sum of floats with these numbers of bits."""
-    found = []
+    actual = []
     for count in bits:
         exponent = int(mp.floor(mp.log(abs(value), 2))) + 1 - count
-        found.append(float(mp.ldexp(mp.nint(mp.ldexp(value, -exponent)), exponent)))
-        value -= found[-1]
-    return found
+        actual.append(float(mp.ldexp(mp.nint(mp.ldexp(value, -exponent)), exponent)))
+        value -= actual[-1]
+    return actual
 
 
 def constants() -> dict[str, list[float]]:
@@ -148,7 +148,7 @@ def text() -> str:
     for name, fit in FITS.items():
         values = "".join(f"    {c!r},\n" for c in fit.coefficients())
         lines.append(f'{name} = (\n{values})\n"""{fit.said}, from {fit.low:g} to {fit.high:g}."""')
-    lines += [f"{name} = ({', '.join(map(repr, found))})" for name, found in constants().items()]
+    lines += [f"{name} = ({', '.join(map(repr, actual))})" for name, actual in constants().items()]
     words = "".join(f"    0x{word:016X},\n" for word in words_of_two_over_pi())
     lines.append(f'TWO_OVER_PI = (\n    0,\n{words})\n"""64 zeros, then the first bits of 2 / pi after the point."""')
     return "\n".join(lines)

@@ -50,20 +50,20 @@ def _unit(exact: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("row", OWN, ids=lambda row: row.name)
-def test_errors_stay_below_their_bounds(row: Op, count: int) -> None:
+def test_errors_are_below_their_bounds(row: Op, count: int) -> None:
     operands = _some(row, F64, count)
     with np.errstate(all="ignore"):
-        found = row.meaning(*operands)
+        actual = row.meaning(*operands)
     bound = BOUNDS.get(row.name, 0.65)
-    for got, *given in zip(found.tolist(), *(a.tolist() for a in operands), strict=True):
-        exact = evaluate(row.name, *given)
+    for got, *arguments in zip(actual.tolist(), *(a.tolist() for a in operands), strict=True):
+        exact = evaluate(row.name, *arguments)
         if isinstance(exact, Fraction) and math.isfinite(got):
-            near = row.name == "lgamma" and -11 < given[0] < -2.26
+            near = row.name == "lgamma" and -11 < arguments[0] < -2.26
             error = abs(Fraction(got) - exact)
-            assert error <= max(Fraction(2) ** -50 if near else 0, bound * _unit(exact)), (given, got)
+            assert error <= max(Fraction(2) ** -50 if near else 0, bound * _unit(exact)), (arguments, got)
         else:
             wanted = rounded(exact, F64) if isinstance(exact, Fraction) else exact
-            assert got == wanted or (got != got and wanted != wanted), (given, got, wanted)
+            assert got == wanted or (got != got and wanted != wanted), (arguments, got, wanted)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -72,23 +72,26 @@ def test_f32_is_rounded_right(row: Op, count: int) -> None:
     """Within a hundredth of a unit of half a unit."""
     operands = _some(row, F32, count)
     with np.errstate(all="ignore"):
-        found = row.meaning(*operands)
-    for got, *given in zip(found.tolist(), *(a.tolist() for a in operands), strict=True):
-        exact = evaluate(row.name, *given)
+        actual = row.meaning(*operands)
+    for got, *arguments in zip(actual.tolist(), *(a.tolist() for a in operands), strict=True):
+        exact = evaluate(row.name, *arguments)
         wanted = rounded(exact, F32) if isinstance(exact, Fraction) else float(np.float32(exact))
         if got != wanted and not (got != got and wanted != wanted):
-            assert isinstance(exact, Fraction), (given, got, wanted)
-            assert abs(Fraction(got) - exact) < Fraction(51, 100) * abs(Fraction(got) - Fraction(wanted)), (given, got)
+            assert isinstance(exact, Fraction), (arguments, got, wanted)
+            assert abs(Fraction(got) - exact) < Fraction(51, 100) * abs(Fraction(got) - Fraction(wanted)), (
+                arguments,
+                got,
+            )
 
 
 @pytest.mark.parametrize(("row", "type"), CASES, ids=IDS)
 def test_engines_give_the_same_bits(row: Op, type: Scalar) -> None:
-    launch, given = request((type, (row,)), _some(row, type, 1000))
+    launch, arguments = request((type, (row,)), _some(row, type, 1000))
     with np.errstate(all="ignore"):
-        expected = row.meaning(*given)
+        expected = row.meaning(*arguments)
     for engine in ("jit", "numpy"):
-        found = engine_named(engine).run(launch).buffers[f"out_{row.name}"]
-        assert BITS.agree(found, expected).all(), engine
+        actual = engine_named(engine).run(launch).buffers[f"out_{row.name}"]
+        assert BITS.agree(actual, expected).all(), engine
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
@@ -97,21 +100,21 @@ def test_bits_depend_on_no_processor(name: str) -> None:
     """Code for processors without fused multiply-add or wide vectors, optimised or not, has the same results."""
     operands = [np.ascontiguousarray(a, np.float64) for a in _some(TABLE[name], F64, 3000)]
     _, text = maths._text(name)
-    found = []
+    actual = []
     for cpu, passes in (("x86-64", LOOPS), ("x86-64-v3", QUICK), (host().cpu, LOOPS)):
         target = Target(cpu, host().features if cpu == host().cpu else "")
         _, library = compiled(None, lambda: (b"", text), NATIVE, bytes, target, passes)
         to = np.empty(len(operands[0]))
         types = [ctypes.c_void_p] * (len(operands) + 1)
-        given = [a.ctypes.data for a in (*operands, to)]
-        ctypes.CFUNCTYPE(None, *types, ctypes.c_int64)(library.address)(*given, len(to))
-        found.append(to)
-    assert BITS.agree(found[0], found[2]).all()
-    assert BITS.agree(found[1], found[2]).all()
+        arguments = [a.ctypes.data for a in (*operands, to)]
+        ctypes.CFUNCTYPE(None, *types, ctypes.c_int64)(library.address)(*arguments, len(to))
+        actual.append(to)
+    assert BITS.agree(actual[0], actual[2]).all()
+    assert BITS.agree(actual[1], actual[2]).all()
 
 
-def _of(name: str, *given: float) -> Any:
-    return TABLE[name].meaning(*(np.array([x]) for x in given))[0].item()
+def _of(name: str, *arguments: float) -> Any:
+    return TABLE[name].meaning(*(np.array([x]) for x in arguments))[0].item()
 
 
 def test_exact_results_are_exact() -> None:
@@ -137,8 +140,8 @@ def test_angles_near_multiples_of_a_quarter_turn(x: float) -> None:
 
 @pytest.mark.parametrize(("name", "fit"), FITS.items(), ids=[*FITS])
 def test_coefficients_are_those_of_the_fit(name: str, fit: Fit) -> None:
-    held = getattr(coefficients, name)
-    assert held == tuple(fit.coefficients())
+    content = getattr(coefficients, name)
+    assert content == tuple(fit.coefficients())
     assert fit.error(20) < (2.0**-9 if name == "CBRT" else 2.0**-54)
 
 
@@ -151,9 +154,9 @@ def test_the_logarithm_of_gamma_is_right_up_to_where_it_overflows() -> None:
     """Stirling's terms overflow before their sum does, from 2.5e305."""
     row = next(row for row in ROWS if row.name == "lgamma")
     below, above = 2.559983327851638e305, 2.559983327851639e305
-    given = np.array([1e300, 2.4e305, 2.5e305, 2.5001e305, 2.5553733538451814e305, below, above, np.inf])
-    found = row.meaning(given)
-    exact = [x / 16 * (math.log(x) - 1) for x in given[:5]]
-    np.testing.assert_allclose(found[:5] / 16, exact, rtol=1e-14)
-    assert np.isfinite(found[:6]).all() and (np.diff(found[:6]) > 0).all()
-    assert found[6] == np.inf == found[7]
+    arguments = np.array([1e300, 2.4e305, 2.5e305, 2.5001e305, 2.5553733538451814e305, below, above, np.inf])
+    actual = row.meaning(arguments)
+    exact = [x / 16 * (math.log(x) - 1) for x in arguments[:5]]
+    np.testing.assert_allclose(actual[:5] / 16, exact, rtol=1e-14)
+    assert np.isfinite(actual[:6]).all() and (np.diff(actual[:6]) > 0).all()
+    assert actual[6] == np.inf == actual[7]

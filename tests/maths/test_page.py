@@ -18,11 +18,11 @@ def _bound(row: Op, type: Scalar) -> str:
     policy = row.policy_for(type)
     if policy.name == "bits":
         return "same bits"
-    said = [f"{policy.ulp} ulp"] if policy.ulp else []
+    stated = [f"{policy.ulp} ulp"] if policy.ulp else []
     if policy.absolute:
         power = math.log2(policy.absolute)
-        said.append(f"2^{power:.4g}")
-    text = " or ".join(said)
+        stated.append(f"2^{power:.4g}")
+    text = " or ".join(stated)
     if row.within == math.inf:
         return text
     most = (

@@ -21,32 +21,32 @@ def clipped(x: i64, most: i64) -> i64:
 @native
 def total(x: Global[i64], n: i64, most: i64) -> i64:
     """The sum of the numbers, each clamped to `most`."""
-    found = i64(0)
+    actual = i64(0)
     for i in range(n):
-        found += clipped(x[i], most)
-    return found
+        actual += clipped(x[i], most)
+    return actual
 
 
 @native
 def collatz(n: u64) -> i32:
     """Iterations until 1."""
-    turns = 0
+    iterations = 0
     while n != 1:
         if n % 2 == 0:
             n //= 2
         else:
             n = 3 * n + 1
-        turns += 1
-    return turns
+        iterations += 1
+    return iterations
 
 
 @native
-def first_after(text: Global[u8], n: i64, wanted: u8, start: i64) -> i64:
+def first_after(text: Global[u8], n: i64, expected: u8, start: i64) -> i64:
     """The first position of a byte from `start`, or -1. With break and continue."""
     for i in range(n):
         if i < start:
             continue
-        if text[i] == wanted:
+        if text[i] == expected:
             return i
     return i64(-1)
 
@@ -56,17 +56,17 @@ def primes(to: Global[bool], n: i64) -> i64:
     """Sieve; the number of primes below n."""
     for i in range(n):
         to[i] = i > 1
-    at, found = i64(2), i64(0)
+    at, actual = i64(2), i64(0)
     while True:
         if at >= n:
             break
         if to[at]:
-            found += 1
+            actual += 1
             for other in range(n // at + 1):
                 if other > 1 and other * at < n:
                     to[other * at] = False
         at += 1
-    return found
+    return actual
 
 
 @native

@@ -27,8 +27,8 @@ def as_kernel(function: Native, *consts: Any) -> ir.Program:
     """A kernel that calls the function and stores its result, if it has one."""
     names = function.function.__code__.co_varnames
     named = {names[n]: value for n, value in zip(sorted(function._const_positions), consts, strict=True)}
-    found = native_program(function, named)
-    own, span = found.kernel, found.kernel.span
+    actual = native_program(function, named)
+    own, span = actual.kernel, actual.kernel.span
     args = tuple(
         ir.ArrayRef(p.name, span) if isinstance(p.type, Array) else ir.Reg(p.name, p.type, span) for p in own.params
     )
@@ -41,32 +41,32 @@ def as_kernel(function: Native, *consts: Any) -> ir.Program:
         params, body = (*params, ir.Param(RESULT, Array(own.result, None, "global"), span)), [
             ir.Let(result, call, span), stored,
         ]  # fmt: skip
-    made = ir.Program(ir.Function("one_thread", params, tuple(body), None, span), (*found.functions, own))
-    verify(made)
-    return made
+    created = ir.Program(ir.Function("one_thread", params, tuple(body), None, span), (*actual.functions, own))
+    verify(created)
+    return created
 
 
 def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, list[Any]]:
     """(result, arrays afterwards) on an emulator, where nothing may be wrong. given: the arguments of a native call."""
     places = function._const_positions
-    made = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
+    created = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
     rest = leaves(v for n, v in enumerate(given) if n not in places)
     arguments: dict[str, Any] = {}
-    for param, value in zip(made.kernel.params, rest, strict=False):
+    for param, value in zip(created.kernel.params, rest, strict=False):
         array = isinstance(param.type, Array)
         arguments[param.name] = value.copy() if array else param.type.dtype.type(value)  # type: ignore[union-attr]
-    last = made.kernel.params[-1]
+    last = created.kernel.params[-1]
     if last.name == RESULT:
         arguments[RESULT] = np.zeros(1, last.type.element.dtype)  # type: ignore[union-attr]
     request = Request(
-        Specialisation.of_program(made), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
+        Specialisation.of_program(created), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
         filled={RESULT: arguments[RESULT][0]} if RESULT in arguments else {},
     )  # fmt: skip
     outcome = ENGINES[engine]().run(request)
     assert outcome.faults == []
     after = {**arguments, **outcome.buffers}
     result = after[RESULT][0] if RESULT in after else None
-    return result, [after[p.name] for p in made.kernel.params if isinstance(p.type, Array) and p.name != RESULT]
+    return result, [after[p.name] for p in created.kernel.params if isinstance(p.type, Array) and p.name != RESULT]
 
 
 def _copied(value: Any) -> Any:
@@ -82,11 +82,11 @@ def leaves(given: Iterable[Any]) -> list[Any]:
 
 def assert_native_agrees(function: Native, *given: Any, engine: str = "jit", policy: Policy = BITS) -> Any:
     """Result and arrays of a native call are those on an emulator; the result."""
-    wanted, arrays = emulated(function, *given, engine=engine)
+    expected, arrays = emulated(function, *given, engine=engine)
     own = [_copied(value) for value in given]
     result = function(*own)
-    if wanted is not None:
-        assert policy.agree(np.array([result]).astype(wanted.dtype), np.array([wanted])).all()
+    if expected is not None:
+        assert policy.agree(np.array([result]).astype(expected.dtype), np.array([expected])).all()
     for mine, other in zip((v for v in leaves(own) if isinstance(v, np.ndarray)), arrays, strict=True):
         assert policy.agree(mine, other).all()
     return result

@@ -12,19 +12,19 @@ TAKES_ONE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
 def address(function: object) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    actual = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert actual is not None
+    return actual
 
 
-def test_calls_are_made_in_their_order_and_results_stand_beside_them() -> None:
-    seen: list[tuple[int, ...]] = []
+def test_calls_run_in_order_and_store_their_results() -> None:
+    observed: list[tuple[int, ...]] = []
 
-    def take(*given: int) -> int:
-        seen.append(given)
-        return sum(given)
+    def take(*arguments: int) -> int:
+        observed.append(arguments)
+        return sum(arguments)
 
-    four, one = TAKES(take), TAKES_ONE(lambda given: seen.append((given,)))
+    four, one = TAKES(take), TAKES_ONE(lambda arguments: observed.append((arguments,)))
     calls = np.zeros((3, COLUMNS), np.int64)
     calls[:, :RESULT] = [
         [address(four), 1, 2, 3, -(2**60)],
@@ -32,7 +32,7 @@ def test_calls_are_made_in_their_order_and_results_stand_beside_them() -> None:
         [address(four), 4, 5, 6, 2**62],
     ]
     call_all(calls)
-    assert seen == [(1, 2, 3, -(2**60)), (-7,), (4, 5, 6, 2**62)]
+    assert observed == [(1, 2, 3, -(2**60)), (-7,), (4, 5, 6, 2**62)]
     assert calls[[0, 2], RESULT].tolist() == [6 - 2**60, 15 + 2**62]
 
 

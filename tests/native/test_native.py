@@ -52,7 +52,7 @@ def test_results_are_python_numbers() -> None:
     assert type(functions.horner(np.ones(1), np.ones(1, np.float32), 1)) is float
 
 
-def test_other_threads_go_on_meanwhile() -> None:
+def test_other_threads_run_meanwhile() -> None:
     """The interpreter lock is requested once a call: another thread runs during the call."""
     text, started = np.zeros(1 << 27, np.uint8), threading.Event()
     functions.first_after(text, 1, 1, 0)  # compiled
@@ -74,7 +74,7 @@ def test_other_threads_go_on_meanwhile() -> None:
 
 # ------------------------------------------------------------------ arguments
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         (NUMBERS.astype(np.int32), 5, 6),
         (NUMBERS[::2], 3, 6),
@@ -86,13 +86,13 @@ def test_other_threads_go_on_meanwhile() -> None:
         (NUMBERS, 5, 6, 7),
     ],
 )
-def test_arguments_that_do_not_fit_are_told_in_a_line(given: tuple[object, ...]) -> None:
-    with pytest.raises(LaunchError) as told:
-        functions.total(*given)
-    assert "\n" not in str(told.value)
+def test_wrong_arguments_are_reported_in_a_line(arguments: tuple[object, ...]) -> None:
+    with pytest.raises(LaunchError) as message:
+        functions.total(*arguments)
+    assert "\n" not in str(message.value)
 
 
-def test_what_is_written_is_writeable_and_apart() -> None:
+def test_written_arrays_are_writeable_and_distinct() -> None:
     flags = np.zeros(64, np.bool_)
     flags.flags.writeable = False
     with pytest.raises(LaunchError, match="writeable"):
@@ -102,7 +102,7 @@ def test_what_is_written_is_writeable_and_apart() -> None:
         functions.histogram(bytes, 64, bytes[:28].view(np.int32), 7)
 
 
-def test_arrays_may_be_looked_up_once() -> None:
+def test_arrays_may_be_checked_once() -> None:
     assert functions.total(Fixed(NUMBERS), 5, 6) == 14
     with pytest.raises(LaunchError, match="overlap"):
         fixed(NUMBERS, NUMBERS[1:])
@@ -134,7 +134,7 @@ def has_a_place() -> i32:
 
 
 @native
-def meets_others(x: f32) -> f32:
+def synchronises(x: f32) -> f32:
     return st.shuffle_up(x, 1)
 
 
@@ -156,7 +156,7 @@ def acts(x: Global[i32]) -> None:
 
 
 @native
-def asks_for_a_length(x: Global[i32]) -> i32:
+def reads_a_length(x: Global[i32]) -> i32:
     return len(x)
 
 
@@ -181,14 +181,14 @@ def mixes(n: i32, m: i64) -> i64:
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "told"),
+    ("function", "arguments", "message"),
     [
         (has_a_place, (), "no place in a grid"),
-        (meets_others, (1.0,), "cannot synchronise"),
+        (synchronises, (1.0,), "cannot synchronise"),
         (waits, (), "cannot synchronise"),
         (shares, (1,), "st.local"),
         (acts, (np.zeros(1, np.int32),), "cannot synchronise"),
-        (asks_for_a_length, (np.zeros(1, np.int32),), "make it a parameter"),
+        (reads_a_length, (np.zeros(1, np.int32),), "make it a parameter"),
         (says, (1,), "cannot raise or print"),
         (insists, (1,), "cannot raise"),
         (takes_vectors, (np.zeros(4, np.float32),), "arrays of numbers"),
@@ -197,10 +197,10 @@ def mixes(n: i32, m: i64) -> i64:
     ],
 )
 def test_what_one_thread_cannot_do_is_refused_at_its_line(
-    function: object, given: tuple[object, ...], told: str
+    function: object, arguments: tuple[object, ...], message: str
 ) -> None:
-    with pytest.raises(CompileError, match=told) as error:
-        function(*given)  # type: ignore[operator]
+    with pytest.raises(CompileError, match=message) as error:
+        function(*arguments)  # type: ignore[operator]
     assert error.value.diagnostics[0].span.file == __file__
 
 
@@ -215,9 +215,9 @@ print(functions.total(np.array([5, -3, 7]), 3, 6), "numba" in sys.modules)
 """
 
 
-def _in_a_process(cache: Path, *given: str) -> str:
+def _in_a_process(cache: Path, *arguments: str) -> str:
     environment = {**os.environ, "SIMTBED_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", _PROGRAM, *given]
+    command = [sys.executable, "-c", _PROGRAM, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -25,15 +25,15 @@ def _for_one_thread(kernel: ir.Function, count: int) -> ir.Function:
 @pytest.mark.parametrize("group", [*groups()], ids=group_id)
 def test_operations_mean_what_the_table_says(group: Group) -> None:
     rows = group[1]
-    asked, given = request(group)
-    text = module(_for_one_thread(asked.program.kernel, len(given[0])))
+    requests, given = request(group)
+    text = module(_for_one_thread(requests.program.kernel, len(given[0])))
     _, library = compiled(None, lambda: (b"", text), NATIVE, bytes, passes=LOOPS)
-    arrays = [np.ascontiguousarray(asked.arguments[p.name]) for p in asked.program.kernel.params]
+    arrays = [np.ascontiguousarray(requests.arguments[p.name]) for p in requests.program.kernel.params]
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library.address)(*(a.ctypes.data for a in arrays))
-    found = {p.name: a for p, a in zip(asked.program.kernel.params, arrays, strict=True)}
+    actual = {p.name: a for p, a in zip(requests.program.kernel.params, arrays, strict=True)}
     for row in rows:
         with np.errstate(all="ignore"):
-            wanted = row.meaning(*given)
-        agree = row.policy_for(group[0]).agree(found[f"out_{row.name}"], wanted)
+            expected = row.meaning(*given)
+        agree = row.policy_for(group[0]).agree(actual[f"out_{row.name}"], expected)
         wrong = [[v[n] for v in given] for n in np.flatnonzero(~agree)[:3]]
         assert agree.all(), f"{row.name}: {wrong}"

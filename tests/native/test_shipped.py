@@ -27,26 +27,26 @@ def test_a_file_is_scanned_within_its_arrays() -> None:
     for text in (TEXT, TEXT.replace(b"ACGTTTN", b"ACXT"), TEXT[:40], TEXT.replace(b"III +++", b"II +++"), b"x y\n\n"):
         data = np.frombuffer(text, np.uint8)
         ends = files_scan.line_ends(data, True)
-        room, columns = np.zeros(len(data) + 1, np.uint8), np.zeros(5 * (len(data) // 5 + 1), np.uint8)
+        capacity, columns = np.zeros(len(data) + 1, np.uint8), np.zeros(5 * (len(data) // 5 + 1), np.uint8)
         offsets = [_words(len(ends) + 1) for _ in range(4)]
         assert_native_agrees(
-            files_scan._scan, data, ends, len(ends), columns, len(columns) // 5, offsets[0], room, offsets[1], offsets[2],
+            files_scan._scan, data, ends, len(ends), columns, len(columns) // 5, offsets[0], capacity, offsets[1], offsets[2],
             offsets[3], np.zeros(len(data), np.uint8), _words(7),
         )  # fmt: skip
 
 
-def test_scores_are_written_within_their_room() -> None:
+def test_scores_are_written_within_their_capacity() -> None:
     scores = np.array([-1.5, -0.00000005, -123.4567891, 0.0, -np.inf, np.nan, -99999999.0, -7.0])
     units = _words(len(scores))
     assert_native_agrees(files_scan._round, scores, len(scores), units)
     files_scan._round(scores, len(scores), units)
     reads, haplotypes = np.array([2, 1, 1]), np.array([3, 2, 0])
     for table in (False, True):
-        room = np.zeros(len(scores) * (files_scan.SCORE + 3 * files_scan.NUMBER) + 200, np.uint8)
-        assert_native_agrees(files_scan._text, scores, units, reads, haplotypes, 3, table, 98, room)
+        capacity = np.zeros(len(scores) * (files_scan.SCORE + 3 * files_scan.NUMBER) + 200, np.uint8)
+        assert_native_agrees(files_scan._text, scores, units, reads, haplotypes, 3, table, 98, capacity)
 
 
-def test_streams_are_laid_out_within_their_arrays() -> None:
+def test_streams_are_placed_within_their_arrays() -> None:
     letters = RNG.choice(np.frombuffer(b"ACGTN", np.uint8), 40)
     assert_native_agrees(layout_rescaled._encode_all, letters, 40, np.zeros(40, np.uint8))
     columns = [RNG.integers(0, 94, 40).astype(np.uint8) for _ in range(4)]

@@ -18,7 +18,7 @@ N = 256
 
 
 @st.kernel
-def turn(x: Global[f32], out: Global[f32], n: i32, K: Const) -> None:
+def backwards(x: Global[f32], out: Global[f32], n: i32, K: Const) -> None:
     """Each block's slice backwards, times K."""
     tile = st.shared(f32, 64)
     i = st.block.x * 64 + st.thread.x
@@ -30,7 +30,7 @@ def turn(x: Global[f32], out: Global[f32], n: i32, K: Const) -> None:
 
 @st.kernel
 def hasty(x: Global[f32], out: Global[f32]) -> None:
-    """`turn` without its barrier."""
+    """`backwards` without its barrier."""
     tile = st.shared(f32, 64)
     tile[st.thread.x] = x[st.thread.x]
     out[st.thread.x] = tile[63 - st.thread.x]
@@ -46,9 +46,9 @@ def past_the_end(x: Global[i32]) -> None:
     x[st.thread.x + 1] = 1
 
 
-def launch_turn(times: int = 1, **how: Any) -> Result:
+def launch_backwards(times: int = 1, **how: Any) -> Result:
     args = {"x": np.arange(N, dtype=np.float32), "out": st.zeros(N, f32), "n": 250, "K": 2.0}
-    return st.launch(turn, grid=4, block=64, args=args, **how)
+    return st.launch(backwards, grid=4, block=64, args=args, **how)
 
 
 def launch_hasty(**how: Any) -> Result:
@@ -58,21 +58,21 @@ def launch_hasty(**how: Any) -> Result:
 
 def test_every_form_of_launch_in_every_thread_is_caught() -> None:
     with st.profiling() as run:
-        launch_turn()
+        launch_backwards()
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(launch_turn, range(3)))
+            list(pool.map(launch_backwards, range(3)))
         how = {"grid": 1, "block": 64, "args": {"x": np.ones(64, np.float32), "out": st.empty(64, f32)}}
         with st.on_gpu(0):
             list(st.launch_concurrent([(hasty, how), (hasty, how)]))
-        list(st.map_over_gpus(range(2), launch_turn, 1))
-    launch_turn()
-    assert [one.kernel.name for one in run.launches].count("turn") == 6
-    assert {name: len(launches) for name, launches in run.by_kernel().items()} == {"turn": 6, "hasty": 2}
+        list(st.map_over_gpus(range(2), launch_backwards, 1))
+    launch_backwards()
+    assert [one.kernel.name for one in run.launches].count("backwards") == 6
+    assert {name: len(launches) for name, launches in run.by_kernel().items()} == {"backwards": 6, "hasty": 2}
 
 
 def test_a_launch_keeps_what_it_was_given() -> None:
     with st.profiling() as run:
-        launch_turn(counters=False)
+        launch_backwards(counters=False)
     (one,) = run.launches
     assert (one.grid, one.block, one.shared_bytes, one.engine) == ((4, 1, 1), (64, 1, 1), 256, "jit")
     assert [(a.name, a.type, a.shape, a.value) for a in one.arguments] == [
@@ -98,8 +98,8 @@ def of_pair(out: Global[f32], pair: Pair, K: Const = 3) -> None:
 def test_structs_defaults_and_arrays_of_several_dimensions_are_kept(tmp_path: Path) -> None:
     with st.profiling() as run:
         st.launch(of_pair, grid=1, block=4, args={"out": np.zeros((2, 4), np.float32), "pair": Pair(1, 2.0)})
-    found = [(a.name, a.type, a.shape, a.value) for a in run.launches[0].arguments]
-    assert found == [
+    actual = [(a.name, a.type, a.shape, a.value) for a in run.launches[0].arguments]
+    assert actual == [
         ("out", "Global[f32]", (2, 4), None),
         ("pair", "Pair(first, second)", None, (1, 2.0)),
         ("K", "Const", None, 3),
@@ -109,7 +109,7 @@ def test_structs_defaults_and_arrays_of_several_dimensions_are_kept(tmp_path: Pa
 
 
 def test_a_profile_groups_what_the_counters_say() -> None:
-    result = launch_turn()
+    result = launch_backwards()
     profile = result.profile()
     assert profile.totals() == result.counters.totals()
     assert profile.derived() == result.counters.derived()
@@ -127,13 +127,13 @@ def test_a_profile_groups_what_the_counters_say() -> None:
 
 def test_launches_add_up_kernel_by_kernel() -> None:
     with st.profiling() as run:
-        results = [launch_turn(), launch_turn(), launch_hasty()]
-    assert run.profiles()["turn"].totals() == (results[0].counters + results[1].counters).totals()
+        results = [launch_backwards(), launch_backwards(), launch_hasty()]
+    assert run.profiles()["backwards"].totals() == (results[0].counters + results[1].counters).totals()
     assert run.profile.launches == 3
-    assert run.profile.kernels == ("turn", "hasty")
+    assert run.profile.kernels == ("backwards", "hasty")
     assert run.select("ha*").profile.totals() == results[2].counters.totals()
-    assert run.select("turn", 1).profile.launches == 1
-    with pytest.raises(st.SimtbedError, match=r"no launched kernel matches 'x\*'; there were turn, hasty"):
+    assert run.select("backwards", 1).profile.launches == 1
+    with pytest.raises(st.SimtbedError, match=r"no launched kernel matches 'x\*'; there were backwards, hasty"):
         run.select("x*")
     with pytest.raises(st.SimtbedError, match="there is no launch 3; there are 0 to 2"):
         run.select(launch=3)
@@ -141,7 +141,7 @@ def test_launches_add_up_kernel_by_kernel() -> None:
 
 def test_the_observer_chooses_engine_and_device() -> None:
     with st.profiling(engine="numpy", device=st.devices.K40) as run:
-        result = launch_turn(engine="cuda")
+        result = launch_backwards(engine="cuda")
     assert result.request.device is st.devices.K40
     assert [(one.engine, one.device.name) for one in run.launches] == [("numpy", "K40")]
     assert result.out[0] == 126
@@ -149,7 +149,7 @@ def test_the_observer_chooses_engine_and_device() -> None:
 
 def test_of_two_observers_the_outer_one_chooses_and_both_see() -> None:
     with st.profiling(engine="numpy") as outer, st.profiling(engine="jit", device=st.devices.K40) as inner:
-        launch_turn()
+        launch_backwards()
     assert [one.engine for run in (outer, inner) for one in run.launches] == ["numpy", "numpy"]
     assert outer.launches[0].device is st.devices.K40
 
@@ -171,12 +171,12 @@ def test_what_a_plain_launch_raises_is_raised() -> None:
 
 
 def test_arrays_that_outlive_a_launch_change_once() -> None:
-    kept = st.DeviceArray(np.zeros(64, np.int32))
+    stored = st.DeviceArray(np.zeros(64, np.int32))
     with st.profiling(check="all", schedules=2):
-        st.launch(add_one, grid=1, block=64, args={"x": kept})
+        st.launch(add_one, grid=1, block=64, args={"x": stored})
     with st.profiling(check="races"):  # the second block finds the first one's values: a race, so it runs again
-        st.launch(add_one, grid=2, block=64, args={"x": kept})
-    assert kept.numpy().tolist() == [3] * 64
+        st.launch(add_one, grid=2, block=64, args={"x": stored})
+    assert stored.numpy().tolist() == [3] * 64
 
 
 def test_other_orders() -> None:
@@ -192,31 +192,31 @@ def test_other_orders() -> None:
 
 def test_a_gpu_is_not_checked_in_silence() -> None:
     with st.profiling(check="all"), pytest.raises(st.LaunchError, match="nothing is checked on cuda"):
-        launch_turn(engine="cuda")
+        launch_backwards(engine="cuda")
 
 
-def test_an_observer_whose_file_is_gone_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_observer_file_means_no_observer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(observing, "_OBSERVERS", None)
     monkeypatch.setenv(observing.OBSERVER, str(tmp_path / "gone"))
     assert observing.observers() == ()
 
 
-def test_arguments_are_kept_where_asked_for() -> None:
+def test_arguments_are_recorded_on_request() -> None:
     with st.profiling() as without, st.profiling(keep_arguments=True) as run:
-        launch_turn()
+        launch_backwards()
     assert without.launches[0].request is None
     assert run.launches[0].request.arguments["x"][5] == 5
 
 
 def test_a_run_is_a_file(tmp_path: Path) -> None:
     with st.profiling(check="all") as run:
-        launch_turn()
+        launch_backwards()
         launch_hasty()
     run.save(tmp_path / "run.json")
-    found = st.Run.load(tmp_path / "run.json")
-    assert found.profiles() == run.profiles()
-    assert found.faults == run.faults and str(found.faults[0]) == str(run.faults[0])
-    for one, other in zip(found.launches, run.launches, strict=True):
+    actual = st.Run.load(tmp_path / "run.json")
+    assert actual.profiles() == run.profiles()
+    assert actual.faults == run.faults and str(actual.faults[0]) == str(run.faults[0])
+    for one, other in zip(actual.launches, run.launches, strict=True):
         assert (one.grid, one.arguments, one.device, one.seconds) == (
             other.grid, other.arguments, other.device, other.seconds,
         )  # fmt: skip
@@ -224,7 +224,7 @@ def test_a_run_is_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "Expecting value"),
         ("[]", "there is no format 'simtbed run'"),
@@ -232,17 +232,17 @@ def test_a_run_is_a_file(tmp_path: Path) -> None:
         ('{"format": "simtbed run", "version": 1}', "run: no key '"),
     ],
 )
-def test_another_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_another_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "other.json"
     file.write_text(text)
     with pytest.raises(st.SimtbedError, match=r"other\.json: expected a run that simtbed saved: ") as refused:
         st.Run.load(file)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_nothing_counted_is_said() -> None:
     with st.profiling(counters=False) as run:
-        launch_turn(counters=False)
+        launch_backwards(counters=False)
     with pytest.raises(st.SimtbedError, match="nothing was counted"):
         run.launches[0].profile  # noqa: B018
     with pytest.raises(st.SimtbedError, match="nothing was counted"):
@@ -255,16 +255,16 @@ def test_a_result_without_profiling_is_that_of_the_engine(monkeypatch: pytest.Mo
     """Without observers, the request reaches the engine as the program specified it."""
     from simtbed.runtime.registry import engine_named
 
-    seen = []
+    observed = []
     engine = engine_named("jit")
     real = type(engine).run
 
     def spy(self: Any, request: Any) -> Outcome:
-        seen.append(request.counters)
+        observed.append(request.counters)
         return real(self, request)
 
     monkeypatch.setattr(type(engine), "run", spy)
-    launch_turn(counters=False)
+    launch_backwards(counters=False)
     with st.profiling():
-        launch_turn(counters=False)
-    assert seen == [False, True]
+        launch_backwards(counters=False)
+    assert observed == [False, True]
