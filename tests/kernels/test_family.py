@@ -16,7 +16,7 @@ ROOT = Path(simtbed.kernels.__file__).parent
 VARIANTS = [(family, variant) for family in FAMILIES for variant in FAMILIES[family].variants]
 HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 """Files of every host folder. The name of a split file starts with the original name: files_vcf."""
-OTHERS = {
+OPTIONAL = {
     "alignment": {"answer", "limits", "statistics"},
     "correction": {"pairs"},
     "pairhmm": {"partitioned"},
@@ -38,7 +38,7 @@ def test_the_kernel_of_a_variant_is_where_its_row_says(family: str, variant: str
 def test_host_folders_have_the_same_files(family: str) -> None:
     names = {path.stem for path in (ROOT / family / "host").glob("*.py")} - {"__init__"}
     assert names >= HOST
-    assert {name.partition("_")[0] for name in names} == HOST | OTHERS[family]
+    assert {name.partition("_")[0] for name in names} == HOST | OPTIONAL[family]
 
 
 def test_the_registry_imports_no_more_than_its_rows() -> None:

@@ -39,7 +39,7 @@ def fastq(draw: some.DrawFn) -> bytes:
     return text
 
 
-def _of(text: bytes, size: int) -> ReadFile:
+def _file_of(text: bytes, size: int) -> ReadFile:
     return ReadFile("reads.fq", "fastq", lambda: Input(io.BytesIO(text), Path("reads.fq")), size)
 
 
@@ -51,16 +51,16 @@ def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
         strange = any(not set(record.sequence.encode()) <= set(files.PRINTABLE) for record in records)
     except (dnaio.FileFormatError, ValueError) as error:
         with pytest.raises(InputError) as raised:
-            list(_of(text, size).blocks())
+            list(_file_of(text, size).blocks())
         line = getattr(error, "line", None)
         if line is not None and text.isascii() and " holds '" not in str(raised.value):
             assert str(raised.value).startswith(f"reads.fq:{line + 1}: ")
         return
     if strange:
         with pytest.raises(InputError, match="expected letters"):
-            list(_of(text, size).blocks())
+            list(_file_of(text, size).blocks())
         return
-    blocks = list(_of(text, size).blocks())
+    blocks = list(_file_of(text, size).blocks())
     result = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
     assert result == [(record.name, record.sequence.upper()) for record in records]
 

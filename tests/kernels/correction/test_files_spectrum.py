@@ -87,7 +87,7 @@ def test_a_dump_is_the_count_of_its_reads(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("ACGTACGTACGT\t3\nACGTACGTACG\t3\n", "dump:2: 'ACGTACGTACG' has 11 letters, expected 12 as --k says"),
         ("ACGTACGTACGT\t3\nACGTACGTACGN\t3\n", "dump:2: 'ACGTACGTACGN\\t3', expected a k-mer and a count"),
@@ -101,11 +101,11 @@ def test_a_dump_is_the_count_of_its_reads(
         ("\n", "dump:1: ''"),
     ],
 )
-def test_a_mistake_is_reported_with_its_line(text: str, told: str, launcher: Launcher, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_its_line(text: str, message: str, launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / "dump").write_text(text)
     with pytest.raises(InputError) as raised:
         load(tmp_path / "dump", Counter(K, launcher))
-    assert str(raised.value).startswith(str(tmp_path / told))
+    assert str(raised.value).startswith(str(tmp_path / message))
 
 
 def test_large_counts_are_unchanged(launcher: Launcher, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The spectrum: counts and solid k-mers are exact on every engine, whatever the batches; filters hold what they should."""
+"""Spectrum: exact counts and solid k-mers on every engine, for any batches; contents of the filters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def table(counter: Counter) -> dict[str, int]:
 
 
 def expected(reads: Reads, k: int) -> dict[str, int]:
-    """Counts of both strands, under every k-mer."""
+    """Return the counts of both strands, under every k-mer."""
     tally: Multiset[str] = Multiset()
     for read in reads.strings():
         for strand in (read, read[::-1].translate(oracle.COMPLEMENT)):
@@ -56,12 +56,12 @@ def reads() -> Reads:
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("k", [12, 19, 31])
 def test_counts(reads: Reads, k: int, engine: EngineName) -> None:
-    found = table(counted(reads, k, FunctionLauncher(partial(launch, engine=engine, counters=False))))
+    result = table(counted(reads, k, FunctionLauncher(partial(launch, engine=engine, counters=False))))
     whole = expected(reads, k)
-    assert found.items() <= whole.items()
-    both = set(found) | {kmer[::-1].translate(oracle.COMPLEMENT) for kmer in found}
+    assert result.items() <= whole.items()
+    both = set(result) | {kmer[::-1].translate(oracle.COMPLEMENT) for kmer in result}
     assert both == set(whole)
-    assert len(found) < len(whole)  # one of both strands
+    assert len(result) < len(whole)  # one of both strands
 
 
 def test_own_reverse_complements_count_twice(launcher: Launcher) -> None:
@@ -92,14 +92,14 @@ def test_a_full_table_grows(reads: Reads, launcher: Launcher, monkeypatch: pytes
         counted(reads, 14, launcher)
 
 
-def test_a_table_that_grows_knows_what_is_to_come(
+def test_a_growing_table_uses_the_expected_size(
     reads: Reads, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "SMALLEST_TABLE", 64)
     sizes = []
-    for part in (None, 1.0, 0.1):
+    for fraction in (None, 1.0, 0.1):
         counter = Counter(14, launcher)
-        counter.add(reads.text, part)
+        counter.add(reads.text, fraction)
         sizes.append(counter.table.size)
     assert sizes[0] == sizes[1] and sizes[2] == 2 * sizes[0]
     bounded = Counter(14, launcher, most=sizes[0])
@@ -107,21 +107,21 @@ def test_a_table_that_grows_knows_what_is_to_come(
     assert bounded.table.size == sizes[0]
 
 
-def test_k_mers_to_come_are_as_new_as_those_since_the_table_grew(launcher: Launcher) -> None:
+def test_expected_k_mers_have_the_rate_since_the_table_grew(launcher: Launcher) -> None:
     counter = Counter(14, launcher)
     counter.letters_seen = 100
     assert counter._expected_new(used=0, new=100, fraction=0.1) == pytest.approx(
         900
-    )  # of the first ones nothing is known
+    )  # no estimate exists for the first letters
     counter.letters_seen, counter.grown = 1100, (500, 200)
     assert counter._expected_new(used=250, new=100, fraction=0.5) == pytest.approx(1100 * 50 / 500)
     assert counter._expected_new(used=250, new=100, fraction=None) == 0
 
 
-def test_nothing_of_a_table_is_made_on_the_host() -> None:
-    """Until an emulator, which works there, fetches it."""
+def test_a_table_uses_no_host_memory() -> None:
+    """The table has no host memory until an emulator fetches it."""
     keys = pipeline._Table.empty(1 << 28).keys
-    assert keys.fill is not None and int(keys.everywhere) == EMPTY
+    assert keys.fill is not None and int(keys.fill) == EMPTY
     assert not keys.host[:: 1 << 20].any()
 
 
@@ -134,9 +134,9 @@ def test_a_filter_that_does_not_fit_is_refused(reads: Reads, launcher: Launcher)
 @pytest.mark.parametrize("least", [1, 2, 6, 255])
 def test_solid_kmers(reads: Reads, least: int, launcher: Launcher) -> None:
     solid = counted(reads, 13, launcher).solid(least)
-    found = [text_of(int(key), 13) for key in solid.keys.numpy()[: solid.total]]
-    assert len(found) == len(set(found))
-    assert set(found) == oracle.solid_kmers(reads.strings(), 13, least)
+    result = [text_of(int(key), 13) for key in solid.keys.numpy()[: solid.total]]
+    assert len(result) == len(set(result))
+    assert set(result) == oracle.solid_kmers(reads.strings(), 13, least)
     whole = expected(reads, 13)
     share = sum(n for n in whole.values() if n >= least) / sum(whole.values())
     assert solid.occurrences(least) == pytest.approx(share)
@@ -154,18 +154,18 @@ def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
 def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineName) -> None:
     run = FunctionLauncher(partial(launch, engine=engine, counters=False))
     solid = counted(reads, 16, run).solid(3)
-    made = Filter.build(
+    filter = Filter.build(
         solid, Parameters(k=16, filter="bloom" if layout == "standard" else "split-first"), run, words=False
     )
     kmers = oracle.solid_kmers(reads.strings(), 16, 3)
-    assert made.size == 64 * len(kmers)
-    bits = np.unpackbits(made.bits.numpy().view(np.uint8), bitorder="little")
+    assert filter.size == 64 * len(kmers)
+    bits = np.unpackbits(filter.bits.numpy().view(np.uint8), bitorder="little")
     assert set(np.flatnonzero(bits).tolist()) == oracle.Bloom(kmers, layout).bits
 
 
 @pytest.mark.parametrize("k", [12, 13, 20, 31])
-def test_the_filter_of_mutants_knows_every_solid_one_and_few_others(k: int, launcher: Launcher) -> None:
-    """Four bits of 64 a k-mer, one to four k-mers a word: about (10 / 64)^4 and, as some words have more, thrice that."""
+def test_the_filter_of_mutants_has_every_solid_one_and_few_others(k: int, launcher: Launcher) -> None:
+    """Four bits of 64 per k-mer, one to four k-mers per word: about (10 / 64)^4 and, as some words have more, three times as many."""
     reads = Reads.from_strings([genome(5, 20_000).tobytes().decode()])
     solid = counted(reads, k, launcher).solid(1)
     words = Filter.build(solid, Parameters(k=k), launcher, words=True).words.numpy()
@@ -173,19 +173,19 @@ def test_the_filter_of_mutants_knows_every_solid_one_and_few_others(k: int, laun
     keys = solid.keys.numpy()[: solid.total]
     draw = np.random.default_rng(0)
     for v in range(k):
-        # The windows of which these k-mers are mutants: changed in place v, they are looked up by the windows' words.
+        # The windows with these k-mers as mutants, changed in position v; the windows' words are queried.
         windows = keys ^ (draw.integers(1, 4, len(keys), np.uint64) << np.uint64(2 * v))
-        assert held(words, windows, keys, v, k).all()
-    others = draw.integers(0, 1 << (2 * k), 200_000, dtype=np.uint64)
-    others = others[~np.isin(others, keys)]
-    assert held(words, others ^ np.uint64(1), others, 0, k).mean() < 0.003
+        assert in_words(words, windows, keys, v, k).all()
+    random_keys = draw.integers(0, 1 << (2 * k), 200_000, dtype=np.uint64)
+    random_keys = random_keys[~np.isin(random_keys, keys)]
+    assert in_words(words, random_keys ^ np.uint64(1), random_keys, 0, k).mean() < 0.003
 
 
 Keys = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
-def held(words: Keys, windows: Keys, mutants: Keys, v: int, k: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """The same question of windows and their mutants in place v, in NumPy."""
+def in_words(words: Keys, windows: Keys, mutants: Keys, v: int, k: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """The same query of windows and their mutants in position v, in NumPy."""
     third = 3 * v // k
     inside = sum(3 << (2 * place) for place in range(k) if 3 * place // k == third)
     outside = windows & np.uint64(~inside & (1 << 62) - 1)
@@ -193,12 +193,12 @@ def held(words: Keys, windows: Keys, mutants: Keys, v: int, k: int) -> np.ndarra
     mixed = (outside ^ (outside >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     word = words[third * size + ((mixed >> np.uint64(32)) & np.uint64(size - 1)).astype(np.int64)]
     hash = mutants.copy()
-    for left, by in ((True, 21), (False, 35), (True, 4), (False, 13), (True, 25)):
-        hash ^= hash << np.uint64(by) if left else hash >> np.uint64(by)
-    found = np.ones(len(windows), np.bool_)
+    for left, shift in ((True, 21), (False, 35), (True, 4), (False, 13), (True, 25)):
+        hash ^= hash << np.uint64(shift) if left else hash >> np.uint64(shift)
+    result = np.ones(len(windows), np.bool_)
     for shift in (32, 38, 44, 50):
-        found &= (word >> ((hash >> np.uint64(shift)) & np.uint64(63))) & np.uint64(1) != 0
-    return found
+        result &= (word >> ((hash >> np.uint64(shift)) & np.uint64(63))) & np.uint64(1) != 0
+    return result
 
 
 def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
@@ -212,49 +212,49 @@ def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
 def test_blocked_bits_are_the_oracles(reads: Reads, engine: EngineName) -> None:
     run = FunctionLauncher(partial(launch, engine=engine, counters=False))
     solid = counted(reads, 16, run).solid(3)
-    made = Filter.build(solid, Parameters(k=16, filter="blocked"), run, words=False).keys.numpy()
+    filter = Filter.build(solid, Parameters(k=16, filter="blocked"), run, words=False).keys.numpy()
     blocked = oracle.Blocked(oracle.solid_kmers(reads.strings(), 16, 3))
-    bits = np.unpackbits(made.view(np.uint8), bitorder="little").reshape(-1, 4, 64)
+    bits = np.unpackbits(filter.view(np.uint8), bitorder="little").reshape(-1, 4, 64)
     assert set(zip(*(at.tolist() for at in np.nonzero(bits)), strict=True)) == blocked.bits
-    assert len(made) == 4 * blocked.blocks
+    assert len(filter) == 4 * blocked.blocks
 
 
 @pytest.mark.parametrize(("k_mers", "tries"), [(1 << 17, 1 << 22), (1 << 19, 1 << 19)])
 def test_false_positives_of_the_blocked_filter(k_mers: int, tries: int, launcher: Launcher) -> None:
-    """At its largest load, four k-mers a block, fewer than one in a million others; with more of them as many as the
-    numbers of k-mers in a block, Poisson's, let expect."""
+    """At the maximum load, four k-mers per block, below one in a million; above it, the rate expected from the Poisson
+    distribution of the k-mers per block."""
     draw = np.random.default_rng(1)
     keys = np.unique(draw.integers(0, 1 << 62, k_mers, np.uint64))
     blocks = np.zeros(4 << 15, np.uint64)  # for 2^17 k-mers
     args = {"found": keys, "keys": blocks}
-    made = launcher.launch(spectrum.build_blocked, grid=-(-len(keys) // THREADS), block=THREADS, args=args)["keys"]
-    assert in_blocks(made, keys).all()
-    others = draw.integers(0, 1 << 62, tries, np.uint64)
-    found = in_blocks(made, others[~np.isin(others, keys)]).mean()
-    held = np.arange(100)
-    load = len(keys) / (len(made) // 4)
-    chance = np.exp(-load + held * np.log(load) - np.cumsum(np.log(np.maximum(held, 1))))
-    expected = float((chance * (1 - (63 / 64) ** (2 * held)) ** 8).sum())
-    assert found == pytest.approx(expected, rel=0.2, abs=1e-6)
+    filter = launcher.launch(spectrum.build_blocked, grid=-(-len(keys) // THREADS), block=THREADS, args=args)["keys"]
+    assert in_blocks(filter, keys).all()
+    random_keys = draw.integers(0, 1 << 62, tries, np.uint64)
+    result = in_blocks(filter, random_keys[~np.isin(random_keys, keys)]).mean()
+    occupancy = np.arange(100)
+    load = len(keys) / (len(filter) // 4)
+    chance = np.exp(-load + occupancy * np.log(load) - np.cumsum(np.log(np.maximum(occupancy, 1))))
+    expected = float((chance * (1 - (63 / 64) ** (2 * occupancy)) ** 8).sum())
+    assert result == pytest.approx(expected, rel=0.2, abs=1e-6)
     assert load > 4 or expected < 1e-6
 
 
 def in_blocks(blocks: Keys, keys: Keys) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """The question of k-mers, in NumPy."""
+    """The query of k-mers, in NumPy."""
     u = np.uint64
     first = (keys ^ (keys >> u(29))) * u(0x9E3779B97F4A7C15)
     second = (first ^ (first >> u(32))) * u(0xD6E8FEB86659FD93)
     block = ((first >> u(32)) & u(len(blocks) // 4 - 1)).astype(np.int64)
-    found = np.ones(len(keys), np.bool_)
+    result = np.ones(len(keys), np.bool_)
     for bit in range(8):
         word = blocks[4 * block + bit // 2]
-        found &= (word >> ((second >> u(16 + 6 * bit)) & u(63))) & u(1) != 0
-    return found
+        result &= (word >> ((second >> u(16 + 6 * bit)) & u(63))) & u(1) != 0
+    return result
 
 
 @pytest.mark.parametrize("filter", ["exact", "bloom"])
 def test_a_palindrome_makes_nothing_else_solid(filter: FilterName, launcher: Launcher) -> None:
-    """It stands for both strands, and takes one place among the solid k-mers where others take two."""
+    """It represents both strands, and occupies one element of the solid k-mers; others occupy two."""
     palindrome, alone = "ACGTACGTACGTGGC", "AAAAAAAAAAAAA"
     reads = Reads.from_strings([palindrome] * 6 + [alone])
     problem = Problem(reads, Parameters(k=12, filter=filter))

@@ -1,4 +1,4 @@
-"""Every variant gives the oracle's reads: on CUDA-EC's published ones, on random ones, with every switch and filter."""
+"""Every variant returns the oracle's reads: for CUDA-EC's published reads, for random ones, with every optimisation and filter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first", "blocked")
 def small(
     seed: int, reads: int = 60, length: tuple[int, int] = (10, 60), rate: float = 0.03, **parameters: int
 ) -> Problem:
-    """Many errors on a short genome: reads are mended, trimmed, discarded, too short."""
+    """Return a short genome with many errors: reads are corrected, trimmed, discarded, or too short."""
     chosen = Parameters(**{"k": 14, "min_multiplicity": 3, **parameters})  # type: ignore[arg-type]
     return Problem(simulate(seed, genome(seed, 150), reads, length, rate, unknown=0.001).reads, chosen)
 
@@ -64,7 +64,7 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
     problem = FAMILY.example()
     check(problem, variant, launcher)
     flags = {answer[0] for answer in FAMILY.oracle(problem)}
-    assert flags == {"F", "D"}  # or the example would show little
+    assert flags == {"F", "D"}  # otherwise the example would show little
 
 
 def test_numpy_engine() -> None:
@@ -87,10 +87,10 @@ def test_random_reads(seed: int, k: int, min_votes: int, trim: bool, max_trim: i
 
 
 def dense(seed: int) -> Problem:
-    """Reads of two letters: mutants of one window are often windows elsewhere, so that votes tie."""
+    """Return reads of two letters: mutants of one window are often windows elsewhere, so that votes tie."""
     draw = np.random.default_rng(seed)
-    made = ["".join(draw.choice(list("AC"), 30)) for _ in range(6)]
-    reads = [made[i] for i in draw.integers(0, 6, 60)]
+    simulated = ["".join(draw.choice(list("AC"), 30)) for _ in range(6)]
+    reads = [simulated[i] for i in draw.integers(0, 6, 60)]
     changed = [
         read[:at] + draw.choice(list("ACG")) + read[at + 1 :]
         for read, at in zip(reads, draw.integers(0, 30, 60), strict=True)
@@ -122,10 +122,10 @@ def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, vote
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_long_reads(variant: str, launcher: Launcher) -> None:
-    """Several chunks of 32 windows, and votes that do not fit in shared memory."""
-    made = simulate(5, genome(5, 4000), 40, (300, 3500), 0.004).reads
-    problem = Problem(made, Parameters(k=15, min_multiplicity=5))
-    assert made.lengths.max() * 16 > 48 * 1024
+    """Several chunks of 32 windows, and more votes than fit into shared memory."""
+    simulated = simulate(5, genome(5, 4000), 40, (300, 3500), 0.004).reads
+    problem = Problem(simulated, Parameters(k=15, min_multiplicity=5))
+    assert simulated.lengths.max() * 16 > 48 * 1024
     check(problem, variant, launcher)
 
 
@@ -178,7 +178,7 @@ def test_without_solid_kmers_all_is_discarded(variant: str, launcher: Launcher) 
 
 @pytest.mark.slow
 def test_a_change_of_the_first_letter_is_the_last(launcher: Launcher) -> None:
-    """CUDA-EC's loop ends there, though another error is left that it could mend."""
+    """CUDA-EC's loop ends there, although it could correct another error."""
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCGAGGCT"
     broken = "C" + sequence[1:-1] + "A"  # one vote each
     problem = Problem(Reads.from_strings([sequence] * 9 + [broken]), Parameters(k=12, min_votes=0, max_trim=0))
@@ -196,24 +196,24 @@ def test_parameters_have_ranges(field: str, value: int) -> None:
         Parameters(**{field: value})  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------ what they cost
+# ------------------------------------------------------------------ costs
 def counted(problem: Problem, variant: str) -> dict[str, Counters]:
-    """Counters of the variant's kernels, by name."""
-    found: dict[str, Counters] = {}
+    """Return the counters of the variant's kernels, by name."""
+    by_kernel: dict[str, Counters] = {}
 
     @FunctionLauncher
     def run(kernel: object, **how: object) -> Result:
         result = launch(kernel, **how)  # type: ignore[arg-type]
         assert result.counters is not None
-        found[kernel.__name__] = result.counters  # type: ignore[attr-defined]
+        by_kernel[kernel.__name__] = result.counters  # type: ignore[attr-defined]
         return result
 
     pipeline.corrected(problem, variant, run)
-    return found
+    return by_kernel
 
 
 @pytest.mark.slow
-def test_packed_warps_see_only_reads_that_threads_cannot_mend() -> None:
+def test_packed_warps_process_only_reads_with_several_errors() -> None:
     problem = Problem(simulate(1, genome(1, 300), 400, (36, 36), 0.005).reads)
     weak = sum(
         answer != f"F {read}" for answer, read in zip(FAMILY.oracle(problem), problem.reads.strings(), strict=True)
@@ -231,7 +231,7 @@ def test_packed_warps_see_only_reads_that_threads_cannot_mend() -> None:
 
 @pytest.mark.slow
 def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
-    """Where it lies, by which windows are weak; before that place, what could have as many votes."""
+    """Weak windows determine its position; before that position, all changes that could have as many votes are tested."""
     sequence = "ACGATTCGGCATTACGGATCGATTACCGGATATTCG"
     for at, places in ((4, 1), (15, 1), (17, 4), (20, 5), (31, 16), (33, 18)):
         broken = sequence[:at] + ("A" if sequence[at] != "A" else "G") + sequence[at + 1 :]
@@ -241,30 +241,30 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
         assert "mend" not in counters
         words = counters["mend_one"].at("= words[place_of(words, window,")
         assert words.total("global_load_bytes") == 3 * 8
-        asked = counters["mend_one"].at("if likely(a, b, c, hash ^ hashes[task], task, K):")
-        assert asked.total("shared_load_requests") == 3 * places
+        queries = counters["mend_one"].at("if likely(a, b, c, hash ^ hashes[task], task, K):")
+        assert queries.total("shared_load_requests") == 3 * places
 
 
 def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) -> None:
-    """What section 6.3 removes is in the original alone; what 6.2 removes, in the steps before shared memory."""
-    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    """The costs that section 6.3 removes occur only in the original; those that 6.2 removes, in the steps before shared memory."""
+    result: dict[str, tuple[str, dict[str, Any]]] = {}
     for variant in ("thread-per-read", "thread-per-read-direct", "thread-per-read-unrolled", "thread-per-read-shared"):
 
         @FunctionLauncher
         def noted(kernel: Any, variant: str = variant, **how: Any) -> Result:
-            found[variant] = (kernel.__name__, how["args"])
+            result[variant] = (kernel.__name__, how["args"])
             return launcher.launch(kernel, **how)
 
         check(small(7, reads=20), variant, noted)
-    kernels = [name for name, _ in found.values()]
+    kernels = [name for name, _ in result.values()]
     assert kernels == ["cuda_ec", "cuda_ec", "cuda_ec", "thread_per_read"]
-    switches = [(args["ORIGINAL"], args["UNROLL"]) for _, args in list(found.values())[:3]]
+    switches = [(args["ORIGINAL"], args["UNROLL"]) for _, args in list(result.values())[:3]]
     assert switches == [(True, False), (False, False), (False, True)]
-    assert found["thread-per-read-shared"][1]["VOTES_IN_SHARED"]
+    assert result["thread-per-read-shared"][1]["VOTES_IN_SHARED"]
 
 
 def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
-    """A read is written there and back; local memory has its votes, flags, and every cell with the most votes."""
+    """A read is copied there and back; local memory has its votes, flags, and every cell with the most votes."""
     problem = small(7, reads=20)
     original, direct = (counted(problem, name)["cuda_ec"] for name in ("thread-per-read", "thread-per-read-direct"))
     letters = int(problem.reads.lengths[arrange_reads(problem.reads, problem.parameters.k).chosen].sum())

@@ -1,4 +1,4 @@
-"""BGZF: zlib and the blocks' own words as judges; what is damaged is told; threads change nothing."""
+"""BGZF, checked by zlib and by the fields of the blocks; damage is reported; threads do not change the bytes."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def read(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[:BLOCK_CONTENT], LETTERS[: 16 * BLOCK_CONTENT]])
-def test_what_is_packed_is_gzip_in_blocks(data: bytes) -> None:
-    found = packed(data)
-    assert gzip.decompress(found) == read(found) == data
-    assert len(whole_blocks(found).data) == len(found) and found.endswith(END_OF_BGZF)
+def test_output_is_gzip_in_blocks(data: bytes) -> None:
+    result = packed(data)
+    assert gzip.decompress(result) == read(result) == data
+    assert len(whole_blocks(result).data) == len(result) and result.endswith(END_OF_BGZF)
     at = 0
-    while at < len(found):
-        size = int.from_bytes(found[at + 16 : at + 18], "little") + 1
-        assert int.from_bytes(found[at + size - 4 : at + size], "little") <= MAX_BLOCK
+    while at < len(result):
+        size = int.from_bytes(result[at + 16 : at + 18], "little") + 1
+        assert int.from_bytes(result[at + size - 4 : at + size], "little") <= MAX_BLOCK
         at += size
-    assert at == len(found)
+    assert at == len(result)
 
 
 def test_threads_and_pieces_change_nothing() -> None:
@@ -61,26 +61,25 @@ def test_threads_and_pieces_change_nothing() -> None:
     assert threading.active_count() == before
 
 
-def test_where_things_lie_changes_nothing() -> None:
-    """Blocks packed again, as copies between other bytes, while more and more of the heap is taken and what is free in it
-    is not clear.
+def test_addresses_do_not_change_the_bytes() -> None:
+    """Blocks compressed again, as copies between other bytes, with a growing heap and uninitialised free memory.
 
-    ISA-L takes the hash of a block's third byte from where its own state lies. One place of 32,768 is changed by that, so
-    these blocks are many, and come back to each of their first four bytes; about one of 10,000 differed.
+    ISA-L hashes a block's third byte from the address of its own state. That changes one position of 32,768, so the test has many
+    blocks, which repeat each of their first four bytes; about one of 10,000 differed.
     """
     starts = [RANDOM.bytes(6) for _ in range(1000)]
     blocks = [b"\n".join((a, RANDOM.bytes(9), a[:4], a[1:5], a[2:], RANDOM.bytes(20))) for a in starts]
     blocks += [LETTERS[: 16 * BLOCK_CONTENT], NOISE]
     first = [packed_blocks(block) for block in blocks]
-    held = []
+    allocated = []
     for _ in range(40):
-        held.append(bytearray(int(RANDOM.integers(1 << 16, 400_000))))
+        allocated.append(bytearray(int(RANDOM.integers(1 << 16, 400_000))))
         dirt = [b"\1" * size for size in (1 << 17, 100_000, 400_000)]
         before, behind = RANDOM.bytes(int(RANDOM.integers(64))), RANDOM.bytes(300)
         del dirt
-        for block, found in zip(blocks[:1000] if len(held) % 20 else blocks, first, strict=False):
+        for block, result in zip(blocks[:1000] if len(allocated) % 20 else blocks, first, strict=False):
             view = memoryview(before + block + behind)[len(before) :]
-            assert packed_blocks(view[: len(block)]) == found
+            assert packed_blocks(view[: len(block)]) == result
 
 
 @pytest.mark.parametrize(
@@ -89,16 +88,16 @@ def test_where_things_lie_changes_nothing() -> None:
 )
 def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
     for data in (NOISE[:length], LETTERS[:length], b"A" * length, bytes(length), b"AC" * (length // 2)):
-        found = packed_blocks(data)
-        assert gzip.decompress(found) == read(found + END_OF_BGZF) == data
-        assert len(whole_blocks(found).data) == len(found)
+        result = packed_blocks(data)
+        assert gzip.decompress(result) == read(result + END_OF_BGZF) == data
+        assert len(whole_blocks(result).data) == len(result)
 
 
 @pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * BLOCK_CONTENT + 1]])
 def test_blocks_packed_at_once_are_those_packed_one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = packed_blocks(data)
+    result = packed_blocks(data)
     monkeypatch.setattr(deflate, "_can_call_isal", lambda: False)
-    assert packed_blocks(data) == found
+    assert packed_blocks(data) == result
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="isal shows ISA-L's functions on Linux")
@@ -106,8 +105,8 @@ def test_blocks_are_packed_at_once() -> None:
     assert deflate._can_call_isal()
 
 
-def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:
-    """The same bytes for a buffer that is used again as for one that nobody can change."""
+def test_only_mutable_data_are_copied() -> None:
+    """The bytes are equal for a reused buffer and for an immutable one."""
     out = io.BytesIO()
     with BgzfWriter(cast(BinaryIO, out)) as writer:
         buffer = bytearray(LETTERS)
@@ -118,14 +117,14 @@ def test_what_may_change_is_copied_and_what_may_not_is_taken_as_it_is() -> None:
 
 
 @given(at=some.integers(0, 199_999))
-def test_a_block_that_says_another_length_is_damaged(at: int) -> None:
+def test_a_block_with_a_wrong_length_is_damaged(at: int) -> None:
     data = bytearray(packed(LETTERS[:200_000]))
     block = 0
     for _ in range(at % 4):
         block += int.from_bytes(data[block + 16 : block + 18], "little") + 1
     end = block + int.from_bytes(data[block + 16 : block + 18], "little") + 1
-    said = int.from_bytes(data[end - 4 : end], "little")
-    for other in {said + 1, max(said - 1, 0), at, MAX_BLOCK + 1} - {said}:
+    stated = int.from_bytes(data[end - 4 : end], "little")
+    for other in {stated + 1, max(stated - 1, 0), at, MAX_BLOCK + 1} - {stated}:
         data[end - 4 : end] = other.to_bytes(4, "little")
         with pytest.raises(InputError, match="given: damaged or truncated"):
             read(bytes(data))
@@ -133,29 +132,29 @@ def test_a_block_that_says_another_length_is_damaged(at: int) -> None:
 
 @given(cuts=some.lists(some.integers(0, 4000), max_size=4), blocked=some.lists(some.booleans(), min_size=5, max_size=5))
 def test_members_of_both_kinds(cuts: list[int], blocked: list[bool]) -> None:
-    """Files of BGZF and of gzip, one after the other, as `cat` makes them."""
+    """Concatenated files of BGZF and of gzip, as from `cat`."""
     ends = [0, *sorted(cuts), 4000]
-    parts = [LETTERS[a:b] for a, b in pairwise(ends)]
-    data = b"".join((packed if how else gzip.compress)(part) for part, how in zip(parts, blocked, strict=False))
+    sections = [LETTERS[a:b] for a, b in pairwise(ends)]
+    data = b"".join((packed if how else gzip.compress)(part) for part, how in zip(sections, blocked, strict=False))
     if blocked[0]:
         data += END_OF_BGZF
     assert read(data) == LETTERS[:4000]
 
 
 @given(at=some.integers(18, len(packed(LETTERS[:200_000])) - 29), bit=some.integers(0, 7))
-def test_a_damaged_bit_is_told(at: int, bit: int) -> None:
+def test_a_damaged_bit_is_reported(at: int, bit: int) -> None:
     data = bytearray(packed(LETTERS[:200_000]))
     data[at] ^= 1 << bit
     try:
-        found = read(bytes(data))
+        result = read(bytes(data))
     except InputError as error:
-        told = str(error)
-    else:  # of a header, what nobody needs, such as its time
-        told, _ = "given: ", found.index(LETTERS[:200_000])
-    assert told.startswith("given: ")
+        message = str(error)
+    else:  # of an unused header field, such as the time
+        message, _ = "given: ", result.index(LETTERS[:200_000])
+    assert message.startswith("given: ")
 
 
-def test_a_file_that_is_cut_is_told() -> None:
+def test_a_truncated_file_is_reported() -> None:
     data = packed(LETTERS[:200_000])
     for length in (len(data) - 28, len(data) - 3, len(data) // 2, 30, 17):
         with pytest.raises(InputError, match=r"given: (damaged or )?truncated"):

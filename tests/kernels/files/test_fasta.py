@@ -1,4 +1,4 @@
-"""FASTA by compiled loops: records, lines and mistakes are those of a plain reader of lines."""
+"""FASTA by native loops: records, lines and mistakes equal those of a plain line reader."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ Record = tuple[int, str, bytes]
 
 
 def reference(content: bytes) -> tuple[list[Record], int]:
-    """(line, name, sequence) of each record, a line at a time, and the line of the first mistake, or 0."""
-    found: list[Record] = []
+    """Return (line, name, sequence) of each record, by lines, and the line of the first mistake, or 0."""
+    result: list[Record] = []
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith(b"#"):
             continue
-        if not text.isascii() or not (found or text.startswith(b">")):
-            return found, number
+        if not text.isascii() or not (result or text.startswith(b">")):
+            return result, number
         if text.startswith(b">"):
-            found.append((number, text[1:].decode("ascii"), b""))
+            result.append((number, text[1:].decode("ascii"), b""))
         else:
-            found[-1] = (*found[-1][:2], found[-1][2] + text)
-    return found, 0
+            result[-1] = (*result[-1][:2], result[-1][2] + text)
+    return result, 0
 
 
 def read(path: Path, size: int, memory: int = 1 << 30) -> tuple[list[Record], int]:
-    found: list[Record] = []
+    result: list[Record] = []
     with open_input(path, memory) as source:
         try:
             for some in fasta.read_records(source, size):
-                found += [(int(some.lines[r]), some.name(r), some.sequence(r)) for r in range(len(some))]
+                result += [(int(some.lines[r]), some.name(r), some.sequence(r)) for r in range(len(some))]
                 letters, offsets = some.sequences()
                 assert letters.tobytes() == b"".join(some.sequence(r) for r in range(len(some)))
                 assert np.diff(offsets).tolist() == [len(some.sequence(r)) for r in range(len(some))]
         except InputError as error:
-            return found, int(str(error).split(":")[1])
-    return found, 0
+            return result, int(str(error).split(":")[1])
+    return result, 0
 
 
 LINES = st.one_of(
@@ -62,14 +62,14 @@ def test_records_are_those_of_a_reader_of_lines(size: int, tmp_path: Path) -> No
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(LINES, max_size=12), st.sampled_from([b"\n", b"\r\n"]), st.booleans(), st.booleans())
-    def check(lines: list[bytes], end: bytes, ended: bool, begun: bool) -> None:
-        content = (b">first" + end if begun else b"") + end.join(lines) + (end if ended else b"")
-        path.write_bytes(b"\n" + content)  # what is packed is told by the first bytes
+    def check(lines: list[bytes], end: bytes, ended: bool, first_record: bool) -> None:
+        content = (b">first" + end if first_record else b"") + end.join(lines) + (end if ended else b"")
+        path.write_bytes(b"\n" + content)  # the first bytes determine the compression
         expected, mistake = reference(b"\n" + content)
-        found, line = read(path, size)
+        result, line = read(path, size)
         assert line == mistake
-        assert found == (expected if not mistake else expected[: len(found)])
-        assert len(found) >= len(expected) - 1  # that of a mistake may be unfinished
+        assert result == (expected if not mistake else expected[: len(result)])
+        assert len(result) >= len(expected) - 1  # the record of the mistake may be incomplete
 
     check()
 
@@ -108,12 +108,12 @@ def test_two_files_of_other_pieces_are_paired(tmp_path: Path, monkeypatch: pytes
     problems = list(paired(tmp_path / "r", tmp_path / "a", cells=50_000))
     assert len(problems) > 20
     assert all(problem.cells < 50_000 + 300 * 40 for problem in problems)
-    found = [
+    result = [
         ((names[0], r.tobytes().decode()), (names[1], a.tobytes().decode()))
         for problem in problems
         for names, (r, a) in zip(problem.names, problem.pairs(), strict=True)
     ]
-    assert found == list(zip(*texts, strict=True))
+    assert result == list(zip(*texts, strict=True))
     assert [problem.before for problem in problems] == np.cumsum([0, *map(len, problems[:-1])]).tolist()
     (tmp_path / "more").write_text((tmp_path / "a").read_text() + ">one\nA\n>two\nC\n")
     with pytest.raises(InputError, match="more: 402 records, expected 400 like"):
@@ -122,7 +122,7 @@ def test_two_files_of_other_pieces_are_paired(tmp_path: Path, monkeypatch: pytes
         list(paired(tmp_path / "more", tmp_path / "r"))
 
 
-def test_a_record_that_is_too_long_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_record_that_is_too_long_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "given.fa"
     path.write_text(">a\nACGT\n>b\n" + "ACGT\n" * 1_000)
     with (

@@ -25,20 +25,20 @@ PACKINGS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, packed]
     ended=some.booleans(),
     size=some.integers(1, 300),
     packing=some.sampled_from(PACKINGS),
-    of=some.integers(1, 4),
+    record_lines=some.integers(1, 4),
 )
 def test_pieces_are_whole_records(
-    lines: list[bytes], ended: bool, size: int, packing: Callable[[bytes], bytes], of: int
+    lines: list[bytes], ended: bool, size: int, packing: Callable[[bytes], bytes], record_lines: int
 ) -> None:
     data = b"\n".join(lines) + (b"\n" if ended else b"")
     with Input(io.BytesIO(packing(data)), Path("given")) as source:
-        pieces = list(line_records(source, size, of))
+        pieces = list(line_records(source, size, record_lines))
     assert b"".join(piece.data.tobytes() for piece in pieces) == data
     before = 0
     for piece in pieces:
         assert piece.lines == before
         if not piece.last:
-            assert piece.data[-1] == 10 and piece.newlines % of == 0
+            assert piece.data[-1] == 10 and piece.newlines % record_lines == 0
             assert piece.newlines == piece.data.tobytes().count(b"\n") > 0
         before += piece.data.tobytes().count(b"\n")
     assert len(pieces) >= 1 and not any(piece.last for piece in pieces[:-1])

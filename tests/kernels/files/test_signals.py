@@ -1,4 +1,4 @@
-"""Signals: a command that is told to end ends with 128 and the number, says nothing, and leaves nothing behind."""
+"""Signals: a command ends with 128 and the number of the signal, without messages and without unfinished files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Stands for a command: it writes, says so, and works on, in Python or in compiled code that looks for no signals.
+# A command that writes, reports that, and continues in Python or in native code without signal checks.
 PROGRAM = """
 import ctypes, signal, sys, time
 from pathlib import Path
@@ -53,13 +53,13 @@ def test_a_signal_ends_a_command(number: signal.Signals, work: str, tmp_path: Pa
         if work != "python":
             time.sleep(0.1)
             process.send_signal(number)
-        _, told = process.communicate(timeout=20)
-    assert (process.returncode, told) == (128 + number, b"")
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (128 + number, b"")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert out.read_text() == "before"
 
 
-def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+def test_an_ignored_signal_remains_ignored(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(out), "ignoring"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -71,7 +71,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_killed_is_cleaned_up_by_the_next_run(tmp_path: Path) -> None:
+def test_files_of_a_killed_command_are_removed_by_the_next_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with subprocess.Popen([sys.executable, "-c", PROGRAM, str(out), "python"], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"writing\n"

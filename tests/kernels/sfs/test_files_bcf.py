@@ -59,7 +59,7 @@ def text(seed: int, count: int, samples: int) -> str:
     for at in range(count):
         keys = pick("GT:PL", "PL", "GL", "GT:GL:PL", "GT:AD:PL", "GT", "AD:GL", first=0.5).split(":")
         alternatives = pick("G", "GT", "<*>", "G,T", "<DEL>", "*", "g", first=0.8)
-        info = pick(".", f"NS={draw.integers(0, 1 << 20)}", "NS=3;TX=some text of it that goes on", first=0.5)
+        info = pick(".", f"NS={draw.integers(0, 1 << 20)}", "NS=3;TX=some text of it that continues", first=0.5)
         head = [
             pick("1", "chrX"),
             str(at + 1),
@@ -86,10 +86,10 @@ def written(folder: Path, content: str) -> bytes:
     return gzip.decompress((folder / "given.bcf").read_bytes())
 
 
-Found = tuple[dict[str, Any], Counter[str]] | str
+ReadResult = tuple[dict[str, Any], Counter[str]] | str
 
 
-def read(path: Path, posteriors: bool = False) -> Found:
+def read(path: Path, posteriors: bool = False) -> ReadResult:
     """Return all sites of the reader, or its message and the number of preceding sites."""
     counts: Counter[str] = Counter()
     batches: list[sites.Sites] = []

@@ -1,4 +1,4 @@
-"""Beagle's format by compiled loops: what Python's split and float make of the same lines, numbers to the bit."""
+"""Native Beagle scanner: results equal those of Python's split and float, numbers to the bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKERS = st.sampled_from(["chr1_5", "1:7", "rs7", "a_b", "_9", "c_0000000000000
 
 
 def reference(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
-    """Likelihoods, chromosomes and positions by plain Python, or the line with the first mistake."""
+    """Return likelihoods, chromosomes and positions by plain Python, or the line of the first mistake."""
     lines = path.read_bytes().split(b"\n")
     columns = len(lines[0].split())
     values, chromosomes, positions = [], [], []
@@ -51,8 +51,8 @@ def reference(path: Path) -> tuple[list[list[float]], list[str], list[int]] | in
     return values, chromosomes, positions
 
 
-def found(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
-    """The same by the reader."""
+def read_result(path: Path) -> tuple[list[list[float]], list[str], list[int]] | int:
+    """Return the same by the reader."""
     values, chromosomes, positions = [], [], []
     try:
         with open_input(path) as source:
@@ -89,10 +89,10 @@ def files(draw: st.DrawFn, wrong: bool) -> str:
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_equal_the_results_of_python(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
-    monkeypatch.setattr(files_beagle, "SECTION_BYTES", 150)  # pieces of a few lines
+    monkeypatch.setattr(files_beagle, "SECTION_BYTES", 150)  # sections of a few lines
     some = 0
 
     @settings(max_examples=100, deadline=None)
@@ -101,14 +101,14 @@ def test_lines_are_what_python_makes_of_them(wrong: bool, tmp_path: Path, monkey
         nonlocal some
         path.write_text(text, newline="")
         expected = reference(path)
-        assert found(path) == expected
+        assert read_result(path) == expected
         some += isinstance(expected, int) == wrong
 
     check()
     assert some > 15
 
 
-def test_signs_of_zero_are_kept(tmp_path: Path) -> None:
+def test_signs_of_zero_are_preserved(tmp_path: Path) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 -0 -0.0e5 1\n")
     with open_input(path) as source:
@@ -124,7 +124,7 @@ def test_a_file_without_sites_is_one_batch(tmp_path: Path) -> None:
     assert only.likelihoods.shape == (0, 1, 3) and only.chromosomes == []
 
 
-def test_a_line_that_is_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"
     path.write_text("marker a b I I I\nm 0 1 " + " " * 5000 + "1 1 1\n")
     with (

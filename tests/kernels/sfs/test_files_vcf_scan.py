@@ -100,7 +100,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
         fields = "\t".join(f"0/1:{sample(draw, ['PL'], 0.0)}" for _ in range(3))
         rows.append(f"{1 + number // 3000}\t{number}\t.\tA\tG\t.\t.\t.\tGT:PL\t{fields}\n")
     path.write_text(HEADER + "".join(rows))
-    monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was asked"))
+    monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was called"))
     counts: SiteCounts = Counter()
     with open_input(path) as source:
         batches = read(source, counts, posteriors=False)

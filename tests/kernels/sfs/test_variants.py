@@ -1,4 +1,4 @@
-"""Every way to multiply: the oracle's values, each engine's bits, and numbers of individuals that doubles alone cannot hold."""
+"""Variants: the oracle's values, equal bits on all engines, and numbers of individuals beyond the range of doubles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.each import check_each
 
 VARIANTS = sorted(FAMILY.variants)
 SCALED = sorted(FAMILY.variants.keys() - PLAIN)
-"""Those that no number of individuals leaves the range of doubles."""
+"""Variants without a limit on the number of individuals."""
 MODES: tuple[Mode, ...] = ("product", "saf", "gama")
 
 
@@ -35,20 +35,20 @@ def problem_of(likelihoods: Floats, mode: Mode = "saf", frequency: float = 0.1) 
 
 
 def mixed(seed: int, individuals: int, sites: int = 4) -> Floats:
-    """Sites of every kind: anything, nobody knows, certain genotypes, faint likelihoods."""
+    """Return sites of every kind: random, without information, certain genotypes, small likelihoods."""
     draw = np.random.default_rng(seed)
-    found = draw.random((sites, individuals, 3)) ** 4
-    found[1 % sites] = 1
-    found[2 % sites] = np.eye(3)[draw.integers(0, 3, individuals)]
-    found[3 % sites] = 10.0 ** -draw.integers(0, 26, (individuals, 3)).astype(np.float64)
-    return found
+    values = draw.random((sites, individuals, 3)) ** 4
+    values[1 % sites] = 1
+    values[2 % sites] = np.eye(3)[draw.integers(0, 3, individuals)]
+    values[3 % sites] = 10.0 ** -draw.integers(0, 26, (individuals, 3)).astype(np.float64)
+    return values
 
 
 def check(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     answer = FAMILY.solve(problem, variant, launcher)
-    found = FAMILY.compare(answer, FAMILY.oracle(problem))
-    assert found.compared > 0 and found.agrees, found
-    assert found.worst < 1e-8
+    agreement = FAMILY.compare(answer, FAMILY.oracle(problem))
+    assert agreement.compared > 0 and agreement.agrees, agreement
+    assert agreement.worst < 1e-8
     return answer
 
 
@@ -60,7 +60,7 @@ def test_modes(variant: str, mode: Mode, launcher: Launcher) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sizes(variant: str, launcher: Launcher) -> None:
-    """Below, at and above the sizes of a warp, a tile and a group, and powers of two."""
+    """Around the limits of segments, warps, tiles, groups and powers of two."""
     sizes = [1, 2, 3, 8, 9, 31, 32, 33, 65, 129]
     check_each(sizes, lambda individuals: check(problem_of(mixed(individuals, individuals)), variant, launcher))
 
@@ -78,30 +78,30 @@ def test_sites_fill_no_block(variant: str, launcher: Launcher) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engines_give_the_same_bits(variant: str) -> None:
-    """Of the products, before any logarithm."""
+    """Compare the products, before any logarithm."""
     vectors, _ = problem_of(mixed(5, 50)).vectors()
     spectra = [
         pipeline.VARIANTS[variant](vectors, FunctionLauncher(partial(launch, engine=engine, counters=False)))
         for engine in ("jit", "numpy")
     ]
     for name in ("h", "exponents"):
-        one, other = (getattr(s, name).numpy() for s in spectra)
-        np.testing.assert_array_equal(one, other)
-        assert one.any() or (name == "exponents" and variant in PLAIN)
+        first, other = (getattr(s, name).numpy() for s in spectra)
+        np.testing.assert_array_equal(first, other)
+        assert first.any() or (name == "exponents" and variant in PLAIN)
 
 
 # ------------------------------------------------------------------ range
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", SCALED)
-def test_nobody_knows_anything_is_flat(variant: str, launcher: Launcher) -> None:
-    """h is C(2N, j), from 1 to e^1660: no double holds both. (1,200 individuals, no power of two.)"""
+def test_sites_without_information_are_flat(variant: str, launcher: Launcher) -> None:
+    """h is C(2N, j), from 1 to e^1660, beyond the range of doubles. (1,200 individuals, no power of two.)"""
     answer = FAMILY.solve(problem_of(np.ones((1, 1200, 3))), variant, launcher)
     np.testing.assert_allclose(answer, 0.0, atol=1e-8)
 
 
 @pytest.mark.parametrize("variant", sorted(PLAIN))
-def test_plain_doubles_refuse_what_they_may_not_hold(variant: str, launcher: Launcher) -> None:
-    """Flat sites, whose coefficients are the furthest apart: the most individuals allowed are right, one more is refused."""
+def test_plain_doubles_refuse_too_many_individuals(variant: str, launcher: Launcher) -> None:
+    """Flat sites have coefficients with the largest ratio: the maximum number of individuals is correct, one more is refused."""
     answer = FAMILY.solve(problem_of(np.ones((1, MOST_IN_SAF, 3))), variant, launcher)
     np.testing.assert_allclose(answer, 0.0, atol=1e-8)
     with pytest.raises(SimtbedError, match=f"{variant} .* at most {MOST_IN_SAF} individuals in saf mode, got 451"):
@@ -110,14 +110,14 @@ def test_plain_doubles_refuse_what_they_may_not_hold(variant: str, launcher: Lau
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", sorted(PLAIN))
-def test_plain_doubles_hold_as_many_individuals_as_the_paper_has(variant: str, launcher: Launcher) -> None:
+def test_plain_doubles_support_the_individuals_of_the_paper(variant: str, launcher: Launcher) -> None:
     check(generate(4, 2, 1024, "gama"), variant, launcher)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["iterative-carried", "reduction", "reduction-shared", "tiled"])
 def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
-    """The same vector 2,100 times: coefficients of a power of a polynomial that is a square."""
+    """The same vector 2,100 times: coefficients of a power of a squared polynomial."""
     n, p = 2100, 0.3
     vectors = np.broadcast_to([(1 - p) ** 2, 2 * p * (1 - p), p**2], (1, n, 3))
     answer = FAMILY.solve(problem_of(np.array(vectors), "product"), variant, launcher)[0]
@@ -127,14 +127,14 @@ def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_deep_data(variant: str, launcher: Launcher) -> None:
-    """Likelihoods of 10^-25: the spectrum's far end is e^-11000 below its top, and of any single merge's range."""
+    """Likelihoods of 10^-25: the smallest coefficients are e^-11000 of the maximum, beyond the range of any single merge."""
     genotype = np.random.default_rng(0).choice(3, 200, p=[0.9, 0.09, 0.01])
     likelihoods = np.where(np.arange(3) == genotype[:, None], 1.0, 1e-25)[None]
     check(problem_of(likelihoods), variant, launcher)
 
 
 @pytest.mark.slow
-def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_larger_than_a_block(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tiled_merge`, on 1, 2 and 3 levels of it, with the last vectors short or empty."""
     monkeypatch.setattr(tiling, "FUSED", 128)
     used = []
@@ -155,16 +155,16 @@ def test_vectors_that_no_block_holds(launcher: Launcher, monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor words read before they are written; on a card whose warps are not in lockstep. With several levels, odd
-    vectors, and for `tiled` products that no block holds."""
+    """No races and no reads of uninitialised memory on a GPU without lockstep warps. With several levels, odd vectors,
+    and for `tiled` products larger than a block."""
     monkeypatch.setattr(tiling, "FUSED", 128)
     problem = problem_of(mixed(6, 1030 if variant == "tiled" else 77, 1))
-    FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, check="all")))  # raises where it finds something
+    FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, check="all")))  # raises for any finding
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) -> None:
-    """A frequency of 0 and an individual who is certainly minor: the site cannot vary, nor be without variation."""
+    """A frequency of 0 and an individual certainly homozygous for the minor allele: both hypotheses are impossible."""
     likelihoods = np.ones((2, 5, 3))
     likelihoods[0, 2] = (0, 0, 1)
     problem = problem_of(likelihoods, "gama", frequency=0.0)
@@ -210,16 +210,16 @@ def test_plain_blocks_of_any_size(block: int, skip: bool) -> None:
 
 
 def test_algorithm_1_loads_three_coefficients_a_step() -> None:
-    """Of a warp's 32 sites: 3 N^2 - 3 multiplications, and for nearly each of N^2 new coefficients three loads, one store."""
-    n, found = 16, []
+    """For a warp's 32 sites: 3 N^2 - 3 multiplications, and three loads and one store for nearly each of N^2 new coefficients."""
+    n, counters_of_launches = 16, []
 
     @FunctionLauncher
     def counted(*args: Any, **how: Any) -> Result:
-        found.append(launch(*args, engine="numpy", **how).counters)
+        counters_of_launches.append(launch(*args, engine="numpy", **how).counters)
         return launch(*args, engine="numpy", **how)
 
     plain(generate(1, 32, n).vectors()[0], counted, None)
-    (counters,) = found
+    (counters,) = counters_of_launches
     step = counters.at("p2, h[(j - 2) * sites + site]")
     steps = sum(2 * i - 3 for i in range(2, n + 1))
     assert step.total("global_load_requests") == 3 * steps
@@ -231,8 +231,8 @@ def test_shared_bytes_are_those_of_figure_10() -> None:
     assert [shared_bytes(WARP, block) for block in (16, 128)] == [504, 2296]
 
 
-def test_mantissas_are_settled(launcher: Launcher) -> None:
-    """The largest of each segment is in [1, 2): scaling neither loses bits nor drifts."""
+def test_mantissas_are_normalised(launcher: Launcher) -> None:
+    """The largest mantissa of each segment is in [1, 2): scaling neither loses bits nor drifts."""
     vectors, _ = problem_of(mixed(4, 120)).vectors()
     for variant, segment in (("reduction", 32), ("tiled", tiling.R)):
         spectra = pipeline.VARIANTS[variant](vectors, launcher)
