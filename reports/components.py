@@ -18,20 +18,27 @@ from .launchers import why_unavailable
 
 @dataclass(frozen=True)
 class Component:
-    """A component. found: its version or location, "" if it is missing; then `reason` and `remedy` are set."""
+    """A component. detail: its version or location, "" if it is missing; then `reason` and `remedy` are set."""
 
     name: str
     needed_for: str
-    found: str
+    detail: str
     reason: str = ""
     remedy: str = ""
 
     @property
     def works(self) -> bool:
-        return bool(self.found)
+        return bool(self.detail)
 
     def content(self) -> dict[str, Any]:
-        return {**asdict(self), "works": self.works}
+        content = asdict(self)
+        return {
+            "name": content.pop("name"),
+            "needed_for": content.pop("needed_for"),
+            "found": content.pop("detail"),
+            **content,
+            "works": self.works,
+        }
 
 
 def components() -> list[Component]:

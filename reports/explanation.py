@@ -52,16 +52,16 @@ class Explanation:
 
 def explanation(family: Family[Any], variant: Variant) -> Explanation:
     """Combine the family's row `explained`, the docstring of its package, and that of the variant's kernel."""
-    known = family.explained().get(variant.name)
+    details = family.explained().get(variant.name)
     return Explanation(
         family=family.name,
         variant=variant.name,
         description=variant.description,
         paper=variant.paper,
-        section=known.section if known else "",
+        section=details.section if details else "",
         recurrence=inspect.getdoc(import_module(f"simtbed.kernels.{family.name}")) or "",
-        mapping=known.mapping if known else "",
-        layout=known.layout if known else "",
+        mapping=details.mapping if details else "",
+        layout=details.layout if details else "",
         kernel=inspect.getdoc(import_module(variant.location.partition(":")[0])) or "",
     )
 

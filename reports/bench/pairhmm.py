@@ -200,7 +200,7 @@ def by_file(engine: EngineName, repeat: int, once: Problem, name: str, large: in
 def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
     """Return milliseconds in a warm process.
 
-    batch: laid out, in bins and in page-locked memory, to sums in the host's memory, all transfers included, before
+    batch: arranged in bins and in page-locked memory, to sums in the host's memory, all transfers included, before
     any pair is computed again in double. solved: from what was parsed to scores, the layout included. parsed, written:
     by themselves; in file to file, each is done while others are.
     """

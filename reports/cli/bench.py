@@ -80,10 +80,12 @@ def bench(
     if subject is Bench.pairhmm:
         from ..bench import pairhmm
 
-        known = get_args(pairhmm.Section)
-        if unknown := set(only).difference(known):
-            raise SimtbedError(f"bench pairhmm has no section {unknown.pop()!r}; it has {', '.join(known)}")
-        sections = [section for section in known if section in only]
+        sections_of_pairhmm = get_args(pairhmm.Section)
+        if unknown := set(only).difference(sections_of_pairhmm):
+            raise SimtbedError(
+                f"bench pairhmm has no section {unknown.pop()!r}; it has {', '.join(sections_of_pairhmm)}"
+            )
+        sections = [section for section in sections_of_pairhmm if section in only]
         return pairhmm.bench(engine, repeat, options.pairs, options.input, json, sections)
     if subject is Bench.align:
         from ..bench import align

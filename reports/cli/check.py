@@ -83,8 +83,11 @@ class CheckOptions:
         bool, Option(help="Compare registers, spills and local memory with the baselines too; needs nvcc, not a GPU.")
     ] = False
     update_budget: UpdateBudget = False
-    known: Annotated[
-        Path | None, Option(metavar="FILE", help="Report the findings that FILE pins as remarks; same file as pytest.")
+    known_file: Annotated[
+        Path | None,
+        Option(
+            ("--known",), metavar="FILE", help="Report the findings that FILE pins as remarks; same file as pytest."
+        ),
     ] = None
     input: Input = None
     output: Report = None
@@ -125,7 +128,7 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
         sorted(parsed(options.check)),
         Compiling(architectures(options.archs)) if options.archs else None,
         BudgetCheck.from_options(options.budget, options.compiled, options.update_budget),
-        KnownFindings.read(options.known) if options.known else None,
+        KnownFindings.read(options.known_file) if options.known_file else None,
     )
     if target is not None and target.endswith(RUN_SUFFIX):
         if arguments:
@@ -205,15 +208,19 @@ class _Row:
     """
 
     def __init__(
-        self, names: dict[str, str], launches: list[Launch], compiling: Compiling | None, known: KnownFindings | None
+        self,
+        names: dict[str, str],
+        launches: list[Launch],
+        compiling: Compiling | None,
+        known_findings: KnownFindings | None,
     ) -> None:
         self.names, self.launches = names, len(launches)
         self.faults, self.remarks = findings(launches)
         if compiling is not None:
             self.faults += merge_findings(compiling.findings(launch.request for launch in launches))
-        if known is not None:
-            self.remarks += [fault for fault in self.faults if known.covers(fault)]
-            self.faults = [fault for fault in self.faults if not known.covers(fault)]
+        if known_findings is not None:
+            self.remarks += [fault for fault in self.faults if known_findings.covers(fault)]
+            self.faults = [fault for fault in self.faults if not known_findings.covers(fault)]
 
     def content(self) -> dict[str, Any]:
         faults, remarks = ([as_row(d) for d in diagnostics] for diagnostics in (self.faults, self.remarks))
@@ -227,11 +234,11 @@ class Check:
     checkers: list[str]
     compiling: Compiling | None
     budgets: BudgetCheck
-    known: KnownFindings | None = None
+    accepted: KnownFindings | None = None
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, names: dict[str, str], launches: list[Launch]) -> None:
-        self.rows.append(_Row(names, launches, self.compiling, self.known))
+        self.rows.append(_Row(names, launches, self.compiling, self.accepted))
 
     def add_kernels(self, run: Run) -> None:
         for name, launches in run.by_kernel().items():

@@ -22,7 +22,7 @@ def doctor(json: Json = False) -> int:
     if json:
         print(tables.as_json({"parts": [component.content() for component in listed]}))
         return 0
-    rows = [[c.name, "works" if c.works else "missing", c.found or c.needed_for] for c in listed]
+    rows = [[c.name, "works" if c.works else "missing", c.detail or c.needed_for] for c in listed]
     print(tables.table(["component", "", "version, or purpose"], rows, left=3))
     for component in listed:
         if not component.works:

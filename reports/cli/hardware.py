@@ -110,12 +110,12 @@ def times(
 
     names = cases or [launches.TIMED]
     row, chosen = devices.find(device), launches.matching(results_of(names), only)
-    known = of_times.load(target) if target.exists() else None
-    if known and known.get("device") != row.name:
-        raise SimtbedError(f"{target}: expected times of {row.name}, got those of {known.get('device')}")
+    older = of_times.load(target) if target.exists() else None
+    if older and older.get("device") != row.name:
+        raise SimtbedError(f"{target}: expected times of {row.name}, got those of {older.get('device')}")
     ncu = nsight.find_ncu() if counters else None
     with progress("times of launches") as show:
-        record = timing.take(chosen, row, lambda record: timing.save(record, target), show, known)
+        record = timing.take(chosen, row, lambda record: timing.save(record, target), show, older)
         if ncu is not None:
             show("Nsight Compute")
             timed = record["launches"]
@@ -176,10 +176,10 @@ def errors(
     from ..hardware import errors as of_times
     from ..hardware import launches
 
-    known, row = of_times.load(record), devices.find(device)
+    times_record, row = of_times.load(record), devices.find(device)
     chosen = launches.matching(results_of(cases or [launches.TIMED]), only)
     with progress("the model") as show:
-        rows = of_times.compare(chosen, known, row, cold, show)
+        rows = of_times.compare(chosen, times_record, row, cold, show)
     print(_errors_json(row.name, rows) if json else _errors_text(rows))
     return 0
 

@@ -71,7 +71,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     simtbed profile pairhmm/wavefront
     simtbed profile --budget .simtbed/kernels.toml --update-budget transpose.py
     """
-    found, device = find_target(target, arguments, options.input), devices.find(options.device)
+    profiled, device = find_target(target, arguments, options.input), devices.find(options.device)
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
     keep: Literal["nothing", "program"] = "program" if options.compiled else "nothing"
@@ -84,26 +84,26 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         decisions=compiled_view,
         keep=keep,
     )
-    heading = {"variant" if isinstance(found, Shipped) else "target": str(found)}
-    if isinstance(found, Shipped):
-        heading["input"] = found.input
+    heading = {"variant" if isinstance(profiled, Shipped) else "target": str(profiled)}
+    if isinstance(profiled, Shipped):
+        heading["input"] = profiled.input
     show = _compiled_view if compiled_view else _source_view
     paths = {"--save": options.save, "--html": options.html, "--output": options.output}
     selection = options.selection
-    with budgets.report_files(paths, found.files, options.device) as outputs:
-        completed = run_target(found, make)
-        require_launches(completed, found)
-        run = without_setup_kernels(completed.run, found).select(selection.kernel, selection.launch)
+    with budgets.report_files(paths, profiled.files, options.device) as outputs:
+        completed = run_target(profiled, make)
+        require_launches(completed, profiled)
+        run = without_setup_kernels(completed.run, profiled).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
             if (file := outputs.get(option)) is not None:
                 write_lines(file, text())
-        budgets.add(found, run)
-        budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(found))
+        budgets.add(profiled, run)
+        budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(profiled))
         content = show(heading, completed, run, device, options.json)
         if isinstance(content, str):
-            write_report(found, outputs.get("--output"), "\n\n".join([content, *budgets.text()]))
+            write_report(profiled, outputs.get("--output"), "\n\n".join([content, *budgets.text()]))
         else:
-            write_report(found, outputs.get("--output"), tables.as_json(content | budgets.content()))
+            write_report(profiled, outputs.get("--output"), tables.as_json(content | budgets.content()))
     return completed.code or int(bool(budgets.faults))
 
 

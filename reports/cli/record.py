@@ -46,13 +46,13 @@ def record(
         raise SimtbedError("--only updates a record: name its file with --output")
     if data is not None and not data.is_dir():
         raise SimtbedError(f"{data}: no such folder")
-    known = records.load(target) if only and target and target.exists() else None
+    older = records.load(target) if only and target and target.exists() else None
     with progress("the GPU and Nsight Compute"):
-        taken, differences = records.take(cases or [VARIANTS], only or "*", data)
+        newer, differences = records.take(cases or [VARIANTS], only or "*", data)
     if differences:
         print("\n".join(differences), file=sys.stderr)
         return 1
-    path = target or Path(f"{taken.device.lower()}.json")
-    records.save(records.merged(known, taken) if known else taken, path)
+    path = target or Path(f"{newer.device.lower()}.json")
+    records.save(records.merged(older, newer) if older else newer, path)
     print(f"wrote {path}")
     return 0

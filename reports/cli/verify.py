@@ -95,9 +95,11 @@ def _verify_program(
 ) -> int:
     selection, tolerance = options.selection, options.tolerance
     target = find_target(name, arguments, options.input)
-    others = tuple(name for name, reason in obstacles.items() if not reason and (name != "jit" or options.engine))
+    other_engines = tuple(
+        name for name, reason in obstacles.items() if not reason and (name != "jit" or options.engine)
+    )
     with budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
-        make = partial(Verifier, engines=others, tolerance=tolerance, device=devices.find(options.device))
+        make = partial(Verifier, engines=other_engines, tolerance=tolerance, device=devices.find(options.device))
         completed = run_target(target, make)
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)

@@ -74,18 +74,18 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
     simtbed whatif --block 64,128,256 --tie BLOCK=block.x --kernel block_sum examples/block_sum.py
     simtbed whatif --replace l2=25MB --objective bytes --json saxpy.py
     """
-    found, selection = find_target(target, arguments, options.input), options.selection
+    planned_target, selection = find_target(target, arguments, options.input), options.selection
     varied = axes(options.block, options.grid, options.const or (), options.tie or ())
     devices = chosen_devices(options.device, options.replace)
     make = partial(Planner, axes=varied, devices=devices, kernels=selection.kernel, number=selection.launch)
     files = {"--csv": options.csv, "--svg": options.svg, "--html": options.html, "--output": options.output}
-    with report_files(files, found.files, options.device) as outputs:
-        completed = run_target(found, make)
-        require_launches(completed, found)
-        chosen = without_setup_kernels(completed.run, found).select(selection.kernel, selection.launch)
+    with report_files(files, planned_target.files, options.device) as outputs:
+        completed = run_target(planned_target, make)
+        require_launches(completed, planned_target)
+        chosen = without_setup_kernels(completed.run, planned_target).select(selection.kernel, selection.launch)
         planned = [launch.request for launch in chosen.launches if isinstance(launch.request, Planned)]
         require_constants(varied, (name for plan in planned for name in plan.constants))
-        with progress(f"what if: {found}") as show:
+        with progress(f"what if: {planned_target}") as show:
             table = run(
                 [task for plan in planned for task in plan.tasks],
                 objective=options.objective.value, cold=options.cold, dask=options.dask,
@@ -93,7 +93,7 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
                 progress=show,
             )  # fmt: skip
         names = ", ".join(device.name for device in devices)
-        title = f"{found}: {names}, {'cold' if options.cold else 'warm'} caches"
+        title = f"{planned_target}: {names}, {'cold' if options.cold else 'warm'} caches"
         if (file := outputs.get("--csv")) is not None:
             write_lines(file, table.csv().rstrip("\n"))
         if (file := outputs.get("--svg")) is not None:
@@ -101,5 +101,5 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
         if (file := outputs.get("--html")) is not None:
             write_lines(file, report.page(title, table, devices))
         text = report.as_json(table) if options.json else report.text(title, table)
-        write_report(found, outputs.get("--output"), text)
+        write_report(planned_target, outputs.get("--output"), text)
     return completed.code

@@ -81,7 +81,7 @@ def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import active_children
 
-    others = set(active_children())
+    other_processes = set(active_children())
     work = partial(_run_in_worker, make, current_cores() // workers)
     with pool, progress(f"{len(targets)} variants") as show:
         try:
@@ -92,7 +92,7 @@ def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run
                 show(f"{completed} done")
                 yield run
         except BaseException as error:
-            for process in set(active_children()) - others:  # their results are not needed
+            for process in set(active_children()) - other_processes:  # their results are not needed
                 process.terminate()
             if isinstance(error, BrokenProcessPool):
                 raise UnavailableError(_KILLED) from None

@@ -33,7 +33,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._lock = threading.Lock()
-        self._known: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
 
@@ -46,17 +46,17 @@ class Writer:
             frames = b""
             shared = (launch.kernel, *([launch.request.specialisation] if launch.request else ()))
             for member in shared:
-                if member not in self._known:
-                    self._known[member] = f"{os.getpid()}.{len(self._known)}"
-                    frames += _frame(pickle.dumps((self._known[member], member)))
+                if member not in self._names:
+                    self._names[member] = f"{os.getpid()}.{len(self._names)}"
+                    frames += _frame(pickle.dumps((self._names[member], member)))
             os.write(self._file, frames + _frame(self._pickled(launch)))
 
     def _pickled(self, launch: Launch) -> bytes:
-        known = self._known
+        names = self._names
 
         class Pickler(pickle.Pickler):
             def persistent_id(self, obj: Any) -> str | None:
-                return known.get(obj) if isinstance(obj, SHARED) else None
+                return names.get(obj) if isinstance(obj, SHARED) else None
 
         into = io.BytesIO()
         Pickler(into).dump(launch)
@@ -76,11 +76,11 @@ def _frame(content: bytes) -> bytes:
 
 def read(path: Path) -> Iterator[Launch]:
     """Yield the launches of a file, except an incomplete last one."""
-    known: dict[str, Any] = {}
+    shared_objects: dict[str, Any] = {}
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, pid: Any) -> Any:
-            return known[pid]
+            return shared_objects[pid]
 
     with path.open("rb") as file:
         end = os.fstat(file.fileno()).st_size
@@ -94,4 +94,4 @@ def read(path: Path) -> Iterator[Launch]:
                 yield loaded
             else:
                 name, shared = loaded
-                known[name] = shared
+                shared_objects[name] = shared
