@@ -115,7 +115,7 @@ def _fields_of_class(group: Any) -> Iterator[_Field]:
 
 
 def _field(name: str, hint: Any, default: Any) -> _Field:
-    return _Field(name, hint, default, hint if dataclasses.is_dataclass(hint) else None)
+    return _Field(name, hint, default, hint if isinstance(hint, type) and dataclasses.is_dataclass(hint) else None)
 
 
 def _parameters(fields: list[_Field]) -> Iterator[tuple[str, Any, click.Parameter]]:
