@@ -61,7 +61,12 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "arguments", "source", "told"),
     [
-        ("nowhere.py", (), None, "nowhere.py: No such file; expected a script, package.module, module:function, file.py"),
+        (
+            "nowhere.py",
+            (),
+            None,
+            "nowhere.py: No such file; expected a script, package.module, module:function, file.py",
+        ),
         ("run.json", (), None, "run.json is a saved run: only simtbed check and simtbed diff read one"),
         ("nowhere.age", (), None, "there is no variant 'nowhere.age'; expected one of"),
         ("nothing", (), None, "there is no variant 'nothing'; expected one of"),
