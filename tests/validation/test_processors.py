@@ -1,0 +1,33 @@
+"""Tests with inputs from NumPy pass with the instructions of older processors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.validation.inputs import ROOT
+from tests.validation.test_inputs import environment_of
+
+TESTS = (
+    "compiled/test_calibrated.py", "counters", "kernels/sfs/test_exponentials.py", "kernels/sfs/test_oracle.py",
+    "kernels/sfs/test_spectrum.py", "machine", "ops/test_halves.py",
+)  # fmt: skip
+"""Tests that call functions of NumPy whose last bit depends on the processor: exp, log, matmul, normal."""
+
+
+@pytest.mark.parametrize("processor", ["sse", "avx2"])
+def test_results_do_not_depend_on_the_processor(processor: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        *(f"tests/{name}" for name in TESTS),
+    ]
+    done = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
