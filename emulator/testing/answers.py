@@ -1,4 +1,4 @@
-"""What launches answered, as digests that an emulator and a GPU share, and how the answers of two runs differ."""
+"""Digests of the results of launches, comparable between an emulator and a GPU, and the differences between two runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ..runtime.result import Result
 
 FORMAT, VERSION = "simtbed launches", 1
 MOST = 10
-"""Tests that a comparison names."""
+"""Tests listed by a comparison."""
 Answers = Mapping[str, Mapping[str, list[str]]]
 """By test, without its engine, and by engine: a line for each launch."""
 
 
 def digest(arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """sha256 of arrays, in order. Every NaN is the same NaN: that is the equality engines owe each other."""
+    """Return the sha256 of arrays, in order. All NaNs are equal, as in comparisons of engines."""
     whole = hashlib.sha256()
     for array in chain.from_iterable(map(_plain, arrays)):
         values = np.ascontiguousarray(array)
@@ -43,7 +43,7 @@ def digest(arrays: Iterable[npt.NDArray[Any]]) -> str:
 
 
 def _plain(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """The fields of structs, for what lies between them is nobody's."""
+    """Yield the fields of structs, without the padding between them."""
     if array.dtype.names is None:
         yield array
     for name in array.dtype.names or ():
@@ -51,23 +51,25 @@ def _plain(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 
 def rounds(program: ir.Program) -> bool:
-    """Whether a program uses operations that engines may round differently."""
+    """Return whether a program uses operations that engines may round differently."""
     body = prepare(program).program.kernel.body
     used = (e for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op))
     return any(TABLE[e.name].policy_for(_type(e)).name == "ulp" for e in used)
 
 
 def _type(op: ir.Op) -> Scalar:
-    """The one that an operation has."""
+    """Return the type of an operation."""
     found = TABLE[op.name].deciding(op.args).type
     assert isinstance(found, Scalar)
     return found
 
 
 def answer(result: Result) -> str:
-    """A launch in a line: its kernel and its shape, and the digest of what it wrote where engines owe each other the bits:
-    not where operations may round differently, not where the order of threads matters, and not what stays with the
-    engine, which no GPU has sent back yet."""
+    """Return a launch as one line: its kernel and shape, and the digest of its results if all engines must agree on their bits.
+
+    There is no digest if operations may round differently, if the order of threads matters, or for device arrays not copied
+    back.
+    """
     request = result.request
     prepared, kernel = prepare(request.program), request.program.kernel.name
     if rounds(request.program):
@@ -80,19 +82,19 @@ def answer(result: Result) -> str:
 
 
 def compared_bits(answers: Answers) -> tuple[int, int]:
-    """Launches whose bits are compared, and all."""
+    """Return the number of launches whose bits are compared, and of all launches."""
     lines = [line for by_engine in answers.values() for several in by_engine.values() for line in several]
     return sum(len(line.rpartition(" ")[2]) == 64 for line in lines), len(lines)
 
 
 def as_text(answers: Answers) -> str:
-    """The record of a run, as `read` takes it."""
+    """Return the record of a run, which `read` reads."""
     tests = {test: dict(sorted(answers[test].items())) for test in sorted(answers)}
     return json.dumps({"format": FORMAT, "version": VERSION, "tests": tests}, indent=1) + "\n"
 
 
 def read(path: Path) -> Answers:
-    """The record of a run. Raises SimtbedError, one line."""
+    """Read the record of a run. Raises SimtbedError, one line."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if (content["format"], content["version"]) != (FORMAT, VERSION):
@@ -106,8 +108,10 @@ def read(path: Path) -> Answers:
 
 
 def differences(made: Answers, recorded: Answers, name: str) -> list[str]:
-    """How a run differs from a recorded one: in tests, in the number of launches, in what they answered. Each engine of the
-    run is held to the first one of the record. name: of the record."""
+    """Return the differences between a run and a recorded one: tests, numbers of launches, results.
+
+    Each engine of the run is compared with the first engine of the record. name: of the record.
+    """
     if not any(lines for by_engine in recorded.values() for lines in by_engine.values()):
         return [f"{name} has no launches"]
     found = [f"{test}: made no launch; {name} has some" for test in recorded if test not in made]

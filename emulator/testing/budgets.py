@@ -1,4 +1,4 @@
-"""Budgets: what launches cost, held to the baselines of a project."""
+"""Budgets: metrics of launches, compared with the baselines of a project."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .tally import Tally
 from .written import write
 
 FILE = Path(".simtbed", "budgets.toml")
-"""Where the baselines are, from pytest's root folder."""
+"""The file of baselines, relative to pytest's root folder."""
 KIND = "budget"
-"""The kind of a finding that says that a kernel costs something else."""
+"""Kind of the finding for a kernel whose metrics differ from its baseline."""
 
 
 class OverBudget(AssertionError):
-    """A launch that costs something else than its baseline says, or that has none. findings: the same as data."""
+    """A launch whose metrics differ from its baseline, or that has no baseline. findings: the same as data."""
 
     def __init__(self, text: str, *findings: Diagnostic) -> None:
         super().__init__(text)
@@ -37,19 +37,19 @@ class OverBudget(AssertionError):
 
 @dataclass
 class Baselines:
-    """The baselines of a project. known: the figures by test and name."""
+    """The baselines of a project. metrics: by test and name."""
 
     path: Path
     known: dict[str, dict[str, Figures]] = field(default_factory=dict)
 
     @staticmethod
     def of(root: Path) -> Baselines:
-        """Those below a root folder. Raises SimtbedError, one line, where the file holds no baselines."""
+        """Read the baselines below a root folder. Raises SimtbedError, one line, if the file is invalid."""
         return Baselines.read(root / FILE)
 
     @staticmethod
     def read(path: Path) -> Baselines:
-        """Those of a file; none where it is not there. Raises SimtbedError, one line."""
+        """Read a file of baselines; empty if it does not exist. Raises SimtbedError, one line."""
         try:
             known = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class Baselines:
         return Baselines(path, known)
 
     def unused(self, used: Mapping[str, Mapping[str, Any]], ran: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """Test and name of those that nothing used, of tests that ran, or that were to."""
+        """Return test and name of the unused baselines of tests that ran, or that were selected."""
         return [
             (test, name)
             for test, budgets in self.known.items()
@@ -72,7 +72,7 @@ class Baselines:
         ]
 
     def merged(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> str:
-        """The text of the file with what was measured over what is known, without those that are left over."""
+        """Return the text of the file with the measured metrics in place of the present ones, without the unused baselines."""
         tests = sorted({*self.known, *measured})
         made = {
             test: {name: self._reduced(one) for name, one in budgets.items() if one}
@@ -92,13 +92,13 @@ class Baselines:
         return {key: value for key, value in one.items() if key != "lines"}
 
     def write(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> None:
-        """Write that text to the file, whole or not at all."""
+        """Write that text to the file, atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write(self.path, self.merged(measured, left))
 
 
 def _section(test: str, name: str, one: Figures) -> str:
-    """A baseline as TOML, a row for each line of the kernel: so that a change of the file shows what changed."""
+    """Return a baseline as TOML, with a row for each line of the kernel, for readable diffs."""
     if "lines" not in one:
         return tomli_w.dumps({test: {name: one}})
     rows = (", ".join(tomli_w.dumps({key: value}).strip() for key, value in line.items()) for line in one["lines"])
@@ -110,7 +110,7 @@ def _section(test: str, name: str, one: Figures) -> str:
 
 
 def _is_baseline(one: Any) -> bool:
-    """Whether a table of a file has what a baseline has."""
+    """Return whether a table of a file is a baseline."""
     if not (isinstance(one, dict) and {"device", "rules", "figures"} <= set(one)):
         return False
     figures, lines = one["figures"], one.get("lines", [])
@@ -134,7 +134,7 @@ def _is_number(value: Any) -> bool:
 
 # ------------------------------------------------------------------ one budget
 def check_limits(soft: float, hard: float) -> None:
-    """Raises SimtbedError for limits in percent that do not fit: what is beyond the hard one would pass the soft one."""
+    """Raise SimtbedError for invalid limits in percent: the hard limit must not be below the soft one."""
     if not (soft >= 0 and hard >= 0):
         raise SimtbedError(f"limits are percents from 0 on, not soft {soft} and hard {hard}")
     if hard and soft > hard:
@@ -143,8 +143,11 @@ def check_limits(soft: float, hard: float) -> None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How launches differ from their baseline. over: whether by more than is allowed. place: the line of the kernel that
-    changed most likely; None where it is gone, or none did. lines: all there is to say."""
+    """Comparison of launches with their baseline.
+
+    over: whether a limit is exceeded. place: the most likely changed line of the kernel; None if there is none. lines: the
+    report.
+    """
 
     over: bool
     place: Span | None
@@ -152,7 +155,7 @@ class Verdict:
 
 
 def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: float) -> Verdict | None:
-    """A comparison with a baseline; None where nothing differs. soft, hard: limits in percent, as `budget` has them."""
+    """Compare metrics with a baseline; None if nothing differs. soft, hard: limits in percent, as in `budget`."""
     found = [change for change in compared(before, now) if change.percent > soft]
     same_device = before["device"] == now["device"]
     if same_device and not found:
@@ -164,8 +167,10 @@ def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: f
 
 
 def compiled(requests: Iterable[Request]) -> dict[str, Any]:
-    """What nvcc gives kernels, the most of each figure, on the devices of their launches. Raises UnavailableError where
-    there is no nvcc."""
+    """Return the maximum of each metric reported by nvcc for the kernels, on the devices of their launches.
+
+    Raises UnavailableError if there is no nvcc.
+    """
     built = [built_for(request, architecture(request.device)) for request in requests]
     fields = {name: max(getattr(one.resources, name) for one in built) for name in COMPILED if name in _RESOURCES}
     return {"compiler": built[0].compiler, **fields}
@@ -176,8 +181,7 @@ _RESOURCES = {one.name for one in fields(Resources)}
 
 @dataclass(frozen=True)
 class Budget:
-    """What one test expects under one name. The fields are as the fixture `budget` has them. Raises SimtbedError where the
-    limits leave no room."""
+    """The expectation of one test under one name. Fields as in the fixture `budget`. Raises SimtbedError for invalid limits."""
 
     baselines: Baselines
     tally: Tally
@@ -192,8 +196,10 @@ class Budget:
         check_limits(self.soft, self.hard)
 
     def expect(self, result: Result) -> None:
-        """Raises OverBudget where the launch costs something else than its baseline says, with the lines of the kernel
-        that changed. What ran on a GPU was not counted: the summary says so."""
+        """Raise OverBudget if the launch differs from its baseline, with the changed lines of the kernel.
+
+        A launch on a GPU has no counters: the summary reports it.
+        """
         __tracebackhide__ = True  # pytest shows the test
         if not result.request.counters:
             raise self._missed(f"{self.name} of {self.test}: nothing was counted: the launch says counters=False")
@@ -219,7 +225,7 @@ class Budget:
         raise self._missed(f"{text}\n  pytest --simtbed-update accepts it", found)
 
     def _before(self, now: Figures) -> Figures | None:
-        """The baseline to compare with; None where this run writes it."""
+        """Return the baseline to compare with; None if this run writes it."""
         measured = self._measured()
         if self.update:
             before: Figures = measured.get(self.name) or now
@@ -234,12 +240,12 @@ class Budget:
         return known
 
     def _missed(self, text: str, *found: Diagnostic) -> OverBudget:
-        """The error, which is noted: a test that catches it, or that loses it with a thread, fails all the same."""
+        """Return the error and record it: a test that catches it, or loses it with a thread, fails too."""
         self.tally.over.append(text)
         return OverBudget(text, *found)
 
     def _measured(self) -> dict[str, Any]:
-        """The budgets of the test that were used, by name; of those that are not written, nothing."""
+        """Return the used budgets of the test by name, empty unless they are to be written."""
         return self.tally.budgets.setdefault(self.test, {})
 
     def _remark(self, text: str) -> None:

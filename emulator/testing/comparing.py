@@ -1,4 +1,4 @@
-"""Answers of one launch side by side: the first element that differs, who wrote it, and where."""
+"""Comparison of two results of one launch: the first element that differs, and the statement and thread that wrote it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Answer = Mapping[str, npt.NDArray[Any]]
 def disagreement(
     request: Request, found: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance
 ) -> Diagnostic | None:
-    """The first element that does not agree, at the statement that wrote it; None where all do.
+    """Return a diagnostic of the first element that differs, at the statement that wrote it, or None.
 
-    found, expected: arrays of the same names and shapes. names: whose answers they are. request: with the values of
-    its arguments.
+    actual, expected: arrays of the same names and shapes. names: of the two results. request: with the values of its arguments.
     """
     for array, values in found.items():
         apart = tolerance.differing(values, expected[array])

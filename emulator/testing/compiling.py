@@ -1,4 +1,4 @@
-"""Kernels that were launched, given to the compiler: what it says of each, and what of that is a finding."""
+"""Compilation of launched kernels with nvcc, and findings from its messages."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from ..machine.device import Device
 from ..runtime.engine import Request
 
 ALL = "all"
-"""Every architecture that the compiler knows."""
+"""Every architecture of the compiler."""
 
 
 def architecture(device: Device) -> str:
-    """A device as the compiler calls it, such as "sm_90"."""
+    """Return the compiler's name of a device, such as "sm_90"."""
     return "sm_{}{}".format(*device.compute_capability)
 
 
 def architectures(names: str) -> tuple[str, ...]:
-    """The architectures that a text names, with commas; `all` is every one that nvcc knows. Raises SimtbedError, one line,
-    for one that it does not know; UnavailableError where there is no nvcc."""
+    """Return the architectures in a comma-separated text; `all` is every architecture of nvcc.
+
+    Raises SimtbedError, one line, for an unknown architecture; UnavailableError if there is no nvcc.
+    """
     nvcc = _cuda("nvcc")
     known: Sequence[str] = nvcc.architectures(nvcc.find_nvcc())
     if names == ALL:
@@ -36,8 +38,10 @@ def architectures(names: str) -> tuple[str, ...]:
 
 
 def built_for(request: Request, arch: str) -> Any:
-    """The kernel of a launch, compiled: `nvcc.Built`. Raises UnavailableError where there is no nvcc, LaunchError where it
-    refuses the kernel."""
+    """Return the compiled kernel of a launch: `nvcc.Built`.
+
+    Raises UnavailableError if there is no nvcc, LaunchError if it rejects the kernel.
+    """
     return _built(_cuda("printer").cuda_source(request.program, request.block), arch)
 
 
@@ -46,20 +50,20 @@ def _built(source: Any, arch: str) -> Any:
 
 
 def _cuda(name: str) -> ModuleType:
-    """A module of the cuda engine, which this package does not know."""
+    """Import a module of the cuda engine on demand."""
     return import_module(f"simtbed.engines.cuda.{name}")
 
 
 @dataclass
 class Compiling:
-    """Compiles each printed kernel once for each architecture. made: how many texts that were, times architectures."""
+    """Compiles each printed kernel once for each architecture. compilations: their number."""
 
     architectures: tuple[str, ...]
     made: int = 0
     _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     def findings(self, requests: Iterable[Request]) -> list[Diagnostic]:
-        """What the compiler refuses, and what spills registers. Raises UnavailableError where there is no nvcc."""
+        """Return rejected kernels and register spills as findings. Raises UnavailableError if there is no nvcc."""
         sources: dict[str, tuple[Any, Request]] = {}
         for request in requests:
             source = _cuda("printer").cuda_source(request.program, request.block)
@@ -76,7 +80,7 @@ class Compiling:
 
 
 def _said(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:
-    """What there is against a kernel on an architecture, at the line of its definition."""
+    """Yield the findings of a kernel on an architecture, at the line of its definition."""
     kernel = request.program.kernel
     try:
         resources = _built(source, arch).resources
@@ -97,4 +101,4 @@ def _said(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:
 
 
 MOST_LINES = 20
-"""Lines of a compiler's message that are shown."""
+"""Maximum lines of a compiler's message."""

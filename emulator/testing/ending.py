@@ -1,4 +1,4 @@
-"""What a run of tests ends with: the files that were asked for, and what of the whole run is not as it was to be."""
+"""End of a test run: writes the requested files, and reports problems of the run as a whole."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .tally import Tally
 from .written import write
 
 MOST = 10
-"""Tests that a line names."""
+"""Tests listed in one line."""
 
 
 def at_the_end(
     config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]], tests: int, passed: bool
 ) -> Iterator[str]:
-    """Write what is asked for, and give a line for each thing that is wrong. pins: the known findings. tests: how many
-    were to run. passed: whether pytest finds nothing wrong.
+    """Write the requested files, and yield a line for each problem. pins: the known findings. tests: the number selected.
+    passed: whether pytest reports success.
 
-    Of tests that did not come to their end nothing is known: then no launches are recorded or compared, and no baseline
-    or pin is called unused. A developer who stops a run at the first failure is not told.
+    In a run with unfinished tests, no launches are recorded or compared, and no baseline or pin is reported as unused: a run
+    may stop at the first failure.
     """
     cut = tests - len(set(tally.ended))
     if cut and (passed or any(config.getoption(name) for name in _WRITING)):
@@ -53,12 +53,12 @@ def at_the_end(
 
 
 _WRITING = ("simtbed_update", "simtbed_write_launches", "simtbed_same_launches")
-"""Options that a run must come to its end for."""
+"""Options that require a finished run."""
 
 
 # ------------------------------------------------------------------ files
 def _recorded(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
-    """Write the record of the launches; how it differs from another one."""
+    """Write the record of the launches; yield its differences from another one."""
     if cut:
         return
     into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
@@ -77,7 +77,7 @@ def _recorded(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
 
 
 def _reported(config: pytest.Config, tally: Tally) -> Iterator[str]:
-    """Write the reports; that there is nothing to report."""
+    """Write the reports; yield a line if there is nothing to report."""
     files = config.getoption("simtbed_report")
     if not files:
         return
@@ -92,7 +92,7 @@ def _reported(config: pytest.Config, tally: Tally) -> Iterator[str]:
 
 # ------------------------------------------------------------------ the whole run
 def _left_out(config: pytest.Config, tally: Tally) -> Iterator[str]:
-    """Tests that a conftest or a plugin left out of a run that a service relies on."""
+    """Yield the tests that a conftest or a plugin deselected, in a run of a service."""
     names = sorted(set(tally.left_out))
     if not names:
         return
@@ -105,7 +105,7 @@ def _left_out(config: pytest.Config, tally: Tally) -> Iterator[str]:
 
 
 def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]], cut: bool) -> Iterator[str]:
-    """Pins that nothing used, of tests that all ran and passed."""
+    """Yield the unused pins of tests that all ran and passed."""
     looked = {who for who, option in _LOOKING.items() if config.getoption(option)}
     if (
         not looked
@@ -122,13 +122,13 @@ def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]
 
 
 _LOOKING = {"checkers": "simtbed_check", "compiler": "simtbed_compile"}
-"""Options that look at all launches, by whose findings they are."""
+"""Options that observe all launches, by the source of their findings."""
 
 
 def _baselines(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
-    """Baselines that nothing used, of tests that did not fail. Baselines are written where asked.
+    """Write the baselines if requested; yield the unused baselines of tests that did not fail.
 
-    A test that was skipped uses none: that is told where a service runs the tests, and would show that all is well.
+    A skipped test uses none: this is reported where a service runs the tests, because the run would look complete.
     """
     if not (tally.budgets or (config.rootpath / FILE).is_file()):
         return
@@ -152,7 +152,7 @@ def _baselines(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
 
 
 def _is_whole(config: pytest.Config, tally: Tally) -> Callable[[Path], bool]:
-    """Whether all tests of a file, or of a folder, were to run."""
+    """Return whether all tests of a file, or of a folder, were selected."""
     option = config.option
     partial = tally.deselected or getattr(option, "lf", False) or option.ignore or option.ignore_glob
     everything = config.args_source is not pytest.Config.ArgsSource.ARGS

@@ -1,4 +1,4 @@
-"""What launches cost, as a baseline keeps it, and how two of them differ: by figure and by line of the kernel."""
+"""Metrics of launches, as baselines contain them, and their differences by metric and by line of the kernel."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..span import Span
 
 Figures = dict[str, Any]
 MOST_LINES, MOST_CHANGES = 10, 3
-"""Lines of a kernel that a difference shows, and figures of each."""
+"""Maximum lines of a kernel in a difference, and metrics of each."""
 COMPILED = ("registers", "spill_stores", "spill_loads", "local_bytes", "compiled_occupancy")
-"""Figures that a compiler gives: bytes, but for registers of a thread and percents of occupancy."""
+"""Metrics from a compiler: bytes, except registers per thread and percent of occupancy."""
 _ABOUT = {"device": "device", "rules": "counting rules", "compiler": "compiler"}
-"""What figures depend on besides the kernel."""
+"""Other dependencies of metrics than the kernel."""
 
 
 def figures(profile: Profile, blocks: Iterable[tuple[int, int]], compiled: Mapping[str, Any] | None = None) -> Figures:
-    """The figures of launches. blocks: the threads and the bytes of shared memory of each one's blocks. compiled: what a
-    compiler says of the kernel: its version and COMPILED, without the occupancy."""
+    """Return the metrics of launches. blocks: threads and bytes of shared memory of each launch's blocks. compiled: values from
+    a compiler: its version and COMPILED, without the occupancy."""
     shapes = set(blocks)
 
     def held(registers: int) -> float:
-        """The least occupancy of a launch."""
+        """Return the smallest occupancy of a launch."""
         return min(occupancy(profile.device, threads, registers, shared).percent for threads, shared in shapes)
 
     totals = {name: count for name, count in profile.totals().items() if count}
@@ -52,7 +52,7 @@ def figures(profile: Profile, blocks: Iterable[tuple[int, int]], compiled: Mappi
 
 
 def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
-    """Each line that costs something, counted from the first line of its function, and its place."""
+    """Yield each line with counters, relative to the first line of its function, and its place."""
     for (file, number), row in profile.by_line().items():
         text = profile.sources[file]
         function, first = _function(text, number)
@@ -64,21 +64,21 @@ def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
 
 
 def _function(text: str, number: int) -> tuple[str, int]:
-    """The innermost function around a line, and the line of its `def`."""
+    """Return the innermost function around a line, and the line of its `def`."""
     around = [(first, name) for first, last, name in _functions(text) if first <= number <= last]
     return (max(around)[1], max(around)[0]) if around else ("", 1)
 
 
 @cache
 def _functions(text: str) -> tuple[tuple[int, int, str], ...]:
-    """The functions of a file: first and last line, and name."""
+    """Return the functions of a file: first and last line, and name."""
     found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
     return tuple((node.lineno, node.end_lineno or node.lineno, node.name) for node in found)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of a baseline and what it is now; 0 where it is in one of them alone."""
+    """A metric in a baseline and now; 0 if absent."""
 
     name: str
     before: float
@@ -86,7 +86,7 @@ class Change:
 
     @property
     def percent(self) -> float:
-        """By how much it changed."""
+        """The relative change, in percent."""
         if self.before == self.now:
             return 0.0
         return 100 * abs(self.now - self.before) / abs(self.before) if self.before else float("inf")
@@ -97,13 +97,13 @@ class Change:
 
 
 def changes(before: Mapping[str, float], now: Mapping[str, float]) -> list[Change]:
-    """The figures that differ, the most first."""
+    """Return the metrics that differ, the largest change first."""
     found = [Change(name, before.get(name, 0), now.get(name, 0)) for name in {**before, **now}]
     return sorted((one for one in found if one.before != one.now), key=lambda one: (-one.percent, one.name))
 
 
 def compared(before: Figures, now: Figures) -> list[Change]:
-    """The changes from a baseline. Figures of a compiler count where `now` has them."""
+    """Return the changes from a baseline. Metrics of a compiler are compared if `now` has them."""
     known = before["figures"]
     if "compiler" not in now:
         known = {name: value for name, value in known.items() if name not in COMPILED}
@@ -111,8 +111,8 @@ def compared(before: Figures, now: Figures) -> list[Change]:
 
 
 class ChangedLine(NamedTuple):
-    """A line that costs more or less, that is new, or that is gone. span: its place; None where it is gone.
-    edited: whether its text is not that of the baseline."""
+    """A line whose metrics changed, a new line, or a removed one. span: its place; None if removed.
+    edited: whether its text differs from the baseline."""
 
     text: str
     span: Span | None
@@ -120,7 +120,7 @@ class ChangedLine(NamedTuple):
 
 
 def explained(before: Figures, now: Figures, changed: Sequence[ChangedLine], found: Iterable[Change]) -> list[str]:
-    """The changes, the lines of the kernel that they come from, and what else is not as it was."""
+    """Return lines about the changes, the lines of the kernel that cause them, and other changed dependencies."""
     lines = [str(change) for change in found]
     for line in changed[:MOST_LINES]:
         lines += line.text.split("\n")

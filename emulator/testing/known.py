@@ -1,4 +1,4 @@
-"""Known findings: those of a file, each pinned by its line of source and with the reason why it is let pass."""
+"""Known findings of a project: each is pinned by its line of source, with a reason to accept it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from ..errors import Diagnostic, SimtbedError
 
 FILE = Path(".simtbed", "known.toml")
-"""Where they are, from pytest's root folder."""
+"""The file of pins, relative to pytest's root folder."""
 _KEYS = ("kind", "file", "line", "reason")
 
 
 @dataclass(frozen=True)
 class Pin:
-    """kind: of the finding. file: from the root folder, with slashes. line: the text of its line, without the spaces
-    around it, so that a pin outlives changes elsewhere. reason: why it is let pass."""
+    """A known finding. kind: of the finding. file: relative to the root folder, with slashes. line: the text of its line, stripped,
+    so that a pin survives changes elsewhere. reason: to accept it."""
 
     kind: str
     file: str
@@ -26,18 +26,18 @@ class Pin:
     reason: str
 
     def covers(self, found: Diagnostic, root: Path) -> bool:
-        """Whether the finding is this one."""
+        """Return whether the pin is of this finding."""
         return (self.kind, self.file, self.line) == _identity(found, root)
 
 
 def read_pins(root: Path) -> list[Pin]:
-    """The pins of a project; none where it has no such file. Raises SimtbedError, one line, where it is not one of pins."""
+    """Read the pins of a project; empty without a file. Raises SimtbedError, one line, if the file is invalid."""
     path = root / FILE
     return read_file(path) if path.exists() else []
 
 
 def read_file(path: Path) -> list[Pin]:
-    """The pins of a file. Raises SimtbedError, one line, where it is missing or not one of pins."""
+    """Read a file of pins. Raises SimtbedError, one line, if it is missing or invalid."""
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
     except OSError as error:
@@ -51,7 +51,7 @@ def read_file(path: Path) -> list[Pin]:
 
 
 def as_pin(found: Diagnostic, root: Path) -> str:
-    """The finding as the file has it, but for the reason."""
+    """Return the finding in the format of the file, without a reason."""
     fields = zip(_KEYS, _identity(found, root), strict=False)
     return "\n".join(["[[known]]", *(f"{name} = {json.dumps(text)}" for name, text in fields)])
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a kernel is launched with: arrays, grids and blocks, orders."""
+"""Hypothesis strategies for launches: arrays, grids and blocks, orders."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..language.types import BF16, COMPLEX, F16, F64, Scalar
 from ..runtime.arrays import named, split
 
 ORDINARY = 8
-"""Numbers near 0 are drawn as often as all others together."""
+"""Weight of numbers near 0 relative to all others."""
 FEW = 8
-"""Different numbers that an array without gaps has at most."""
+"""Maximum distinct numbers of an array without gaps."""
 
 
 def elements(type: Any, special: bool = True) -> st.SearchStrategy[Any]:
-    """Numbers of a scalar type (`st.f32`, or "f32"): small ones, which shrink to 0, and any.
+    """Return a strategy for numbers of a scalar type (`st.f32`, or "f32"): small ones, which shrink to 0, and any.
 
-    special: also the extremes of the type; of floats NaN, infinities, -0 and numbers below the normal ones. Without it
-    floats are finite and normal, and of magnitudes that do not overflow when squared.
+    special: also the extremes of the type; for floats NaN, infinities, -0 and subnormal numbers. Without it
+    floats are finite and normal, with magnitudes whose squares do not overflow.
     """
     scalar = named(type)
     if not isinstance(scalar, Scalar):
@@ -50,11 +50,10 @@ def elements(type: Any, special: bool = True) -> st.SearchStrategy[Any]:
 def arrays(
     type: Any, length: int | st.SearchStrategy[int], special: bool = True
 ) -> st.SearchStrategy[npt.NDArray[Any]]:
-    """Arrays for a parameter `Global[type]`: of `length` elements, of vectors with the shape (length, lanes). special: as in
-    `elements`.
+    """Return a strategy for arguments of a parameter `Global[type]`: `length` elements; vectors have the shape (length, lanes).
 
-    Half of them are 0 but for some elements, which tells those that matter. Half have one of a few numbers at every place:
-    so a kernel that forgets an element, the last one or that of a neighbour, is seen to.
+    Half of the arrays are 0 except for some elements, which isolates the relevant ones. The other half repeat a few numbers, which
+    exposes kernels that skip an element, such as the last one. special: as in `elements`.
     """
     scalar, lanes = split(named(type))
     whole = COMPLEX.get(named(type))
@@ -78,11 +77,12 @@ def arrays(
 def launch_shapes(
     threads: int, *, multiple: int = 1, most_blocks: int = 8, most_threads: int = 1024
 ) -> st.SearchStrategy[tuple[int, int]]:
-    """(grid, block), of one dimension, with `threads` threads or more: a block is a multiple of `multiple`, of at most
-    `most_threads` threads, and the grid has no block more than it needs. Blocks are `multiple` times 1, 3 or a power of
-    two, or as small or as large as they may be: few sizes, because a kernel is compiled for each.
+    """Return a strategy for one-dimensional (grid, block) with at least `threads` threads.
 
-    Raises LaunchError where `most_blocks` blocks cannot have so many threads.
+    A block is a multiple of `multiple`, with at most `most_threads` threads, and the grid is minimal. Blocks are `multiple` times
+    1, 3 or a power of two, or the smallest or largest possible: few sizes, because a kernel is compiled for each.
+
+    Raises LaunchError if `most_blocks` blocks cannot have so many threads.
     """
     least, most = max(1, -(-threads // (most_blocks * multiple))), most_threads // multiple
     if least > most:
@@ -93,5 +93,5 @@ def launch_shapes(
 
 
 def schedules() -> st.SearchStrategy[int]:
-    """Seeds of orders of blocks and warps, for `schedule=`."""
+    """Return a strategy for seeds of orders of blocks and warps, for `schedule=`."""
     return st.integers(0, 2**16 - 1)

@@ -1,6 +1,6 @@
-"""The pytest plugin: its options, marker and fixtures, and what a run of tests ends with.
+"""The pytest plugin: options, marker, fixtures, and the report at the end of a run.
 
-Nothing else of this package is imported until an option, the marker or a fixture is used.
+Other modules of this package are imported when an option, the marker or a fixture is used.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PINS = pytest.StashKey["list[Pin]"]()
 COMPILING: pytest.StashKey[Compiling] = pytest.StashKey()
 WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
-"""The test that runs now."""
+"""The current test."""
 FOLDER = pytest.StashKey[Path]()
 ANSWERED = pytest.StashKey["list[tuple[str, str]]"]()
-"""What the launches of a test answered: engines and lines."""
+"""Results of the launches of a test: engines and lines."""
 ENGINE = "_simtbed_engine"
 AUTO = ("jit", "numpy", "cuda")
 MARKED = {"engines", "device", "check", "schedules"}
@@ -94,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _pins(config: pytest.Config) -> list[Pin]:
-    """The known findings, read once."""
+    """Return the known findings, read once."""
     if PINS not in config.stash:
         from .known import read_pins
 
@@ -104,7 +104,7 @@ def _pins(config: pytest.Config) -> list[Pin]:
 
 # ------------------------------------------------------------------ engines
 def _named(names: str) -> tuple[str, ...]:
-    """The engines that a text names."""
+    """Return the engines named in a text."""
     found = tuple(name.strip() for name in names.split(","))
     if found == ("auto",):
         return AUTO
@@ -116,7 +116,7 @@ def _named(names: str) -> tuple[str, ...]:
 
 
 def _marked(node: pytest.Item | Any) -> dict[str, Any]:
-    """What the marker of a test says."""
+    """Return the arguments of a test's marker."""
     marker = node.get_closest_marker("simtbed")
     if marker is None:
         return {}
@@ -126,7 +126,7 @@ def _marked(node: pytest.Item | Any) -> dict[str, Any]:
 
 
 def _asked(config: pytest.Config, node: Any) -> str:
-    """The engines of a test: as the command line has it, or its marker, or the ini file."""
+    """Return the engines of a test: from the command line, else from its marker, else from the ini file."""
     marked = _marked(node).get("engines")
     named = marked if isinstance(marked, str | None) else ",".join(marked)
     return str(config.getoption("simtbed_engine") or named or config.getini("simtbed_engine"))
@@ -140,10 +140,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 # ------------------------------------------------------------------ fixtures
-# They live as long as the run, so that Hypothesis may use them, and ask which test runs now.
+# Session scope lets Hypothesis use them; they look up the current test.
 @pytest.fixture(scope="session")
 def engine(_simtbed_engine: str) -> str:
-    """The engine that the test runs on: a test is run once for each that is asked for."""
+    """The engine of the test: a test runs once for each requested engine."""
     return _simtbed_engine
 
 
@@ -160,10 +160,10 @@ def launch(_simtbed_engine: str) -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def budget(pytestconfig: pytest.Config) -> Callable[..., Budget]:
-    """`budget(name).expect(result)`: what the launch costs is what the baseline of the test has under that name.
+    """`budget(name).expect(result)`: compare the metrics of a launch with the test's baseline of that name.
 
-    soft, hard: changes in percent. Beyond `hard` the test fails; beyond `soft` the summary says so. compiled: whether
-    registers and spills count too, which nvcc is needed for.
+    soft, hard: changes in percent. Beyond `hard` the test fails; beyond `soft` the summary reports it. compiled: whether to
+    compare registers and spills too, which requires nvcc.
     """
     from .budgets import Baselines, Budget
 
@@ -178,7 +178,7 @@ def budget(pytestconfig: pytest.Config) -> Callable[..., Budget]:
 
 
 def _without_engine(item: pytest.Item) -> str:
-    """The test's name, the same on every engine."""
+    """Return the test's name without the engine."""
     spec = getattr(item, "callspec", None)
     if spec is None:
         return item.nodeid
@@ -201,11 +201,11 @@ def _uses(item: pytest.Item) -> bool:
 
 
 LOOKING = ("check", "compile", "write_launches", "same_launches", "report")
-"""Options that look at every launch."""
+"""Options that observe every launch."""
 
 
 def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A phase of a test, its launches observed."""
+    """Observe the launches of a phase of a test."""
     if not _uses(item):
         return (yield)
     from ..errors import SimtbedError, UnavailableError
@@ -240,7 +240,7 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
-    """What looks at launches. marked: what a marker says."""
+    """Return the observer of launches. marked: arguments of a marker."""
     from .watching import watch
 
     option = config.getoption
@@ -257,7 +257,7 @@ def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
 
 
 def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
-    """What the test was not told, as a text; what there is to say of its launches is noted. raised: what it failed for."""
+    """Record the launches of a test; return the unreported findings as a text. raised: findings of its error."""
     from .watching import described
 
     found.end()
@@ -269,13 +269,13 @@ def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
     if config.getoption("xmlpath", None):
         item.user_properties += [("simtbed launch", described(one)) for one in found.launches]
     text = _noted(config, found, raised)
-    if text and sys.exception():  # the test fails for something else
+    if text and sys.exception():  # the test fails for another reason
         item.add_report_section("call", "simtbed found", text)
     return text
 
 
 def _folder(config: pytest.Config) -> Path:
-    """A folder that is there while the run is."""
+    """Return a folder that exists during the run."""
     if FOLDER not in config.stash:
         config.stash[FOLDER] = Path(tempfile.mkdtemp(prefix="simtbed-"))
         config.add_cleanup(partial(shutil.rmtree, config.stash[FOLDER], ignore_errors=True))
@@ -283,7 +283,7 @@ def _folder(config: pytest.Config) -> Path:
 
 
 def _forget(item: pytest.Item) -> None:
-    """A test that is run again answers anew."""
+    """Discard the results of a test that runs again."""
     by_engine = item.config.stash[TALLY].answers.get(_without_engine(item), {})
     for engine, line in item.stash.get(ANSWERED, []):
         by_engine[engine].remove(line)
@@ -291,7 +291,7 @@ def _forget(item: pytest.Item) -> None:
 
 
 def _noted(config: pytest.Config, found: Watch, raised: list[Diagnostic]) -> str:
-    """Launches that ended are counted, and reported; what nobody was told of in them, as a text."""
+    """Count and report finished launches; return their unreported findings as a text."""
     from .watching import told
 
     tally = config.stash[TALLY]
@@ -307,7 +307,7 @@ def _noted(config: pytest.Config, found: Watch, raised: list[Diagnostic]) -> str
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Launches of modules, as they are imported, are looked at as those of tests are."""
+    """Observe the launches of modules during import, as those of tests."""
     config, tally = collector.config, collector.config.stash[TALLY]
     if any(config.getoption(f"simtbed_{name}") for name in LOOKING):
         from ..runtime.observing import observing
@@ -360,7 +360,7 @@ def pytest_runtest_makereport(
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Why it was skipped."""
+    """Return the reason of a skip."""
     return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
 
 
@@ -375,12 +375,12 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 
 CHOOSING = ("keyword", "markexpr", "deselect", "lf", "stepwise", "splits", "num_shards", "test_group_count")
-"""Options, of pytest and of plugins that share tests out, which leave tests out."""
+"""Options, of pytest and of plugins that distribute tests, which deselect tests."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """A worker of pytest-xdist is done."""
+    """A worker of pytest-xdist has finished."""
     node.config.stash[TALLY].add(getattr(node, "workeroutput", {}).get("simtbed", Tally().plain()))
 
 
@@ -390,7 +390,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["simtbed"] = tally.plain()
         return
-    tests = len({item.nodeid for item in session.items}) or session.testscollected  # pytest-xdist counts them alone
+    tests = len({item.nodeid for item in session.items}) or session.testscollected  # pytest-xdist reports only their number
     passed = exitstatus == pytest.ExitCode.OK
     config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config, tests, passed)
     if wrong and passed:
@@ -398,12 +398,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 UNUSED = pytest.StashKey[list[str]]()
-"""What the whole run did not use, did not launch, or could not write, a line each."""
+"""Problems of the whole run, a line each."""
 
 
 def _at_the_end(config: pytest.Config, tests: int, passed: bool) -> list[str]:
-    """What is wrong with the run as a whole, once what was asked for is written. tests: how many were to run. passed:
-    whether pytest finds nothing wrong."""
+    """Write the requested files; return the problems of the run as a whole. tests: the number selected. passed: whether
+    pytest reports success."""
     tally, option = config.stash[TALLY], config.getoption
     used = any(option(f"simtbed_{name}") for name in (*LOOKING, "update"))
     if not (used or tally.budgets or tally.left_out or (config.rootpath / ".simtbed" / "budgets.toml").is_file()):

@@ -1,9 +1,9 @@
-"""A reference interpreter: the IR run one thread at a time, without masks or vectors, on the op table alone.
+"""Reference interpreter: runs the IR one thread at a time, without masks or vectors, using only the op table.
 
-It shares no code with an engine, so that an engine can be held to it. Every thread is a Python generator. A thread runs
-until it reaches a barrier or a warp operation, yields what it waits for, and is resumed with the answer. Threads wait
-together when they stand at the same position: the same statement in the same iteration of the same loops. Where threads
-of a warp wait at several positions, the earliest in program order is answered first. Programs with races have no
+It shares no code with an engine, so that an engine can be compared with it. Every thread is a Python generator. A thread runs
+until it reaches a barrier or a warp operation, yields a `Wait`, and is resumed with the result. Threads wait
+together if they are at the same position: the same statement in the same iteration of the same loops. If threads
+of a warp wait at several positions, the earliest in program order is served first. Programs with races have no
 defined result here.
 """
 
@@ -28,18 +28,18 @@ Number = npt.NDArray[Any]  # one element: what the op table computes with
 Value = Number | tuple[Number, ...]
 Buffer = npt.NDArray[Any]
 Position = tuple[int, ...]
-"""Where a thread stands: statement, iteration, statement, ... from the outside in; ordered as a warp would execute them."""
+"""Position of a thread: statement, iteration, statement, ... from the outside in; ordered as a warp executes them."""
 Jump = Literal["break", "continue", "return"]
 POISON = 0xA5
 
 
 class Undefined(Exception):
-    """The program does what CUDA leaves undefined: the kernel is wrong."""
+    """The program does something undefined in CUDA: the kernel is wrong."""
 
 
 @dataclass
 class Wait:
-    """What a thread waits at."""
+    """The barrier or warp operation at which a thread waits."""
 
     position: Position
     node: Any
@@ -52,7 +52,7 @@ Steps = Generator[Wait, Any, Jump | None]
 
 
 def run(request: Request) -> dict[str, Buffer]:
-    """Final contents of every global array, by parameter name. Raises Undefined."""
+    """Return the final contents of every global array, by parameter name. Raises Undefined."""
     kernel = request.program.kernel
     arrays = [p.name for p in kernel.params if isinstance(p.type, Array)]
     memory = {name: request.memory(name, changes=True) for name in arrays}
@@ -60,7 +60,7 @@ def run(request: Request) -> dict[str, Buffer]:
     indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
     waiting = [_block(request, memory, index) for index in indices]
     with np.errstate(all="ignore"):
-        while waiting:  # each goes on to its next grid barrier
+        while waiting:  # each runs to its next grid barrier
             before, waiting = waiting, [block for block in waiting if next(block, True) is None]
             if 0 < len(waiting) < len(before):
                 raise Undefined("some blocks wait at a grid barrier, others have ended")
@@ -68,7 +68,7 @@ def run(request: Request) -> dict[str, Buffer]:
 
 
 def _block(request: Request, memory: Mapping[str, Buffer], index: tuple[int, int, int]) -> Iterator[None]:
-    """The runs of a block from grid barrier to grid barrier."""
+    """Run a block, with a pause at each grid barrier."""
     yield from _Block(request, memory, index).run()
 
 
@@ -105,7 +105,7 @@ class _Block:
                 yield
 
     def answer_waits(self, waiting: dict[int, Wait]) -> dict[int, Any]:
-        """Who goes on, with which answer: a group in each warp that has one, or else the whole block."""
+        """Return the results of the threads that continue: a group in each warp that has one, else the whole block."""
         answers: dict[int, Any] = {}
         for warp in sorted({linear // WARP_SIZE for linear in waiting}):
             lanes = {n: m for n, m in waiting.items() if n // WARP_SIZE == warp and not isinstance(m.node, ir.Barrier)}
@@ -129,7 +129,7 @@ class _Block:
 
 
 def _exchange(group: dict[int, Wait], living: int) -> dict[int, Any]:
-    """One warp operation among the lanes that stand there."""
+    """Execute one warp operation among the waiting lanes."""
     here = sum(1 << lane for lane in group)
     for lane, wait in group.items():
         active = isinstance(wait.node, ir.Vote) and wait.node.mode == "active"
@@ -173,7 +173,7 @@ def _answer(lane: int, wait: Wait, group: dict[int, Wait]) -> Number | None:
 
 
 def _by_meaning(lane: int, wait: Wait, group: dict[int, Wait]) -> Number:
-    """The result of a lane, by the NumPy meaning of the effect's row."""
+    """Return the result of a lane, by the NumPy meaning of the effect's row."""
     row = EFFECTS[type(wait.node)]
     assert row.meaning is not None
     masks, values = np.zeros(WARP_SIZE, np.uint32), np.zeros(WARP_SIZE, wait.value.dtype)
@@ -185,7 +185,7 @@ def _by_meaning(lane: int, wait: Wait, group: dict[int, Wait]) -> Number:
 
 
 def _source(node: ir.Shuffle, lane: int, given: int) -> int:
-    """The lane a shuffle reads."""
+    """Return the lane that a shuffle reads."""
     first = lane - lane % node.width
     match node.mode:
         case "idx":
@@ -200,7 +200,7 @@ def _source(node: ir.Shuffle, lane: int, given: int) -> int:
 
 @dataclass
 class _Frame:
-    """One call of a function: its registers, what its array names mean, the calls that led to it."""
+    """One call of a function: its registers, its arrays, and the chain of calls."""
 
     registers: dict[str, Value]
     arrays: dict[str, Any]
@@ -250,7 +250,7 @@ class _Thread:
             case ir.For():
                 return (yield from self.count(stmt, frame, position))
             case ir.Frame():
-                yield from self.body(stmt.body, frame, position)  # a return leaves the frame and no more
+                yield from self.body(stmt.body, frame, position)  # a return leaves only the frame
             case ir.Break():
                 return "break"
             case ir.Continue():
@@ -362,7 +362,8 @@ class _Thread:
 
     # -------------------------------------------------------------- memory
     def allocate(self, stmt: ir.Alloc, frame: _Frame) -> None:
-        """Shared memory is the block's, the rest the thread's; one array a declaration and chain of calls."""
+        """Allocate an array: shared memory for the block, other memory for the thread, once per declaration and chain of calls.
+        """
         where: dict[Any, Any] = self.block.shared if stmt.type.space == "shared" else self.own
         key = (*frame.calls, stmt.array)
         if key not in where:
@@ -380,7 +381,7 @@ class _Thread:
         return np.full(length * element.size, POISON, np.uint8).view(element.dtype)
 
     def carved(self, stmt: ir.Alloc) -> Buffer:
-        """A part of the block's dynamic shared memory."""
+        """Return a piece of the block's dynamic shared memory."""
         element, carved = stmt.type.element, self.block.request.dynamic_arrays[stmt.array]
         part = self.block.dynamic[carved.offset :][: carved.length * element.size]
         if isinstance(element, Vector):

@@ -1,4 +1,4 @@
-"""Kernels that a program has written: source text made importable."""
+"""Kernels from generated source text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..language.functions import Kernel
 
 
 def kernel_from_source(source: str, folder: Path, name: str = "generated") -> Kernel:
-    """The kernel `name` of a module with this text, which is written to `folder` so that messages can quote its lines."""
+    """Return the kernel `name` of a module with this text, written to `folder` so that messages can quote its lines."""
     module_name = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = folder / f"{module_name}.py"
     path.write_text(source, encoding="utf-8")

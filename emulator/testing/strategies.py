@@ -31,12 +31,12 @@ from .launch_strategies import arrays, elements, launch_shapes, schedules
 
 __all__ = ["Generated", "arrays", "elements", "kernels", "launch_shapes", "schedules"]
 
-SIZE = 64  # elements of every input, and the most threads of a block
+SIZE = 64  # elements of every input, and maximum threads of a block
 TYPES = ("i32", "u32", "i64", "f32", "f64", "f16", "bf16", "bool")
 NUMBERS = TYPES[:-1]
 INTEGERS = TYPES[:3]
 BLOCKS = ((32, 1, 1), (8, 8, 1), (20, 1, 1), (5, 4, 2), (64, 1, 1))
-COMBINED = {"add": "added", "max": "largest", "xor": "mixed"}  # one buffer an operation: each commutes with itself
+COMBINED = {"add": "added", "max": "largest", "xor": "mixed"}  # one buffer per operation, which commutes with itself
 
 HEAD = '''"""A generated kernel."""
 import simtbed as st
@@ -84,7 +84,7 @@ class Generated:
         return int(np.prod(self.grid) * np.prod(self.block))
 
     def arguments(self) -> dict[str, npt.NDArray[Any] | np.generic]:
-        """Inputs with extremes among them, and outputs that hold a pattern."""
+        """Return inputs, extremes included, and outputs filled with a pattern."""
         random = np.random.default_rng(self.seed)
         given: dict[str, npt.NDArray[Any] | np.generic] = {}
         length = self.threads + SIZE
@@ -108,10 +108,10 @@ class Generated:
 
 @dataclass(frozen=True)
 class Context:
-    """Where in the kernel a statement stands.
+    """Context of a statement in the kernel.
 
-    uniform: every thread of the block is here. leavable: inside a loop that threads may leave one by one.
-    returns: a thread may return; not in a loop whose iterations the whole block takes together.
+    uniform: every thread of the block executes it. leavable: inside a loop that threads may leave individually.
+    returns: a thread may return; not in a loop whose iterations the whole block executes together.
     """
 
     indent: int
@@ -126,17 +126,17 @@ class Context:
         return "    " * self.indent
 
     def arm(self, uniform: bool) -> Context:
-        """An arm of a branch here."""
+        """Return the context of an arm of a branch."""
         return replace(self, indent=self.indent + 1, depth=self.depth - 1, uniform=uniform)
 
     def loop(self, uniform: bool) -> Context:
-        """The body of a loop here."""
+        """Return the context of the body of a loop."""
         return replace(self.arm(uniform), leavable=not uniform, returns=self.returns and not uniform)
 
 
 @dataclass
 class Writer:
-    """Draws one kernel."""
+    """Generates one kernel."""
 
     draw: st.DrawFn
     whole_warps: bool
@@ -144,7 +144,7 @@ class Writer:
     names: dict[str, list[str]] = field(default_factory=dict)
     loops: int = 0
     returned: bool = False
-    """A thread may have left: nobody may count on its lane or on its cell any more."""
+    """Whether a thread may have returned: its lane and its cell are not used any more."""
 
     def pick(self, *choices: str) -> str:
         return self.draw(st.sampled_from(choices))
@@ -157,7 +157,7 @@ class Writer:
 
     # -------------------------------------------------------------- expressions
     def expr(self, type: str, depth: int, device: bool = False) -> str:
-        """An expression of the type."""
+        """Return an expression of the type."""
         if type == "bool":
             return self.condition(depth, device)
         if depth == 0:
@@ -197,14 +197,14 @@ class Writer:
         return f"({a} {kind} {self.expr(type, depth - 1, device)})"
 
     def untyped(self, depth: int, device: bool) -> str:
-        """A number that takes the type of what it is used with: a literal, or one of several."""
+        """Return a number without a type of its own: a literal, or a choice of literals."""
         if depth == 0 or self.number(0, 3):
             return str(self.number(0, 9))
         one, other = self.untyped(depth - 1, device), self.untyped(depth - 1, device)
         return f"({one} if {self.condition(depth - 1, device)} else {other})"
 
     def whole(self, a: str, depth: int, device: bool) -> str:
-        """What only i32 has: bits, bytes, parts of vectors, arrays of the thread, calls."""
+        """Return an i32 expression: bits, bytes, vector components, local arrays, calls."""
         bits = [f"st.popcount({a})", f"st.clz({a})", f"st.bitcast(i32, f32({a}))"]
         if device:
             return self.pick(*bits)
@@ -296,7 +296,7 @@ class Writer:
             self.body(at.arm(uniform), 2)
 
     def count(self, at: Context) -> None:
-        """A for loop; one that may be left is not uniform."""
+        """Write a for loop; a loop that may be left is not uniform."""
         uniform = at.uniform and self.number(0, 1) == 1
         variable = f"k{self.loops}"
         self.loops += 1
@@ -320,14 +320,14 @@ class Writer:
         self.loop_body(at.loop(uniform))
 
     def loop_body(self, at: Context) -> None:
-        """A loop's body; threads that may leave it do so in the middle."""
+        """Write a loop's body; threads that may leave it do so in the middle."""
         self.body(at, 2)
         if at.leavable:
             self.leave(at)
             self.statement(at)
 
     def leave(self, at: Context) -> None:
-        """break, continue or return, under a condition."""
+        """Write break, continue or return, under a condition."""
         word = self.pick(*["return"] * at.returns, *["break", "continue"] * at.leavable)
         self.emit(at, f"if {self.condition(1, at.device)}:")
         if word == "return" and at.device:
@@ -336,9 +336,9 @@ class Writer:
             self.returned = True
         self.emit(at, f"    {word}")
 
-    # -------------------------------------------------------------- threads that meet
+    # -------------------------------------------------------------- communication of threads
     def exchange(self, at: Context) -> None:
-        """Through shared memory, a barrier on either side."""
+        """Exchange values through shared memory, between two barriers."""
         self.emit(at, "st.sync()", f"tile[t] = {self.expr('i32', 1)}", "st.sync()")
         self.emit(at, f"i32_{self.number(0, 1)} = tile[({self.expr('i32', 1)} & {SIZE - 1}) % threads]")
 
@@ -369,7 +369,7 @@ class Writer:
         self.emit(at, self.pick(ballot, match, f"bool_0 = st.any({test}{mask})", f"bool_1 = st.all({test}{mask})"))
 
     def active_votes(self, at: Context) -> None:
-        """Among the lanes that happen to be here."""
+        """Write votes among the active lanes."""
         self.emit(at, "u32_0 = st.active_mask()")
         self.votes(at, ", u32_0")
 

@@ -1,4 +1,4 @@
-"""What a run of tests did with kernels, as plain values that pytest-xdist carries from its workers."""
+"""Statistics of a test run, as plain values that pytest-xdist transfers from its workers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 
 @dataclass
 class Tally:
-    """launches: how many, by engine. not_run: tests that no engine could run here, with the reason. remarks: what the
-    summary says besides. pins: numbers of known findings that were found. budgets: the figures measured, by test and
-    name. answers: of launches, by test and engine, where they are recorded. runs: launches as `Run.json` has them, where
-    they are reported. incomplete: tests that failed, and files that could not be read. skipped: reasons, by test or file.
-    deselected: whether options left tests out. left_out: tests that something else left out. ended: tests that came to
-    their end, passed or not. over: what budgets said of the test that runs now.
-    """
+    """launches: number, by engine. not_run: tests that no engine could run here, with the reason. remarks: further lines of the
+    summary. pins: numbers of the known findings found. budgets: the measured metrics, by test and
+    name. answers: results of launches, by test and engine, if recorded. runs: launches as in `Run.json`, if reported.
+    incomplete: failed tests, and unreadable files. skipped: reasons, by test or file.
+    deselected: whether options deselected tests. left_out: tests deselected otherwise. ended: finished
+    tests, passed or not. over: exceeded budgets of the current test."""
 
     launches: Counter[str] = field(default_factory=Counter)
     not_run: list[str] = field(default_factory=list)
@@ -33,11 +32,11 @@ class Tally:
     over: list[str] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
-        """Its fields."""
+        """Return its fields."""
         return {**asdict(self), "launches": dict(self.launches)}
 
     def add(self, other: Mapping[str, Any]) -> None:
-        """Add the fields of another one."""
+        """Add the fields of another tally."""
         self.launches.update(other["launches"])
         for name in ("not_run", "remarks", "pins", "runs", "incomplete", "left_out", "ended"):
             getattr(self, name).extend(other[name])

@@ -1,4 +1,4 @@
-"""How far two answers may be apart, and where they are further."""
+"""Tolerances of comparisons, and the elements outside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Values = npt.NDArray[Any]
 @dataclass(frozen=True)
 class Tolerance:
     """Floats agree within `atol + rtol * |expected|`, or within `ulp` units in the last place; by default to the bit.
-    Integers agree where they are equal, and any NaN agrees with any NaN.
+    Integers agree if they are equal, and any NaN agrees with any NaN.
 
     Raises LaunchError for both kinds at once.
     """
@@ -42,7 +42,7 @@ class Tolerance:
         return "to the bit"
 
     def differing(self, found: Values, expected: Values) -> npt.NDArray[np.int64]:
-        """The indices, in order, of elements that do not agree: int64[k, dimensions]."""
+        """Return the indices, in order, of elements that do not agree: int64[k, dimensions]."""
         apart = np.argwhere(~BITS.agree(found, expected))
         inexact = found.dtype.kind == "c" or holds_floats(found.dtype)
         if not len(apart) or not inexact or not (self.ulp or self.rtol or self.atol):

@@ -1,4 +1,4 @@
-"""A kernel held to an oracle and to itself: one launch on several engines, under the checkers and in other orders."""
+"""Comparison of a kernel with an oracle and between engines, with the checkers and in other orders of execution."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .comparing import Answer, disagreement
 from .tolerance import Tolerance
 
 ORDERS = 2
-"""Other orders of blocks and warps that a checked launch is run in."""
+"""Further orders of blocks and warps of a checked launch."""
 
 
 class Disagreement(AssertionError):
-    """Two engines, or an engine and the oracle, do not answer the same: the first element, and what wrote it."""
+    """Two engines, or an engine and the oracle, have different results: the first element, and the statement that wrote it."""
 
 
 def verify(
@@ -42,16 +42,16 @@ def verify(
     checked: bool = False,
     **how: Any,
 ) -> Result:
-    """Launch a kernel on each engine and compare what it writes, with the first engine and with an oracle.
+    """Launch a kernel on each engine; compare its results with those of the first engine and with an oracle.
 
-    oracle: is called with those arguments, by name, that its parameters name: arrays as the launch finds them. It
-    returns what the kernel should write: a mapping from names to arrays, or the array where the kernel writes one.
-    Engines must agree to the bit. The oracle must, too, unless a tolerance is stated: floats within
-    `atol + rtol * |expected|`, or within `ulp` units in the last place; a stated tolerance holds between engines too.
+    oracle: a function of arguments of the kernel, by name, with the arrays as before the launch. It
+    returns the expected results: a mapping from names to arrays, or the array if the kernel writes one.
+    Engines must agree to the bit, and so must the oracle, unless a tolerance is given: floats within
+    `atol + rtol * |expected|`, or within `ulp` units in the last place; a tolerance applies between engines too.
     checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
 
-    Gives the result of the first engine. Raises Disagreement, an AssertionError, with the first element that differs,
-    its block and thread and the statement that wrote it; FaultError; and what `launch` raises.
+    Returns the result of the first engine. Raises Disagreement, an AssertionError, with the first element that differs,
+    its block and thread and the statement that wrote it; FaultError; and the errors of `launch`.
     """
     if not engines:
         raise LaunchError("verify needs at least one engine")
@@ -76,7 +76,7 @@ def verify(
 
 
 def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
-    """A launch on one engine; with the checkers, and in other orders, where that is asked for and the engine can."""
+    """Launch on one engine; for a checked launch on an emulator, with the checkers, and in other orders if requested."""
     if not (checked and row_of(engine).emulates):
         return launch(kernel, engine=engine, **shape)
     result = launch(kernel, engine=engine, **{"check": "all", **shape})
@@ -86,7 +86,7 @@ def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, s
 
 
 def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: Result) -> Answer:
-    """What an oracle says, as arrays of the types and shapes of what the kernel wrote."""
+    """Return the results of the oracle as arrays of the types and shapes that the kernel wrote."""
     given = {name: value.initial() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
     parameters = inspect.signature(oracle).parameters.values()
     if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
@@ -122,7 +122,7 @@ def _agree(request: Request, found: Answer, expected: Answer, names: tuple[str, 
 def compare_engines(
     request: Request, found: Answer, engines: Sequence[EngineName], tolerance: Tolerance
 ) -> list[Diagnostic]:
-    """What other engines answer otherwise than the jit engine did: a diagnostic each, for those that disagree."""
+    """Return a diagnostic for each engine whose results differ from those of the jit engine."""
     quiet: dict[str, Any] = {
         "counters": False,
         "detail": False,

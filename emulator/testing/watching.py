@@ -1,4 +1,4 @@
-"""The observer of one test's launches: what is looked for in them, and what of that the test was not told."""
+"""Observer of one test's launches: their findings, and those not reported to the test."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .known import Pin, as_pin
 
 @dataclass
 class Watch:
-    """check, seeds, device: as in `Recorder`. required: whether a launch on a GPU, where nothing is checked, is refused.
-    compiling: which kernels are given to the compiler too. detail: whether launches are counted, for a report.
-    answering: whether what they answer is kept. process: whose launches are noted here; those of processes that it starts
-    go to a file, which `end` reads. launches: those made. missed: faults that no launch of the test told it of. answers: by
-    engine. running: launches that have not ended."""
+    """check, seeds, device: as in `Recorder`. required: whether to reject a launch on a GPU, where nothing is checked.
+    compiling: kernels to compile too. detail: whether to count launches, for a report.
+    answering: whether to record results. process: the process whose launches are recorded here; child processes write
+    theirs to a file, which `end` reads. launches: their number. missed: faults not reported to the test by a launch. answers: by
+    engine. running: unfinished launches."""
 
     check: frozenset[str] = frozenset()
     seeds: tuple[int, ...] = ()
@@ -81,8 +81,8 @@ class Watch:
 
     @contextmanager
     def elsewhere(self, folder: Callable[[], Path]) -> Iterator[None]:
-        """Inside, launches of processes that this one starts are observed too, where there is something to look for.
-        folder: where they tell of them; it outlives them."""
+        """Observe the launches of child processes too, if there is anything to observe. folder: for their records; it outlives them.
+        """
         looking = self.check or self.seeds or self.compiling or self.detail or self.answering
         if not looking or os.environ.get(OBSERVER):
             yield
@@ -106,7 +106,7 @@ class Watch:
                 self._add(made, missed, answers)
 
     def _again(self) -> Callable[[], Watch]:
-        """Makes the same watch in another process."""
+        """Return a function that makes the same watch in another process."""
         return partial(
             _again,
             self.compiling.architectures if self.compiling else (),
@@ -121,13 +121,13 @@ class Watch:
         )
 
     def end(self) -> None:
-        """Of launches that have not ended nobody could say what they find."""
+        """Add a finding for unfinished launches."""
         if self.running:
             many = f"{len(self.running)} launch{'' if len(self.running) == 1 else 'es'}"
             self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", GENERATED))
 
     def judged(self, pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
-        """What was missed and is not known; the numbers of pins used."""
+        """Return the missed findings without known ones, and the numbers of the pins used."""
         used, unknown = set(), []
         for fault in merge_findings(self.missed):
             covering = [number for number, pin in enumerate(pins) if pin.covers(fault, root)]
@@ -137,13 +137,13 @@ class Watch:
         return unknown, used
 
     def raised(self, error: SimtbedError) -> list[Diagnostic]:
-        """The findings that an error is made of, without what was missed."""
+        """Return the findings of an error, without the missed ones."""
         found = error.result.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
         known = {(fault.kind, fault.span) for fault in self.missed}
         return [fault for fault in found if (fault.kind, fault.span) not in known]
 
     def run(self, unknown: Sequence[Diagnostic]) -> str:
-        """The launches as `Run.json` has them; what is found is what the test failed for. Empty where there are none."""
+        """Return the launches as in `Run.json`, with the findings that fail the test; empty without launches."""
         if not self.launches:
             return ""
         first, *others = (replace(one, faults=(), remarks=()) for one in self.launches)
@@ -155,7 +155,7 @@ def _again(archs: tuple[str, ...], **fields: Any) -> Watch:
 
 
 def _append(path: Path, content: bytes) -> None:
-    """Add to a file that several processes share, by one write; where it is gone, so is whoever wanted to know."""
+    """Append to a file shared by processes, in one write. A missing file is ignored."""
     if not path.parent.is_dir():
         return
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -166,7 +166,7 @@ def _append(path: Path, content: bytes) -> None:
 
 
 def _frames(path: Path) -> Iterator[Any]:
-    """What `_append` added since the last time, each whole."""
+    """Yield the complete records that `_append` added since the last call."""
     if not path.exists():
         return
     taken = path.with_suffix(".taken")
@@ -178,19 +178,19 @@ def _frames(path: Path) -> Iterator[Any]:
 
 
 def told(unknown: Sequence[Diagnostic], root: Path) -> str:
-    """Findings, each with the lines that would pin it; empty where there are none."""
+    """Return the findings as a text, each with the lines that would pin it."""
     return "\n\n".join(
         f"{render(fault)}\n{as_pin(fault, root)}\nreason = pins it in .simtbed/known.toml" for fault in unknown
     )
 
 
 def watch(check: str, schedules: int, required: bool, device: str | Device | None, **more: Any) -> Watch:
-    """The watch for a test, of what its marker and the command line say. more: fields of a watch."""
+    """Return the watch of a test, from its marker and the command line. more: fields of a watch."""
     row = devices.find(device) if isinstance(device, str) else device
     return Watch(parsed(check), tuple(range(1, schedules + 1)), required, row, **more)
 
 
 def described(launch: Launch) -> str:
-    """A launch in one line."""
+    """Return a launch in one line."""
     counted = "" if launch.counts is None else f", {launch.profile.totals()['warp_instructions']} warp instructions"
     return f"{launch.kernel.name} on {launch.engine}, grid {launch.grid}, block {launch.block}{counted}"

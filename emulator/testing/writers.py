@@ -1,4 +1,4 @@
-"""Which thread and which statement wrote an element: the launch is made again with every write to its array watched."""
+"""The thread and the statement that wrote an element: repeats the launch and records every write to its array."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Written:
 
 
 def last_write(request: Request, array: str, index: int) -> Written | None:
-    """The last write to element `index` of the memory of an array in a launch, on an emulator; None where no thread writes it.
+    """Return the last write to element `index` of an array in a launch, on an emulator; None if no thread writes it.
 
     request: with the values of all its arguments.
     """
@@ -69,7 +69,7 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
 
 
 def _watch(index: ir.Expr, wanted: int, number: int) -> list[ir.Stmt]:
-    """Note the thread, where the index of a write is the one wanted."""
+    """Return statements that record the thread if the index of a write is `index`."""
     assert isinstance(index.type, Scalar)
     low, high = index.type.range
     if not low <= wanted <= high:

@@ -1,4 +1,4 @@
-"""Files that a run of tests writes."""
+"""Files written by a test run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; what is there and no file, such as a pipe, is written to."""
+    """Write a file atomically. A path that exists and is no file, such as a pipe, is written to."""
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
         return
