@@ -390,7 +390,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(config, "workeroutput"):
         config.workeroutput["simtbed"] = tally.plain()
         return
-    tests = len({item.nodeid for item in session.items}) or session.testscollected  # pytest-xdist reports only their number
+    tests = (
+        len({item.nodeid for item in session.items}) or session.testscollected
+    )  # pytest-xdist reports only their number
     passed = exitstatus == pytest.ExitCode.OK
     config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config, tests, passed)
     if wrong and passed:

@@ -362,8 +362,7 @@ class _Thread:
 
     # -------------------------------------------------------------- memory
     def allocate(self, stmt: ir.Alloc, frame: _Frame) -> None:
-        """Allocate an array: shared memory for the block, other memory for the thread, once per declaration and chain of calls.
-        """
+        """Allocate an array: shared memory for the block, other memory for the thread, once per declaration and chain of calls."""
         where: dict[Any, Any] = self.block.shared if stmt.type.space == "shared" else self.own
         key = (*frame.calls, stmt.array)
         if key not in where:

@@ -81,8 +81,7 @@ class Watch:
 
     @contextmanager
     def elsewhere(self, folder: Callable[[], Path]) -> Iterator[None]:
-        """Observe the launches of child processes too, if there is anything to observe. folder: for their records; it outlives them.
-        """
+        """Observe the launches of child processes too, if there is anything to observe. folder: for their records; it outlives them."""
         looking = self.check or self.seeds or self.compiling or self.detail or self.answering
         if not looking or os.environ.get(OBSERVER):
             yield
