@@ -59,9 +59,9 @@ def rounds(program: ir.Program) -> bool:
 
 def _type(op: ir.Op) -> Scalar:
     """Return the type of an operation."""
-    found = TABLE[op.name].deciding(op.args).type
-    assert isinstance(found, Scalar)
-    return found
+    result = TABLE[op.name].deciding(op.args).type
+    assert isinstance(result, Scalar)
+    return result
 
 
 def answer(result: Result) -> str:
@@ -107,27 +107,27 @@ def read(path: Path) -> Answers:
         raise SimtbedError(f"{path}: expected what --simtbed-write-launches wrote: {error}") from None
 
 
-def differences(made: Answers, recorded: Answers, name: str) -> list[str]:
+def differences(answers: Answers, recorded: Answers, name: str) -> list[str]:
     """Return the differences between a run and a recorded one: tests, numbers of launches, results.
 
     Each engine of the run is compared with the first engine of the record. name: of the record.
     """
     if not any(lines for by_engine in recorded.values() for lines in by_engine.values()):
         return [f"{name} has no launches"]
-    found = [f"{test}: made no launch; {name} has some" for test in recorded if test not in made]
-    for test, by_engine in made.items():
+    result = [f"{test}: made no launch; {name} has some" for test in recorded if test not in answers]
+    for test, by_engine in answers.items():
         if test not in recorded:
-            found.append(f"{test}: {name} knows no launch of it")
+            result.append(f"{test}: {name} knows no launch of it")
             continue
         expected = next(iter(recorded[test].values()))
         for engine, lines in by_engine.items():
             if len(lines) != len(expected):
-                found.append(f"{test}: {_many(len(lines))} on {engine}; {name} has {len(expected)}")
+                result.append(f"{test}: {_many(len(lines))} on {engine}; {name} has {len(expected)}")
                 continue
-            apart = list((Counter(lines) - Counter(expected)).elements())
-            found += [f"{test}: not as in {name}, on {engine}: {line}" for line in sorted(apart)]
-    more = [f"and {len(found) - MOST} more differences"] if len(found) > MOST else []
-    return found[:MOST] + more
+            unequal = list((Counter(lines) - Counter(expected)).elements())
+            result += [f"{test}: not as in {name}, on {engine}: {line}" for line in sorted(unequal)]
+    more = [f"and {len(result) - MOST} more differences"] if len(result) > MOST else []
+    return result[:MOST] + more
 
 
 def _many(count: int) -> str:

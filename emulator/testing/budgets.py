@@ -40,10 +40,10 @@ class Baselines:
     """The baselines of a project. metrics: by test and name."""
 
     path: Path
-    known: dict[str, dict[str, Figures]] = field(default_factory=dict)
+    metrics: dict[str, dict[str, Figures]] = field(default_factory=dict)
 
     @staticmethod
-    def of(root: Path) -> Baselines:
+    def from_root(root: Path) -> Baselines:
         """Read the baselines below a root folder. Raises SimtbedError, one line, if the file is invalid."""
         return Baselines.read(root / FILE)
 
@@ -51,45 +51,47 @@ class Baselines:
     def read(path: Path) -> Baselines:
         """Read a file of baselines; empty if it does not exist. Raises SimtbedError, one line."""
         try:
-            known = tomllib.loads(path.read_text(encoding="utf-8"))
+            metrics = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            known = {}
+            metrics = {}
         except (OSError, ValueError, RecursionError) as error:
             raise SimtbedError(f"{path}: {error}") from None
-        for test, budgets in known.items():
+        for test, budgets in metrics.items():
             for name, one in budgets.items() if isinstance(budgets, dict) else [("", None)]:
                 if not _is_baseline(one):
                     raise SimtbedError(f"{path}: {test} {name}: expected device, rules and figures")
-        return Baselines(path, known)
+        return Baselines(path, metrics)
 
-    def unused(self, used: Mapping[str, Mapping[str, Any]], ran: Callable[[str], bool]) -> list[tuple[str, str]]:
+    def unused(self, used: Mapping[str, Mapping[str, Any]], has_run: Callable[[str], bool]) -> list[tuple[str, str]]:
         """Return test and name of the unused baselines of tests that ran, or that were selected."""
         return [
             (test, name)
-            for test, budgets in self.known.items()
+            for test, budgets in self.metrics.items()
             for name in budgets
-            if name not in used.get(test, {}) and ran(test)
+            if name not in used.get(test, {}) and has_run(test)
         ]
 
     def merged(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> str:
         """Return the text of the file with the measured metrics in place of the present ones, without the unused baselines."""
-        tests = sorted({*self.known, *measured})
-        made = {
+        tests = sorted({*self.metrics, *measured})
+        new_metrics = {
             test: {name: self._reduced(one) for name, one in budgets.items() if one}
             for test, budgets in measured.items()
         }
-        merged = {test: {**self.known.get(test, {}), **made.get(test, {})} for test in tests}
-        kept = {
+        merged = {test: {**self.metrics.get(test, {}), **new_metrics.get(test, {})} for test in tests}
+        remaining = {
             test: {name: one for name, one in sorted(budgets.items()) if (test, name) not in left}
             for test, budgets in merged.items()
         }
-        return "\n".join(_section(test, name, one) for test, budgets in kept.items() for name, one in budgets.items())
+        return "\n".join(
+            _section(test, name, one) for test, budgets in remaining.items() for name, one in budgets.items()
+        )
 
-    def _reduced(self, one: Figures) -> Figures:
+    def _reduced(self, baseline: Figures) -> Figures:
         """Return a baseline without lines if the file has baselines and none of them has lines."""
-        if not self.known or any("lines" in kept for budgets in self.known.values() for kept in budgets.values()):
-            return one
-        return {key: value for key, value in one.items() if key != "lines"}
+        if not self.metrics or any("lines" in one for budgets in self.metrics.values() for one in budgets.values()):
+            return baseline
+        return {key: value for key, value in baseline.items() if key != "lines"}
 
     def write(self, measured: Mapping[str, Mapping[str, Figures]], left: Sequence[tuple[str, str]]) -> None:
         """Write that text to the file, atomically."""
@@ -97,23 +99,23 @@ class Baselines:
         write(self.path, self.merged(measured, left))
 
 
-def _section(test: str, name: str, one: Figures) -> str:
+def _section(test: str, name: str, baseline: Figures) -> str:
     """Return a baseline as TOML, with a row for each line of the kernel, for readable diffs."""
-    if "lines" not in one:
-        return tomli_w.dumps({test: {name: one}})
-    rows = (", ".join(tomli_w.dumps({key: value}).strip() for key, value in line.items()) for line in one["lines"])
+    if "lines" not in baseline:
+        return tomli_w.dumps({test: {name: baseline}})
+    rows = (", ".join(tomli_w.dumps({key: value}).strip() for key, value in line.items()) for line in baseline["lines"])
     lines = "".join(f"    {{ {row} }},\n" for row in rows)
-    rest = {key: value for key, value in one.items() if key not in ("figures", "lines")}
-    text = tomli_w.dumps({test: {name: {**rest, "figures": one["figures"]}}})
+    rest = {key: value for key, value in baseline.items() if key not in ("figures", "lines")}
+    text = tomli_w.dumps({test: {name: {**rest, "figures": baseline["figures"]}}})
     head, figures, table = text.partition("\n\n[")
     return f"{head}\nlines = [\n{lines}]{figures}{table}"
 
 
-def _is_baseline(one: Any) -> bool:
+def _is_baseline(baseline: Any) -> bool:
     """Return whether a table of a file is a baseline."""
-    if not (isinstance(one, dict) and {"device", "rules", "figures"} <= set(one)):
+    if not (isinstance(baseline, dict) and {"device", "rules", "figures"} <= set(baseline)):
         return False
-    figures, lines = one["figures"], one.get("lines", [])
+    figures, lines = baseline["figures"], baseline.get("lines", [])
     return (
         isinstance(figures, dict)
         and isinstance(lines, list)
@@ -156,14 +158,14 @@ class Verdict:
 
 def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: float) -> Verdict | None:
     """Compare metrics with a baseline; None if nothing differs. soft, hard: limits in percent, as in `budget`."""
-    found = [change for change in compared(before, now) if change.percent > soft]
+    changed_metrics = [change for change in compared(before, now) if change.percent > soft]
     same_device = before["device"] == now["device"]
-    if same_device and not found:
+    if same_device and not changed_metrics:
         return None
     changed = changed_lines(before, profile)
     place = next((line.span for line in changed if line.span), None)
-    over = not same_device or max(change.percent for change in found) > hard
-    return Verdict(over, place, explained(before, now, changed, found))
+    over = not same_device or max(change.percent for change in changed_metrics) > hard
+    return Verdict(over, place, explained(before, now, changed, changed_metrics))
 
 
 def compiled(requests: Iterable[Request]) -> dict[str, Any]:
@@ -221,8 +223,8 @@ class Budget:
         if not verdict.over:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
-        found = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
-        raise self._missed(f"{text}\n  pytest --simtbed-update accepts it", found)
+        finding = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
+        raise self._missed(f"{text}\n  pytest --simtbed-update accepts it", finding)
 
     def _before(self, now: Figures) -> Figures | None:
         """Return the baseline to compare with; None if this run writes it."""
@@ -232,17 +234,17 @@ class Budget:
             measured[self.name] = before
             return before
         measured[self.name] = {}
-        known = self.baselines.known.get(self.test, {}).get(self.name)
-        if known is None:
+        baseline = self.baselines.metrics.get(self.test, {}).get(self.name)
+        if baseline is None:
             raise self._missed(
                 f"{self.name} of {self.test} has no baseline in {FILE.as_posix()}: pytest --simtbed-update writes it"
             )
-        return known
+        return baseline
 
-    def _missed(self, text: str, *found: Diagnostic) -> OverBudget:
+    def _missed(self, text: str, *findings: Diagnostic) -> OverBudget:
         """Return the error and record it: a test that catches it, or loses it with a thread, fails too."""
         self.tally.over.append(text)
-        return OverBudget(text, *found)
+        return OverBudget(text, *findings)
 
     def _measured(self) -> dict[str, Any]:
         """Return the used budgets of the test by name, empty unless they are to be written."""

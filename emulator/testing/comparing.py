@@ -17,21 +17,21 @@ Answer = Mapping[str, npt.NDArray[Any]]
 
 
 def disagreement(
-    request: Request, found: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance
+    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance
 ) -> Diagnostic | None:
     """Return a diagnostic of the first element that differs, at the statement that wrote it, or None.
 
     actual, expected: arrays of the same names and shapes. names: of the two results. request: with the values of its arguments.
     """
-    for array, values in found.items():
-        apart = tolerance.differing(values, expected[array])
-        if not len(apart):
+    for array, values in actual.items():
+        unequal = tolerance.differing(values, expected[array])
+        if not len(unequal):
             continue
-        at, form = tuple(int(n) for n in apart[0]), request.forms[array]
+        at, form = tuple(int(n) for n in unequal[0]), request.forms[array]
         index, lane = at[: len(form.shape)], at[len(form.shape) :]
         element = f"{array}[{', '.join(map(str, index))}]" + "".join(f".{'xyzw'[n]}" for n in lane)
         message = f"{element} is {values[at]} from {names[0]}, {expected[array][at]} from {names[1]}"
-        notes = [f"{len(apart):,} of {values.size:,} elements of {array} do not agree {tolerance}"]
+        notes = [f"{len(unequal):,} of {values.size:,} elements of {array} do not agree {tolerance}"]
         written = last_write(request, array, sum(n * stride for n, stride in zip(index, form.strides, strict=True)))
         if written is None:
             return Diagnostic(
@@ -41,5 +41,5 @@ def disagreement(
         block = written.block[0] + x * (written.block[1] + y * written.block[2])
         thread = written.thread[0] + i * (written.thread[1] + j * written.thread[2])
         notes.append("written by " + thread_text(block, thread, request.grid, request.block, 0))
-        return Diagnostic("disagreement", message, written.span, tuple(notes), len(apart))
+        return Diagnostic("disagreement", message, written.span, tuple(notes), len(unequal))
     return None

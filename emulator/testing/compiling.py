@@ -28,13 +28,13 @@ def architectures(names: str) -> tuple[str, ...]:
     Raises SimtbedError, one line, for an unknown architecture; UnavailableError if there is no nvcc.
     """
     nvcc = _cuda("nvcc")
-    known: Sequence[str] = nvcc.architectures(nvcc.find_nvcc())
+    available: Sequence[str] = nvcc.architectures(nvcc.find_nvcc())
     if names == ALL:
-        return tuple(known)
-    wanted = tuple(name.strip() for name in names.split(","))
-    if unknown := [name for name in wanted if name not in known]:
-        raise SimtbedError(f"nvcc knows no architecture {unknown[0]!r}; it knows {', '.join(known)}, and all")
-    return wanted
+        return tuple(available)
+    requested = tuple(name.strip() for name in names.split(","))
+    if unknown := [name for name in requested if name not in available]:
+        raise SimtbedError(f"nvcc knows no architecture {unknown[0]!r}; it knows {', '.join(available)}, and all")
+    return requested
 
 
 def built_for(request: Request, arch: str) -> Any:
@@ -59,7 +59,7 @@ class Compiling:
     """Compiles each printed kernel once for each architecture. compilations: their number."""
 
     architectures: tuple[str, ...]
-    made: int = 0
+    compilations: int = 0
     _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     def findings(self, requests: Iterable[Request]) -> list[Diagnostic]:
@@ -71,15 +71,15 @@ class Compiling:
         new = {text: one for text, one in sources.items() if text not in self._known}
         with ThreadPoolExecutor() as pool:
             pairs = [(source, request, arch) for source, request in new.values() for arch in self.architectures]
-            said = list(pool.map(lambda pair: tuple(_said(*pair)), pairs))
-        self.made += len(pairs)
+            messages = list(pool.map(lambda pair: tuple(_kernel_findings(*pair)), pairs))
+        self.compilations += len(pairs)
         for number, text in enumerate(new):
-            one = said[number * len(self.architectures) : (number + 1) * len(self.architectures)]
+            one = messages[number * len(self.architectures) : (number + 1) * len(self.architectures)]
             self._known[text] = tuple(finding for found in one for finding in found)
         return [finding for text in sources for finding in self._known[text]]
 
 
-def _said(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:
+def _kernel_findings(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:
     """Yield the findings of a kernel on an architecture, at the line of its definition."""
     kernel = request.program.kernel
     try:

@@ -33,7 +33,7 @@ def at_the_end(
     cut = tests - len(set(tally.ended))
     if cut and (passed or any(config.getoption(name) for name in _WRITING)):
         yield (
-            f"{cut} of {tests} tests did not come to their end: the run was stopped, or a worker of pytest-xdist died. "
+            f"{cut} of {tests} tests did not finish: the run was stopped, or a worker of pytest-xdist died. "
             "So no launches are recorded or compared, and no baseline is removed"
         )
     steps: tuple[Callable[[], Iterator[str]], ...] = (
@@ -61,17 +61,17 @@ def _recorded(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
     """Write the record of the launches; yield its differences from another one."""
     if cut:
         return
-    into, wanted = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
+    into, reference = config.getoption("simtbed_write_launches"), config.getoption("simtbed_same_launches")
     if into and tally.answers:
         write(Path(into), answers.as_text(tally.answers))
     elif into:
         yield f"{into}: there is no launch to record"
-    if wanted:
-        yield from answers.differences(tally.answers, answers.read(Path(wanted)), wanted)
+    if reference:
+        yield from answers.differences(tally.answers, answers.read(Path(reference)), reference)
         bits, all = answers.compared_bits(tally.answers)
-        tally.remarks.append(f"the bits of {bits} of {all} launches compared with {wanted}")
-        asked = config.getoption("simtbed_engine") or ""
-        for engine in asked.split(","):
+        tally.remarks.append(f"the bits of {bits} of {all} launches compared with {reference}")
+        engines = config.getoption("simtbed_engine") or ""
+        for engine in engines.split(","):
             if engine not in ("", "auto") and not tally.launches.get(engine):
                 yield f"no launch ran on {engine}: tests launch there by the fixture `launch`"
 
@@ -106,9 +106,9 @@ def _left_out(config: pytest.Config, tally: Tally) -> Iterator[str]:
 
 def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]], cut: bool) -> Iterator[str]:
     """Yield the unused pins of tests that all ran and passed."""
-    looked = {who for who, option in _LOOKING.items() if config.getoption(option)}
+    sources_observed = {who for who, option in _LOOKING.items() if config.getoption(option)}
     if (
-        not looked
+        not sources_observed
         or cut
         or tally.incomplete
         or tally.skipped
@@ -117,7 +117,10 @@ def _pins(config: pytest.Config, tally: Tally, pins: Callable[[], Sequence[Pin]]
     ):
         return
     for number, pin in enumerate(pins()):
-        if number not in tally.pins and ("compiler" if pin.kind in ("compile", "spill") else "checkers") in looked:
+        if (
+            number not in tally.pins
+            and ("compiler" if pin.kind in ("compile", "spill") else "checkers") in sources_observed
+        ):
             yield f".simtbed/known.toml: not found any more: {pin.kind} in {pin.file}: {pin.line}"
 
 
@@ -132,13 +135,13 @@ def _baselines(config: pytest.Config, tally: Tally, cut: bool) -> Iterator[str]:
     """
     if not (tally.budgets or (config.rootpath / FILE).is_file()):
         return
-    baselines, whole = Baselines.of(config.rootpath), _is_whole(config, tally)
+    baselines, whole = Baselines.from_root(config.rootpath), _is_whole(config, tally)
 
-    def ran(test: str) -> bool:
+    def has_run(test: str) -> bool:
         file = test.partition("::")[0]
         return not {test, file} & {*tally.incomplete, *tally.left_out} and whole(config.rootpath / file)
 
-    left = [] if cut else baselines.unused(tally.budgets, ran)
+    left = [] if cut else baselines.unused(tally.budgets, has_run)
     reasons = {test: tally.skipped.get(test) or tally.skipped.get(test.partition("::")[0]) for test, _ in left}
     if config.getoption("simtbed_update"):
         baselines.write(tally.budgets, [(test, name) for test, name in left if reasons[test] is None])
@@ -156,9 +159,9 @@ def _is_whole(config: pytest.Config, tally: Tally) -> Callable[[Path], bool]:
     option = config.option
     partial = tally.deselected or getattr(option, "lf", False) or option.ignore or option.ignore_glob
     everything = config.args_source is not pytest.Config.ArgsSource.ARGS
-    given = [Path(config.invocation_params.dir, one).resolve() for one in config.args if "::" not in one]
+    selected = [Path(config.invocation_params.dir, one).resolve() for one in config.args if "::" not in one]
 
     def whole(path: Path) -> bool:
-        return not partial and (everything or any(path.resolve().is_relative_to(one) for one in given))
+        return not partial and (everything or any(path.resolve().is_relative_to(one) for one in selected))
 
     return whole

@@ -29,12 +29,12 @@ def figures(profile: Profile, blocks: Iterable[tuple[int, int]], compiled: Mappi
     a compiler: its version and COMPILED, without the occupancy."""
     shapes = set(blocks)
 
-    def held(registers: int) -> float:
+    def occupancy_with(registers: int) -> float:
         """Return the smallest occupancy of a launch."""
         return min(occupancy(profile.device, threads, registers, shared).percent for threads, shared in shapes)
 
     totals = {name: count for name, count in profile.totals().items() if count}
-    made = {name: value for name, value in (compiled or {}).items() if name != "compiler"}
+    compiler_metrics = {name: value for name, value in (compiled or {}).items() if name != "compiler"}
     return {
         "device": profile.device.name,
         "rules": RULES,
@@ -43,9 +43,13 @@ def figures(profile: Profile, blocks: Iterable[tuple[int, int]], compiled: Mappi
             "launches": profile.launches,
             **totals,
             **profile.derived(),
-            "occupancy": held(0),
+            "occupancy": occupancy_with(0),
             "shared_bytes": max(shared for _, shared in shapes),
-            **({**made, "compiled_occupancy": held(made["registers"])} if compiled else {}),
+            **(
+                {**compiler_metrics, "compiled_occupancy": occupancy_with(compiler_metrics["registers"])}
+                if compiled
+                else {}
+            ),
         },
         "lines": [line for line, _ in _lines(profile)],
     }
@@ -104,10 +108,10 @@ def changes(before: Mapping[str, float], now: Mapping[str, float]) -> list[Chang
 
 def compared(before: Figures, now: Figures) -> list[Change]:
     """Return the changes from a baseline. Metrics of a compiler are compared if `now` has them."""
-    known = before["figures"]
+    baseline_metrics = before["figures"]
     if "compiler" not in now:
-        known = {name: value for name, value in known.items() if name not in COMPILED}
-    return changes(known, now["figures"])
+        baseline_metrics = {name: value for name, value in baseline_metrics.items() if name not in COMPILED}
+    return changes(baseline_metrics, now["figures"])
 
 
 class ChangedLine(NamedTuple):

@@ -25,9 +25,9 @@ class Pin:
     line: str
     reason: str
 
-    def covers(self, found: Diagnostic, root: Path) -> bool:
+    def covers(self, finding: Diagnostic, root: Path) -> bool:
         """Return whether the pin is of this finding."""
-        return (self.kind, self.file, self.line) == _identity(found, root)
+        return (self.kind, self.file, self.line) == _identity(finding, root)
 
 
 def read_pins(root: Path) -> list[Pin]:
@@ -50,14 +50,16 @@ def read_file(path: Path) -> list[Pin]:
     return [Pin(**row) for row in rows]
 
 
-def as_pin(found: Diagnostic, root: Path) -> str:
+def as_pin(finding: Diagnostic, root: Path) -> str:
     """Return the finding in the format of the file, without a reason."""
-    fields = zip(_KEYS, _identity(found, root), strict=False)
+    fields = zip(_KEYS, _identity(finding, root), strict=False)
     return "\n".join(["[[known]]", *(f"{name} = {json.dumps(text)}" for name, text in fields)])
 
 
-def _identity(found: Diagnostic, root: Path) -> tuple[str, str, str]:
+def _identity(finding: Diagnostic, root: Path) -> tuple[str, str, str]:
     file = (
-        Path(os.path.relpath(found.span.file, root)).as_posix() if os.path.isabs(found.span.file) else found.span.file
+        Path(os.path.relpath(finding.span.file, root)).as_posix()
+        if os.path.isabs(finding.span.file)
+        else finding.span.file
     )
-    return found.kind, file, found.span.source.strip()
+    return finding.kind, file, finding.span.source.strip()

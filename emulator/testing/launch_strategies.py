@@ -38,13 +38,13 @@ def elements(type: Any, special: bool = True) -> st.SearchStrategy[Any]:
     width: Literal[16, 32, 64] = 64 if scalar == F64 else 16 if scalar == F16 else 32
     small = st.integers(-ORDINARY, ORDINARY).map(lambda n: float(n))
 
-    def held(value: float) -> float:
+    def representable(value: float) -> float:
         return halves.number(value, scalar) if scalar == BF16 else value
 
     if special:
-        return st.one_of(small, st.floats(width=width)).map(held)
+        return st.one_of(small, st.floats(width=width)).map(representable)
     bound = float(scalar.dtype.type(scalar.largest**0.25))
-    return st.one_of(small, st.floats(-bound, bound, width=width, allow_subnormal=False)).map(held)
+    return st.one_of(small, st.floats(-bound, bound, width=width, allow_subnormal=False)).map(representable)
 
 
 def arrays(
@@ -65,11 +65,11 @@ def arrays(
         def full(few: list[Any], seed: int) -> npt.NDArray[Any]:
             return np.array(few, scalar.dtype)[np.random.default_rng(seed).integers(len(few), size=shape)]
 
-        parts = st.one_of(
+        components = st.one_of(
             arrays_of.arrays(scalar.dtype, shape, elements=numbers, fill=st.just(0)),
             st.builds(full, st.lists(numbers, min_size=2, max_size=FEW), st.integers(0, 2**16 - 1)),
         )
-        return parts if whole is None else parts.map(lambda found: found.view(whole)[:, 0])
+        return components if whole is None else components.map(lambda found: found.view(whole)[:, 0])
 
     return of_length(length) if isinstance(length, int) else length.flatmap(of_length)
 

@@ -71,11 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("simtbed_update") and os.environ.get("CI"):
         raise pytest.UsageError("--simtbed-update writes baselines; where CI is set they are only compared")
     _named(config.getoption("simtbed_engine") or config.getini("simtbed_engine"))
-    if asked := [name for name in LOOKING if config.getoption(f"simtbed_{name}")]:
+    if active := [name for name in LOOKING if config.getoption(f"simtbed_{name}")]:
         for name in ("collectonly", "setupplan", "setuponly"):
             if getattr(config.option, name, False):
                 raise pytest.UsageError(
-                    f"--simtbed-{asked[0].replace('_', '-')} is about tests that run; here none does"
+                    f"--simtbed-{active[0].replace('_', '-')} is about tests that run; here none does"
                 )
     check, archs = config.getoption("simtbed_check"), config.getoption("simtbed_compile")
     if not (check or archs):
@@ -105,14 +105,14 @@ def _pins(config: pytest.Config) -> list[Pin]:
 # ------------------------------------------------------------------ engines
 def _named(names: str) -> tuple[str, ...]:
     """Return the engines named in a text."""
-    found = tuple(name.strip() for name in names.split(","))
-    if found == ("auto",):
+    engines = tuple(name.strip() for name in names.split(","))
+    if engines == ("auto",):
         return AUTO
-    if wrong := [name for name in found if name not in AUTO]:
+    if wrong := [name for name in engines if name not in AUTO]:
         raise pytest.UsageError(f"no engine is called {wrong[0]!r}; there are {', '.join(AUTO)}, and auto alone")
-    if twice := [name for name in found if found.count(name) > 1]:
+    if twice := [name for name in engines if engines.count(name) > 1]:
         raise pytest.UsageError(f"the engine {twice[0]} is named twice")
-    return found
+    return engines
 
 
 def _marked(node: pytest.Item | Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _marked(node: pytest.Item | Any) -> dict[str, Any]:
     return dict(marker.kwargs)
 
 
-def _asked(config: pytest.Config, node: Any) -> str:
+def _requested_engines(config: pytest.Config, node: Any) -> str:
     """Return the engines of a test: from the command line, else from its marker, else from the ini file."""
     marked = _marked(node).get("engines")
     named = marked if isinstance(marked, str | None) else ",".join(marked)
@@ -134,7 +134,7 @@ def _asked(config: pytest.Config, node: Any) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if ENGINE in metafunc.fixturenames:
-        engines = _named(_asked(metafunc.config, metafunc.definition))
+        engines = _named(_requested_engines(metafunc.config, metafunc.definition))
         ids = [f"engine={engine}" for engine in engines]
         metafunc.parametrize(ENGINE, engines, ids=ids, scope="session")
 
@@ -167,7 +167,7 @@ def budget(pytestconfig: pytest.Config) -> Callable[..., Budget]:
     """
     from .budgets import Baselines, Budget
 
-    baselines = Baselines.of(pytestconfig.rootpath)
+    baselines = Baselines.from_root(pytestconfig.rootpath)
 
     def named(name: str, *, soft: float = 0.0, hard: float = 0.0, compiled: bool = False) -> Budget:
         test, tally = _without_engine(pytestconfig.stash[TEST]), pytestconfig.stash[TALLY]
@@ -211,27 +211,27 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
     from ..errors import SimtbedError, UnavailableError
     from ..runtime.observing import observing
 
-    found, config = _watch(item.config, _marked(item)), item.config
+    observed, config = _watch(item.config, _marked(item)), item.config
     config.stash[TEST] = item
     over = config.stash[TALLY].over
     over.clear()
     raised: list[Diagnostic] = []
     try:
-        with observing(found), found.elsewhere(partial(_folder, config)):
+        with observing(observed), observed.elsewhere(partial(_folder, config)):
             result = yield
     except UnavailableError as error:
-        if _asked(config, item) != "auto" or item.callspec.params.get(ENGINE) != "cuda":  # type: ignore[attr-defined]
+        if _requested_engines(config, item) != "auto" or item.callspec.params.get(ENGINE) != "cuda":  # type: ignore[attr-defined]
             raise
         config.stash[TALLY].not_run.append(f"{item.nodeid}: {error}")
         pytest.skip(str(error))
     except SimtbedError as error:
-        raised += found.raised(error)
+        raised += observed.raised(error)
         raise
     except AssertionError as error:  # a budget
         raised += getattr(error, "findings", [])
         raise
     finally:
-        unknown = _judge(item, found, raised)
+        unknown = _judge(item, observed, raised)
     if over:
         unknown = "\n\n".join([*over, unknown]).strip()
     if unknown:
@@ -256,19 +256,19 @@ def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
     )
 
 
-def _judge(item: pytest.Item, found: Watch, raised: list[Diagnostic]) -> str:
+def _judge(item: pytest.Item, observed: Watch, raised: list[Diagnostic]) -> str:
     """Record the launches of a test; return the unreported findings as a text. raised: findings of its error."""
     from .watching import described
 
-    found.end()
+    observed.end()
     tally, config = item.config.stash[TALLY], item.config
     answered = item.stash.setdefault(ANSWERED, [])
-    for engine, lines in found.answers.items():
+    for engine, lines in observed.answers.items():
         answered += [(engine, line) for line in lines]
         tally.answers.setdefault(_without_engine(item), {}).setdefault(engine, []).extend(lines)
     if config.getoption("xmlpath", None):
-        item.user_properties += [("simtbed launch", described(one)) for one in found.launches]
-    text = _noted(config, found, raised)
+        item.user_properties += [("simtbed launch", described(one)) for one in observed.launches]
+    text = _noted(config, observed, raised)
     if text and sys.exception():  # the test fails for another reason
         item.add_report_section("call", "simtbed found", text)
     return text
@@ -290,17 +290,17 @@ def _forget(item: pytest.Item) -> None:
     item.stash[ANSWERED] = []
 
 
-def _noted(config: pytest.Config, found: Watch, raised: list[Diagnostic]) -> str:
+def _noted(config: pytest.Config, observed: Watch, raised: list[Diagnostic]) -> str:
     """Count and report finished launches; return their unreported findings as a text."""
-    from .watching import told
+    from .watching import findings_text
 
     tally = config.stash[TALLY]
-    tally.launches.update(one.engine for one in found.launches)
-    unknown, used = found.judged(_pins(config) if found.missed else [], config.rootpath)
+    tally.launches.update(one.engine for one in observed.launches)
+    unknown, used = observed.judged(_pins(config) if observed.missed else [], config.rootpath)
     tally.pins += sorted(used - {*tally.pins})
-    if config.getoption("simtbed_report") and (run := found.run([*raised, *unknown])):
+    if config.getoption("simtbed_report") and (run := observed.run([*raised, *unknown])):
         tally.runs.append(run)
-    return told(unknown, config.rootpath)
+    return findings_text(unknown, config.rootpath)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -312,11 +312,11 @@ def pytest_make_collect_report(
     if any(config.getoption(f"simtbed_{name}") for name in LOOKING):
         from ..runtime.observing import observing
 
-        found = _watch(config, {})
-        with observing(found):
+        observed = _watch(config, {})
+        with observing(observed):
             report = yield
-        found.end()
-        if text := _noted(config, found, []):
+        observed.end()
+        if text := _noted(config, observed, []):
             report.outcome = "failed"
             report.longrepr = text
     else:

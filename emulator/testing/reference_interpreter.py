@@ -184,18 +184,18 @@ def _by_meaning(lane: int, wait: Wait, group: dict[int, Wait]) -> Number:
     return np.atleast_1d(row.meaning(wait.node, masks, *operands)[lane])
 
 
-def _source(node: ir.Shuffle, lane: int, given: int) -> int:
+def _source(node: ir.Shuffle, lane: int, offset: int) -> int:
     """Return the lane that a shuffle reads."""
     first = lane - lane % node.width
     match node.mode:
         case "idx":
-            return first + given % node.width
+            return first + offset % node.width
         case "up":
-            return lane - given if lane - given >= first else lane
+            return lane - offset if lane - offset >= first else lane
         case "down":
-            return lane + given if lane + given < first + node.width else lane
+            return lane + offset if lane + offset < first + node.width else lane
         case "xor":
-            return lane ^ given if lane ^ given < first + node.width else lane
+            return lane ^ offset if lane ^ offset < first + node.width else lane
 
 
 @dataclass
@@ -243,35 +243,37 @@ class _Thread:
             case ir.Alloc():
                 self.allocate(stmt, frame)
             case ir.If():
-                taken = self.holds(stmt.cond, frame)
-                return (yield from self.body(stmt.then if taken else stmt.orelse, frame, (*position, 1 - taken)))
+                condition = self.holds(stmt.cond, frame)
+                arm = stmt.then if condition else stmt.orelse
+                return (yield from self.body(arm, frame, (*position, 1 - condition)))
             case ir.While():
                 return (yield from self.repeat(stmt, frame, position))
             case ir.For():
                 return (yield from self.count(stmt, frame, position))
             case ir.Frame():
                 yield from self.body(stmt.body, frame, position)  # a return leaves only the frame
-            case ir.Break():
-                return "break"
-            case ir.Continue():
-                return "continue"
-            case ir.Return():
-                frame.result = None if stmt.value is None else self.value(stmt.value, frame)
-                return "return"
+            case ir.Break() | ir.Continue() | ir.Return():
+                return self.jump(stmt, frame)
             case ir.WarpBarrier():
                 yield Wait(position, stmt, np.zeros(1), self.integer(stmt.mask, frame), 0)
             case ir.Assert():
                 if not self.holds(stmt.cond, frame):
                     raise Undefined(f"assertion failed: {stmt.message}")
-            case ir.Print():
-                pass  # for people: it changes nothing
-            case ir.Check():
-                pass  # for emulators, which continue after faults
+            case ir.Print() | ir.Check():
+                pass  # output, and checks of emulators, which continue after faults: no effect on results
             case _ if type(stmt) in EFFECTS:
                 pass  # an order of memory: one thread runs at a time, so memory is always in order
             case _:
                 raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
         return None
+
+    def jump(self, stmt: ir.Break | ir.Continue | ir.Return, frame: _Frame) -> str:
+        if isinstance(stmt, ir.Break):
+            return "break"
+        if isinstance(stmt, ir.Continue):
+            return "continue"
+        frame.result = None if stmt.value is None else self.value(stmt.value, frame)
+        return "return"
 
     def repeat(self, stmt: ir.While, frame: _Frame, position: Position) -> Steps:
         for iteration in range(self.block.request.iteration_limits[1]):
@@ -307,17 +309,17 @@ class _Thread:
                 found = array[index : index + 1].copy()
                 return tuple(found[:, n] for n in range(found.shape[1])) if isinstance(load.type, Vector) else found
             case ir.Atomic() as atomic:
-                given = self.value(atomic.value, frame)
+                operand = self.value(atomic.value, frame)
                 array, index = self.element(atomic.array, atomic.index, frame)
                 old = array[index : index + 1].copy()
-                array[index] = UPDATES[atomic.op](old, np.array([_flat(given)], array.dtype))[0]
+                array[index] = UPDATES[atomic.op](old, np.array([_flat(operand)], array.dtype))[0]
                 return tuple(old[:, n] for n in range(old.shape[1])) if isinstance(atomic.type, Vector) else old
             case ir.CompareSwap() as swap:
-                expected, given = self.number(swap.expected, frame), self.number(swap.value, frame)
+                expected, operand = self.number(swap.expected, frame), self.number(swap.value, frame)
                 array, index = self.element(swap.array, swap.index, frame)
                 old = array[index : index + 1].copy()
                 if old[0] == expected[0]:
-                    array[index] = given[0]
+                    array[index] = operand[0]
                 return old
             case ir.Shuffle() as shuffle:
                 value, lane = self.number(shuffle.value, frame), self.integer(shuffle.lane, frame)
@@ -363,36 +365,36 @@ class _Thread:
     # -------------------------------------------------------------- memory
     def allocate(self, stmt: ir.Alloc, frame: _Frame) -> None:
         """Allocate an array: shared memory for the block, other memory for the thread, once per declaration and chain of calls."""
-        where: dict[Any, Any] = self.block.shared if stmt.type.space == "shared" else self.own
+        arrays: dict[Any, Any] = self.block.shared if stmt.type.space == "shared" else self.own
         key = (*frame.calls, stmt.array)
-        if key not in where:
-            where[key] = [None] * (stmt.type.length or 0) if stmt.type.space == "register" else self.storage(stmt)
-        frame.arrays[stmt.array] = where[key]
+        if key not in arrays:
+            arrays[key] = [None] * (stmt.type.length or 0) if stmt.type.space == "register" else self.storage(stmt)
+        frame.arrays[stmt.array] = arrays[key]
 
     def storage(self, stmt: ir.Alloc) -> Buffer:
         element, length = stmt.type.element, stmt.type.length
         if length is None:
-            return self.carved(stmt)
+            return self.dynamic_piece(stmt)
         if isinstance(element, Vector):
             return np.full((length, element.size), POISON, np.uint8).view(element.element.dtype)
         if stmt.values:
             return np.array(stmt.values, element.dtype)
         return np.full(length * element.size, POISON, np.uint8).view(element.dtype)
 
-    def carved(self, stmt: ir.Alloc) -> Buffer:
+    def dynamic_piece(self, stmt: ir.Alloc) -> Buffer:
         """Return a piece of the block's dynamic shared memory."""
-        element, carved = stmt.type.element, self.block.request.dynamic_arrays[stmt.array]
-        part = self.block.dynamic[carved.offset :][: carved.length * element.size]
+        element, place = stmt.type.element, self.block.request.dynamic_arrays[stmt.array]
+        piece = self.block.dynamic[place.offset :][: place.length * element.size]
         if isinstance(element, Vector):
-            return part.view(element.element.dtype).reshape(-1, element.lanes)
-        return part.view(element.dtype)
+            return piece.view(element.element.dtype).reshape(-1, element.lanes)
+        return piece.view(element.dtype)
 
     def element(self, name: str, index: ir.Expr, frame: _Frame) -> tuple[Buffer, int]:
         array, at = frame.arrays[name], self.integer(index, frame)
         if isinstance(index, ir.Within):
-            for part, extent in zip(index.index, index.extents, strict=True):
-                if part is not None and not 0 <= self.integer(part, frame) < self.integer(extent, frame):
-                    raise Undefined(f"{index.shown}: an index of {self.integer(part, frame)}")
+            for dimension, extent in zip(index.index, index.extents, strict=True):
+                if dimension is not None and not 0 <= self.integer(dimension, frame) < self.integer(extent, frame):
+                    raise Undefined(f"{index.shown}: an index of {self.integer(dimension, frame)}")
         if not 0 <= at < len(array):
             raise Undefined(f"{name}[{at}], but it has {len(array)} elements")
         return array, at
@@ -433,4 +435,4 @@ class _Thread:
 
 
 def _flat(value: Value) -> Any:
-    return [part[0] for part in value] if isinstance(value, tuple) else value[0]
+    return [component[0] for component in value] if isinstance(value, tuple) else value[0]

@@ -1,17 +1,17 @@
-"""Hypothesis strategies: what a kernel is launched with, and kernels themselves.
+"""Hypothesis strategies for launches and for kernels.
 
-Arrays, launch shapes and orders come from `launch_strategies`. Kernels are small, well typed, without races, as source
-text with arguments to launch them on.
+`launch_strategies` has arrays, launch shapes and orders. Kernels are small, well typed and free of races: source text
+with arguments to launch them on.
 
 Each thread writes only its own elements. Threads exchange values through shared memory between barriers, through warp
-operations, and through integer atomics whose order cannot be observed. Loops end. What CUDA leaves undefined (a shuffle
-from an inactive lane, a barrier in a divergent branch) is never drawn. An engine under test and the reference
-interpreter must agree on every kernel drawn:
+operations, and through integer atomics whose order cannot be observed. Loops end. No kernel has undefined behaviour in CUDA, such as
+a shuffle from an inactive lane or a barrier in a divergent branch. An engine under test and the reference
+interpreter must agree on every kernel:
 
     @given(strategies.kernels())
-    def test_random_kernels(drawn):
-        kernel = kernel_from_source(drawn.source, folder)
-        request = prepare_request(kernel, grid=drawn.grid, block=drawn.block, args=drawn.arguments(), step_limit=1000)
+    def test_random_kernels(case):
+        kernel = kernel_from_source(case.source, folder)
+        request = prepare_request(kernel, grid=case.grid, block=case.block, args=case.arguments(), step_limit=1000)
         expected = reference_interpreter.run(request)
         for name, values in engine.run(request).buffers.items():
             assert BITS.agree(values, expected[name]).all()
@@ -274,8 +274,8 @@ class Writer:
         self.emit(at, f"out_{type}[4 * i + {self.number(0, 3)}] {self.pick('=', '+=')} {self.expr(type, 2)}")
 
     def scratch(self, at: Context) -> None:
-        where = self.pick("own", "register")
-        if where == "own":
+        target = self.pick("own", "register")
+        if target == "own":
             self.emit(at, f"scratch[{self.expr('i32', 1)} & 3] = {self.expr('f32', 1)}")
         else:
             self.emit(
@@ -305,10 +305,10 @@ class Writer:
         either = f"{stop}, 4 - 8 * ({sign} & 1), 1 - 3 * ({sign} & 1)"
         bounds = self.pick(stop, f"1, {stop}, 2", f"{stop}, -1, -1", either)
         self.emit(at, f"for {variable} in range({bounds}):")
-        known = self.names.setdefault("device i32" if at.device else "iterations", [])
-        known.insert(0, variable)
+        variables = self.names.setdefault("device i32" if at.device else "iterations", [])
+        variables.insert(0, variable)
         self.loop_body(at.loop(uniform))
-        known.remove(variable)
+        variables.remove(variable)
 
     def repeat(self, at: Context) -> None:
         left = f"left{self.loops}"

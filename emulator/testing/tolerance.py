@@ -41,14 +41,14 @@ class Tolerance:
             return f"within rtol {self.rtol:g}, atol {self.atol:g}"
         return "to the bit"
 
-    def differing(self, found: Values, expected: Values) -> npt.NDArray[np.int64]:
+    def differing(self, actual: Values, expected: Values) -> npt.NDArray[np.int64]:
         """Return the indices, in order, of elements that do not agree: int64[k, dimensions]."""
-        apart = np.argwhere(~BITS.agree(found, expected))
-        inexact = found.dtype.kind == "c" or holds_floats(found.dtype)
-        if not len(apart) or not inexact or not (self.ulp or self.rtol or self.atol):
-            return apart
-        a, b = found[tuple(apart.T)], expected[tuple(apart.T)]
-        widest = np.result_type(found.dtype, np.float64)
+        unequal = np.argwhere(~BITS.agree(actual, expected))
+        inexact = actual.dtype.kind == "c" or holds_floats(actual.dtype)
+        if not len(unequal) or not inexact or not (self.ulp or self.rtol or self.atol):
+            return unequal
+        a, b = actual[tuple(unequal.T)], expected[tuple(unequal.T)]
+        widest = np.result_type(actual.dtype, np.float64)
         wide = (a.astype(widest), b.astype(widest))
         near = within(self.ulp).agree(a, b) if self.ulp else np.isclose(*wide, self.rtol, self.atol, equal_nan=True)
-        return np.asarray(apart[~near])
+        return np.asarray(unequal[~near])

@@ -55,12 +55,12 @@ def verify(
     """
     if not engines:
         raise LaunchError("verify needs at least one engine")
-    if given := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
-        raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(given)}")
+    if arguments := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
+        raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(arguments)}")
     tolerance = Tolerance(rtol, atol, ulp)
     shape: dict[str, Any] = {"grid": grid, "block": block, "args": args, **how}
     results = {engine: _launched(kernel, engine, checked, engine == engines[0], shape) for engine in engines}
-    first, *others = engines
+    first, *rest = engines
     result = results[first]
     if oracle is not None:
         _agree(
@@ -70,7 +70,7 @@ def verify(
             (first, "the oracle"),
             tolerance,
         )
-    for engine in others:
+    for engine in rest:
         _agree(result.request, results[engine].buffers, result.buffers, (engine, first), tolerance)
     return result
 
@@ -87,11 +87,11 @@ def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, s
 
 def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: Result) -> Answer:
     """Return the results of the oracle as arrays of the types and shapes that the kernel wrote."""
-    given = {name: value.initial() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
+    arguments = {name: value.initial() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
     parameters = inspect.signature(oracle).parameters.values()
     if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
-        given = {one.name: given[one.name] for one in parameters if one.name in given}
-    answer = oracle(**given)
+        arguments = {one.name: arguments[one.name] for one in parameters if one.name in arguments}
+    answer = oracle(**arguments)
     if not isinstance(answer, Mapping):
         if len(result.buffers) != 1:
             raise SimtbedError(
@@ -113,14 +113,14 @@ def _like(name: str, values: npt.NDArray[Any], written: npt.NDArray[Any]) -> npt
     return np.ascontiguousarray(values, written.dtype).reshape(written.shape)
 
 
-def _agree(request: Request, found: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance) -> None:
-    wrong = disagreement(request, {name: found[name] for name in expected}, expected, names, tolerance)
+def _agree(request: Request, actual: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance) -> None:
+    wrong = disagreement(request, {name: actual[name] for name in expected}, expected, names, tolerance)
     if wrong is not None:
         raise Disagreement(render(wrong))
 
 
 def compare_engines(
-    request: Request, found: Answer, engines: Sequence[EngineName], tolerance: Tolerance
+    request: Request, actual: Answer, engines: Sequence[EngineName], tolerance: Tolerance
 ) -> list[Diagnostic]:
     """Return a diagnostic for each engine whose results differ from those of the jit engine."""
     quiet: dict[str, Any] = {
@@ -134,5 +134,5 @@ def compare_engines(
     wrong = []
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)
-        wrong.append(disagreement(request, answer, found, (engine, "jit"), tolerance))
+        wrong.append(disagreement(request, answer, actual, (engine, "jit"), tolerance))
     return [one for one in wrong if one is not None]

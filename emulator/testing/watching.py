@@ -58,23 +58,23 @@ class Watch:
 
     def _observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
         checked = self.required or row_of(call.engine).emulates
-        made: list[Launch] = []
+        recorded: list[Launch] = []
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
-        recorder = Recorder(made.append, check=check, seeds=seeds, counters=self.detail, detail=self.detail)
+        recorder = Recorder(recorded.append, check=check, seeds=seeds, counters=self.detail, detail=self.detail)
         result = recorder.observe(call, proceed)
-        told = {(fault.kind, fault.span) for fault in result.faults}
-        missed = [fault for one in made for fault in one.faults if (fault.kind, fault.span) not in told]
+        reported = {(fault.kind, fault.span) for fault in result.faults}
+        missed = [fault for one in recorded for fault in one.faults if (fault.kind, fault.span) not in reported]
         if self.compiling is not None:
             missed += self.compiling.findings([call.request])
         answers = [(call.engine, answer(result))] if self.answering else []
         if os.getpid() == self.process:
-            self._add(made, missed, answers)
+            self._add(recorded, missed, answers)
         elif self.file is not None:
-            _append(self.file, pickle.dumps((made, missed, answers)))
+            _append(self.file, pickle.dumps((recorded, missed, answers)))
         return result
 
-    def _add(self, made: list[Launch], missed: list[Diagnostic], answers: Sequence[tuple[str, str]]) -> None:
-        self.launches += made
+    def _add(self, recorded: list[Launch], missed: list[Diagnostic], answers: Sequence[tuple[str, str]]) -> None:
+        self.launches += recorded
         self.missed += missed
         for engine, line in answers:
             self.answers.setdefault(engine, []).append(line)
@@ -88,12 +88,12 @@ class Watch:
             return
         try:
             self.file, plan = folder() / "launches", folder() / "observer"
-            beside = plan.with_suffix(".new")
-            beside.write_bytes(pickle.dumps(self._again()))
-            os.replace(beside, plan)
+            temporary = plan.with_suffix(".new")
+            temporary.write_bytes(pickle.dumps(self._again()))
+            os.replace(temporary, plan)
         except OSError as error:
-            why = f"launches of other processes cannot be looked at: {error.strerror}"
-            self.missed.append(Diagnostic("launch", why, GENERATED))
+            message = f"launches of other processes cannot be observed: {error.strerror}"
+            self.missed.append(Diagnostic("launch", message, GENERATED))
             yield
             return
         os.environ[OBSERVER] = str(plan)
@@ -101,8 +101,8 @@ class Watch:
             yield
         finally:
             os.environ.pop(OBSERVER, None)
-            for made, missed, answers in _frames(self.file):
-                self._add(made, missed, answers)
+            for recorded, missed, answers in _frames(self.file):
+                self._add(recorded, missed, answers)
 
     def _again(self) -> Callable[[], Watch]:
         """Return a function that makes the same watch in another process."""
@@ -137,16 +137,16 @@ class Watch:
 
     def raised(self, error: SimtbedError) -> list[Diagnostic]:
         """Return the findings of an error, without the missed ones."""
-        found = error.result.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
-        known = {(fault.kind, fault.span) for fault in self.missed}
-        return [fault for fault in found if (fault.kind, fault.span) not in known]
+        findings = error.result.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
+        missed_keys = {(fault.kind, fault.span) for fault in self.missed}
+        return [fault for fault in findings if (fault.kind, fault.span) not in missed_keys]
 
     def run(self, unknown: Sequence[Diagnostic]) -> str:
         """Return the launches as in `Run.json`, with the findings that fail the test; empty without launches."""
         if not self.launches:
             return ""
-        first, *others = (replace(one, faults=(), remarks=()) for one in self.launches)
-        return Run([replace(first, faults=tuple(unknown)), *others]).json()
+        first, *rest = (replace(one, faults=(), remarks=()) for one in self.launches)
+        return Run([replace(first, faults=tuple(unknown)), *rest]).json()
 
 
 def _again(archs: tuple[str, ...], **fields: Any) -> Watch:
@@ -168,15 +168,15 @@ def _frames(path: Path) -> Iterator[Any]:
     """Yield the complete records that `_append` added since the last call."""
     if not path.exists():
         return
-    taken = path.with_suffix(".taken")
-    os.replace(path, taken)
-    content = taken.read_bytes()
+    claimed = path.with_suffix(".taken")
+    os.replace(path, claimed)
+    content = claimed.read_bytes()
     while len(content) >= 8 and len(content) - 8 >= (size := int.from_bytes(content[:8], "little")):
         yield pickle.loads(content[8 : 8 + size])
         content = content[8 + size :]
 
 
-def told(unknown: Sequence[Diagnostic], root: Path) -> str:
+def findings_text(unknown: Sequence[Diagnostic], root: Path) -> str:
     """Return the findings as a text, each with the lines that would pin it."""
     return "\n\n".join(
         f"{render(fault)}\n{as_pin(fault, root)}\nreason = pins it in .simtbed/known.toml" for fault in unknown

@@ -38,14 +38,14 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
     spans: list[Span] = []
 
     def watched(body: ir.Body) -> ir.Body:
-        found: list[ir.Stmt] = []
+        result: list[ir.Stmt] = []
         for stmt in body:
             if written_array(stmt) == array:
                 write = performed(stmt)
-                found += _watch(write.index, index, len(spans))
+                result += _watch(write.index, index, len(spans))
                 spans.append(replace(write.span, calls=()))
-            found.append(map_bodies(stmt, watched))
-        return tuple(found)
+            result.append(map_bodies(stmt, watched))
+        return tuple(result)
 
     body = watched(kernel.body)
     params = (*kernel.params, ir.Param(_WATCHED, Array(I32, None, "global"), GENERATED))
@@ -61,23 +61,23 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
         schedule=None,
         show_prints=False,
     )
-    number, *found = (int(n) for n in engine_named("jit").run(again).buffers.get(_WATCHED, (-1,)))
+    number, *result = (int(n) for n in engine_named("jit").run(again).buffers.get(_WATCHED, (-1,)))
     if number < 0:
         return None
-    x, y, z, i, j, k = found
+    x, y, z, i, j, k = result
     return Written(spans[number], (x, y, z), (i, j, k))
 
 
-def _watch(index: ir.Expr, wanted: int, number: int) -> list[ir.Stmt]:
+def _watch(index: ir.Expr, target: int, number: int) -> list[ir.Stmt]:
     """Return statements that record the thread if the index of a write is `index`."""
     assert isinstance(index.type, Scalar)
     low, high = index.type.range
-    if not low <= wanted <= high:
+    if not low <= target <= high:
         return []
 
     def store(at: int, value: ir.Expr) -> ir.Stmt:
         return ir.Store(_WATCHED, ir.Const(at, I32, GENERATED), value, GENERATED)
 
     notes = [store(at, ir.Special(name, I32, GENERATED)) for at, name in enumerate(_FIELDS, 1)]
-    same = ir.Op("eq", (index, ir.Const(wanted, index.type, GENERATED)), BOOL, GENERATED)
+    same = ir.Op("eq", (index, ir.Const(target, index.type, GENERATED)), BOOL, GENERATED)
     return [ir.If(same, (store(0, ir.Const(number, I32, GENERATED)), *notes), (), GENERATED)]

@@ -67,7 +67,7 @@ class Budgets:
     def _compare(self, target: str, run: Run) -> tuple[list[Diagnostic], list[Diagnostic]]:
         faults: list[Diagnostic] = []
         remarks: list[Diagnostic] = []
-        baselines = self.baselines.known.get(target, {})
+        baselines = self.baselines.metrics.get(target, {})
         groups = run.by_kernel()
         for name, profile in run.profiles().items():
             launches = groups[name]
@@ -98,7 +98,7 @@ class Budgets:
         """Return target and kernel of the baselines without a launch, among targets with all launches compared."""
         return [
             (target, name)
-            for target, kernels in self.baselines.known.items()
+            for target, kernels in self.baselines.metrics.items()
             if is_complete(target)
             for name in kernels
             if name not in self.measured.get(target, {})

@@ -21,4 +21,4 @@ class PlayedGpu:
         return Outcome(outcome.buffers, milliseconds=1.0)
 
 
-registry.ENGINES["cuda"] = registry.Row("cuda", __name__, "PlayedGpu", emulates=False)
+registry.ENGINES["cuda"] = registry.EngineRow("cuda", __name__, "PlayedGpu", emulates=False)

@@ -13,7 +13,7 @@ STOPS = {
     "ends it well": ("pytest.exit('enough', returncode=0)",),
     "ends the run": ("pytest.exit('too much')",),
 }
-CUT = "FAILED {} of 3 tests did not come to their end: *"
+CUT = "FAILED {} of 3 tests did not finish: *"
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_no_launches_are_recorded_or_compared(pytester: pytest.Pytester, kept: s
     result = run(pytester, "--simtbed-write-launches", "other", "--simtbed-same-launches", "made")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (line,) = [line for line in result.outlines if line.startswith("FAILED ")]
-    assert "did not come to their end" in line and not (pytester.path / "other").exists()
+    assert "did not finish" in line and not (pytester.path / "other").exists()
 
 
 @pytest.mark.slow
