@@ -57,8 +57,8 @@ class Baselines:
         except (OSError, ValueError, RecursionError) as error:
             raise SimtbedError(f"{path}: {error}") from None
         for test, budgets in metrics.items():
-            for name, one in budgets.items() if isinstance(budgets, dict) else [("", None)]:
-                if not _is_baseline(one):
+            for name, baseline in budgets.items() if isinstance(budgets, dict) else [("", None)]:
+                if not _is_baseline(baseline):
                     raise SimtbedError(f"{path}: {test} {name}: expected device, rules and figures")
         return Baselines(path, metrics)
 
@@ -75,21 +75,23 @@ class Baselines:
         """Return the text of the file with the measured metrics in place of the present ones, without the unused baselines."""
         tests = sorted({*self.metrics, *measured})
         new_metrics = {
-            test: {name: self._reduced(one) for name, one in budgets.items() if one}
+            test: {name: self._reduced(baseline) for name, baseline in budgets.items() if baseline}
             for test, budgets in measured.items()
         }
         merged = {test: {**self.metrics.get(test, {}), **new_metrics.get(test, {})} for test in tests}
         remaining = {
-            test: {name: one for name, one in sorted(budgets.items()) if (test, name) not in left}
+            test: {name: baseline for name, baseline in sorted(budgets.items()) if (test, name) not in left}
             for test, budgets in merged.items()
         }
         return "\n".join(
-            _section(test, name, one) for test, budgets in remaining.items() for name, one in budgets.items()
+            _section(test, name, baseline) for test, budgets in remaining.items() for name, baseline in budgets.items()
         )
 
     def _reduced(self, baseline: Figures) -> Figures:
         """Return a baseline without lines if the file has baselines and none of them has lines."""
-        if not self.metrics or any("lines" in one for budgets in self.metrics.values() for one in budgets.values()):
+        if not self.metrics or any(
+            "lines" in baseline for budgets in self.metrics.values() for baseline in budgets.values()
+        ):
             return baseline
         return {key: value for key, value in baseline.items() if key != "lines"}
 

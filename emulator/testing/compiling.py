@@ -60,7 +60,7 @@ class Compiling:
 
     architectures: tuple[str, ...]
     compilations: int = 0
-    _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    _results: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     def findings(self, requests: Iterable[Request]) -> list[Diagnostic]:
         """Return rejected kernels and register spills as findings. Raises UnavailableError if there is no nvcc."""
@@ -68,15 +68,15 @@ class Compiling:
         for request in requests:
             source = _cuda("printer").cuda_source(request.program, request.block)
             sources.setdefault(source.text, (source, request))
-        new = {text: one for text, one in sources.items() if text not in self._known}
+        new = {text: source for text, source in sources.items() if text not in self._results}
         with ThreadPoolExecutor() as pool:
             pairs = [(source, request, arch) for source, request in new.values() for arch in self.architectures]
             messages = list(pool.map(lambda pair: tuple(_kernel_findings(*pair)), pairs))
         self.compilations += len(pairs)
         for number, text in enumerate(new):
-            one = messages[number * len(self.architectures) : (number + 1) * len(self.architectures)]
-            self._known[text] = tuple(finding for found in one for finding in found)
-        return [finding for text in sources for finding in self._known[text]]
+            batch = messages[number * len(self.architectures) : (number + 1) * len(self.architectures)]
+            self._results[text] = tuple(finding for found in batch for finding in found)
+        return [finding for text in sources for finding in self._results[text]]
 
 
 def _kernel_findings(source: Any, request: Request, arch: str) -> Iterator[Diagnostic]:

@@ -76,8 +76,8 @@ def _function(text: str, number: int) -> tuple[str, int]:
 @cache
 def _functions(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return the functions of a file: first and last line, and name."""
-    found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
-    return tuple((node.lineno, node.end_lineno or node.lineno, node.name) for node in found)
+    entries = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    return tuple((node.lineno, node.end_lineno or node.lineno, node.name) for node in entries)
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Change:
 
 def changes(before: Mapping[str, float], now: Mapping[str, float]) -> list[Change]:
     """Return the metrics that differ, the largest change first."""
-    found = [Change(name, before.get(name, 0), now.get(name, 0)) for name in {**before, **now}]
-    return sorted((one for one in found if one.before != one.now), key=lambda one: (-one.percent, one.name))
+    entries = [Change(name, before.get(name, 0), now.get(name, 0)) for name in {**before, **now}]
+    return sorted((one for one in entries if one.before != one.now), key=lambda one: (-one.percent, one.name))
 
 
 def compared(before: Figures, now: Figures) -> list[Change]:
@@ -123,9 +123,11 @@ class ChangedLine(NamedTuple):
     edited: bool
 
 
-def explained(before: Figures, now: Figures, changed: Sequence[ChangedLine], found: Iterable[Change]) -> list[str]:
+def explained(
+    before: Figures, now: Figures, changed: Sequence[ChangedLine], differences: Iterable[Change]
+) -> list[str]:
     """Return lines about the changes, the lines of the kernel that cause them, and other changed dependencies."""
-    lines = [str(change) for change in found]
+    lines = [str(change) for change in differences]
     for line in changed[:MOST_LINES]:
         lines += line.text.split("\n")
     if len(changed) > MOST_LINES:
@@ -149,11 +151,11 @@ def changed_lines(before: Figures, profile: Profile) -> list[ChangedLine]:
 
 
 def _changed_lines(before: list[Figures], profile: Profile) -> Iterator[ChangedLine]:
-    found = list(_lines(profile))
-    now = [line for line, _ in found]
+    entries = list(_lines(profile))
+    now = [line for line, _ in entries]
     matcher = SequenceMatcher(None, [_key(line) for line in before], [_key(line) for line in now], autojunk=False)
     for kind, start, end, now_start, now_end in matcher.get_opcodes():
-        pairs = zip_longest(before[start:end], found[now_start:now_end])
+        pairs = zip_longest(before[start:end], entries[now_start:now_end])
         for was, current in pairs:
             if current is None:
                 text = f"gone: line {was['line']} of {was['function']}: {was['source']}"

@@ -130,11 +130,11 @@ class _Block:
 
 def _exchange(group: dict[int, Wait], living: int) -> dict[int, Any]:
     """Execute one warp operation among the waiting lanes."""
-    here = sum(1 << lane for lane in group)
+    waiting_mask = sum(1 << lane for lane in group)
     for lane, wait in group.items():
         active = isinstance(wait.node, ir.Vote) and wait.node.mode == "active"
-        if not active and (wait.mask & living & ~here or not wait.mask >> lane & 1):
-            raise Undefined(f"lane {lane} names {wait.mask:#x} of {living:#x}, but {here:#x} are here")
+        if not active and (wait.mask & living & ~waiting_mask or not wait.mask >> lane & 1):
+            raise Undefined(f"lane {lane} names {wait.mask:#x} of {living:#x}, but {waiting_mask:#x} are here")
     return {lane: _answer(lane, wait, group) for lane, wait in group.items()}
 
 
@@ -306,8 +306,8 @@ class _Thread:
         match stmt.value:
             case ir.Load() as load:
                 array, index = self.element(load.array, load.index, frame)
-                found = array[index : index + 1].copy()
-                return tuple(found[:, n] for n in range(found.shape[1])) if isinstance(load.type, Vector) else found
+                result = array[index : index + 1].copy()
+                return tuple(result[:, n] for n in range(result.shape[1])) if isinstance(load.type, Vector) else result
             case ir.Atomic() as atomic:
                 operand = self.value(atomic.value, frame)
                 array, index = self.element(atomic.array, atomic.index, frame)

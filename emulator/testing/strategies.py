@@ -86,24 +86,24 @@ class Generated:
     def arguments(self) -> dict[str, npt.NDArray[Any] | np.generic]:
         """Return inputs, extremes included, and outputs filled with a pattern."""
         random = np.random.default_rng(self.seed)
-        given: dict[str, npt.NDArray[Any] | np.generic] = {}
+        buffers: dict[str, npt.NDArray[Any] | np.generic] = {}
         length = self.threads + SIZE
         for name in INTEGERS:
             kind = SCALARS[name].dtype
             low, high = SCALARS[name].range
             values = random.integers(low, high, length, kind, endpoint=True)
             small = random.integers(0, 9, length).astype(kind)
-            given[f"in_{name}"] = np.where(random.random(length) < 0.7, small, values)
+            buffers[f"in_{name}"] = np.where(random.random(length) < 0.7, small, values)
         for name in ("f32", "f64", "f16", "bf16"):
-            given[f"in_{name}"] = random.normal(0, 10, length).astype(SCALARS[name].dtype)
-        given["octets"] = random.integers(0, 256, length).astype(np.uint8)
-        given["pairs"] = random.integers(-9, 9, (length, 2)).astype(np.int32)
+            buffers[f"in_{name}"] = random.normal(0, 10, length).astype(SCALARS[name].dtype)
+        buffers["octets"] = random.integers(0, 256, length).astype(np.uint8)
+        buffers["pairs"] = random.integers(-9, 9, (length, 2)).astype(np.int32)
         for name in COMBINED.values():
-            given[name] = np.arange(8, dtype=np.int32)
+            buffers[name] = np.arange(8, dtype=np.int32)
         for name in TYPES:
             kind = SCALARS["i32" if name == "bool" else name].dtype
-            given[f"out_{name}"] = np.full(4 * self.threads, 77, kind)
-        return {**given, "n": np.int32(random.integers(1, 9))}
+            buffers[f"out_{name}"] = np.full(4 * self.threads, 77, kind)
+        return {**buffers, "n": np.int32(random.integers(1, 9))}
 
 
 @dataclass(frozen=True)
