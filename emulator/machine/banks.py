@@ -112,9 +112,8 @@ def count(kind: int, index: Index, active: Active, size: int, banks: int, width:
     size, width: bytes. out: int64[3].
 
     A phase has as many lanes as all banks together can serve. It costs as many wavefronts as the most different words (for
-    atomics: lanes) of one bank. The phases of a load merge in pairs if every lane shares its element with the lane
-    next to it, or every
-    lane with the one after that. Conflicts are wavefronts beyond one for each phase with an active lane.
+    atomics: lanes) of one bank. The phases of a load merge in pairs if every lane shares its element with the lane next
+    to it, or every lane with the one after that. Conflicts are wavefronts beyond one for each phase with an active lane.
     """
     phases = max(1, WARP_SIZE * size // (banks * width))
     unit = max(size, width)  # the unit of a group of banks: a word, or an element of several

@@ -24,7 +24,7 @@ class Timing:
     return a value. request_rate: lines a cycle to which L2 accepts stores of one sector; store_rate: sectors of
     whole lines that it accepts.
     load_rate: lines a cycle of which L2 returns one sector.
-    lookup_rate: lines that the L1 of an SM looks up in a cycle.
+    lookup_rate: tag lookups of an SM's L1 a cycle.
     request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends;
     miss_interval: between lines that its L1 requests from L2.
     open_lines: lines of stores that an SM keeps open, so that the next stores of the same warp to them are sent

@@ -86,7 +86,7 @@ def test_accesses_are_counted_within_their_arrays() -> None:
     assert_native_agrees(coalescing._count, index, active, 4, 3, 2, _words(3))
     assert_native_agrees(coalescing._count_in_packets, index, active, 4, 4, 3, 2, _words(3))
     for kind in (banks.LOAD, banks.STORE, banks.ATOMIC):
-        assert_native_agrees(banks._count, kind, index, active, 4, 2, 0, 16, _words(16), _words(3))
+        assert_native_agrees(banks._count, kind, index, active, 4, np.array([2, 0, 16]), _words(16), _words(3))
     holds = RNG.random(128) < 0.5
     masks = [np.zeros(128, np.bool_) for _ in range(2)]
     assert_native_agrees(lanes._population, active, 4, _words(2))

@@ -94,7 +94,7 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
     try:
         for number, request in enumerate(_compiled(iter(requests))):
             if request.device_arrays:
-                raise LaunchError("launches side by side take no DeviceArrays: which one comes first is not defined")
+                raise LaunchError("concurrent launches take no DeviceArrays: their order is undefined")
             with context.current():
                 work.start(request, work.resources.computing[number % STREAMS])
         while work.launches:
