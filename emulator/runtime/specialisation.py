@@ -53,7 +53,7 @@ class ProgramSummary:
     waits: bool
 
     @staticmethod
-    def of(program: ir.Program) -> ProgramSummary:
+    def from_program(program: ir.Program) -> ProgramSummary:
         from ..ir.nodes import While
         from ..ir.walk import statements
         from ..passes.capabilities import needed
@@ -119,8 +119,8 @@ class Specialisation:
     @cached_property
     def summary(self) -> ProgramSummary:
         if self.key is None:
-            return ProgramSummary.of(self.program)
-        return _cached("summary", self.key, ProgramSummary.decode, lambda: ProgramSummary.of(self.program))
+            return ProgramSummary.from_program(self.program)
+        return _cached("summary", self.key, ProgramSummary.decode, lambda: ProgramSummary.from_program(self.program))
 
 
 class _KernelFacts:
