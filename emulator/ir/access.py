@@ -15,8 +15,8 @@ class Operation(StrEnum):
     REDUCTION is an atomic operation on global memory with an unused result. COUNT is an atomic addition of 1 to 4
     bytes of shared memory:
     GPUs have a separate instruction that counts the lanes of a word at once. SWAP is a compare-and-swap on shared
-    memory, which takes two
-    passes. COPY is the store of an asynchronous copy of 4 or 8 bytes a lane, which does not merge lanes.
+    memory, which takes two passes. COPY is the store of an asynchronous copy of 4 or 8 bytes a lane, which does not
+    merge lanes.
     """
 
     LOAD = "load"

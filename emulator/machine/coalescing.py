@@ -128,8 +128,7 @@ def _count_in_packets(
     """Count atomics in packets. Lanes of a sector share a packet, unless this would reorder lanes with equal keys.
 
     A packet belongs to one sector. Lane by lane, a lane joins the first packet of its sector that is newer than
-    every packet with a lane
-    of its key; if there is none, it opens one. Each packet moves its sector.
+    every packet with a lane of its key; if there is none, it opens one. Each packet moves its sector.
     """
     keys = st.local(i64, WARP_SIZE)
     sectors = st.local(i64, WARP_SIZE)

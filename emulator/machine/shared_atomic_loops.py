@@ -2,8 +2,8 @@
 
 The compiler emits a loop that reads the element, computes, and swaps if the element is unchanged (`ATOMS.CAST.SPIN`); a lane with a
 changed element retries. In a round, the lowest lane of each bank succeeds, for the same element or not. 8 bytes a
-lane are swapped in
-halves; the second half observes the changes of the first. A swap takes two wavefronts a half, and none counted as a conflict.
+lane are swapped in halves; the second half observes the changes of the first. A swap takes two wavefronts a half, and
+none counted as a conflict.
 Measured: these rules equal Nsight Compute's counters on an H200 for every row of tests/machine/h200_tries.csv. Other
 warps that change
 the same elements at the same time cause retries as well: their number depends on timing and is not counted.

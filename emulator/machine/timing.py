@@ -20,9 +20,8 @@ class Timing:
     other half of L2. atomic: of an atomic operation that returns a value.
     atomic_interval: cycles of the SM's clock between atomic operations on one address; float_interval: between additions of
     floating point numbers. atomic_rate: atomic operations on distinct sectors a cycle of all of L2; fetch_rate: the
-    same, of those that
-    return a value. request_rate: lines a cycle to which L2 accepts stores of one sector; store_rate: sectors of
-    whole lines that it accepts.
+    same, of those that return a value. request_rate: lines a cycle to which L2 accepts stores of one sector;
+    store_rate: sectors of whole lines that it accepts.
     load_rate: lines a cycle of which L2 returns one sector.
     lookup_rate: tag lookups of an SM's L1 a cycle.
     request_interval: cycles between requests to global memory of one SM. line_interval: between lines of stores that it sends;

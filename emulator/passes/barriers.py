@@ -27,8 +27,7 @@ def order_matters(kernel: ir.Function) -> bool:
     """Return whether warps must run in a fixed order for reproducible results.
 
     They must if the kernel prints, uses the old value of an atomic operation, has ordered loads and stores, adds
-    floats atomically, or
-    applies different atomic operations to one array.
+    floats atomically, or applies different atomic operations to one array.
     """
     kinds: dict[str, str] = {}
     for stmt in statements(kernel.body):

@@ -161,8 +161,7 @@ class _StepLimits:
     """The limits of one execution of a loop, and its progress towards them.
 
     limit: iterations of the loop or, if it may stall, consecutive ones without progress. waiting: the latter.
-    scheduler: of warps that
-    run one at a time, if the loop observes other threads.
+    scheduler: of warps that run one at a time, if the loop observes other threads.
     """
 
     site: int
