@@ -1,5 +1,4 @@
-"""Kernels to compare with a GPU besides the variants: every feature of the language, every row of the op table, the
-examples, and what `simtbed bench` adds.
+"""Cases besides the variants: features of the language, rows of the op table, examples, kernels of `simtbed bench`.
 
 `simtbed hardware compare --cases tests.validation.cases:cases`.
 """
@@ -59,7 +58,7 @@ def feature_case(feature: Feature) -> Case:
 
 
 def example_case(example: str) -> Case:
-    """What a file of `examples/kernels` launches when it checks itself. Its arrays hang on no order of threads."""
+    """Return the case of a file of `examples/kernels`: its own check. Its arrays do not depend on the order of threads."""
     return Case(f"example {example}", partial(_example, example))
 
 

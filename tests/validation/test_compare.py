@@ -1,4 +1,4 @@
-"""The emulator is held to every record kept, and the published comparison is the one that is true now."""
+"""`simtbed hardware compare`: differences, stale kernels, idle reasons, the command."""
 
 from __future__ import annotations
 
@@ -9,57 +9,16 @@ from pathlib import Path
 import pytest
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
-from simtbed.reports.hardware.compare import Comparison, compare
+from simtbed.reports.hardware.compare import compare
 from simtbed.reports.hardware.figures import FIGURES
 
 from tests.reports.conftest import Simtbed
-from tests.validation.cases import CASES
 from tests.validation.recorded import load_record
 
 FEW = "tests.validation.cases:few"
-AGAIN = "on the GPU: simtbed record " + " ".join(f"--cases {name}" for name in CASES)
 
 
-@pytest.fixture(scope="module")
-def found() -> Comparison:
-    return compare(load_record("h200"), CASES)
-
-
-@pytest.mark.slow
-def test_every_kernel_is_recorded_as_it_is_printed(found: Comparison) -> None:
-    assert found.stale == (), f"record them again {AGAIN}"
-
-
-@pytest.mark.slow
-def test_the_emulator_counts_what_the_hardware_counts(found: Comparison) -> None:
-    """Every figure as near as its goal asks, or the reason is known; and no reason outlives what it explains."""
-    assert [(c.kernel, c.figure.name, c.emulated, c.measured) for c in found.unexplained] == []
-    assert [(reason.kernels, reason.figures) for reason in found.idle] == []
-
-
-@pytest.mark.slow
-def test_all_is_measured_of_what_is_there(found: Comparison) -> None:
-    assert found.record.waiting == ()
-
-
-@pytest.mark.slow
-def test_barriers_registers_and_occupancy_are_equal_everywhere(found: Comparison) -> None:
-    """But for barriers of the grid, which are the compiler's own code."""
-    names = ("barriers", "registers", "occupancy")
-    grid = {reason.kernels for reason in comparing.reasons() if "barriers" in reason.figures}
-    differ = {c.kernel for c in found.cells if c.figure.name in names and not c.within_tolerance}
-    assert [set(kernels) for kernels in grid] == [differ]
-
-
-@pytest.mark.slow
-def test_the_published_report_is_current(found: Comparison) -> None:
-    path = record.path_of(found.record.device).with_suffix(".md")
-    assert path.read_text(encoding="utf-8") == text.markdown(found) + "\n", (
-        f"write it again: simtbed hardware compare {AGAIN.partition('record ')[2]} --markdown > {path.name}"
-    )
-
-
-# ------------------------------------------------------------------ what would be found
+# ------------------------------------------------------------------ differences
 @pytest.fixture(scope="module")
 def kept() -> record.Record:
     full = load_record("h200")

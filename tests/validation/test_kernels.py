@@ -58,7 +58,7 @@ def test_inputs_are_the_same_each_time() -> None:
 
 
 def test_a_wrong_answer_is_told() -> None:
-    """Of whole numbers one that differs, of others one part in a thousand, of those without an order one that is missing."""
+    """One different integer, a relative error of 1e-3 of a float, a missing element of an unordered array."""
     by_name = {one.name: one.small for one in KERNELS}
     for name, array, spoil in (
         ("histogram_global", "out", lambda x: x + (np.arange(len(x)) == 5)),

@@ -1,4 +1,4 @@
-"""Launches that tell what the warps of one SM take from each other: they do what they say."""
+"""Kernels of the launches on one SM: outputs and counters."""
 
 from __future__ import annotations
 

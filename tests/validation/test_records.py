@@ -30,7 +30,7 @@ def test_there_is_a_record() -> None:
 
 
 def waits(device: str, name: str) -> None:
-    """Kernels written since a GPU was last at hand stand in its record as waiting: seen here, and no agreement yet."""
+    """Expect a failure for a kernel that waits for its run on the GPU."""
     if name in LOADED[device].waiting:
         pytest.xfail(f"{name} waits for its run on the GPU; {AGAIN}")
 

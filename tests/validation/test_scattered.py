@@ -24,7 +24,7 @@ DRAWN = [np.uint64(1664525), np.uint64(1013904223)]
 
 
 def drawn(threads: int, turns: int, mask: int, group: int = 1) -> np.ndarray:
-    """int64[turn, thread], where each turn of a thread goes."""
+    """Return int64[iteration, thread], the random indices."""
     state = (np.arange(threads, dtype=np.uint64) // group * 2654435761 + 12345) & 0xFFFFFFFF
     found = []
     for _ in range(turns):

@@ -1,4 +1,7 @@
-"""Textbook kernels, each with inputs drawn from a seed and an answer by NumPy: what counters and times are held to."""
+"""Validation kernels, each with inputs from a seed and expected outputs by NumPy.
+
+`records/kernels` has their counters and answers on GPUs, `records/times` their times, `records/batches.toml` their batches.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def cases() -> Iterator[Case]:
 
 
 def launch_counted(kernel: ValidationKernel, launcher: Launcher) -> None:
-    """Launch a kernel at its counted size; arrays in the order of threads stay on the device."""
+    """Launch a kernel at its counted size; arrays in the order of threads remain on the device."""
     case = kernel.small
     args = {name: DeviceArray(value) if name in case.unordered else value for name, value in case.make().items()}
     launcher.launch(case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared)

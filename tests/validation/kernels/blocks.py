@@ -192,7 +192,7 @@ def reduce_by_key(key: Global[i32], x: Global[f32], out: Global[f32], n: i32, BL
 # ------------------------------------------------------------------ reductions
 @st.device
 def joined(a: Running, b: Running) -> Running:
-    """Two parts of a row as one; of equal numbers the first counts."""
+    """Merge the partial results of two halves of a row; the first of equal numbers has priority."""
     if b.high > a.high or (b.high == a.high and b.place < a.place):
         return Running(b.high, b.total + a.total * st.exp(a.high - b.high), b.place)
     return Running(a.high, a.total + b.total * st.exp(b.high - a.high), a.place)
@@ -200,7 +200,7 @@ def joined(a: Running, b: Running) -> Running:
 
 @st.device
 def joined_in_warp(own: Running) -> Running:
-    """The parts of all lanes as one, in lane 0."""
+    """Merge the partial results of all lanes in lane 0."""
     offset = 16
     while offset > 0:
         other = Running(
@@ -253,7 +253,7 @@ def two_sum(a: f32, b: f32) -> tuple[f32, f32]:
 
 @st.kernel
 def kahan_sums(x: Global[f32], out: Global[f32], n: i32, BLOCK: Const) -> None:
-    """out[b] = sum of what block b goes through by a grid-stride loop, by Kahan's method; threads join with their corrections."""
+    """out[b] = sum of the elements of block b in a grid-stride loop, by Kahan's method; threads are merged with their corrections."""
     sums = st.shared(f32, BLOCK)
     errors = st.shared(f32, BLOCK)
     t = st.thread.x

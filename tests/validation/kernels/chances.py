@@ -1,4 +1,4 @@
-"""Chance and what it is worth: spins that turn, random walks, options."""
+"""Ising spins, random walks, options."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from simtbed import Const, Global, f32, i8, i32, u32
 from .kernel import Args, ValidationKernel, Values, cover, draw, floats, words, zeros
 
 FLIP = (4294967295, 4294967295, 4294967295, 1470000000, 503000000)
-"""Of 2^32, how often a spin turns whose neighbours are against it by 4, 2, 0, or for it by 2, 4."""
+"""Of 2^32, the probability that a spin flips, for neighbours against it by 4, 2, 0, or for it by 2, 4."""
 
 
 @st.kernel
 def ising_metropolis(spins: Global[i8], n: i32, colour: i32, seed: u32) -> None:
-    """The spins of one colour of a chequered torus turned or not, by their neighbours and chance."""
+    """The spins of one colour of a chequered torus, flipped or not, by their neighbours and random numbers."""
     chances = st.constant(u32, FLIP)
     x = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y

@@ -25,7 +25,7 @@ ROUNDS = (
 
 @st.device
 def turned(x: u32, by: i32) -> u32:
-    """The bits of a word, turned to the left."""
+    """The bits of a word, rotated left."""
     return x << by | x >> (32 - by)
 
 
@@ -76,7 +76,7 @@ def chacha_stream(key: Constant[u32], text: Global[u32], out: Global[u32], n: i3
 
 @st.kernel
 def sha3_messages(message: Global[u64], out: Global[u64], n: i32, length: i32) -> None:
-    """out = SHA3-256 of messages of `length` words of 64 bits, a thread a message; words of one message lie n apart."""
+    """out = SHA3-256 of messages of `length` words of 64 bits, a thread a message; words of one message are n words from each other."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

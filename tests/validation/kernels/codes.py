@@ -154,7 +154,7 @@ def viterbi(
     length: i32,
     STATES: Const,
 ) -> None:
-    """best = the logarithm of the likeliest way of each sequence through STATES states, path = where each came from."""
+    """best = the logarithm of the most likely path of each sequence through STATES states, path = the predecessor of each state."""
     now = st.shared(f32, STATES)
     then = st.shared(f32, STATES)
     state = st.thread.x
@@ -176,7 +176,7 @@ def viterbi(
 
 @st.kernel
 def warp_distances(a: Global[f32], b: Global[f32], out: Global[f32], n: i32, length: i32, BAND: Const) -> None:
-    """out = how far two series are apart when time may be stretched, at most by BAND; series lie beside each other."""
+    """out = distance of two series under dynamic time warping, in a band of BAND; series are interleaved."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -232,7 +232,7 @@ def _plain(n: int, block: int) -> Args:
 
 
 def _ciphered(args: Args) -> dict[str, Values]:
-    """By bytes: the column of a word's byte k is the table's, turned by as many."""
+    """By bytes: the column of byte k of a word is the column of the table, rotated by k."""
     key, table = args["key"].reshape(-1, 4), args["table"]
     x = args["x"].reshape(-1, 4) ^ key[0]
     turned = [table << np.uint32(8 * k) | (table >> np.uint32(32 - 8 * k) if k else np.uint32(0)) for k in range(4)]

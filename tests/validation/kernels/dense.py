@@ -134,7 +134,7 @@ def matrix_vector_columns(a: Global[f32], x: Global[f32], out: Global[f32], n: i
 
 @st.kernel
 def lu_step(a: Global[f32], n: i32, pivot: i32) -> None:
-    """What a step of an LU factorisation does to the rows below the pivot, right of it; the factors stand there already."""
+    """One step of an LU factorisation: the rows below the pivot and right of it; the factors are stored before."""
     column = pivot + 1 + st.block.x * st.block_dim.x + st.thread.x
     row = pivot + 1 + st.block.y * st.block_dim.y + st.thread.y
     if row < n and column < n:

@@ -187,7 +187,7 @@ def convolution_as_product(
     x: Global[f32], weight: Global[f32], bias: Global[f32], out: Global[f32], images: i32, channels: i32, height: i32,
     width: i32, filters: i32, out_height: i32, out_width: i32, stride: i32, pad: i32, SIDE: Const, TILE: Const,
 ) -> None:  # fmt: skip
-    """A layer of filters with bias and rectifier, as a tiled product with patches that are gathered on the way."""
+    """A layer of filters with bias and rectifier, as a tiled product with patches gathered during the loads."""
     weights = st.shared(f32, TILE, TILE)
     patches = st.shared(f32, TILE, TILE)
     tx, ty = st.thread.x, st.thread.y

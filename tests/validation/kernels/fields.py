@@ -26,7 +26,7 @@ class Ray(NamedTuple):
 
 @st.kernel
 def integral_rows(x: Global[u8], out: Global[u32], wide: i32, high: i32) -> None:
-    """out = sums along the rows of an image, a warp a row, 32 pixels at once with what came before."""
+    """out = sums along the rows of an image, a warp a row, 32 pixels at once plus the sum of the previous ones."""
     row = st.block.x * st.block_dim.y + st.thread.y
     if row >= high:
         return
@@ -64,7 +64,7 @@ def marching_cases(
 
 @st.kernel
 def label_tiles(image: Global[u8], out: Global[i32], n: i32, WIDE: Const, HIGH: Const) -> None:
-    """out = the least place in its tile that each lit pixel is joined to; a block goes on until nothing changes."""
+    """out = the smallest index in its tile connected to each lit pixel; a block iterates until nothing changes."""
     label = st.shared(i32, HIGH, WIDE)
     x, y = st.thread.x, st.thread.y
     at = (st.block.y * HIGH + y) * n + st.block.x * WIDE + x
@@ -135,7 +135,7 @@ def thin_edges(dx: Global[f32], dy: Global[f32], out: Global[u8], wide: i32, hig
 
 @st.kernel
 def voxel_march(rays: Global[Ray], bits: Global[u32], out: Global[i32], n: i32, LOG: Const) -> None:
-    """out = the first full cell of a cube that each ray comes to, -1 where it leaves; a step crosses the nearest wall."""
+    """out = the first full cell of a cube on each ray, -1 where it leaves; a step crosses the nearest wall."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

@@ -41,7 +41,7 @@ def box_muller(a: u32, b: u32) -> tuple[f32, f32]:
 
 @st.device
 def block_total(value: f32, partial: st.Shared[f32]) -> f32:
-    """The sum over the block, in thread 0; partial has room for a number of each warp."""
+    """The sum over the block, in thread 0; partial has an element for each warp."""
     for step in (16, 8, 4, 2, 1):
         value += st.shuffle_down(value, step)
     if st.lane == 0:
@@ -141,7 +141,7 @@ def bond_yields(
     price: Global[f64], coupon: Global[f64], wait: Global[f64], payments: Global[i32], yields: Global[f64],
     duration: Global[f64], n: i32, most: i32, close: f64,
 ) -> None:  # fmt: skip
-    """yields and duration of bonds by Newton's steps, a thread a bond; wait is the part of a period until the next coupon."""
+    """yields and duration of bonds by Newton's method, a thread a bond; wait is the fraction of a period until the next coupon."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

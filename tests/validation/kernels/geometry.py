@@ -34,13 +34,13 @@ def inside_polygon(
 
 @st.device
 def lower(a: int2, b: int2) -> bool:
-    """Whether a lies below b, or to its left at one height."""
+    """Whether a is below b, or to its left at one height."""
     return a.y < b.y or (a.y == b.y and a.x < b.x)
 
 
 @st.device
 def outer(o: int2, a: int2, b: int2) -> bool:
-    """Whether b is to the right of the way from o to a, or on it and farther."""
+    """Whether b is to the right of the line from o to a, or on it and farther."""
     turn = (a.x - o.x) * (b.y - o.y) - (a.y - o.y) * (b.x - o.x)
     if turn != 0:
         return turn < 0
@@ -85,7 +85,7 @@ def hull_wraps(point: Global[int2], out: Global[i32], count: Global[i32], n: i32
 
 @st.kernel
 def box_tree_walk(box: Global[int4], asked: Global[int4], out: Global[i32], n: i32, LOG: Const) -> None:
-    """out = how many of 2^LOG boxes each box meets, down a tree whose nodes are boxes around their two children."""
+    """out = number of 2^LOG boxes that intersect each box, down a tree with the bounding boxes of two children as nodes."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

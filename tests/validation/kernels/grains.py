@@ -14,7 +14,7 @@ def grain_contacts(
     place: Global[float4], speed: Global[float4], spin: Global[float4], first: Global[i32], force: Global[float4],
     torque: Global[float4], n: i32, side: i32, inverse: f32, stiffness: f32, damping: f32, drag: f32, friction: f32,
 ) -> None:  # fmt: skip
-    """force and torque on grains (w of place: radius) by those they touch, with damping and friction; grains lie in order of cells."""
+    """force and torque on grains (w: radius) by the grains in contact, with damping and friction; grains are in order of cells."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -173,7 +173,7 @@ def _villages(n: int, block: int) -> Args:
 
 
 def _ended(args: Args) -> dict[str, Values]:
-    """All runs that go on take a step together; single precision, as which event is next hangs on it."""
+    """All active runs take a step together, in single precision, because the next event depends on it."""
     n, half = args["runs"], np.float32
     contact, recovery = half(args["contact"]), half(args["recovery"])
     state = args["seed"].copy()
@@ -255,7 +255,7 @@ def _quantised(args: Args) -> dict[str, Values]:
 
 @st.device
 def mirrored(at: i32, n: i32) -> i32:
-    """A place beyond an edge, turned back at the outermost pixel."""
+    """An index beyond an edge, reflected at the outermost pixel."""
     at = -at if at < 0 else at
     return 2 * (n - 1) - at if at >= n else at
 

@@ -246,7 +246,7 @@ def _triangles(args: Args) -> dict[str, Values]:
     source = np.repeat(np.arange(n), np.diff(start))
     known = source.astype(np.int64) * n + target
     out = np.zeros(n, np.int64)
-    for distance in range(1, int(np.diff(start).max())):  # pairs of neighbours, so far apart in a vertex's list
+    for distance in range(1, int(np.diff(start).max())):  # pairs of neighbours, at this distance in a vertex's list
         first = np.flatnonzero(np.arange(len(target)) + distance < start[source + 1])
         edge = target[first].astype(np.int64) * n + target[first + distance]
         there = known[np.minimum(np.searchsorted(known, edge), len(known) - 1)] == edge

@@ -92,7 +92,7 @@ def permute_axes(x: Global[f32], out: Global[f32], depth: u32, rows: u32, column
 def convolution_channels(
     x: Global[f32], weight: Global[f32], bias: Global[f32], out: Global[f32], stride: i32, pad: i32, SIDE: Const
 ) -> None:
-    """out[f] = all channels of an image by filter f of SIDE x SIDE, `stride` pixels apart, and no less than 0."""
+    """out[f] = all channels of an image by filter f of SIDE x SIDE at a stride of `stride` pixels, and at least 0."""
     column = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y
     f = st.block.z

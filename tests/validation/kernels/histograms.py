@@ -66,7 +66,7 @@ def histogram_private(x: Global[u8], out: Global[i32], n: i32, BINS: Const) -> N
 
 @st.kernel
 def histogram_matched(x: Global[i32], out: Global[i32]) -> None:
-    """Lanes of one number go together: one atomic of their count."""
+    """Lanes with equal numbers are combined: one atomic with their count."""
     value = x[st.block.x * st.block_dim.x + st.thread.x]
     alike = st.match_any(value)
     if alike & st.lanemask_lt() == u32(0):

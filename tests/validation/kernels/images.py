@@ -151,7 +151,7 @@ def overlap(a: float4, b: float4) -> f32:
 
 @st.kernel
 def suppress_boxes(boxes: Global[float4], masks: Global[u64], n: i32, words: i32, limit: f32) -> None:
-    """masks[i, w] = which of the 64 boxes w that come after box i overlap it too much."""
+    """masks[i, w] = bits of the 64 boxes w after box i that overlap it too much."""
     held = st.shared(float4, 64)
     t = st.thread.x
     first = st.block.x * 64
@@ -178,7 +178,7 @@ def fade(t: f32) -> f32:
 
 @st.device
 def slope(corner: i32, x: f32, y: f32) -> f32:
-    """How far a place lies along one of eight directions."""
+    """The coordinate of a point along one of eight directions."""
     u = x if corner & 4 == 0 else y
     v = y if corner & 4 == 0 else x
     return (u if corner & 1 == 0 else -u) + (2.0 * v if corner & 2 == 0 else -2.0 * v)
@@ -376,14 +376,14 @@ def _scene(n: int, block: object) -> Args:
 
 
 def _dot(a: Values, b: Values) -> Values:
-    """Of vectors one above the other, added in the order of their parts."""
+    """Sums of stacked vectors, added in the order of their elements."""
     x, y, z = a * b
     total: Values = x + y + z
     return total
 
 
 def _lit(args: Args) -> dict[str, Values]:
-    """In the precision of the kernel: a ray that just misses a ball goes elsewhere."""
+    """In the precision of the kernel: a ray that just misses a ball has another path."""
     n, spheres, f = args["n"], args["spheres"], np.float32
     row, column = np.indices((n, n)).reshape(2, -1).astype(f)
     way = np.stack([(column + f(0.5)) / f(n) - f(0.5), (row + f(0.5)) / f(n) - f(0.5), np.ones(n * n, f)])

@@ -128,7 +128,7 @@ BAND, LONGEST, MATCH, MISMATCH, OPEN, EXTEND, DROP = 10, 100, 1, 4, 6, 1, 30
 
 
 def _seeds(n: int, block: int) -> Args:
-    """A target has changes, and a gap; some go on with other letters."""
+    """A target has substitutions and a gap; some have other letters at the end."""
     random = draw()
     size = random.integers(30, LONGEST + 1, n)
     text, others = random.integers(0, 4, (2, n, LONGEST), dtype=np.uint8)
@@ -227,7 +227,7 @@ def join_chains(
 
 
 def _tables(n: int, block: int) -> Args:
-    """A quarter as many rows are built as are asked for; a few keys are in many of them."""
+    """A quarter as many build rows as probe rows; a few keys are in many of them."""
     random = draw()
     rows, log = n // 4, max(int(n // 4).bit_length(), 4)
     key = (rows * random.random(rows) ** 1.5).astype(np.uint32) * np.uint32(7919)
@@ -271,7 +271,7 @@ def sum_of_block(value: i32, sums: Shared[i32], count: i32) -> i32:
 
 @st.kernel
 def quickselect_rows(x: Global[f32], out: Global[f32], rank: i32, LENGTH: Const, BLOCK: Const) -> None:
-    """out = the number of some rank of each row, a block a row: what is on its side of a pivot goes on, until few are left."""
+    """out = the number of some rank of each row, a block a row: the elements on its side of a pivot remain, until few are left."""
     held = st.shared(f32, LENGTH)
     spare = st.shared(f32, LENGTH)
     sums = st.shared(i32, BLOCK // 32)

@@ -22,13 +22,13 @@ Block = int | tuple[int, ...]
 
 @dataclass(frozen=True)
 class ValidationKernel:
-    """A kernel with what it is launched on. A size is what `grid` and `make` take it for: elements, rows or a side.
+    """A kernel with its launches. A size is an argument of `grid` and `make`: elements, rows or a side.
 
-    grid: blocks, from size and block. make: arguments, from size and block; the same each time. answer: arrays that the launch
-    leaves, by name, from the arguments. counted: the size and block whose counters are recorded. sizes, blocks: what is timed,
-    each with each. unordered: arrays whose order, or that of what is added up in them, hangs on which thread comes first; they
-    stay on the device. restored: arrays that a launch changes so that it would do something else the next time. shared: bytes
-    of dynamic shared memory, from size and block.
+    grid: blocks, from size and block. make: arguments, from size and block, the same at each call. answer: expected
+    arrays by name, from the arguments. counted: the size and block with recorded counters. sizes, blocks: the timed
+    launches, their product. unordered: arrays with an order, or sums in an order, of threads; they remain on the
+    device. restored: arrays that a launch changes, so that another launch would differ. shared: bytes of dynamic
+    shared memory, from size and block.
     """
 
     kernel: Kernel

@@ -80,7 +80,7 @@ def attention_to_cache(
     query: Global[f32], key: Global[half2], value: Global[half2], length: Global[i32], out: Global[f32], room: i32, scale: f32,
     WARPS: Const,
 ) -> None:  # fmt: skip
-    """out = attention of one query of 64 parts to a cache of `length` places, a block a head; its warps are joined at the end."""
+    """out = attention of one query of 64 elements to a cache of `length` rows, a block a head; its warps are merged at the end."""
     tops = st.shared(f32, WARPS)
     totals = st.shared(f32, WARPS)
     sums = st.shared(f32, WARPS, 64)

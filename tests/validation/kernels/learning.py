@@ -23,7 +23,7 @@ def warp_total(value: f32) -> f32:
 def attention_rows(
     query: Global[f32], key: Global[f32], value: Global[f32], out: Global[f32], n: i32, scale: f32
 ) -> None:
-    """out = attention to the places up to each one, a warp a query of 64 parts; the softmax is corrected on the way."""
+    """out = causal attention, a warp a query of 64 elements; the softmax is corrected online."""
     row = (st.block.x * st.block_dim.x + st.thread.x) // 32
     if row >= n:
         return
@@ -82,7 +82,7 @@ def embedding_bags(table: Global[f32], word: Global[i32], start: Global[i32], ou
 
 @st.kernel
 def max_pool(x: Global[f32], out: Global[f32], place: Global[i32], high: i32, wide: i32, n: i32) -> None:
-    """out = the largest of 3 x 3 numbers, two apart, with padding; place = where it was. A thread an output, in a line."""
+    """out = the maximum of 3 x 3 numbers, stride two, with padding; place = its index. A thread an output, in one dimension."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -318,7 +318,7 @@ def _dotted(args: Args) -> dict[str, Values]:
 
 
 def _scores(n: int, block: int) -> Args:
-    """No two alike in a row: multiples of a number of its own, by a prime."""
+    """Different values in each row: multiples of its own number, modulo a prime."""
     x = np.multiply.outer(draw().integers(1000, 1000003, n), np.arange(1, 1001)) % 1000003
     return {
         "x": x.astype(np.float32).ravel(),

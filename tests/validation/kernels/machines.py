@@ -173,7 +173,7 @@ ROWS, PACKED = 6, 21
 
 @st.kernel
 def packed_systems(matrix: Global[f32], right: Global[f32], out: Global[f32], n: i32) -> None:
-    """out solves symmetric systems of six unknowns by L D L.T in registers, a thread each; lower triangles lie row by row."""
+    """out solves symmetric systems of six unknowns by L D L.T in registers, a thread each; lower triangles are stored by rows."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -209,7 +209,7 @@ def packed_systems(matrix: Global[f32], right: Global[f32], out: Global[f32], n:
 def raster_tiles(
     corner: Global[int2], depth: Global[f32], out: Global[f32], count: i32, wide: i32, high: i32, BATCH: Const
 ) -> None:
-    """out = the least depth at each pixel, 1 of none: a block a tile, which first lists the triangles that may meet it."""
+    """out = the smallest depth at each pixel, 1 for none: a block a tile, which first lists the triangles that may intersect it."""
     kept = st.shared(i32, 1)
     place = st.shared(i32, BATCH, 7)
     height = st.shared(f32, BATCH, 3)

@@ -15,7 +15,7 @@ from .kernel import Args, ValidationKernel, Values, cover, draw, ints, warps, wo
 def fluid_densities(
     particle: Global[float4], start: Global[i32], out: Global[float2], n: i32, side: i32, rest: f32, stiff: f32
 ) -> None:
-    """out = density and pressure at particles, which lie in order of cells as wide as they reach; w is a mass."""
+    """out = density and pressure at particles, in order of cells as wide as their radius; w is a mass."""
     for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
         own = particle[i]
         x, y, z = i32(own.x), i32(own.y), i32(own.z)
@@ -40,7 +40,7 @@ def neighbour_lists(
     particle: Global[float4], start: Global[i32], out: Global[i32], count: Global[i32], n: i32, side: i32, reach: f32,
     ROOM: Const,
 ) -> None:  # fmt: skip
-    """out = the particles after each one that are within reach, at most ROOM, in order; lists lie n apart."""
+    """out = the later particles within the radius of each one, at most ROOM, in order; lists are interleaved."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -94,7 +94,7 @@ def sand_tiles(sand: Global[i32], lost: Global[i32], n: i32, WIDE: Const, HIGH: 
 
 @st.kernel
 def automaton_rows(start: Global[u32], out: Global[u32], n: i32, turns: i32, RULE: Const) -> None:
-    """out = 1,024 cells on a ring after each turn of a rule of three neighbours; a warp a ring, a word of bits a lane."""
+    """out = 1,024 cells on a ring after each step of a rule of three neighbours; a warp a ring, a word of bits a lane."""
     ring = st.block.x * (st.block_dim.x // 32) + st.warp
     if ring >= n:
         return

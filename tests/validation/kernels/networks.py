@@ -68,7 +68,8 @@ def image_patches(image: Global[f32], out: Global[f32], pad: i32, apart: i32, st
 
 @st.kernel
 def givens_factors(a: Global[f64], out: Global[f64], n: i32, ROWS: Const, COLUMNS: Const) -> None:
-    """out = triangular factors of small matrices by plane rotations, no diagonal below 0, a thread a matrix; elements lie n apart."""
+    """out = triangular factors of small matrices by plane rotations, with diagonals of at least 0, a thread a matrix;
+    elements are interleaved."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

@@ -108,7 +108,7 @@ def k_means_assign(x: Global[f32], centres: Global[f32], out: Global[i32], n: i3
 
 @st.kernel
 def mandelbrot(out: Global[i32], n: i32, LIMIT: Const) -> None:
-    """Turns until a point of the plane escapes."""
+    """Iterations until a point of the plane escapes."""
     column = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y
     if row >= n or column >= n:
@@ -182,7 +182,7 @@ def black_scholes(
 
 @st.kernel
 def horner_f64(x: Global[f64], out: Global[f64], n: i32, TERMS: Const) -> None:
-    """The series of the sine, whose terms are divided on the way."""
+    """The series of the sine, with divided terms."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         square, total = x[i] * x[i], f64(1)
@@ -193,7 +193,7 @@ def horner_f64(x: Global[f64], out: Global[f64], n: i32, TERMS: Const) -> None:
 
 @dataclass
 class Particle:
-    """Where a particle is, how fast it goes, and how often it came to a wall."""
+    """The position of a particle, its velocity, and its number of wall collisions."""
 
     x: f32
     y: f32

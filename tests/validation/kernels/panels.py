@@ -54,7 +54,7 @@ GAMMA, E32 = 1 / (2 + 2**0.5), 6 + 2**0.5
 def stiff_kinetics(
     rate: Global[f64], out: Global[f64], steps: Global[i32], n: i32, end: f64, relative: f64, absolute: f64, most: i32
 ) -> None:
-    """out = three substances at a time, steps = how many it took, by Rosenbrock's method with steps as long as they may be."""
+    """out = three substances over time, steps = number of steps, by Rosenbrock's method with adaptive steps."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -94,7 +94,7 @@ def peel_core(
     start: Global[i32], target: Global[i32], degree: Global[i32], frontier: Global[i32], queue: Global[i32], tail: Global[i32],
     count: i32, k: i32,
 ) -> None:  # fmt: skip
-    """degree = neighbours left once a frontier is gone, queue = vertices that have fewer than k now, not before; a warp a vertex."""
+    """degree = neighbours left after the removal of a frontier, queue = vertices that now have fewer than k; a warp a vertex."""
     stride = st.grid_dim.x * (st.block_dim.x // 32)
     for f in range(st.block.x * (st.block_dim.x // 32) + st.warp, count, stride):
         vertex = frontier[f]
@@ -213,7 +213,7 @@ def sign_of(a: i32) -> i32:
 
 @st.kernel
 def kendall_ranks(x: Global[i32], out: Global[f32], columns: i32, length: i32, BLOCK: Const) -> None:
-    """out = how far each two columns rank the rows alike, ties left out (tau-b); a block two columns, rows by tiles."""
+    """out = rank correlation of each two columns, without ties (tau-b); a block two columns, rows by tiles."""
     tile = st.shared(i32, 2, BLOCK)
     total = st.shared(i32, 3)
     one, two = st.block.y, st.block.x
@@ -305,7 +305,7 @@ CORE = 12
 
 
 def _graph(n: int, block: int) -> Args:
-    """Both ways; some vertices have many neighbours."""
+    """In both directions; some vertices have many neighbours."""
     random = draw()
     a, b = (random.random((2, 8 * n)) ** 1.7 * n).astype(int)
     a, b = a[a != b], b[a != b]

@@ -13,7 +13,7 @@ from .kernel import Args, ValidationKernel, Values, cover, draw, floats, zeros
 def neighbour_forces(
     place: Global[float4], near: Global[i32], force: Global[float4], n: i32, count: i32, cut: f32
 ) -> None:
-    """force = what the neighbours of a list do by a potential of 6 and 12; the j-th neighbours of all lie together."""
+    """force = of the neighbours in a list by a potential of powers 6 and 12; the j-th neighbours of all particles are contiguous."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -125,7 +125,7 @@ def hodgkin_huxley(
 def fill_cells(
     place: Global[float2], count: Global[i32], held: Global[i32], lost: Global[i32], n: i32, SIDE: Const, ROOM: Const
 ) -> None:
-    """held = particles of each cell in any order, at most ROOM; count = how many came, lost[0] = those without room."""
+    """held = particles of each cell in any order, at most ROOM; count = number of particles, lost[0] = particles without a slot."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -140,7 +140,7 @@ def fill_cells(
 
 @st.kernel
 def kd_tree_nearest(tree: Global[short2], asked: Global[short2], out: Global[i32], n: i32, LEVELS: Const) -> None:
-    """out = squared distances to the nearest of 2^LEVELS - 1 points; levels are split by x and y in turn, ways left wait."""
+    """out = squared distances to the nearest of 2^LEVELS - 1 points; levels are split by x and y alternately, with a stack of branches."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

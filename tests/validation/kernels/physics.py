@@ -9,7 +9,7 @@ from simtbed import Const, Global, f32, float2, float4, i32
 from .kernel import Args, ValidationKernel, Values, cover, draw, floats, tiles, zeros
 
 WALL, OPEN, INFLOW = 0, 1, 2
-"""What lies beyond an edge of the water."""
+"""The state beyond an edge of the water."""
 DEEP, FAST = 1.5, 0.5
 """Depth and speed of water that flows in."""
 

@@ -134,7 +134,7 @@ def non_local_means(
     image: Global[f32], out: Global[f32], width: i32, height: i32, sharpness: f32, SEARCH: Const, PATCH: Const,
     BLOCK_X: Const, BLOCK_Y: Const,
 ) -> None:  # fmt: skip
-    """out = a mean of the pixels around each, weighted by how alike their patches are; patches come from a shared tile."""
+    """out = a mean of the pixels around each, weighted by the similarity of their patches; patches are read from a shared tile."""
     tile = st.shared(f32, BLOCK_Y + 2 * (SEARCH + PATCH), BLOCK_X + 2 * (SEARCH + PATCH))
     halo = SEARCH + PATCH
     left, top = st.block.x * BLOCK_X - halo, st.block.y * BLOCK_Y - halo

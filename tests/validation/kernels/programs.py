@@ -19,7 +19,7 @@ POWERS = tuple(10.0**k for k in range(10))
 def stack_machine(
     code: Global[i16], start: Global[i32], which: Global[i32], x: Global[i64], out: Global[i64], n: i32, DEPTH: Const
 ) -> None:
-    """out[i] = what program which[i] leaves on its stack for x[i]; a program may repeat a part of itself."""
+    """out[i] = the top of the stack after program which[i] on x[i]; a program may repeat a section of itself."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -62,7 +62,7 @@ def stack_machine(
 
 @st.kernel
 def montgomery_products(a: Global[u32], b: Global[u32], out: Global[u32], n: i32) -> None:
-    """out = products by Montgomery modulo a prime of 255 bits: eight words each in registers, which lie n apart."""
+    """out = products by Montgomery modulo a prime of 255 bits: eight words each in registers, interleaved in memory."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -142,7 +142,7 @@ def civil_dates(day: Global[i32], out: Global[i32], n: i32) -> None:
 
 @st.device
 def quarter(x: u32, y: u32, right: u32, upper: u32, side: u32) -> tuple[u32, u32]:
-    """A place in the curve of a quarter, which is turned or mirrored."""
+    """A position on the curve of a quadrant, rotated or mirrored."""
     if upper == 0:
         if right == 1:
             x, y = side - 1 - x, side - 1 - y
@@ -194,7 +194,7 @@ def bit_vector_distances(word: Global[u8], text: Global[u8], out: Global[i32], n
 
 @st.device
 def compared(genome: Global[u8], at: i32, size: i32, word: Global[u8], first: i32, length: i32) -> i32:
-    """Below 0 where a suffix comes before a word, 0 where it begins with it, above 0 where it comes after."""
+    """Below 0 if a suffix is before a word, 0 if the word is its prefix, above 0 if it is after."""
     for k in range(length):
         if at + k >= size:
             return -1
@@ -253,7 +253,7 @@ PROGRAMS = 24
 
 
 def _program(draws: np.random.Generator) -> list[int]:
-    """The first part fills the stack; the one that is repeated leaves it as high as it was."""
+    """The first section fills the stack; the repeated one keeps its height."""
     code = [INPUT, PUSH, int(draws.integers(1, 9)), TURNS, int(draws.integers(2, 12))]
     loop = len(code)
     for _ in range(draws.integers(1, 6)):
@@ -389,7 +389,7 @@ SIZE, WORD = 1 << 14, 7
 
 
 def _codes(x: Values, length: int) -> Values:
-    """Parts of a genome as numbers to the base 5; what is beyond its end is 0."""
+    """Substrings of a genome as numbers to the base 5; letters beyond its end are 0."""
     padded = np.concatenate([x.astype(int), np.zeros(length - 1, int)])
     return np.lib.stride_tricks.sliding_window_view(padded, length) @ 5 ** np.arange(length)[::-1]
 
@@ -413,7 +413,7 @@ WINDOW, MOST = 64, 18
 
 
 def _repeated(n: int, block: int) -> Args:
-    """Syllables of four letters, drawn from twelve."""
+    """Syllables of four letters, random of twelve."""
     syllables = ints(48, 26, np.uint8).reshape(12, 4) + np.uint8(97)
     return {
         "x": syllables[ints(cover(n, 4), 12)].ravel()[:n], "out": zeros(n, np.int32), "n": n, "WINDOW": WINDOW, "MOST": MOST,

@@ -1,4 +1,4 @@
-"""Photons in a slab, rays at a mesh, overlaps of turned boxes."""
+"""Photons in a slab, rays at a mesh, overlaps of rotated boxes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ FAR = 1e30
 
 @st.device
 def enters(low: float4, high: float4, eye: Vector, inverse: Vector, best: f32) -> f32:
-    """Where a ray enters a box, FAR where it misses it or comes to it after `best`."""
+    """The distance at which a ray enters a box, FAR where it misses it or enters it after `best`."""
     ax, bx = (low.x - eye.x) * inverse.x, (high.x - eye.x) * inverse.x
     ay, by = (low.y - eye.y) * inverse.y, (high.y - eye.y) * inverse.y
     az, bz = (low.z - eye.z) * inverse.z, (high.z - eye.z) * inverse.z
@@ -201,7 +201,7 @@ def mesh_rays(
 
 @st.device
 def corners_of(box: float4, turn: f32, corner: Local[float2]) -> None:
-    """The four corners of a turned box of a place, a width and a height."""
+    """The four corners of a rotated box with a centre, a width and a height."""
     s, c = st.sincos(turn)
     for k in st.unroll(range(4)):
         u = 0.5 * box.z if k == 0 or k == 3 else -0.5 * box.z
@@ -214,7 +214,7 @@ def turned_overlaps(
     box: Global[float4], turn: Global[f32], other: Global[float4], other_turn: Global[f32], out: Global[f32], n: i32,
     m: i32,
 ) -> None:  # fmt: skip
-    """out = what each two turned boxes share, of what they cover; one is clipped at the sides of the other."""
+    """out = intersection over union of each two rotated boxes; one is clipped at the sides of the other."""
     i = st.block.y * st.block_dim.y + st.thread.y
     j = st.block.x * st.block_dim.x + st.thread.x
     if i >= n or j >= m:
@@ -365,7 +365,7 @@ def _mesh(n: int, block: tuple[int, int]) -> Args:
 
 
 def _met(args: Args) -> dict[str, Values]:
-    """Each triangle is drawn on the image, the nearest last."""
+    """Each triangle is rendered on the image, the nearest last."""
     n = args["width"]
     out = np.full((n, n), np.inf)
     eye = np.array(EYE)
@@ -406,7 +406,7 @@ def _outline(box: Values, turn: Values) -> Values:
 
 
 def _shared_areas(args: Args) -> dict[str, Values]:
-    """What is shared has parts of both outlines around it: of each side that part which is within the other box."""
+    """The outline of the intersection consists of segments of both outlines: of each side the segment inside the other box."""
     box, other = args["box"].astype(float), args["other"].astype(float)
     ours, theirs = _outline(box, args["turn"].astype(float)), _outline(other, args["other_turn"].astype(float))
     twice = np.zeros((len(box), len(other)))

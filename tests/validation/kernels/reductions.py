@@ -28,7 +28,7 @@ def reduce_interleaved(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
 
 @st.kernel
 def reduce_strided(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
-    """The first threads work, on elements ever further apart: bank conflicts."""
+    """The first threads work, on elements at growing strides: bank conflicts."""
     partial = st.shared(f32, BLOCK)
     t = st.thread.x
     partial[t] = x[st.block.x * BLOCK + t]
@@ -117,7 +117,7 @@ def largest_place(x: Global[f32], out: Global[i32], n: i32, BLOCK: Const) -> Non
 
 @st.kernel
 def dot_f64(x: Global[f64], y: Global[f64], out: Global[f64], n: i32) -> None:
-    """out: of each warp, its part of the inner product."""
+    """out: the partial inner product of each warp."""
     total = f64(0)
     thread = st.block.x * st.block_dim.x + st.thread.x
     for i in range(thread, n, st.grid_dim.x * st.block_dim.x):
@@ -212,7 +212,7 @@ def scan_shuffles(x: Global[i32], out: Global[i32], n: i32) -> None:
 
 @st.kernel
 def scan_segments(x: Global[i32], head: Global[i32], out: Global[i32]) -> None:
-    """Sums up to each element that begin anew at each head, warp by warp."""
+    """Prefix sums that restart at each head, warp by warp."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = x[i]
     heads = st.ballot(head[i] != 0) & st.lanemask_le()

@@ -35,7 +35,7 @@ def convolution_rows(x: Global[f32], out: Global[f32], n: i32, WIDE: Const, HIGH
 
 @st.device
 def by_angle(v: float2, angle: f32) -> float2:
-    """A complex number turned."""
+    """A complex number, rotated."""
     s, c = st.sincos(angle)
     return float2(v.x * c - v.y * s, v.x * s + v.y * c)
 
@@ -73,7 +73,7 @@ def fft_radix4(x: Global[float2], out: Global[float2], BLOCK: Const) -> None:
 
 @st.kernel
 def walsh_transform(x: Global[f32], out: Global[f32], count: i32) -> None:
-    """out = Walsh's transform of `count` numbers, a block each, in dynamic shared memory; threads go on by the block."""
+    """out = Walsh's transform of `count` numbers, a block each, in dynamic shared memory, by block-stride loops."""
     held = st.dynamic_shared(f32)
     first = st.block.x * count
     for k in range(st.thread.x, count, st.block_dim.x):
@@ -182,7 +182,7 @@ def histogram_bytes(x: Global[u32], out: Global[i32], n: i32, BLOCK: Const, EACH
 
 @st.kernel
 def scan_with_offsets(x: Global[int4], before: Global[i32], out: Global[int4]) -> None:
-    """out = sums up to each number: four a thread, by shuffles, through shared memory, and what comes before each block."""
+    """out = prefix sums: four numbers a thread, by shuffles, through shared memory, plus the sum of the previous blocks."""
     of_warps = st.shared(i32, 32)
     i = st.block.x * st.block_dim.x + st.thread.x
     four = x[i]

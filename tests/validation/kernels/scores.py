@@ -1,4 +1,4 @@
-"""Cells under a microscope, potentials on a lattice, hybrid rows, three parts, folds, smooth paint."""
+"""Cells under a microscope, potentials on a lattice, hybrid rows, three-way partitions, folds, smooth colours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def gicov_scores(
     across: Global[f32], down: Global[f32], dx: Constant[i32], dy: Constant[i32], cosine: Constant[f32], sine: Constant[f32],
     out: Global[f32], width: i32, height: i32,
 ) -> None:  # fmt: skip
-    """out = how likely a cell lies around each pixel: of circles, the largest squared mean of outward slopes by their variance."""
+    """out = score of a cell around each pixel: of circles, the largest squared mean of outward slopes by their variance."""
     x = st.block.x * st.block_dim.x + st.thread.x
     y = st.block.y * st.block_dim.y + st.thread.y
     if x < MARGIN or y < MARGIN or x >= width - MARGIN or y >= height - MARGIN:
@@ -86,7 +86,7 @@ def spmv_hybrid(
     column: Global[i32], value: Global[f32], tail_row: Global[i32], tail_column: Global[i32], tail_value: Global[f32],
     x: Global[f32], out: Global[f32], rows: i32, width: i32, tail: i32,
 ) -> None:  # fmt: skip
-    """out += a sparse matrix times x: a padded part of `width` columns, a thread a row, then the other entries, a warp a stretch."""
+    """out += a sparse matrix times x: a padded array of `width` columns, a thread a row, then the other entries, a warp a range."""
     row = st.block.x * st.block_dim.x + st.thread.x
     if row < rows:
         total = 0.0
@@ -205,7 +205,7 @@ def pairs_up(a: i32, b: i32) -> bool:
 
 @st.kernel
 def fold_pairs(text: Global[u8], out: Global[i32], table: Global[u8]) -> None:
-    """out = the most pairs of a folded strand, table = those of its parts; a block a strand, a diagonal of parts after another."""
+    """out = the maximum of pairs of a folded strand, table = those of its substrings; a block a strand, by diagonals."""
     letter = st.shared(i32, LETTERS)
     best = st.shared(i32, LETTERS, LETTERS)
     strand = st.block.x
@@ -386,7 +386,7 @@ def _strands(n: int, block: int) -> Args:
 
 
 def _folded(args: Args) -> dict[str, Values]:
-    """By diagonals: best[span][:, i] is that of the part from i to i + span."""
+    """By diagonals: best[span][:, i] is the value of the substring from i to i + span."""
     text = args["text"].reshape(-1, LETTERS).astype(int)
     best = [np.zeros((len(text), LETTERS - span), int) for span in range(LETTERS)]
     table = np.zeros((len(text), LETTERS, LETTERS), np.uint8)

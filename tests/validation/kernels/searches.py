@@ -1,4 +1,4 @@
-"""Searches and numbers: boards, shortest ways, joined sets, neighbours, divisors, powers, sums of long numbers."""
+"""Searches and numbers: boards, shortest paths, joined sets, neighbours, divisors, powers, sums of long numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAR = 1 << 29
 
 @st.kernel
 def n_queens(out: Global[i32], n: i32, MOST: Const) -> None:
-    """out[i] = ways to place queens below four whose columns are the digits of i to the base n; masks wait on a stack."""
+    """out[i] = placements of queens below four with the columns of the digits of i to the base n; masks are on a stack."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n * n * n * n:
         return
@@ -57,7 +57,7 @@ def n_queens(out: Global[i32], n: i32, MOST: Const) -> None:
 
 @st.kernel
 def floyd_warshall_tile(way: Global[i32], n: i32, pivot: i32, TILE: Const) -> None:
-    """Ways through the places of one tile, where they are shorter: of all tiles but those in its row and column."""
+    """Shorter paths through the vertices of one tile: of all tiles but those in its row and column."""
     if st.block.x == pivot or st.block.y == pivot:
         return
     down = st.shared(i32, TILE, TILE)
@@ -77,7 +77,7 @@ def floyd_warshall_tile(way: Global[i32], n: i32, pivot: i32, TILE: Const) -> No
 def relax_edges(
     source: Global[i32], target: Global[i32], weight: Global[i32], old: Global[i32], new: Global[i32], edges: i32
 ) -> None:
-    """new = ways to each place that are one edge longer than the old ones, where they are shorter."""
+    """new = shorter paths to each vertex with one edge more than the old ones."""
     for k in range(st.block.x * st.block_dim.x + st.thread.x, edges, st.grid_dim.x * st.block_dim.x):
         reached = old[source[k]]
         if reached == FAR:
@@ -99,7 +99,7 @@ def root(parent: Global[i32], at: i32) -> i32:
 
 @st.kernel
 def join_sets(source: Global[i32], target: Global[i32], parent: Global[i32], joined: Global[i32], edges: i32) -> None:
-    """joined[0] = edges that joined two sets, of which the one with the larger root was hung below the other."""
+    """joined[0] = edges that joined two sets; the root with the larger index becomes a child of the other."""
     k = st.block.x * st.block_dim.x + st.thread.x
     if k >= edges:
         return

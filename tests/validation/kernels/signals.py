@@ -21,7 +21,7 @@ HALF = math.sqrt(0.5)
 
 
 class Section(NamedTuple):
-    """Coefficients of a filter of second order: of what comes in, then of what went out."""
+    """Coefficients of a filter of second order: of inputs, then of outputs."""
 
     b0: f32
     b1: f32
@@ -116,7 +116,7 @@ def haar_levels(x: Global[f32], out: Global[f32], BLOCK: Const) -> None:
 
 @st.kernel
 def adpcm_decode(packed: Global[u32], out: Global[i16], n: i32, length: i32) -> None:
-    """out = speech of four bits a sample, which say by how many steps it goes on; a thread a channel."""
+    """out = speech of four bits a sample, the number of steps to the next value; a thread a channel."""
     steps = st.constant(i32, STEPS)
     change = st.constant(i32, (-1, -1, -1, -1, 2, 4, 6, 8))
     channel = st.block.x * st.block_dim.x + st.thread.x
@@ -202,7 +202,7 @@ def window_minima(x: Global[i32], out: Global[i32], n: i32, WINDOW: Const, EACH:
 
 @st.kernel
 def resample_cubic(x: Global[f32], out: Global[f32], n: i32, ratio: f64) -> None:
-    """out = a signal at places `ratio` apart, by cubics through four values; at the ends the last value goes on."""
+    """out = a signal at multiples of `ratio`, by cubics through four values; the ends are constant."""
     last = len(x) - 1
     for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
         where = f64(i) * ratio

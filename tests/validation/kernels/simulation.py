@@ -111,13 +111,13 @@ def lennard_jones_cells(
 
 @st.device
 def lorenz(x: f64, y: f64, z: f64) -> tuple[f64, f64, f64]:
-    """Where the system goes."""
+    """The derivative of the system."""
     return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 2.6666666666666665 * z
 
 
 @st.kernel
 def lorenz_runge_kutta(start: Global[f64], out: Global[f64], n: i32, STEPS: Const, step: f64) -> None:
-    """out = places of n Lorenz systems after STEPS steps of the fourth order; x, y and z lie apart."""
+    """out = states of n Lorenz systems after STEPS steps of the fourth order; x, y and z are separate arrays."""
     for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
         x, y, z = start[i], start[n + i], start[2 * n + i]
         half = 0.5 * step
@@ -257,7 +257,7 @@ def _integrated(args: Args) -> dict[str, Values]:
 
 
 def _bodies(n: int, block: int) -> Args:
-    """A complete tree over points in a few heaps, level by level; those that are asked are in the tree's order."""
+    """A complete tree over points in a few clusters, level by level; queries are in the tree's order."""
     draws, side = draw(), 1 << DEPTH
     points = np.clip(draws.normal(draws.random((8, 1, 2)), 0.1, (8, n // 8, 2)), 0, 0.9999).reshape(-1, 2)
     cell, levels = (points * side).astype(int), []

@@ -15,7 +15,7 @@ INTERVALS = 40
 def thomas_systems(
     a: Global[f32], b: Global[f32], c: Global[f32], d: Global[f32], held: Global[f32], x: Global[f32], n: i32, rows: i32
 ) -> None:
-    """x solves n tridiagonal systems, a thread a system, which lie beside each other; held: ratios on the way."""
+    """x solves n tridiagonal systems, a thread a system, interleaved; held: intermediate ratios."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -40,7 +40,7 @@ def thomas_systems(
 def cyclic_reduction(
     below: Global[f32], middle: Global[f32], above: Global[f32], right: Global[f32], out: Global[f32], SIZE: Const
 ) -> None:
-    """out solves tridiagonal systems, a block a system of two rows a thread: every other row goes, and comes back."""
+    """out solves tridiagonal systems by cyclic reduction, a block a system of two rows a thread."""
     a = st.shared(f32, SIZE)
     b = st.shared(f32, SIZE)
     c = st.shared(f32, SIZE)
@@ -174,7 +174,7 @@ def red_black_sweep(x: Global[f32], source: Global[f32], n: i32, colour: i32, we
 
 @st.kernel
 def eigenvalues_3x3(m: Global[f32], out: Global[f32], n: i32) -> None:
-    """out = eigenvalues of symmetric matrices by Jacobi's rotations, in order; entries of each kind lie together."""
+    """out = eigenvalues of symmetric matrices by Jacobi's rotations, in order; entries of each kind are contiguous."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -278,7 +278,7 @@ def _reduced(n: int, block: int) -> Args:
 
 
 def _factors(n: int, side: int) -> Values:
-    """Lower and upper ones as one: small beside a diagonal that is not."""
+    """Lower and upper triangles in one array: small next to a larger diagonal."""
     held: Values = draw().uniform(-1, 1, (n, side, side)) / side**0.5
     held[:, range(side), range(side)] = draw().uniform(1, 2, (n, side))
     return held

@@ -51,7 +51,7 @@ def stencil_2d(x: Global[f32], out: Global[f32], n: i32, W: Const, H: Const) -> 
 
 @st.kernel
 def stencil_3d(x: Global[f32], out: Global[f32], n: i32) -> None:
-    """Seven points of a cube; a thread goes through the planes and keeps three of them in registers."""
+    """Seven points of a cube; a thread iterates over the planes and keeps three of them in registers."""
     column = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y
     if column > 0 and column < n - 1 and row > 0 and row < n - 1:
@@ -82,7 +82,7 @@ def convolution_1d(x: Global[f32], out: Global[f32], n: i32) -> None:
 
 @st.kernel
 def convolution_2d(x: Global[f32], out: Global[f32], n: i32) -> None:
-    """A mask of 5 x 5, its rows and columns alike; coordinates are clamped."""
+    """A mask of 5 x 5 with equal rows and columns; coordinates are clamped."""
     mask = st.constant(f32, MASK)
     column = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y

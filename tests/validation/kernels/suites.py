@@ -81,7 +81,7 @@ def backprop_forward(
 def particle_resample(
     cdf: Global[f64], u: Global[f64], x: Global[f64], y: Global[f64], new_x: Global[f64], new_y: Global[f64], n: i32
 ) -> None:
-    """new = particles drawn by their weights: a thread goes through the sums of weights until one reaches its number."""
+    """new = particles resampled by their weights: a thread searches the sums of weights for its number."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         index = -1
@@ -99,7 +99,7 @@ def particle_resample(
 def pathfinder_rows(
     wall: Global[i32], source: Global[i32], out: Global[i32], columns: i32, start: i32, ROWS: Const, BLOCK: Const
 ) -> None:
-    """out = the cheapest ways down ROWS rows from row `start` on; blocks overlap by ROWS columns on either side."""
+    """out = the cheapest paths down ROWS rows from row `start` on; blocks overlap by ROWS columns on either side."""
     previous = st.shared(i32, BLOCK)
     t = st.thread.x
     column = st.block.x * (BLOCK - 2 * ROWS) - ROWS + t
@@ -206,7 +206,7 @@ def angular_pairs(
 
 @st.kernel
 def sad_blocks(frame: Global[u8], reference: Global[u8], out: Global[u16], n: i32, RADIUS: Const) -> None:
-    """out = sums of absolute differences of the 4 x 4 parts of 16 x 16 pixels, for each shift by up to RADIUS."""
+    """out = sums of absolute differences of the 4 x 4 blocks of 16 x 16 pixels, for each shift by up to RADIUS."""
     current = st.shared(u8, 16, 16)
     for k in range(st.thread.x, 256, st.block_dim.x):
         current[k // 16, k % 16] = frame[(st.block.y * 16 + k // 16) * n + st.block.x * 16 + k % 16]

@@ -15,7 +15,7 @@ FAR = 1 << 14
 
 @st.device
 def side_of(a: int4, b: int4, x: i32, y: i32) -> i32:
-    """Above 0 where a pixel is to the left of the way from a to b: twice the area of the three."""
+    """Above 0 where a pixel is to the left of the line from a to b: twice the area of the triangle."""
     return (b.x - a.x) * (y - a.y) - (b.y - a.y) * (x - a.x)
 
 
@@ -40,7 +40,7 @@ def raster_triangles(corner: Global[int4], out: Global[u64], n: i32, wide: i32, 
 
 @st.device
 def distance_to_scene(x: f32, y: f32, z: f32) -> f32:
-    """To a ball, a box or a floor, whichever is nearest."""
+    """The distance to the nearest of a ball, a box and a floor."""
     ball = st.sqrt(x * x + y * y + z * z) - 1.0
     u, v, w = abs(x - 1.5) - 0.5, abs(y + 0.5) - 0.4, abs(z - 0.3) - 0.6
     p, q, r = max(u, 0.0), max(v, 0.0), max(w, 0.0)
@@ -50,7 +50,7 @@ def distance_to_scene(x: f32, y: f32, z: f32) -> f32:
 
 @st.kernel
 def march_distances(out: Global[f32], n: i32, MOST: Const, far: f32) -> None:
-    """out = how far a scene is along the ray of each pixel, -1 where the ray comes to nothing; each step is as long as is safe."""
+    """out = distance of a scene along the ray of each pixel, -1 for a ray without a hit; each step is as long as is safe."""
     column = st.block.x * st.block_dim.x + st.thread.x
     row = st.block.y * st.block_dim.y + st.thread.y
     if column >= n or row >= n:
@@ -69,7 +69,7 @@ def march_distances(out: Global[f32], n: i32, MOST: Const, far: f32) -> None:
 
 @st.kernel
 def seam_costs(energy: Global[i32], out: Global[i32], high: i32, wide: i32) -> None:
-    """out = the least energy of a way from the top of an image to each pixel, straight or diagonal; a block an image."""
+    """out = the least energy of a path from the top of an image to each pixel, straight or diagonal; a block an image."""
     above = st.dynamic_shared(i32, wide)
     below = st.dynamic_shared(i32, wide)
     base = st.block.x * high * wide
@@ -172,7 +172,7 @@ def _drawn(args: Args) -> dict[str, Values]:
 
 
 def _marched(args: Args) -> dict[str, Values]:
-    """In the precision of the kernel: at an edge a ray meets a thing or passes it."""
+    """In the precision of the kernel: at an edge a ray hits an object or misses it."""
     n = np.float32(args["n"])
     twice = 2 * np.arange(args["n"], dtype=np.float32)
     x, y = (a.ravel() for a in np.meshgrid((twice - n) / n, (n - twice) / n))

@@ -123,7 +123,7 @@ def gallop_counts(left: Global[i32], right: Global[i32], out: Global[i32], n: i3
 
 @st.kernel
 def like_patterns(text: Global[u8], start: Global[i32], pattern: Constant[u8], out: Global[u8], n: i32) -> None:
-    """out = whether a pattern fits each text; in a pattern % stands for any letters, _ for one."""
+    """out = whether a pattern matches each text; in a pattern % matches any letters, _ one letter."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -154,7 +154,7 @@ def like_patterns(text: Global[u8], start: Global[i32], pattern: Constant[u8], o
 
 @st.kernel
 def partition_rows(row: Global[i64], cursor: Global[i32], out: Global[i64], n: i32, shift: i32, PARTS: Const) -> None:
-    """out = rows by some bits of their keys; a block counts its own, takes room for each part, and puts them there."""
+    """out = rows partitioned by some bits of their keys; a block counts its own, reserves slots in each partition, and stores them."""
     count = st.shared(i32, PARTS)
     base = st.shared(i32, PARTS)
     each = (n + st.grid_dim.x - 1) // st.grid_dim.x

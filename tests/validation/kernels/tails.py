@@ -29,7 +29,7 @@ def uniform(seed: u64) -> f64:
 def neutron_slab(
     fates: Global[i32], collisions: Global[i32], n: i32, thickness: f64, total: f64, absorbed: f64, salt: u64
 ) -> None:
-    """Neutrons that fly into a slab: how many come back, get through or are absorbed, and collisions by depth."""
+    """Neutrons that enter a slab: reflected, transmitted or absorbed neutrons, and collisions by depth."""
     depth = st.shared(i32, CELLS)
     for k in range(st.thread.x, CELLS, st.block_dim.x):
         depth[k] = 0

@@ -110,13 +110,13 @@ def crc32(data: Global[u8], out: Global[u32], n: i32, LENGTH: Const) -> None:
 
 @st.device
 def turned(x: u32, count: Const) -> u32:
-    """x turned right by `count` bits."""
+    """x rotated right by `count` bits."""
     return st.funnel_shift_right(x, x, u32(count))
 
 
 @st.kernel
 def hash_rounds(message: Global[u32], out: Global[u32], ROUNDS: Const) -> None:
-    """Rounds as of SHA-256, the schedule made on the way in registers."""
+    """Rounds as of SHA-256, with the schedule computed in registers."""
     i = st.block.x * st.block_dim.x + st.thread.x
     w = st.registers(u32, 16)
     for k in st.unroll(range(16)):
@@ -148,7 +148,7 @@ def count_bits(x: Global[u64], out: Global[i32], n: i32) -> None:
 
 @st.kernel
 def run_lengths(x: Global[u8], out: Global[i32], n: i32) -> None:
-    """out[i] = how long the run is that begins at i, 0 where none does; a thread goes along it."""
+    """out[i] = length of the run that starts at i, 0 where none does; a thread reads it."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         length = 0
@@ -189,7 +189,7 @@ def copy_vectors(x: Global[float4], out: Global[float4], n: i32) -> None:
 
 @st.kernel
 def transpose_naive(x: Global[f32], out: Global[f32], n: i32) -> None:
-    """Loads of neighbours, stores a row apart."""
+    """Loads of neighbours, stores at the stride of a row."""
     column, row = st.block.x * st.block_dim.x + st.thread.x, st.block.y * st.block_dim.y + st.thread.y
     if row < n and column < n:
         out[column * n + row] = x[row * n + column]

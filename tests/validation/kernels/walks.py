@@ -45,7 +45,7 @@ def sparse_times_dense(
     rows: i32,
     width: i32,
 ) -> None:
-    """out = a sparse matrix in rows times a dense one; a warp a row of 64 columns, its entries handed round by shuffles."""
+    """out = a sparse matrix in rows times a dense one; a warp a row of 64 columns, its entries broadcast by shuffles."""
     row = st.block.x * st.block_dim.y + st.thread.y
     if row >= rows:
         return

@@ -1,4 +1,4 @@
-"""Tiles and volumes: products of rows, waves in three dimensions, excited cells, charges, residues, turned volumes."""
+"""Tiles and volumes: products of rows, waves in three dimensions, excited cells, charges, residues, rotated volumes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TILE, DEEP, PITCH = 64, 16, 68
 
 @st.kernel
 def matmul_rows_by_rows(a: Global[float4], b: Global[float4], out: Global[f32], m: i32, n: i32, quads: i32) -> None:
-    """out = a @ b.T of any sizes: 64 x 64 elements a block of 16 x 16, 4 x 4 a thread; loads of four go to shared memory upright."""
+    """out = a @ b.T of any sizes: 64 x 64 elements a block of 16 x 16, 4 x 4 a thread; loads of four are stored
+    transposed in shared memory."""
     left = st.shared(f32, DEEP, PITCH)
     right = st.shared(f32, DEEP, PITCH)
     tx, ty = st.thread.x, st.thread.y
@@ -222,7 +223,7 @@ def residue_transform(x: Global[u32], root: Global[u32], out: Global[u32], BLOCK
 
 @st.kernel
 def turn_volume(x: Global[f32], turn: Constant[f32], out: Global[f32], n: i32, wide: i32, high: i32, deep: i32) -> None:
-    """out = a volume of n x n x n from another, by an affine map of places and eight neighbours; the border goes on outside."""
+    """out = a volume of n x n x n from another, by an affine map of positions and eight neighbours; the border continues outside."""
     i = st.block.x * st.block_dim.x + st.thread.x
     j = st.block.y * st.block_dim.y + st.thread.y
     k = st.block.z * st.block_dim.z + st.thread.z

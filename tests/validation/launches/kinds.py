@@ -134,7 +134,7 @@ def rows(start: Global[i32], column: Global[i32], x: Global[f32], out: Global[f3
 
 @st.kernel
 def conflicts(x: Global[f32], out: Global[f32], STRIDE: Const, BLOCK: Const) -> None:
-    """Through shared memory, STRIDE words apart, 16 times."""
+    """Through shared memory at a stride of STRIDE words, 16 times."""
     held = st.shared(f32, BLOCK * STRIDE)
     t = st.thread.x
     total = x[st.block.x * BLOCK + t]

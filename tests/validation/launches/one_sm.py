@@ -1,7 +1,7 @@
-"""Launches that tell what the warps of one SM take from each other: stores that L1 sends together, the cycles of L1 for the lines
-of a load, the port to L2, and instructions that are fetched for the first time.
+"""Launches with different numbers of warps on an SM: stores merged by L1, cycles of L1 for the lines of a load, the
+port to L2, first fetches of instructions.
 
-Blocks of one size each, one an SM: what changes from launch to launch is how many warps are at it.
+One block an SM, or a few; the number of warps varies between launches.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def words_apart(out: Global[f32], turns: i32, delay: i32, N: Const) -> None:
 
 @st.kernel
 def stores_drawn(out: Global[f32], mask: i32, turns: i32) -> None:
-    """Sixteen words a turn, as drawn, among as many as `mask` says."""
+    """Sixteen random words an iteration, below `mask`."""
     drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
     for _ in range(turns):
         for _step in st.unroll(range(16)):
@@ -59,8 +59,8 @@ def stores_drawn(out: Global[f32], mask: i32, turns: i32) -> None:
 # ------------------------------------------------------------------ loads
 @st.kernel
 def looked_up(x: Global[f32], out: Global[f32], lanes: i32, apart: i32, turns: i32) -> None:
-    """Of every `lanes` lanes each reads a word so far apart from that of the one before, and the others read the same; sixteen
-    times a turn, of the same lines a turn."""
+    """The first `lanes` lanes read words at a stride of `apart`, the others repeat them; sixteen loads an iteration, of
+    the same lines each."""
     first = st.lane % lanes * apart
     total = f32(0)
     for turn in range(turns):
@@ -71,7 +71,7 @@ def looked_up(x: Global[f32], out: Global[f32], lanes: i32, apart: i32, turns: i
 
 @st.kernel
 def groups_drawn(x: Global[f32], out: Global[f32], mask: i32, turns: i32, GROUP: Const) -> None:
-    """GROUP neighbours read words that lie side by side, sixteen a turn, as drawn, among as many as `mask` says."""
+    """GROUP neighbours read adjacent words; sixteen random reads an iteration, below `mask`."""
     i = st.block.x * st.block_dim.x + st.thread.x
     drawn, total = u32(i // GROUP) * u32(2654435761) + u32(12345), f32(0)
     for _ in range(turns):
@@ -83,7 +83,7 @@ def groups_drawn(x: Global[f32], out: Global[f32], mask: i32, turns: i32, GROUP:
 
 @st.kernel
 def own_lines(x: Global[f32], out: Global[f32], turns: i32, lines: i32) -> None:
-    """Sixteen whole lines a turn, each behind the one before; each warp begins so many lines behind the one before it."""
+    """Sixteen consecutive whole lines an iteration; the first lines of two warps are at a constant distance."""
     first = st.warp * lines * 32 + st.lane
     total = f32(0)
     for turn in range(turns):
@@ -95,7 +95,7 @@ def own_lines(x: Global[f32], out: Global[f32], turns: i32, lines: i32) -> None:
 # ------------------------------------------------------------------ barriers
 @st.kernel
 def barriers_in_turn(out: Global[i32], turns: i32) -> None:
-    """Sixteen barriers a turn, and a sum behind each."""
+    """Sixteen barriers an iteration, each followed by a sum."""
     total = st.thread.x
     for _turn in range(turns):
         for _step in st.unroll(range(16)):
@@ -106,7 +106,7 @@ def barriers_in_turn(out: Global[i32], turns: i32) -> None:
 
 @st.kernel
 def counts_in_turn(out: Global[i32], turns: i32) -> None:
-    """Sixteen barriers a turn that count threads, each those that the count before it says."""
+    """Sixteen counting barriers an iteration; the predicate is the previous count."""
     total = st.thread.x
     for _turn in range(turns):
         for _step in st.unroll(range(16)):
@@ -127,7 +127,7 @@ def straight(out: Global[f32], x: f32, turns: i32, N: Const) -> None:
 
 @st.kernel
 def products_in_turn(out: Global[u32], x: u32, turns: i32) -> None:
-    """32 products of 32 bits a turn, in four chains."""
+    """32 products of 32 bits an iteration, in four chains."""
     a = x + u32(st.thread.x)
     b, c, d = a + u32(1), a + u32(2), a + u32(3)
     for _ in range(turns):
@@ -179,8 +179,7 @@ PATTERNS = (
     (1, 0), (2, 1), (8, 1), (16, 1), (32, 1), (2, 8), (4, 8), (2, 32), (2, 33), (4, 32), (4, 33), (8, 32), (8, 33), (16, 33), (32, 33),
     (32, 2), (32, 3), (32, 4), (32, 8), (32, 9), (8, 9), (8, 2), (8, 4), (16, 9), (32, 32),
 )  # fmt: skip
-"""Lanes that read different words, and how far these lie apart: of 1 to 4 sectors of a line, of 1 to 32 lines, in banks of their own or
-in one."""
+"""Lanes with different words, and their stride in words: 1 to 4 sectors of a line, 1 to 32 lines, different banks or one bank."""
 
 
 def _stored(size: int, **others: int) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
-"""Launches of scattered accesses: what L2 and device memory do with words that do not lie side by side.
+"""Launches of scattered accesses: throughput of L2 and device memory for words that are not adjacent.
 
-Numbers drawn by a generator, strides, rows of a thread's own and local arrays, within so many words. `line_interval`,
-`store_interval`, `l2_slices` and `dram_row` of a device are read from their times: `records/times/scattered_*.json`. Of
-`dram_row`: gathers drawn from 64 Mi numbers, alone and in groups of two and four, are as far from the model on both cards.
+Random words, strides, rows of a thread and local arrays, in regions of several sizes. Their times,
+`records/times/scattered_*.json`, are the source of `line_interval`, `store_interval`, `l2_slices` and `dram_row` of
+a device. For `dram_row`, random gathers from 64 Mi numbers, single and in groups of two and four, have equal errors
+on both GPUs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SOME, MANY = 132, 1056
 """Blocks: one a SM of an H200, and eight."""
 
 
-# ------------------------------------------------------------------ drawn
+# ------------------------------------------------------------------ random
 @st.kernel
 def adds_drawn(out: Global[i32], mask: i32) -> None:
     drawn = u32(st.block.x * st.block_dim.x + st.thread.x) * u32(2654435761) + u32(12345)
@@ -79,7 +80,7 @@ def gathers_drawn(x: Global[f32], out: Global[f32], mask: i32) -> None:
 
 @st.kernel
 def grouped_gathers(x: Global[f32], out: Global[f32], mask: i32, GROUP: Const) -> None:
-    """GROUP neighbours read numbers that lie side by side."""
+    """GROUP neighbours read adjacent numbers."""
     i = st.block.x * st.block_dim.x + st.thread.x
     drawn, total = u32(i // GROUP) * u32(2654435761) + u32(12345), f32(0)
     for _step in st.unroll(range(16)):

@@ -1,4 +1,4 @@
-"""The first launch of every shipped variant on its family's example, to be timed beside the kernels of one kind."""
+"""Timed launches of the shipped variants: the first launch on the example of their family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simtbed.reports.hardware.launches import Timed
 
 
 def variants() -> Iterator[Timed]:
-    """One a variant: "FAMILY VARIANT example". What comes before its launch is emulated."""
+    """Yield one launch for each variant: "FAMILY VARIANT example". Earlier launches are emulated."""
     for family in FAMILIES.values():
         for variant in family.variants:
             yield _first(family, variant)
