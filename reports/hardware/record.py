@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -168,7 +168,20 @@ def save(record: Record, path: Path) -> None:
     for kernels, profiled in zip(content["counters"].values(), record.counters.values(), strict=True):
         for entry, kernel in zip(kernels, profiled, strict=True):
             entry["sass"] = [_line(count) for count in kernel.sass]
-    write(path, [json.dumps(content, indent=1) + "\n"])
+    write(path, [as_lines(content)])
+
+
+def as_lines(content: Mapping[str, Any]) -> str:
+    """Return JSON with one line for each member of the top-level objects."""
+    members = []
+    for name, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, dict) and value:
+            text = (
+                "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(member)}" for key, member in value.items()) + "\n}"
+            )
+        members.append(f"{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def _line(count: InstructionCount) -> str:

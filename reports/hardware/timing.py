@@ -30,6 +30,7 @@ from .answers import source_digest
 from .launches import Timed
 from .measuring import Bench, LaunchResult, Run, fields_of, measure_all
 from .microbenchmarks import empty, flush, spin
+from .record import as_lines
 
 WARM, COLD = 15, 7
 """Numbers of launches for the medians."""
@@ -212,4 +213,4 @@ def take(
 
 def save(record: Mapping[str, Any], path: Path) -> None:
     """Write a record of times atomically."""
-    write(path, [json.dumps(record, indent=1) + "\n"])
+    write(path, [as_lines(record)])

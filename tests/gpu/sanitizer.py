@@ -3,7 +3,7 @@
     python -m tests.gpu.sanitizer print corpus.cu && nvcc -arch=sm_90 -lineinfo -o corpus corpus.cu
     python -m tests.gpu.sanitizer run corpus --out tests/checkers/sanitizer_h200.json
 
-`corpus NUMBER ...` runs twins by number: 2 n is the n-th pair's mistake, 2 n + 1 its mended twin. Buffers that the
+`corpus NUMBER ...` runs twins by number: 2 n is the n-th pair's mistake, 2 n + 1 its fixed twin. Buffers that the
 emulator is given as `empty` are allocated and not filled. Kernels that would not end are left out.
 """
 

@@ -1,6 +1,6 @@
-"""Operands for the rows of mathematical functions: every exponent, the special values, and where each function is used.
+"""Operands for the rows of mathematical functions: every exponent, special values, and the domain of each function.
 
-The same operands on every machine: they are computed, not drawn.
+They are computed, and so the same on every machine.
 """
 
 from __future__ import annotations

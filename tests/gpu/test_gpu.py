@@ -43,7 +43,7 @@ def counted(total: Global[i32]) -> None:
 
 @pytest.fixture(autouse=True)
 def gpu(pytestconfig: pytest.Config) -> None:
-    """Where the engine was asked for by name, its absence is a failure."""
+    """Fail without a GPU if the engine was requested by name, skip otherwise."""
     reason = obstacle()
     if reason and pytestconfig.getoption("simtbed_engine") == "cuda":
         pytest.fail(reason)
@@ -82,14 +82,14 @@ def test_repeated_timing() -> None:
     assert len(CudaEngine().time(request, 3)) == 3
 
 
-def test_arrays_that_stay() -> None:
+def test_arrays_on_the_device() -> None:
     between, pairs, found = sequence("cuda")
     assert found == sequence("numpy")[2]
     assert between.remote and pairs.remote
 
 
-def test_every_gpu_has_its_share() -> None:
-    """Arrays that stay move with the launches, and no GPU gives other bits."""
+def test_work_is_shared_by_all_gpus() -> None:
+    """Arrays on the device move with the launches, and every GPU gives the same bits."""
     if count_gpus() < 2:
         pytest.skip("one GPU is there")
     kept, first = DeviceArray(np.zeros(4, np.int32)), feature_case(FEATURES[0])

@@ -27,7 +27,7 @@ from tests.reports.conftest import Simtbed
 from tests.validation.recorded import load_record
 
 FEW = "tests.validation.cases:few"
-KEPT = load_record("h200")
+RECORD = load_record("h200")
 RAW = """==PROF== noise
 "ID","Kernel Name","a.sum","b"
 "","","inst",""
@@ -51,7 +51,7 @@ def test_pages_are_read_launch_by_launch() -> None:
     assert second == Profile("second", {"a.sum": 5, "b": 0}, (("EXIT", 1, 32),))
 
 
-def test_a_figure_that_is_missing_is_named() -> None:
+def test_missing_metric() -> None:
     with pytest.raises(LaunchError, match=r"no value of a\.sum for second"):
         parse(RAW.replace('"5"', '"n/a"'), SOURCE, ["a.sum", "b"])
     with pytest.raises(LaunchError, match="reports 2 launches and the SASS of 0"):
@@ -65,7 +65,7 @@ def _ncu(folder: Path, script: str) -> Path:
     return path
 
 
-def test_ncu_is_called_without_touching_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ncu_does_not_control_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raw").write_text(RAW)
     (tmp_path / "source").write_text(SOURCE)
     pages = "".join(f'*"--page {page}"*) cat {tmp_path}/{page};; ' for page in ("raw", "source"))
@@ -78,7 +78,7 @@ def test_ncu_is_called_without_touching_clocks(tmp_path: Path, monkeypatch: pyte
     assert "--clock-control none" in profiled and profiled.endswith("--metrics a.sum,b python -m worker")
 
 
-def test_what_ncu_refuses_is_told_in_one_line(tmp_path: Path) -> None:
+def test_errors_of_ncu_are_one_line(tmp_path: Path) -> None:
     ncu = _ncu(tmp_path, 'echo "==ERROR== ERR_NVGPUCTRPERM: no permission to read counters"; exit 1')
     with pytest.raises(LaunchError, match=r"^ncu failed: ==ERROR== ERR_NVGPUCTRPERM: no permission"):
         nsight.profile(ncu, ["true"], ["a.sum"])
@@ -99,7 +99,7 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
     for case in find(names, only):
         launcher = RecordingLauncher("jit")
         case.run(launcher)
-        known = {one.source: one for one in KEPT.counters[case.name]}
+        known = {one.source: one for one in RECORD.counters[case.name]}
         seen = set()
         for launched in launcher.order:
             one, first = known[launched.digest], launched.digest not in seen
@@ -113,7 +113,7 @@ def _profiles(names: list[str], only: str) -> list[Profile]:
 
 
 def _with_places(launched: KernelLaunches, placed: LocatedInstruction) -> Instruction:
-    """As nvdisasm shows it: with the places in the source that its lines came from, innermost first."""
+    """Return an instruction as nvdisasm prints it, with the places of its line in the source, innermost first."""
     known = {line: place for place, line in launched.lines.items()}
     return replace(placed.instruction, places=tuple(known[line] for line in placed.place if line))
 
@@ -128,19 +128,19 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return _profiles(command[5:], command[4])
 
     def built(launched: KernelLaunches, arch: str) -> Any:
-        one = next(o for kernels in KEPT.counters.values() for o in kernels if o.source == launched.digest)
+        one = next(o for kernels in RECORD.counters.values() for o in kernels if o.source == launched.digest)
         resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
         return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
 
     monkeypatch.setattr(answers, "GPU", "jit")
     monkeypatch.setattr(record, "_compile", lambda *how: None)
     monkeypatch.setattr(nsight, "find_ncu", lambda: Path("ncu"))
-    monkeypatch.setattr(nsight, "version", lambda ncu: KEPT.profiler)
+    monkeypatch.setattr(nsight, "version", lambda ncu: RECORD.profiler)
     monkeypatch.setattr(nsight, "profile", profile)
-    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": KEPT.driver})
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": RECORD.driver})
     monkeypatch.setattr(profiled, "_built", built)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
-    monkeypatch.setattr(nvcc, "version", lambda nvcc: KEPT.toolkit)
+    monkeypatch.setattr(nvcc, "version", lambda nvcc: RECORD.toolkit)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_a_record_is_taken_case_by_case() -> None:
     taken, differences = record.take([FEW])
     assert (taken.device, differences) == ("H200", [])
     assert list(taken.answers) == list(taken.counters)
-    assert taken.counters == {case.name: KEPT.counters[case.name] for case in find([FEW])}
+    assert taken.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
 
 
 @pytest.mark.slow
@@ -157,10 +157,10 @@ def test_a_record_is_taken_case_by_case() -> None:
 def test_some_cases_are_recorded_again() -> None:
     taken, _ = record.take([FEW], "*naive")
     assert list(taken.counters) == ["pairhmm intertask-naive"]
-    spoilt = {**KEPT.counters, "pairhmm intertask-naive": ()}
-    assert record.merged(replace(KEPT, counters=spoilt), taken).counters == KEPT.counters
+    spoilt = {**RECORD.counters, "pairhmm intertask-naive": ()}
+    assert record.merged(replace(RECORD, counters=spoilt), taken).counters == RECORD.counters
     with pytest.raises(SimtbedError, match="taken with NVIDIA H100, not with NVIDIA H200: take all of it again"):
-        record.merged(replace(KEPT, gpu="NVIDIA H100"), taken)
+        record.merged(replace(RECORD, gpu="NVIDIA H100"), taken)
     with pytest.raises(SimtbedError, match="no case fits 'none'"):
         record.take([FEW], "none")
 
@@ -172,8 +172,8 @@ def test_rows_of_the_op_table_are_recorded(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(nsight, "profile", lambda *how: pytest.fail("profiled"))
     taken, differences = record.take(["tests.validation.cases:operations"], "bool-*")
     assert differences == [] and len(taken.operations) > 1
-    assert taken.operations == {name: KEPT.operations[name] for name in taken.operations}
-    assert record.merged(replace(KEPT, operations={}), taken).operations == taken.operations
+    assert taken.operations == {name: RECORD.operations[name] for name in taken.operations}
+    assert record.merged(replace(RECORD, operations={}), taken).operations == taken.operations
 
 
 @pytest.mark.usefixtures("gpu")
@@ -187,17 +187,17 @@ def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
     assert (list(taken), differences) == ([name], [])
     assert (
         set(taken[name])
-        == set(KEPT.answers[name])
+        == set(RECORD.answers[name])
         == {"sources", "output", "launches", "registers", "milliseconds", "rounding"}
     )
     same = ("sources", "output", "launches")
-    assert [taken[name][key] for key in same] == [KEPT.answers[name][key] for key in same]
-    waiting = replace(KEPT, waiting=(naive, "bit_casts"))
-    assert record.merged(waiting, replace(KEPT, answers=taken)).waiting == ("bit_casts",)
+    assert [taken[name][key] for key in same] == [RECORD.answers[name][key] for key in same]
+    waiting = replace(RECORD, waiting=(naive, "bit_casts"))
+    assert record.merged(waiting, replace(RECORD, answers=taken)).waiting == ("bit_casts",)
 
 
 @pytest.mark.parametrize("type", [np.float32, np.float64])
-def test_rounding_is_told_in_units_of_the_type(type: Any) -> None:
+def test_rounding_is_in_units_of_the_type(type: Any) -> None:
     """Thousands of units in the last place of either are too many, ten are not. Integers are rounded nowhere."""
     one = np.ones(2, type)
     for units, fits in ((0, True), (10, True), (10_000, False)):
@@ -209,9 +209,7 @@ def test_rounding_is_told_in_units_of_the_type(type: Any) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_an_answer_that_is_not_the_emulators_is_a_finding(
-    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_different_answer_is_a_finding(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is profiled then, and nothing written."""
 
     def wrong(case: Case, engine: EngineName) -> answers.AnswerLauncher:
@@ -234,13 +232,13 @@ def test_the_command_writes_one_file(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "mine.json"
     assert simtbed("record", "--cases", FEW, "-o", str(target)).out == f"wrote {target}\n"
     written = record.load(target)
-    assert written.counters == {case.name: KEPT.counters[case.name] for case in find([FEW])}
+    assert written.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
     assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(target)).code == 0
     assert record.load(target) == written
-    begun = tmp_path / "begun.json"
-    assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(begun)).code == 0
-    assert list(record.load(begun).counters) == ["pairhmm intertask-naive"]
-    assert "there is no such folder" in simtbed("record", "--data", str(tmp_path / "none")).refused()
+    path = tmp_path / "begun.json"
+    assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(path)).code == 0
+    assert list(record.load(path).counters) == ["pairhmm intertask-naive"]
+    assert "no such folder" in simtbed("record", "--data", str(tmp_path / "none")).refused()
 
 
 @pytest.mark.usefixtures("gpu")
@@ -248,7 +246,7 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA GeForce RTX 9999", "arch": "sm_90"})
     with pytest.raises(LaunchError, match="NVIDIA GeForce RTX 9999 is none of the devices known"):
         record.take([FEW])
-    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": KEPT.driver})
+    monkeypatch.setattr(record, "describe", lambda: {"device": "NVIDIA H200", "arch": "sm_90", "driver": RECORD.driver})
     complete = nsight.profile
     monkeypatch.setattr(nsight, "profile", lambda *how: complete(*how)[1:])
     with pytest.raises(LaunchError, match=r"\d+ launches were made, Nsight Compute reports \d+"):
@@ -265,14 +263,14 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 # ------------------------------------------------------------------ files
 @pytest.mark.slow
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
-    assert any(ran.placed.calls for kernels in KEPT.counters.values() for one in kernels for ran in one.sass)
-    record.save(KEPT, tmp_path / "again.json")
-    assert record.load(tmp_path / "again.json") == KEPT
+    assert any(ran.placed.calls for kernels in RECORD.counters.values() for one in kernels for ran in one.sass)
+    record.save(RECORD, tmp_path / "again.json")
+    assert record.load(tmp_path / "again.json") == RECORD
     assert [p.name for p in tmp_path.iterdir()] == ["again.json"]
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"counters": {"a": [{}]}}', "no", json.dumps({"counters": 3})])
-def test_what_is_no_record_is_told_in_one_line(content: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_text(content)
     with pytest.raises(SimtbedError, match=r"record\.json: expected a record that `simtbed record` wrote") as caught:
@@ -280,7 +278,7 @@ def test_what_is_no_record_is_told_in_one_line(content: str, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_a_record_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_record(tmp_path: Path) -> None:
     with pytest.raises(SimtbedError, match=r"none\.json: No such file"):
         record.load(tmp_path / "none.json")
 

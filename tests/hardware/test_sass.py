@@ -40,7 +40,7 @@ def test_labels_become_offsets_and_lines_last_until_the_next() -> None:
     assert [i.places[0][1] for i in found] == [1, 2, 2, 3, 3, 3, 2, 4, 4]
 
 
-def test_inlined_places_stand_from_the_inside_out() -> None:
+def test_inlined_places_are_innermost_first() -> None:
     text = listing("kernel", "7 | SHFL.UP PT, R1, R2, 0x1, 0x1c00").replace(
         "\t//## File",
         '\t//## File "/cuda/include/sm_30_intrinsics.hpp", line 385 inlined at "/some/where/source.py", line 7\n\t//## File',
@@ -72,14 +72,14 @@ def test_blocks_end_where_control_may_move() -> None:
     ]  # nothing comes to the last
 
 
-def test_what_lies_behind_the_kernel_for_lanes_apart_jumps_back_and_is_no_loop() -> None:
+def test_outlined_code_for_diverged_lanes_is_no_loop() -> None:
     code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
     found = graph(instructions(code))
     assert [(edge.source, edge.target) for edge in found.back_edges] == [(2, 1)]
     assert [found.innermost_span(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
 
 
-def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
+def test_calls_return_and_a_predicated_exit_continues() -> None:
     found = graph(
         instructions(
             "1 | @P0 EXIT\n | CALL.REL.NOINC `(f)\n | BRA.DIV UR4, `(g)\n g: \n | EXIT\n f:\n | RET.REL.NODEC R2 0x10"
@@ -91,7 +91,7 @@ def test_calls_come_back_and_a_predicated_end_goes_on() -> None:
     assert found.exits == (0, 3, 4)
 
 
-def test_a_call_of_what_never_returns_is_a_jump() -> None:
+def test_call_without_return_is_a_jump() -> None:
     """nvcc leaves a loop far away so: `@P0 CALL.REL.NOINC` to code that ends the kernel."""
     found = graph(instructions("1 | S2R R0, SR_TID.X\n l:\n | @P0 CALL.REL.NOINC `(e)\n | BRA `(l)\n e:\n | EXIT"))
     assert set(found.edges) == {Edge(0, 1, "next"), Edge(1, 2, "next"), Edge(1, 3, "jump"), Edge(2, 1, "jump")}
@@ -130,7 +130,7 @@ def test_code_is_disassembled_once_by_each_nvdisasm(tmp_path: Path, monkeypatch:
     assert times() == 3
 
 
-def test_what_nvdisasm_says_is_read_or_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_and_errors_of_nvdisasm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "listing").write_text(listing("kernel", "1 | EXIT"))
     good = _tool(tmp_path / "good", f"cat {tmp_path / 'listing'}")
     monkeypatch.setattr(nvcc, "find_tool", lambda name: good)

@@ -1,4 +1,4 @@
-"""Single accesses: how they are drawn, that each launch makes the one access it says, how figures become a file."""
+"""Random single accesses: generation, the access of each launch, the file of counts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COUNTERS = {
 """The emulator's counters, by the first words of an operation."""
 
 
-def test_a_seed_draws_the_same_accesses() -> None:
+def test_a_seed_gives_the_same_accesses() -> None:
     assert len(ROWS) == 2000 and random_accesses() == ROWS and random_accesses(seed=1) != ROWS
     assert len({(row.op, row.bytes, row.lanes) for row in ROWS}) == len(ROWS)
 
 
-def test_all_kinds_are_drawn() -> None:
+def test_all_kinds_are_generated() -> None:
     kinds = Counter((row.op, row.bytes) for row in ROWS)
     assert set(kinds) == {(name, size) for name, one in OPERATIONS.items() for size in one.types}
     assert min(kinds.values()) >= 15
@@ -39,7 +39,7 @@ def test_all_kinds_are_drawn() -> None:
 
 
 @pytest.mark.slow
-def test_each_launch_makes_the_access_that_it_says() -> None:
+def test_each_launch_makes_its_access() -> None:
     """The emulator counts of every kernel what the rules say of the one access; reading the table is a load too."""
     wrong = []
     for row, result in zip(ROWS, launch_all(ROWS, "jit"), strict=True):
@@ -59,7 +59,7 @@ def test_each_launch_makes_the_access_that_it_says() -> None:
     assert wrong == []
 
 
-def test_words_of_local_memory_lie_lane_by_lane() -> None:
+def test_words_of_local_memory_are_interleaved() -> None:
     """Word w of all lanes is one line; 16 bytes of each are four."""
 
     def sectors(size: int, lanes: Sequence[int]) -> int:
@@ -102,7 +102,7 @@ def _ncu(folder: Path, without: str = "nothing") -> Path:
     return path
 
 
-def test_figures_are_written_kind_by_kind(tmp_path: Path) -> None:
+def test_counts_are_written_by_kind(tmp_path: Path) -> None:
     rows, target, lengths = ROWS[:88], tmp_path / "accesses.csv", []
 
     def keep(found: Sequence[Access]) -> None:
@@ -123,8 +123,8 @@ def test_figures_are_written_kind_by_kind(tmp_path: Path) -> None:
     assert "mismatches" in report(target, devices.H200, compare=True)[0]
 
 
-def test_a_metric_that_the_profiler_lacks_is_left_out(tmp_path: Path) -> None:
-    """Of asynchronous copies those of the instructions stand in, and where there are none a row is left out."""
+def test_missing_metric_of_the_profiler(tmp_path: Path) -> None:
+    """Counts of asynchronous copies fall back to those of instructions; without them a row is omitted."""
     rows = [row for row in ROWS if row.op.startswith("async")][:6]
     (first, *_) = take(_ncu(tmp_path, "l1tex__t"), rows, lambda found: None)
     assert set(first.measured) == {"requests", "sectors"}
@@ -133,13 +133,13 @@ def test_a_metric_that_the_profiler_lacks_is_left_out(tmp_path: Path) -> None:
     assert take(_ncu(tmp_path, "_"), rows, lambda found: None) == []
 
 
-def test_a_launch_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_launch_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nsight, "measure", lambda *how, **more: [{}])
     with pytest.raises(LaunchError, match="launches were made, Nsight Compute reports 1"):
         take(_ncu(tmp_path), ROWS[:88], lambda found: None)
 
 
-def test_the_watched_process_makes_every_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profiled_process_makes_every_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[int, str]] = []
 
     def counted(rows: Sequence[Access], engine: str) -> Sequence[None]:

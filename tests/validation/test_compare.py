@@ -20,7 +20,7 @@ FEW = "tests.validation.cases:few"
 
 # ------------------------------------------------------------------ differences
 @pytest.fixture(scope="module")
-def kept() -> record.Record:
+def few_recorded() -> record.Record:
     full = load_record("h200")
     return replace(
         full,
@@ -32,10 +32,12 @@ def kept() -> record.Record:
 
 
 @pytest.mark.slow
-def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
-    one = kept.counters["pairhmm intertask-naive"][0]
+def test_different_metric_is_unexplained(few_recorded: record.Record) -> None:
+    one = few_recorded.counters["pairhmm intertask-naive"][0]
     wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
-    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW])
+    found = compare(
+        replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW]
+    )
     assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
         ("pairhmm intertask-naive", "global_load_sectors")
     ]
@@ -44,17 +46,17 @@ def test_a_figure_that_differs_is_unexplained(kept: record.Record) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_printed_otherwise_is_stale(kept: record.Record) -> None:
-    one = replace(kept.counters["pairhmm intertask-naive"][0], source="0" * 64)
-    found = compare(replace(kept, counters=kept.counters | {"pairhmm intertask-naive": (one,)}), [FEW])
+def test_changed_kernel_is_stale(few_recorded: record.Record) -> None:
+    one = replace(few_recorded.counters["pairhmm intertask-naive"][0], source="0" * 64)
+    found = compare(replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (one,)}), [FEW])
     assert found.stale == ("pairhmm intertask-naive",)
     assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
 
 
-def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_reason_is_reported(few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
     idle = comparing.Reason(("pairhmm intertask-naive",), ("global_load_sectors",), "none", "")
     monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
-    found = compare(kept, [FEW])
+    found = compare(few_recorded, [FEW])
     assert found.idle == (idle,)
     assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
 
@@ -62,7 +64,7 @@ def test_a_reason_that_explains_nothing_is_told(kept: record.Record, monkeypatch
 real = comparing.reasons
 
 
-def test_goals() -> None:
+def test_tolerances() -> None:
     def meets(goal: str, emulated: float, measured: float) -> bool:
         figure = next(f for f in FIGURES if f.goal == goal)
         return comparing.Cell("kernel", figure, emulated, measured).within_tolerance

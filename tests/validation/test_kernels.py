@@ -20,7 +20,7 @@ LEAST = 60
 SWEEPS = 15
 
 
-def hold(case: Timed, check: str = "") -> None:
+def check_launch(case: Timed, check: str = "") -> None:
     """Launch it on the emulator, and hold it to its answer."""
     args = dict(case.make())
     result = st.launch(
@@ -30,19 +30,19 @@ def hold(case: Timed, check: str = "") -> None:
 
 
 @EVERY
-def test_the_answer_is_numpys(kernel: ValidationKernel) -> None:
-    hold(kernel.small, "all")
+def test_outputs_of_counted_launches(kernel: ValidationKernel) -> None:
+    check_launch(kernel.small, "all")
 
 
 @pytest.mark.slow
 @EVERY
-def test_what_is_timed_is_right_in_every_block(kernel: ValidationKernel) -> None:
+def test_outputs_in_every_block(kernel: ValidationKernel) -> None:
     """At its smaller size; every launch is held to its answer before it is timed."""
     for block in kernel.blocks:
-        hold(kernel.at(kernel.sizes[0], block))
+        check_launch(kernel.at(kernel.sizes[0], block))
 
 
-def test_there_are_enough_of_them() -> None:
+def test_names_and_numbers_of_launches() -> None:
     launches = [case for one in KERNELS for case in one.timed()]
     names = [*(case.name for case in launches), *(case.name for case in cases())]
     assert len(KERNELS) >= LEAST and len({one.name for one in KERNELS}) == len(KERNELS)
@@ -57,7 +57,7 @@ def test_inputs_are_the_same_each_time() -> None:
         assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_a_wrong_answer_is_told() -> None:
+def test_wrong_outputs_are_errors() -> None:
     """One different integer, a relative error of 1e-3 of a float, a missing element of an unordered array."""
     by_name = {one.name: one.small for one in KERNELS}
     for name, array, spoil in (

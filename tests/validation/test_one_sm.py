@@ -18,7 +18,7 @@ def test_each_word_is_stored_once(n: int) -> None:
     assert found.counters.total("global_store_requests") == 3 * 4 * n
 
 
-def test_stores_come_apart_by_products() -> None:
+def test_delayed_stores() -> None:
     args = {"out": np.full(2 * 64 * 4, -1, np.float32), "turns": 2, "delay": 3, "N": 4}
     found = st.launch(one_sm.words_apart, grid=1, block=64, args=args).out.reshape(2, 64, 4)
     lanes, power = (
@@ -28,14 +28,14 @@ def test_stores_come_apart_by_products() -> None:
     assert (found == lanes[None, :, None] * power).all()
 
 
-def test_regions_are_filled_in_turn() -> None:
+def test_regions_are_filled() -> None:
     args = {"out": np.zeros(3 * 512, np.float32), "turns": 2, "region": 512, "REGIONS": 3}
     found = st.launch(microbenchmarks.regions_in_turn, grid=2, block=64, args=args).out.reshape(3, 512)
     assert (found == 1).all()
 
 
 @pytest.mark.parametrize(("lanes", "apart", "sectors"), [(1, 0, 1), (32, 1, 4), (8, 33, 8), (4, 8, 4)])
-def test_a_load_looks_up_what_its_name_says(lanes: int, apart: int, sectors: int) -> None:
+def test_sectors_of_a_load(lanes: int, apart: int, sectors: int) -> None:
     words = np.arange(4096, dtype=np.float32)
     args = {"x": words, "out": np.zeros(32, np.float32), "lanes": lanes, "apart": apart, "turns": 1}
     found = st.launch(one_sm.looked_up, grid=1, block=32, args=args)
@@ -44,7 +44,7 @@ def test_a_load_looks_up_what_its_name_says(lanes: int, apart: int, sectors: int
     assert found.counters.total("global_load_sectors") == 16 * sectors
 
 
-def test_groups_read_words_side_by_side() -> None:
+def test_groups_read_adjacent_words() -> None:
     args = {"x": np.ones(1 << 12, np.float32), "out": np.zeros(64, np.float32), "mask": 4095, "turns": 2, "GROUP": 32}
     found = st.launch(one_sm.groups_drawn, grid=1, block=64, args=args)
     assert (found.out == 32).all()
@@ -69,7 +69,7 @@ def test_warps_read_lines_of_their_own() -> None:
     assert found.out.tolist() == np.sum(each, axis=0).tolist()
 
 
-def test_barriers_count_those_that_the_count_before_says() -> None:
+def test_counting_barriers() -> None:
     found = st.launch(one_sm.counts_in_turn, grid=1, block=64, args={"out": np.zeros(64, np.int32), "turns": 1})
     threads = np.arange(64)
     total = threads
@@ -97,7 +97,7 @@ def test_chains_are_of_products(kernel: st.Kernel) -> None:
 
 
 @pytest.mark.parametrize("kernel", [one_sm.mixed_products_in_turn, one_sm.long_mixed_products_in_turn])
-def test_products_of_both_kinds_take_turns(kernel: st.Kernel) -> None:
+def test_mixed_products(kernel: st.Kernel) -> None:
     long = kernel is one_sm.long_mixed_products_in_turn
     found = st.launch(kernel, grid=1, block=32, args={"out": np.zeros(32, np.uint32), "x": 3, "y": 0.5, "turns": 1})
     mask, whole = (1 << (64 if long else 32)) - 1, np.zeros(32, object)
@@ -118,7 +118,7 @@ def test_products_of_both_kinds_take_turns(kernel: st.Kernel) -> None:
 
 
 @pytest.mark.parametrize("size", patterns.WIDTHS)
-def test_patterns_read_what_their_lanes_say(size: int) -> None:
+def test_patterns_read_the_elements_of_their_lanes(size: int) -> None:
     from_l1, from_l2 = patterns.WIDTHS[size]
     for case in [one for one in patterns.cases() if one.kernel in (from_l1, from_l2)][:4]:
         args = dict(case.make())

@@ -29,15 +29,15 @@ def test_there_is_a_record() -> None:
     assert "h200" in LOADED
 
 
-def waits(device: str, name: str) -> None:
+def expect_waiting(device: str, name: str) -> None:
     """Expect a failure for a kernel that waits for its run on the GPU."""
     if name in LOADED[device].waiting:
         pytest.xfail(f"{name} waits for its run on the GPU; {AGAIN}")
 
 
-def held(device: str, case: Case, engine: EngineName) -> None:
+def assert_recorded(device: str, case: Case, engine: EngineName) -> None:
     """A case is printed as it was for the GPU, and answers as it did there."""
-    waits(device, case.name)
+    expect_waiting(device, case.name)
     known = LOADED[device].answers.get(case.name)
     assert known is not None, f"{case.name} is not in the record; {AGAIN}"
     found = answers_of(case, engine).entry()
@@ -49,20 +49,20 @@ def held(device: str, case: Case, engine: EngineName) -> None:
 @emulated
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(device: str, feature: Feature, engine: EngineName) -> None:
-    held(device, feature_case(feature), engine)
+    assert_recorded(device, feature_case(feature), engine)
 
 
 @recorded
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(device: str, example: str) -> None:
-    held(device, example_case(example), "jit")
+    assert_recorded(device, example_case(example), "jit")
 
 
 @recorded
 @pytest.mark.parametrize("engine", [LlvmEngine(), NumpyEngine()], ids=["jit", "numpy"])
 @pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
 def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
-    waits(device, case.name)
+    expect_waiting(device, case.name)
     known = LOADED[device].operations.get(case.name)
     assert known is not None, f"{case.name} is not in the record; {AGAIN}"
     found = operation_answers(case, engine)
@@ -96,12 +96,12 @@ VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for varia
 @recorded
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_is_recorded(device: str, variant: str) -> None:
-    waits(device, variant)
+    expect_waiting(device, variant)
     assert any(case.startswith(f"{variant} ") for case in LOADED[device].answers), f"{variant}: {AGAIN}"
 
 
 @recorded
-def test_nothing_waits_that_is_recorded_or_gone(device: str) -> None:
+def test_waiting_cases_exist_and_are_not_recorded(device: str) -> None:
     answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
     names |= {*(example_case(example).name for example in EXAMPLES), *(case.name for case in operations())}
     known = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}

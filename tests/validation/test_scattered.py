@@ -14,21 +14,21 @@ from tests.validation import launches
 from tests.validation.launches import one_sm, scattered_accesses
 from tests.validation.recorded import load_times
 
-OF_ONE = {
+H100_ONLY = {
     *(kernel for kernels in patterns.WIDTHS.values() for kernel in kernels),
     one_sm.own_lines, one_sm.barriers_in_turn, one_sm.counts_in_turn, one_sm.products_in_turn, one_sm.long_products_in_turn,
     one_sm.mixed_products_in_turn, one_sm.long_mixed_products_in_turn,
 }  # fmt: skip
 """What an H100 alone was timed with."""
-DRAWN = [np.uint64(1664525), np.uint64(1013904223)]
+LCG = [np.uint64(1664525), np.uint64(1013904223)]
 
 
-def drawn(threads: int, turns: int, mask: int, group: int = 1) -> np.ndarray:
+def random_indices(threads: int, turns: int, mask: int, group: int = 1) -> np.ndarray:
     """Return int64[iteration, thread], the random indices."""
     state = (np.arange(threads, dtype=np.uint64) // group * 2654435761 + 12345) & 0xFFFFFFFF
     found = []
     for _ in range(turns):
-        state = (state * DRAWN[0] + DRAWN[1]) & np.uint64(0xFFFFFFFF)
+        state = (state * LCG[0] + LCG[1]) & np.uint64(0xFFFFFFFF)
         found.append((state >> np.uint64(8)).astype(np.int64) * group & mask)
     return np.array(found)
 
@@ -39,7 +39,7 @@ def test_the_record_is_of_these_kernels(device: str) -> None:
     kept = load_times(f"scattered_{device.lower()}")
     assert kept["device"] == device and not kept["failed"]
     cases = list(launches.scattered())
-    names = {case.name for case in cases if device == "H100" or case.kernel not in OF_ONE}
+    names = {case.name for case in cases if device == "H100" or case.kernel not in H100_ONLY}
     assert names == kept["launches"].keys()
     first = {case.kernel: case for case in cases if "2^26" not in case.name and case.name in names}
     for case in first.values():
@@ -49,16 +49,16 @@ def test_the_record_is_of_these_kernels(device: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", [scattered_accesses.adds_drawn, scattered_accesses.float_adds_drawn])
-def test_sums_lie_where_they_were_drawn(kernel: st.Kernel) -> None:
+def test_sums_at_random_indices(kernel: st.Kernel) -> None:
     dtype = np.int32 if kernel is scattered_accesses.adds_drawn else np.float32
     found = st.launch(kernel, grid=2, block=64, args={"out": np.zeros(256, dtype), "mask": 255}).out
-    assert found.tolist() == np.bincount(drawn(128, 8, 255).reshape(-1), minlength=256).tolist()
+    assert found.tolist() == np.bincount(random_indices(128, 8, 255).reshape(-1), minlength=256).tolist()
 
 
-def test_what_was_there_is_summed() -> None:
+def test_fetched_values_are_summed() -> None:
     args = {"out": np.zeros(256, np.int32), "sums": np.zeros(128, np.int32), "mask": 255}
     found = st.launch(scattered_accesses.fetched_drawn, grid=2, block=64, args=args)
-    counts = np.bincount(drawn(128, 8, 255).reshape(-1), minlength=256)
+    counts = np.bincount(random_indices(128, 8, 255).reshape(-1), minlength=256)
     assert found.out.tolist() == counts.tolist()
     assert int(found.sums.sum()) == int((counts * (counts - 1) // 2).sum())
     swapped = st.launch(scattered_accesses.swaps_drawn, grid=2, block=64, args=args)
@@ -70,24 +70,24 @@ def test_bits_are_set() -> None:
     found = st.launch(
         scattered_accesses.ors_drawn, grid=1, block=32, args={"out": np.zeros(64, np.uint32), "mask": 63}
     ).out
-    assert {*np.flatnonzero(found).tolist()} == {*drawn(32, 8, 63).reshape(-1).tolist()}
+    assert {*np.flatnonzero(found).tolist()} == {*random_indices(32, 8, 63).reshape(-1).tolist()}
 
 
 @pytest.mark.parametrize("group", [1, 4])
-def test_gathers_read_what_was_drawn(group: int) -> None:
+def test_random_gathers(group: int) -> None:
     x = np.arange(1024, dtype=np.float32)
     args = {"x": x, "out": np.zeros(128, np.float32), "mask": 1023}
     kernel = scattered_accesses.gathers_drawn if group == 1 else scattered_accesses.grouped_gathers
     found = st.launch(kernel, grid=2, block=64, args=args if group == 1 else args | {"GROUP": group}).out
-    places = drawn(128, 16, 1023, group) + np.arange(128) % group
+    places = random_indices(128, 16, 1023, group) + np.arange(128) % group
     assert found.tolist() == x[places].sum(axis=0).tolist()
 
 
-def test_scatters_write_what_was_drawn() -> None:
+def test_random_scatters() -> None:
     found = st.launch(
         scattered_accesses.scatters_drawn, grid=2, block=64, args={"out": np.zeros(4096, np.float32), "mask": 4095}
     ).out
-    assert np.flatnonzero(found).tolist() == sorted({*drawn(128, 16, 4095).reshape(-1).tolist()})
+    assert np.flatnonzero(found).tolist() == sorted({*random_indices(128, 16, 4095).reshape(-1).tolist()})
 
 
 def test_strides_and_rows() -> None:
@@ -105,7 +105,7 @@ def test_strides_and_rows() -> None:
     assert st.launch(scattered_accesses.rows_each, grid=2, block=64, args=rows).out.tolist() == (2 * x).tolist()
 
 
-def test_a_walk_finds_what_it_left() -> None:
+def test_local_walk() -> None:
     x, n = np.arange(64, dtype=np.int32) % 97, 8
     found = st.launch(
         scattered_accesses.local_walk, grid=1, block=64, args={"x": x, "out": np.zeros(64, np.int32), "N": n}

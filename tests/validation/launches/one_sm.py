@@ -261,6 +261,11 @@ def cases() -> Iterator[Timed]:
         )
     for warps in (1, 4, 16):
         yield _case(looked_up, "8 33", SMS, warps, _read, 2500, SMS * 32 * warps, lanes=8, apart=33, turns=64)
+    yield from _pipes_and_ports()
+
+
+def _pipes_and_ports() -> Iterator[Timed]:
+    """Yield launches of whole lines, barriers, products and adjacent words."""
     for lines in (0, 1, 2, 16, 17):
         words = 32 * (32 * lines + 18)
         yield _case(own_lines, f"{lines}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lines=lines, turns=64)
