@@ -54,7 +54,7 @@ VCF = VCF_HEADER + VCF_SITES
 
 
 def bcf() -> bytes:
-    """The sites of VCF, written by hand: no other library is asked."""
+    """The sites of VCF, written by hand, without another library."""
     names = {"PASS": 0, "DP": 1, "GT": 2, "PL": 3, "GL": 4, "AD": 5}  # DP of INFO and of FORMAT share a number
 
     def ints(kind: int, *rows: list[int]) -> bytes:

@@ -1,4 +1,4 @@
-"""Entries of the disk cache: whatever happens to one, it is made anew, and nothing but time is lost."""
+"""Entries of the disk cache: a damaged entry is recompiled without an error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def compile_all() -> list[Any]:
-    """What this process needs of every kind of entry, as if it had just begun."""
+    """What this process needs of every kind of entry, as in a new process."""
     compiler._HELPERS.clear()
     vars(quotients).pop("_facts", None)
     summed._codes.clear()
@@ -197,7 +197,7 @@ def test_a_helper_that_calls_itself_is_made_anew(cache: Path) -> None:
     assert compile_all() == expected
 
 
-# ------------------------------------------------------------------ what stands in an entry's place
+# ------------------------------------------------------------------ objects in place of an entry
 def _no_regular_file(path: Path, kind: str) -> None:
     data = path.read_bytes()
     path.unlink()

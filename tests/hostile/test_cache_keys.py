@@ -1,4 +1,4 @@
-"""Keys of the disk cache: what was kept is found again only while all that it depends on is the same."""
+"""Keys of the disk cache: an entry is reused only if all its inputs are unchanged."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def work(**how: Any) -> sweeps.SweepWork:
 
 
 def everything() -> None:
-    """Every kind of entry, as a process makes them that has just begun."""
+    """Every kind of entry, as created in a new process."""
     vars(quotients).pop("_facts", None)
     summed._codes.clear()
     _compiled.clear()

@@ -1,4 +1,4 @@
-"""Folders of the disk cache: only one that nobody else can write or move is used, and none is needed."""
+"""Folders of the disk cache: only a folder without write access of other users is used, and none is required."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_link_to_a_folder_that_others_can_write_is_refused(base: Path) -> None
 @ROOT
 @pytest.mark.parametrize("chain", [False, True])
 def test_a_link_of_another_user_is_not_followed(base: Path, chain: bool) -> None:
-    """Among temporary files anybody may have made it, to lead what is written elsewhere."""
+    """In a folder for temporary files another user may have created it, to redirect writes."""
     (base / "private").mkdir(mode=0o700)
     (base / "tmp").chmod(0o1777)
     planted = base / "tmp" / ("planted" if chain else "simtbed-0")

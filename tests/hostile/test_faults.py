@@ -45,7 +45,7 @@ class Point:
 
 
 class FailingSystem:
-    """The module os as the door sees it; the calls that change a disk pass a point."""
+    """The module os as the file access layer imports it; the calls that change a disk pass a point."""
 
     def __init__(self, point: Point) -> None:
         for name in ("open", "write", "fsync", "link", "replace", "dup"):

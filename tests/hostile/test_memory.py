@@ -22,7 +22,7 @@ status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 print(status["VmHWM"].split()[0], file=sys.stderr)
 sys.exit(code)
 """
-"""Tells its own peak: `ru_maxrss` would begin with that of the process that started it."""
+"""Prints its own peak: `ru_maxrss` would begin with that of the process that started it."""
 
 
 def _reads(count: int) -> bytes:
@@ -59,7 +59,7 @@ def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_stated_bounds_hold(tmp_path: Path) -> None:
-    """Megabytes of `docs/limits.md` beside the 200 of Python and the compiler, for files of 40 and of 60."""
+    """Megabytes of `docs/limits.md` in addition to the 200 of Python and the compiler, for files of 40 and of 60."""
     pairs, sites = tmp_path / "pairs", tmp_path / "sites.npz"
     pairs.write_bytes((b"ACGTTGCATT" * 30 + b"\t" + b"ACG" + b"\n") * 130_000)
     np.savez(sites, P=np.random.default_rng(1).random((25_000, 100, 3)) + 0.1)

@@ -164,7 +164,7 @@ def test_eight_processes_on_an_empty_cache(tmp_path: Path, expected: dict[str, A
 # ------------------------------------------------------------------ a disk that is full
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk with room for few entries."""
+    """A disk with space for few entries."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root mounts a disk")
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(tmp_path)])

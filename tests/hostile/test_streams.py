@@ -1,4 +1,4 @@
-"""Standard streams that are closed or full, in all combinations: the exit code tells, and nothing breaks."""
+"""Standard streams that are closed or full, in all combinations: the exit code reports it, without a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REDIRECTIONS = {
     "closed": ("<&-", ">&-", "2>&-"),
     "full": ("", ">/dev/full", "2>/dev/full"),
 }
-"""What a shell is told, by state and number of the stream."""
+"""Exit code, by state and number of the stream."""
 INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
 """The oracle of one small example takes longer to compile than to run."""
 

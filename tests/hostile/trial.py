@@ -1,4 +1,4 @@
-"""One trial: a command line on hostile files, and what must hold of it whatever they are."""
+"""One trial: a command line on hostile files, and the properties required for any files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Commands run by a user who can write neither the package nor a home: `python -m tests.hostile.unprivileged`.
 
-Root runs them as nobody. Everybody else runs them as themselves, on a package that they cannot write.
+Root runs them as nobody. Other users run them as themselves, on a package that they cannot write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMMANDS: dict[str, Sequence[str]] = {
 
 
 class CannotDropPrivileges(Exception):
-    """Nobody cannot run this Python here."""
+    """The user nobody cannot run this Python."""
 
 
 @cache
@@ -67,7 +67,7 @@ def drop() -> list[str]:
 
 @contextmanager
 def folders() -> Iterator[tuple[Path, Path]]:
-    """A home that cannot be written, and a folder of temporary files that everybody can write, as /tmp is."""
+    """A home that cannot be written, and a folder of temporary files writable by all users, as /tmp is."""
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         (base / "home").mkdir()

@@ -1,4 +1,4 @@
-"""The command line as a function, with a small family beside the shipped ones."""
+"""Fixture to run command lines in this process, with a small kernel family in addition to the shipped ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reports.sums import SUMS
 
 @dataclass(frozen=True)
 class Ran:
-    """What one command line did."""
+    """Exit code and output of a command line."""
 
     code: int
     out: str

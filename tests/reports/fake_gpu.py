@@ -1,4 +1,4 @@
-"""A GPU that is none: the emulator answers small launches, larger ones answer nothing, and every launch took a millisecond."""
+"""A fake GPU: small launches are emulated, larger ones return zeros, and every launch reports one millisecond."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FakeGpu:
 
 
 def install(monkeypatch: pytest.MonkeyPatch, wrong: frozenset[str] = frozenset()) -> None:
-    """Have launches with engine="cuda" go to it."""
+    """Have launches with engine="cuda" run on it."""
     fake = FakeGpu(wrong)
     monkeypatch.setattr(cuda.CudaEngine, "run", lambda self, request: fake.run(request))
     monkeypatch.setattr(cuda.CudaEngine, "time", lambda self, request, repeats: fake.time(request, repeats))

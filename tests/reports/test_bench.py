@@ -25,7 +25,7 @@ from tests.reports.conftest import Simtbed
 TINY = Size(4, 2, 32)
 GENERAL = ["transpose, pitch 33", "transpose, pitch 32", "block sum"]
 NAMES = ["intertask-naive", "wavefront-loaded", *GENERAL]
-"""What these tests measure: of the variants, two that stand for all."""
+"""The tested variants: two represent all."""
 
 
 def _work(name: str, size: Size = TINY) -> Work:
@@ -137,7 +137,7 @@ def test_block_sums() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES["pairhmm"].variants)
 def test_one_launch_solves_all_pairs(name: str) -> None:
-    """What is timed is the whole problem: one launch in float, none again in double, beside the partition of pairs."""
+    """The timed work is the complete problem: one launch in float, none in double, and the partition of pairs."""
     family, runner, problem = FAMILIES["pairhmm"], Runner("jit", counting=True), pairs(SMALL)
     answer = family.solve(problem, name, runner)
     assert family.compare(answer, family.oracle(problem)).agrees

@@ -56,7 +56,7 @@ def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_measured_is_the_float_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not the double one, which most pairs of long and unlike sequences need beside it."""
+    """The double kernel, needed by most pairs of long random sequences, is not timed."""
     timed = []
 
     class Engine:

@@ -1,4 +1,4 @@
-"""`simtbed bench sfs` on a GPU: what is made of the times, with a launcher that says each launch took a millisecond."""
+"""`simtbed bench sfs` on a GPU: derived values, with a launcher that reports one millisecond per launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: help, refusals, exit codes, tables and JSON."""
+"""The command line: help, refusals, exit codes, tables and JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_command_shows_an_example(simtbed: Simtbed, command: str) -> None:
 
 
 def test_completion_is_clicks_own() -> None:
-    """The shell asks with the words so far."""
+    """The shell passes the words typed so far."""
     words = {"_SIMTBED_COMPLETE": "bash_complete", "COMP_WORDS": "simtbed pro", "COMP_CWORD": "1"}
     program = "from simtbed.reports.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **words})

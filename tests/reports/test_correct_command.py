@@ -1,4 +1,4 @@
-"""`simtbed correct` and `simtbed simulate`, from file to file, as a user meets them."""
+"""`simtbed correct` and `simtbed simulate`, from file to file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Records = list[tuple[str, str, str]]
 
 @pytest.fixture
 def reads(simtbed: Simtbed, tmp_path: Path) -> Path:
-    """Simulated reads, and the truth beside them."""
+    """Simulated reads and their truth."""
     made = simtbed(
         "simulate", "-o", str(tmp_path / "reads.fq"), "--truth", str(tmp_path / "truth.fa"),
         "--genome", "800", "--coverage", "25", "--length", "15-60", "--error-rate", "0.02",

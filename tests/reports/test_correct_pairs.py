@@ -1,4 +1,4 @@
-"""`simtbed correct R1 R2`: pairs come out in step, as the readers of mappers take them; files out of step are refused."""
+"""`simtbed correct R1 R2`: pairs are written in step, as read mappers expect; files out of step are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pair = Callable[[str], tuple[Path, Path]]
 
 @pytest.fixture
 def pair(simtbed: Simtbed, tmp_path: Path) -> Pair:
-    """Simulated reads in turn in two files, with names by one of two customs."""
+    """Simulated reads, alternately in two files, with names in one of two conventions."""
     simtbed(
         "simulate", "-o", str(tmp_path / "reads.fq"), "--genome", "800", "--coverage", "25", "--length", "15-60",
         "--error-rate", "0.02",

@@ -56,7 +56,7 @@ def test_counters_by_kernel_and_line(simtbed: Simtbed, runs: tuple[str, str]) ->
     ran = simtbed("diff", "--format", "json", *runs)
     changes = json.loads(ran.out)["changes"]
     found = {(c["line"], c["counter"]): (c["before"], c["after"]) for c in changes if c["kernel"] == "copy"}
-    # 32 floats, every second one: 8 sectors; one beside the other: 4. The store is the same.
+    # 32 floats, every second one: 8 sectors; adjacent ones: 4. The store is the same.
     assert found[0, "global_load_sectors"] == (8, 4)
     assert found[0, "global_load_efficiency"] == (0.5, 1.0)
     assert (0, "global_store_sectors") not in found

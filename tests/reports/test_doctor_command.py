@@ -1,4 +1,4 @@
-"""`simtbed doctor`: parts that work, parts that are missing, and what brings them."""
+"""`simtbed doctor`: available components, missing components and their remedies."""
 
 from __future__ import annotations
 

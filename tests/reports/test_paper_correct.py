@@ -1,4 +1,4 @@
-"""The claims of Mangal and Jain 2014, on counters by the rules of their cards."""
+"""The claims of Mangal and Jain 2014, on counters by the rules of their GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of Lu 2012, on counters of the paper's card."""
+"""The claims of Lu 2012, on counters by the rules of a C2070."""
 
 from __future__ import annotations
 

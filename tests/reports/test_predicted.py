@@ -1,4 +1,4 @@
-"""One SM's share of a GPU stands for the whole, and a claim on speed holds where model and GPU do not differ."""
+"""Predictions from one SM's share of a GPU, and claims on speed by model and measurement."""
 
 from __future__ import annotations
 

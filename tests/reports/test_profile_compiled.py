@@ -1,4 +1,4 @@
-"""`simtbed profile --compiled`: what compiled kernels execute, predicted where nvcc and nvdisasm are at hand."""
+"""`simtbed profile --compiled`: what compiled kernels execute, predicted where nvcc and nvdisasm are installed."""
 
 from __future__ import annotations
 

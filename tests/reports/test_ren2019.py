@@ -36,7 +36,7 @@ def told(shown: Shown) -> list[bool | None]:
 
 @pytest.mark.slow
 def test_times_settle_what_counters_cannot() -> None:
-    """A GPU on which larger blocks are faster up to 100 pairs, gpu-pairAlign never, beside a slow core."""
+    """A GPU on which larger blocks are faster up to 100 pairs, gpu-pairAlign never, and a slow core."""
     timings = {}
     for length in LENGTHS:
         for pairs in BATCHES:

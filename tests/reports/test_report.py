@@ -1,4 +1,4 @@
-"""`simtbed report`: the kept pages are what it prints, verdicts follow from claims, and measured times come back."""
+"""`simtbed report`: the pages in docs are its output, verdicts follow from claims, and measured times are stored and read."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_records_of_two_papers_do_not_mix() -> None:
 
 
 def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
-    """Nothing is timed whose answers are wrong, and each time is handed over before the next one is taken."""
+    """Work with wrong answers is not timed, and each time is saved before the next measurement."""
     seen: list[str] = []
 
     def one(name: str, differing: int = 0, error: str = "") -> Benchmark:
@@ -273,7 +273,7 @@ def test_a_kernel_that_answers_wrongly_is_not_timed(
 
 
 def test_shipped_records_name_times_that_papers_take() -> None:
-    """A record whose names nobody asks for is left over."""
+    """Every name of a record belongs to a benchmark."""
     for path in sorted(measured.FOLDER.glob("*.json")):
         record = measured.load(path)
         found = library.find(record.paper)

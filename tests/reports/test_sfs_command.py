@@ -126,7 +126,7 @@ def test_the_example(simtbed: Simtbed) -> None:
 
 
 def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the mistake comes after batches that were already written."""
+    """Also for an error after batches were written."""
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 3)
     values = likelihoods(1, 8, 3)
     values[7, 1, 2] = np.nan

@@ -94,7 +94,7 @@ def test_genotypes_are_bayes_rule_by_hand() -> None:
 
 
 def test_certain_genotypes() -> None:
-    """GQ stops at 99, and a genotype that the frequency rules out is told by its likelihoods."""
+    """GQ is at most 99; a genotype excluded by the frequency is called by its likelihoods."""
     problem = Problem(np.array([[[0, 0, 1.0], [1, 0, 0]]]), ["1"], np.array([1]), "gama", np.array([0.0]))
     posteriors, known = files_vcf_out.genotype_posteriors(problem)
     text = files_vcf_out.sample_text(posteriors[0], known[0]).decode()

@@ -327,7 +327,7 @@ def test_a_function_that_needs_arguments_is_refused(package: Path) -> None:
 
 
 def test_what_follows_a_run_that_was_kept_is_read(package: Path) -> None:
-    """It would be lost otherwise: no report would be written, and nobody told."""
+    """Otherwise the launch is lost without a report or a message."""
 
     def simtbed(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "simtbed", *words], capture_output=True, text=True)
