@@ -14,7 +14,7 @@ from tests.hostile.trial import mishandled
 
 def main(trials: int, first: int, names: list[str]) -> int:
     faulthandler.enable()
-    found = 0
+    result = 0
     for form in FORMATS:
         if names and form.name not in names:
             continue
@@ -23,10 +23,10 @@ def main(trials: int, first: int, names: list[str]) -> int:
                 data = form.wrap(mutated(form.good[seed % len(form.good)], seed))
                 Path(folder, "given").write_bytes(data)  # there, should the process be killed
                 if wrong := mishandled(form, data, Path(folder)):
-                    found += 1
+                    result += 1
                     print(f"{form.name} {seed}: {wrong}"[:600], flush=True)
         print(f"{form.name}: {trials} trials", flush=True)
-    return int(found > 0)
+    return int(result > 0)
 
 
 if __name__ == "__main__":

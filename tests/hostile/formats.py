@@ -99,14 +99,14 @@ def with_bcf_header(header: bytes, sites: bytes) -> bytes:
 
 def bgzf(data: bytes, size: int = 200) -> bytes:
     """In blocks of gzip, with the empty one at the end."""
-    made = []
+    created = []
     for at in [*range(0, len(data), size), len(data)]:
         raw = zlib.compressobj(6, zlib.DEFLATED, -15)
         part = data[at : at + size] if at < len(data) else b""
         packed = raw.compress(part) + raw.flush()
         head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + struct.pack("<H", len(packed) + 25)
-        made.append(head + packed + struct.pack("<II", zlib.crc32(part), len(part)))
-    return b"".join(made)
+        created.append(head + packed + struct.pack("<II", zlib.crc32(part), len(part)))
+    return b"".join(created)
 
 
 def npy(array: object) -> bytes:

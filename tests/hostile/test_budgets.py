@@ -135,5 +135,5 @@ def test_the_end_of_pythons_stack_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 def test_constants_that_compare_equal_are_different(tmp_path: Path) -> None:
     before = "@st.device\ndef half(K: st.Const) -> st.f32:\n    return 1.0 / st.f32(K)\n"
     kernel = made(tmp_path, "x[0] = half(0.0)\nx[1] = half(-0.0)", before)
-    found = launch(kernel, grid=1, block=1, args=ARGUMENTS)["x"]
-    assert found[0] == np.inf and found[1] == -np.inf
+    result = launch(kernel, grid=1, block=1, args=ARGUMENTS)["x"]
+    assert result[0] == np.inf and result[1] == -np.inf

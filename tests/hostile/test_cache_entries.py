@@ -60,13 +60,13 @@ def compile_all() -> list[Any]:
     x = np.arange(1, 66, dtype=np.int32)
     engine = LlvmEngine()
     request = prepare_request(quotients, grid=2, block=32, args={"x": x, "out": st.empty(64, "i32")})
-    found = engine.run(request)
+    result = engine.run(request)
     (kernel,) = engine._kernels[request.specialisation].values()
     kernel.ran(2 * WORTH_OPTIMISING)
-    assert found.counts is not None
+    assert result.counts is not None
     sass._disassembled.cache_clear()
     cuda = [nvcc.build("text", "twice", "sm_90"), binary(request, "sm_90"), sass.disassemble(b"cubin", "quotients")]
-    return [found.buffers["out"].tolist(), found.counts.tolist(), summed(x, 65), *cuda]
+    return [result.buffers["out"].tolist(), result.counts.tolist(), summed(x, 65), *cuda]
 
 
 def from_disk() -> list[Any]:
@@ -167,14 +167,15 @@ def test_changed_code_with_a_valid_digest_is_not_linked(cache: Path, kind: str) 
     expected = compile_all()
     for seed in range(20):
         for path in entries(cache, kind):
-            kept = disk_cache.load(path.name, bytes)
-            assert kept is not None
-            start, chosen = 8 + int.from_bytes(kept[:8], "little"), random.Random(seed)
+            content = disk_cache.load(path.name, bytes)
+            assert content is not None
+            start, chosen = 8 + int.from_bytes(content[:8], "little"), random.Random(seed)
             place = chosen.choice(
-                [start + chosen.randrange(64), chosen.randrange(start, len(kept))]
+                [start + chosen.randrange(64), chosen.randrange(start, len(content))]
             )  # the ELF header too
             disk_cache.save(
-                path.name, kept[:place] + bytes([kept[place] ^ chosen.randrange(1, 256)]) + kept[place + 1 :]
+                path.name,
+                content[:place] + bytes([content[place] ^ chosen.randrange(1, 256)]) + content[place + 1 :],
             )
         assert compile_all() == expected
     assert from_disk() == expected

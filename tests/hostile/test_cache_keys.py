@@ -63,8 +63,8 @@ def everything() -> None:
     for check in ((), "all"):
         request = prepare_request(quotients, grid=2, block=32, args={"x": X, "out": st.empty(64, "f64")}, check=check)
         engine.run(request)
-        for one in engine._kernels[request.specialisation].values():
-            one.ran(2 * WORTH_OPTIMISING)
+        for kernel in engine._kernels[request.specialisation].values():
+            kernel.ran(2 * WORTH_OPTIMISING)
     summed(X, 65)
     sweeps.solve(work())
     binary(request, "sm_90")
@@ -81,14 +81,14 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[s
     monkeypatch.setattr(sass, "find_nvdisasm", lambda: Path("nvdisasm"))
     monkeypatch.setattr(sass, "_listing", lambda *_: listing("quotients", "1 | EXIT"))
     monkeypatch.setattr(compiled, "tools", lambda: ("release 1", "", ""))
-    kept: set[str] = set()
+    saved: set[str] = set()
     monkeypatch.setattr(disk_cache, "load", lambda name, read: None)
-    monkeypatch.setattr(disk_cache, "save", lambda name, content: kept.add(name))
+    monkeypatch.setattr(disk_cache, "save", lambda name, content: saved.add(name))
 
     def made() -> set[str]:
-        kept.clear()
+        saved.clear()
         everything()
-        return set(kept)
+        return set(saved)
 
     return made
 
@@ -135,8 +135,8 @@ def test_every_source_that_an_answer_depends_on_is_part_of_the_edition(tmp_path:
     """What a process imported that ran and checked kernels, compiled functions for the host and answered what if."""
     script = tmp_path / "used.py"
     script.write_text(USED)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    imported = {os.path.realpath(path) for path in json.loads(done.stdout)}
+    completed = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    imported = {os.path.realpath(path) for path in json.loads(completed.stdout)}
     covered = {os.path.realpath(entry.path) for entry in disk_cache._sources(str(ROOT))}
     assert len(imported) > 150 and sorted(imported - covered) == []
 
@@ -223,9 +223,9 @@ def test_nothing_is_kept_once_a_source_has_changed(edited: Path) -> None:
 @pytest.mark.parametrize("tools", [("", "", ""), ("release 2", "", ""), ("release 1", "b", ""), ("release 1", "", "2")])
 def test_a_sweep_with_other_tools_is_another_one(tools: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "tools", lambda: ("release 1", "", ""))
-    known, source = work().name(), work(source_only=True).name()
+    name, source = work().name(), work(source_only=True).name()
     monkeypatch.setattr(sweeps, "tools", lambda: tools)
-    assert work().name() != known and work(source_only=True).name() == source
+    assert work().name() != name and work(source_only=True).name() == source
 
 
 def test_the_tools_are_those_that_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,12 +254,12 @@ def test_a_compiler_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytes
 
 
 def test_registers_are_of_the_function_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = work(registers=no_registers).name()
-    assert work(registers=no_registers).name() == known != work().name()
+    name = work(registers=no_registers).name()
+    assert work(registers=no_registers).name() == name != work().name()
     another = tmp_path / "registers.py"
     another.write_text("another")
     monkeypatch.setattr("simtbed.model.sweeps.inspect.getfile", lambda function: str(another))
-    assert work(registers=no_registers).name() != known
+    assert work(registers=no_registers).name() != name
 
 
 def test_what_could_not_be_found_out_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,9 @@ def test_folders_are_made_for_their_user_alone(base: Path) -> None:
         assert keeps(base / "home/.cache/simtbed")
     finally:
         os.umask(old)
-    made = [base / "home", base / "home/.cache", base / "home/.cache/simtbed"]
-    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
-    assert {path.stat().st_mode & 0o777 for path in made[-1].iterdir()} == {0o600}
+    created = [base / "home", base / "home/.cache", base / "home/.cache/simtbed"]
+    assert [path.stat().st_mode & 0o777 for path in created] == [0o700] * 3
+    assert {path.stat().st_mode & 0o777 for path in created[-1].iterdir()} == {0o600}
 
 
 # ------------------------------------------------------------------ refused
@@ -78,14 +78,14 @@ def test_a_folder_that_others_can_write_is_refused_in_one_line(
     _asked(base / "cache", monkeypatch)
     (base / "cache").chmod(mode)
     assert not keeps(None) and not list((base / "cache").iterdir())
-    told = (
+    message = (
         f"simtbed: warning: compiled code is not kept: {str(base / 'cache')!r} is not used: "
         f"Other users can write it (mode {mode:o}): {str(base / 'cache')!r} (SIMTBED_CACHE)\n"
     )
-    assert capsys.readouterr() == ("", told)
+    assert capsys.readouterr() == ("", message)
     assert not keeps(None) and capsys.readouterr().err == ""
     assert disk_cache.cache_folder().refused == (
-        told.removeprefix("simtbed: warning: compiled code is not kept: ")[:-17],
+        message.removeprefix("simtbed: warning: compiled code is not kept: ")[:-17],
     )
 
 
@@ -125,8 +125,8 @@ def test_a_file_in_the_way_is_told(
     (base / "fi\x1ble").write_text("in the way")
     monkeypatch.setenv("SIMTBED_CACHE", str(base / "fi\x1ble"))
     assert not keeps(None)
-    told = capsys.readouterr().err
-    assert "Not a directory" in told and "\x1b" not in told and told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert "Not a directory" in message and "\x1b" not in message and message.count("\n") == 1
 
 
 # ------------------------------------------------------------------ links

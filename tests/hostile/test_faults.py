@@ -100,7 +100,7 @@ def test_nothing_changes(at: str, fault: str, form: Format, tmp_path: Path) -> N
         point = Point(chosen, error)
         with pytest.MonkeyPatch.context() as monkeypatch:
             put(monkeypatch, at, point)
-            code, printed, told = command(words)
+            code, printed, message = command(words)
         if code == 0:
             assert all(path.read_bytes() != BEFORE for path in targets)
             for path in targets:
@@ -110,7 +110,7 @@ def test_nothing_changes(at: str, fault: str, form: Format, tmp_path: Path) -> N
             continue  # of what need not succeed, such as a folder that cannot be synchronised
         failed += 1
         assert (code, printed) == (expected, b"")
-        assert told.count("\n") == (0 if expected > 128 else 1)
+        assert message.count("\n") == (0 if expected > 128 else 1)
         assert [path.name for path in targets if path.read_bytes() != BEFORE] == []
         assert {path.name for path in tmp_path.iterdir()} == names
     else:

@@ -29,22 +29,22 @@ def test_good_files_are_read_however_they_are_packed(form: Format, tmp_path: Pat
 
 @every_format
 def test_mutated_files_are_handled(form: Format, tmp_path: Path) -> None:
-    found = {}
+    result = {}
     for seed in range(TRIALS):
         data = form.wrap(mutated(form.good[seed % len(form.good)], seed))
         if wrong := mishandled(form, data, tmp_path):
-            found[seed] = wrong
-    assert found == {}
+            result[seed] = wrong
+    assert result == {}
 
 
 @every_format
 def test_cut_files_are_handled(form: Format, tmp_path: Path) -> None:
     good = form.good[0]
-    found = {}
+    result = {}
     for length in range(0, len(good), max(len(good) // TRIALS, 1)):
         if wrong := mishandled(form, form.wrap(good[:length]), tmp_path):
-            found[length] = wrong
-    assert found == {}
+            result[length] = wrong
+    assert result == {}
 
 
 @given(data=st.binary(max_size=300), form=st.sampled_from(FORMATS))
@@ -64,8 +64,8 @@ def test_a_damaged_packing_is_told(packing: str, tmp_path: Path) -> None:
     for at in range(len(packed)):
         path.write_bytes(packed[:at] + bytes([packed[at] ^ 0x55]) + packed[at + 1 :])
         out.unlink(missing_ok=True)
-        code, _, told = command(["align", str(path), "-o", str(out)])
-        assert (code == 0 and out.read_bytes() == answer) or (code == 2 and told.count("\n") == 1)
+        code, _, message = command(["align", str(path), "-o", str(out)])
+        assert (code == 0 and out.read_bytes() == answer) or (code == 2 and message.count("\n") == 1)
 
 
 def test_a_trial_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

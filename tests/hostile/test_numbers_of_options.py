@@ -11,17 +11,17 @@ from simtbed.reports.cli.app import COMMANDS, run
 
 def _numbers() -> list[tuple[str, str]]:
     """Each command with each of its options that takes a number."""
-    found = []
+    result = []
     for command in COMMANDS:
-        made: click.Command = getattr(import_module(f"simtbed.reports.cli.{command}"), command)
-        for one in made.params:
-            if isinstance(one, click.Option) and isinstance(one.type, click.IntRange | click.FloatRange):
-                found.append((command, max(one.opts, key=len)))
+        created: click.Command = getattr(import_module(f"simtbed.reports.cli.{command}"), command)
+        for parameter in created.params:
+            if isinstance(parameter, click.Option) and isinstance(parameter.type, click.IntRange | click.FloatRange):
+                result.append((command, max(parameter.opts, key=len)))
             else:
-                assert not isinstance(one.type, type(click.INT) | type(click.FLOAT)), (
-                    f"{command} {one.opts} has no bounds"
+                assert not isinstance(parameter.type, type(click.INT) | type(click.FLOAT)), (
+                    f"{command} {parameter.opts} has no bounds"
                 )
-    return found
+    return result
 
 
 WRONG = (
@@ -46,9 +46,9 @@ WRONG = (
 def test_numbers_are_checked(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     for value in WRONG:
         assert run([command, f"{option}={value}"]) == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
-        assert option in said
+        message = capsys.readouterr().err
+        assert message.count("\n") == 1
+        assert option in message
 
 
 def test_the_commands_have_numbers() -> None:

@@ -27,9 +27,9 @@ def test_options_are_handled(name: str, option: str, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     needed = ["-o", "reads", "--genome", "100"] if name == "simulate" else ["--example"]
     for value in VALUES:
-        code, printed, told = command([name, *needed, option, value])
-        assert code in (0, 2), (value, told)
+        code, printed, message = command([name, *needed, option, value])
+        assert code in (0, 2), (value, message)
         if code:
             assert printed == b""
-            assert told.startswith("simtbed: ") and told.count("\n") == 1
-            assert told.rstrip("\n").isprintable()
+            assert message.startswith("simtbed: ") and message.count("\n") == 1
+            assert message.rstrip("\n").isprintable()

@@ -37,10 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(words: list[str]) -> str:
-    code, printed, told = command(words)
+    code, printed, message = command(words)
     assert (code, printed) == (2, b"")
-    assert told.count("\n") == 1
-    return told
+    assert message.count("\n") == 1
+    return message
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)
@@ -82,8 +82,8 @@ def test_two_reports_are_two_files() -> None:
 @pytest.mark.parametrize("last", ["/dev/full", ".", "none/x", "k.py"])
 def test_all_reports_or_none(last: str) -> None:
     Path("a").write_bytes(BEFORE)
-    code, _, told = command(["profile", "--save", "a", "--html", "b", "-o", last, "k.py:run"])
-    assert (code, told.count("\n")) == (3 if last == "/dev/full" else 2, 1)
+    code, _, message = command(["profile", "--save", "a", "--html", "b", "-o", last, "k.py:run"])
+    assert (code, message.count("\n")) == (3 if last == "/dev/full" else 2, 1)
     assert Path("a").read_bytes() == BEFORE
     assert not Path("b").exists()
 
@@ -91,6 +91,6 @@ def test_all_reports_or_none(last: str) -> None:
 def test_a_name_that_is_not_utf8_is_reported(folder: Path) -> None:
     name = "caf\udce9.py"
     Path(name).write_text(PROGRAM)
-    code, _, told = command(["profile", "--save", "a", "--html", "b", "-o", "c", name])
-    assert code == 0, told
+    code, _, message = command(["profile", "--save", "a", "--html", "b", "-o", "c", name])
+    assert code == 0, message
     assert "caf\\udce9.py" in Path("c").read_text()

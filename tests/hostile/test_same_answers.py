@@ -38,10 +38,10 @@ Answer = tuple[int, bytes, bytes]
 
 def start(words: tuple[str, ...], cache: Path, **environment: str) -> subprocess.Popen[bytes]:
     """A command in a process that takes the locale of its environment, as an embedding program may."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "SIMTBED_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "SIMTBED_"))}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**kept, "SIMTBED_CACHE": str(cache), **environment},
+        env={**inherited, "SIMTBED_CACHE": str(cache), **environment},
     )  # fmt: skip
 
 
@@ -58,21 +58,21 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(cache: Path) -> dict[str, Answer]:
     """What every command answers alone, with one thread."""
-    found = {
+    result = {
         name: answer(start(words, cache, SIMTBED_THREADS="1", LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0"))
         for name, words in {**COMMANDS, **MORE}.items()
     }
-    assert [name for name, (code, out, _) in found.items() if code or not out] == [], found
-    return found
+    assert [name for name, (code, out, _) in result.items() if code or not out] == [], result
+    return result
 
 
 # ------------------------------------------------------------------ threads
 def _solved(family: str, variant: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, int]]:
     monkeypatch.setenv("SIMTBED_THREADS", str(threads))
     row, runner = FAMILIES[family], Runner("jit", counting=True)
-    found = row.solve(row.example(), variant, runner)
+    result = row.solve(row.example(), variant, runner)
     assert runner.counters is not None
-    return repr(found.tolist()), dict(runner.counters.totals())
+    return repr(result.tolist()), dict(runner.counters.totals())
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -118,8 +118,10 @@ def comma(tmp_path: Path) -> dict[str, str]:
     compiler = shutil.which("localedef")
     if compiler is None or not Path("/usr/share/i18n/locales/de_DE").exists():
         pytest.skip("there is nothing here to make a locale with")
-    done = subprocess.run([compiler, "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")], capture_output=True)
-    assert (tmp_path / "de_DE.UTF-8").is_dir(), done.stderr
+    completed = subprocess.run(
+        [compiler, "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")], capture_output=True
+    )
+    assert (tmp_path / "de_DE.UTF-8").is_dir(), completed.stderr
     environment = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
     program = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.str(0.5))"
     shown = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True)
@@ -167,8 +169,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk with space for few entries."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root mounts a disk")
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(tmp_path)])
-    if done.returncode:
+    completed = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(tmp_path)])
+    if completed.returncode:
         pytest.skip("nothing can be mounted here")
     yield tmp_path
     subprocess.run(["umount", str(tmp_path)], check=True)
@@ -177,18 +179,18 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 def test_a_full_disk_does_not_show(small_disk: Path, expected: dict[str, Answer]) -> None:
     assert answer(start(COMMANDS["sfs"], small_disk / "cache")) == expected["sfs"]
-    kept = list((small_disk / "cache").iterdir())
-    assert kept and not [path for path in kept if path.suffix == ".part"]
+    remaining = list((small_disk / "cache").iterdir())
+    assert remaining and not [path for path in remaining if path.suffix == ".part"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [16, 4096])
 def test_a_limit_of_file_sizes_does_not_show(most: int, tmp_path: Path, expected: dict[str, Answer]) -> None:
     words = (sys.executable, "-c", PROGRAM, *MORE["profile"])
-    done = subprocess.run(
+    completed = subprocess.run(
         words, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == expected["profile"]
+    assert (completed.returncode, completed.stdout, completed.stderr) == expected["profile"]
     assert not list(tmp_path.rglob("*.part"))
     assert [path for path in tmp_path.rglob("*.*") if path.stat().st_size > most] == []

@@ -43,12 +43,12 @@ def theirs(path: Path) -> Iterator[Site]:
             if not rows or any(len(row) not in (1, 3) and None not in row for row in rows):
                 continue
             scale = -0.1 if name == "PL" else 1.0
-            found = []
+            result = []
             for row in rows:
-                known = len(row) == 3 and None not in row
-                logs = [scale * value for value in row] if known else [0.0] * 3
-                found.append([math.pow(10, value - max(logs)) for value in logs])
-            yield record.contig, record.pos, found
+                complete = len(row) == 3 and None not in row
+                logs = [scale * value for value in row] if complete else [0.0] * 3
+                result.append([math.pow(10, value - max(logs)) for value in logs])
+            yield record.contig, record.pos, result
 
 
 def same(one: list[Site], other: list[Site]) -> bool:
@@ -84,9 +84,9 @@ def test_vcf_and_bcf_are_read_as_pysam_reads_them(
     with pysam.VariantFile(str(text)) as source, pysam.VariantFile(str(packed), "wb", header=source.header) as target:
         for record in source:
             target.write(record)
-    found = ours(text)
-    assert same(found, list(theirs(text)))
-    assert same(ours(packed), found)
+    result = ours(text)
+    assert same(result, list(theirs(text)))
+    assert same(ours(packed), result)
 
 
 def _plain(data: bytes) -> list[tuple[str, str]] | None:
@@ -94,12 +94,12 @@ def _plain(data: bytes) -> list[tuple[str, str]] | None:
     lines = data.decode("ascii").removesuffix("\n").split("\n")
     if len(lines) % 4:
         return None
-    found = []
+    result = []
     for name, sequence, plus, quality in zip(*(lines[at::4] for at in range(4)), strict=True):
         if name[:1] != "@" or plus[:1] != "+" or len(sequence) != len(quality):
             return None
-        found.append((name[1:], sequence.upper()))
-    return found
+        result.append((name[1:], sequence.upper()))
+    return result
 
 
 @given(seed=st.integers(0, 100_000))
@@ -114,6 +114,6 @@ def test_fastq_is_read_as_a_plain_loop_reads_it(tmp_path_factory: pytest.TempPat
             blocks = list(reads.blocks())
     except InputError:
         return
-    found = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
+    result = [pair for b in blocks for pair in zip(map(b.name, range(len(b))), b.reads.strings(), strict=True)]
     if data[:1] == b"@":
-        assert found == _plain(data)
+        assert result == _plain(data)

@@ -36,29 +36,29 @@ def _ended(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> tupl
     """Exit code, and stderr where it is open."""
     (folder / "2").write_bytes(b"")
     redirected = " ".join(REDIRECTIONS[state][number] for number, state in enumerate(states))
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "simtbed", *line],
         cwd=folder,
         env={**os.environ, **INTERPRETED},
         timeout=120,
         check=False,
     )
-    return done.returncode, (folder / "2").read_bytes()
+    return completed.returncode, (folder / "2").read_bytes()
 
 
 def _wrong(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> str:
     (folder / "out").write_bytes(BEFORE)
-    code, told = _ended(line, states, folder)
+    code, message = _ended(line, states, folder)
     _, stdout, stderr = states
-    kept = (folder / "out").read_bytes() == BEFORE
+    unchanged = (folder / "out").read_bytes() == BEFORE
     expected = {2} if line[0] == "nosuch" or line[1:] == ("-",) else {"open": {0}, "closed": {2}, "full": {3}}[stdout]
     wrong = [] if code in expected else [f"exit code {code}"]
-    if "out" in line and kept:  # that the report is lost takes nothing from the answer
+    if "out" in line and unchanged:  # that the report is lost takes nothing from the answer
         wrong.append("the exit code says something else than the file")
-    if code and stderr == "open" and (told.count(b"\n") != 1 or not told.startswith(b"simtbed: ")):
-        wrong.append(f"not one line: {told!r}")
-    if b"defect" in told or b"Traceback" in told or b"Exception" in told:
-        wrong.append(repr(told))
+    if code and stderr == "open" and (message.count(b"\n") != 1 or not message.startswith(b"simtbed: ")):
+        wrong.append(f"not one line: {message!r}")
+    if b"defect" in message or b"Traceback" in message or b"Exception" in message:
+        wrong.append(repr(message))
     return "; ".join(wrong)
 
 
@@ -67,5 +67,5 @@ def _wrong(line: tuple[str, ...], states: tuple[str, ...], folder: Path) -> str:
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 def test_streams_that_are_closed_or_full(line: tuple[str, ...], tmp_path: Path) -> None:
     chosen = COMBINATIONS[line]
-    wrong = [(states, found) for states in chosen if (found := _wrong(line, states, tmp_path))]
+    wrong = [(states, result) for states in chosen if (result := _wrong(line, states, tmp_path))]
     assert wrong == []

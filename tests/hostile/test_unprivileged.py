@@ -19,8 +19,8 @@ def places() -> Iterator[tuple[Path, Path]]:
         drop()
     except CannotDropPrivileges as error:
         pytest.skip(str(error))
-    with folders() as found:
-        yield found
+    with folders() as result:
+        yield result
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_a_command_runs_without_any_cache(places: tuple[Path, Path]) -> None:
 @pytest.mark.slow
 def test_code_is_kept_among_temporary_files(places: tuple[Path, Path]) -> None:
     assert fault(run("a script", *places)) == ""
-    (kept,) = places[1].glob("simtbed-*")
-    before = {path: path.stat().st_mtime_ns for path in kept.iterdir()}
+    (cache,) = places[1].glob("simtbed-*")
+    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
     assert fault(run("a script", *places)) == ""
-    assert {path: path.stat().st_mtime_ns for path in kept.iterdir()} == before != {}
+    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before != {}

@@ -35,24 +35,24 @@ def command(arguments: Sequence[str]) -> tuple[int, bytes, str]:
 
 def mishandled(form: Format, data: bytes, folder: Path) -> str:
     """What is wrong with how the format's command handled the file; empty where it is right."""
-    given, other, out, second = (folder / name for name in ("given", "other", "out", "second"))
-    given.write_bytes(data)
+    source, other, out, second = (folder / name for name in ("given", "other", "out", "second"))
+    source.write_bytes(data)
     other.write_bytes(form.other)
     outputs = [path for path, mark in ((out, "{out}"), (second, "{second}")) if mark in form.command]
     for path in outputs:
         path.write_bytes(BEFORE)
-    known = {path.name for path in folder.iterdir()}
-    places = {"{}": given, "{other}": other, "{out}": out, "{second}": second}
-    code, printed, told = command([str(places.get(word, word)) for word in form.command])
-    left = {path.name for path in folder.iterdir()} - known - {"second.svg"}
+    names = {path.name for path in folder.iterdir()}
+    places = {"{}": source, "{other}": other, "{out}": out, "{second}": second}
+    code, printed, message = command([str(places.get(word, word)) for word in form.command])
+    left = {path.name for path in folder.iterdir()} - names - {"second.svg"}
     (folder / "second.svg").unlink(missing_ok=True)
     wrong = []
     if code not in (0, 2):
-        wrong.append(f"exit code {code}: {told.strip()}")
-    if code and (told.count("\n") != 1 or not told.startswith("simtbed: ")):
-        wrong.append(f"not one line on stderr: {told!r}")
-    if not all(c.isprintable() or c == "\n" for c in told):
-        wrong.append(f"control characters on stderr: {told!r}")
+        wrong.append(f"exit code {code}: {message.strip()}")
+    if code and (message.count("\n") != 1 or not message.startswith("simtbed: ")):
+        wrong.append(f"not one line on stderr: {message!r}")
+    if not all(c.isprintable() or c == "\n" for c in message):
+        wrong.append(f"control characters on stderr: {message!r}")
     if code and any(path.read_bytes() != BEFORE for path in outputs):
         wrong.append("an output changed")
     if code == 0 and any(path.read_bytes() == BEFORE for path in outputs):

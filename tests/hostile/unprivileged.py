@@ -99,9 +99,9 @@ def main() -> int:
             wrong = fault(run(command, home, place))
             failed |= bool(wrong)
             print(f"{command}, temporary files in {place}: {wrong or 'ok'}", flush=True)
-        kept = len(list(temporary.glob("simtbed-*/*.o")))
-    print(f"{kept} objects kept among temporary files")
-    return int(failed or not kept)
+        count = len(list(temporary.glob("simtbed-*/*.o")))
+    print(f"{count} objects kept among temporary files")
+    return int(failed or not count)
 
 
 if __name__ == "__main__":

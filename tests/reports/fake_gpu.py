@@ -25,22 +25,22 @@ class FakeGpu:
         self.wrong, self.emulator = wrong, LlvmEngine()
 
     def run(self, request: Request) -> Outcome:
-        kept = {}
+        remaining = {}
         for name, array in request.device_arrays.items():
             array.fetch()
-            kept[name] = array.host.reshape(np.shape(request.arguments[name]))
-        filled = {name: element for name, element in request.filled.items() if name not in kept}
-        request = replace(request, arguments={**request.arguments, **kept}, filled=filled)
+            remaining[name] = array.host.reshape(np.shape(request.arguments[name]))
+        filled = {name: element for name, element in request.filled.items() if name not in remaining}
+        request = replace(request, arguments={**request.arguments, **remaining}, filled=filled)
         if prod(request.grid) * prod(request.block) > SMALL or request.program.kernel.name in self.wrong:
             arrays = {name: value for name, value in request.arguments.items() if isinstance(value, np.ndarray)}
             nothing = {
                 name: np.zeros_like(value) for name, value in arrays.items() if name not in request.device_arrays
             }
             return Outcome(nothing, milliseconds=1.0)
-        found = self.emulator.run(request).buffers
-        for name in request.device_arrays.keys() & found.keys():
-            request.device_arrays[name].replace(found.pop(name))
-        return Outcome(found, milliseconds=1.0)
+        result = self.emulator.run(request).buffers
+        for name in request.device_arrays.keys() & result.keys():
+            request.device_arrays[name].replace(result.pop(name))
+        return Outcome(result, milliseconds=1.0)
 
     def time(self, request: Request, repeats: int) -> list[float]:
         kinds = [site.action for site in request.prepared.sites]

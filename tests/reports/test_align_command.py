@@ -25,10 +25,10 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
 
 def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "answer.tsv"
-    ran = simtbed("align", "--example", "-o", str(target), "--check", "--counters", "--json")
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed("align", "--example", "-o", str(target), "--check", "--counters", "--json")
+    assert (result.code, result.err) == (0, "")
     assert target.read_text() == simtbed("align", "--example").out
-    content = json.loads(ran.out)
+    content = json.loads(result.out)
     assert content["agreement"]["agrees"] is True
     assert content["agreement"]["compared"] == len(target.read_text().splitlines())
     assert content["counters"]["warp_instructions"] > 0
@@ -56,8 +56,8 @@ def test_two_fasta_files_and_sam(simtbed: Simtbed, tmp_path: Path) -> None:
     references, alternates = tmp_path / "r.fa", tmp_path / "a.fa"
     references.write_text(">chr\nACGT\n")
     alternates.write_text(">read\nCG\n")
-    ran = simtbed("align", str(references), str(alternates), "--format", "sam")
-    assert ran.out.splitlines()[2] == "read\t0\tchr\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\tNM:i:0"
+    result = simtbed("align", str(references), str(alternates), "--format", "sam")
+    assert result.out.splitlines()[2] == "read\t0\tchr\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\tNM:i:0"
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,18 @@ def test_an_input_must_be_named(simtbed: Simtbed) -> None:
 def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "empty.tsv"
     source.write_text("")
-    ran = simtbed("align", str(source))
-    assert (ran.code, ran.out) == (0, "")
-    assert ran.err == f"simtbed: warning: {source} has no pairs; the answer is empty\n"
+    result = simtbed("align", str(source))
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"simtbed: warning: {source} has no pairs; the answer is empty\n"
 
 
 @pytest.mark.slow
 def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(align, "LENGTHS", (64, 192))
-    ran = simtbed("bench", "align", "--json")
-    assert ran.code == 0
-    content = json.loads(ran.out)
+    result = simtbed("bench", "align", "--json")
+    assert result.code == 0
+    content = json.loads(result.out)
     wide, passes = content["stage_1"][2:]
     assert (wide["variant"], wide["length"], passes["variant"], passes["length"]) == ("wide", 192, "passes", 192)
     assert wide["steps of a block"] < passes["steps of a block"]
@@ -129,10 +129,10 @@ def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.Monk
 def test_statistics_of_an_input(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = tmp_path / "in.tsv", tmp_path / "out.tsv"
     source.write_text("ACGT\tCG\nACGT\tACGT\nCG\tACGT\n")
-    told = simtbed("align", str(source), "-o", str(target), "--statistics").out
-    assert "bases of references: least, median, most" in told and "M: bases, share, runs" in told
-    found = json.loads(simtbed("align", str(source), "-o", str(target), "--statistics", "--check", "--json").out)
-    assert found["agreement"]["agrees"] is True
-    assert found["statistics"]["bases"] == {"M": 8, "S": 2}
-    assert found["statistics"]["pairs_in_a_row_with_one_reference"] == [1, 1, 2]
+    message = simtbed("align", str(source), "-o", str(target), "--statistics").out
+    assert "bases of references: least, median, most" in message and "M: bases, share, runs" in message
+    result = json.loads(simtbed("align", str(source), "-o", str(target), "--statistics", "--check", "--json").out)
+    assert result["agreement"]["agrees"] is True
+    assert result["statistics"]["bases"] == {"M": 8, "S": 2}
+    assert result["statistics"]["pairs_in_a_row_with_one_reference"] == [1, 1, 2]
     assert simtbed("align", str(source), "--statistics", "--json").out == target.read_text()

@@ -91,14 +91,14 @@ def test_figures_are_positive_and_in_order(printed: dict[str, list[dict[str, obj
 @pytest.mark.slow
 def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simtbed.reports.bench.start", "block sum", "4", "2", "32"]
-    kept = []
+    states = []
     for _ in range(2):
-        done = subprocess.run(
+        completed = subprocess.run(
             command, env={**os.environ, "SIMTBED_CACHE": str(tmp_path)}, capture_output=True, check=True
         )
-        assert json.loads(done.stdout)["compile"] > 0
-        kept.append({file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()})
-    assert kept[0] and kept[0] == kept[1]
+        assert json.loads(completed.stdout)["compile"] > 0
+        states.append({file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()})
+    assert states[0] and states[0] == states[1]
 
 
 @pytest.mark.slow
@@ -131,8 +131,8 @@ def test_block_sums() -> None:
     work, x = _work("block sum"), matrix(TINY)
     expected = x.reshape(-1, BLOCK).astype(np.float64).sum(axis=1)
     work.scalar()
-    for found in (LlvmEngine(threads=1).run(work.request()).buffers["out"], work.scalar.args[1]):  # type: ignore[attr-defined]
-        assert np.allclose(found, expected, rtol=1e-5, atol=0)
+    for result in (LlvmEngine(threads=1).run(work.request()).buffers["out"], work.scalar.args[1]):  # type: ignore[attr-defined]
+        assert np.allclose(result, expected, rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("name", FAMILIES["pairhmm"].variants)

@@ -29,9 +29,9 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
         files.Row("absent", files._published("nowhere/x.in"), "pairhmm {in} -o {out}", 1, "pairs"),
     )  # fmt: skip
     monkeypatch.setattr(files, "ROWS", small)
-    ran = simtbed("bench", "files", "--repeat", "1", "--json")
-    assert (ran.code, ran.err) == (0, "")
-    start, correct, packed, absent = json.loads(ran.out)["rows"]
+    result = simtbed("bench", "files", "--repeat", "1", "--json")
+    assert (result.code, result.err) == (0, "")
+    start, correct, packed, absent = json.loads(result.out)["rows"]
     assert start["command"] == "simtbed sfs --example -o {out} --engine {engine}" and "peer seconds" not in start
     for row in (correct, packed):
         assert 0 < row["seconds"] < 60 and row["processor seconds"] > 0 and 20 < row["MB resident"] < 2_000
@@ -47,10 +47,10 @@ def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_o
     simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures = tmp_path / "figures.json"
-    seen = []
+    observed = []
 
     def reads(folder: Path) -> Path:
-        seen.append(json.loads(figures.read_text())["rows"] if figures.exists() else [])
+        observed.append(json.loads(figures.read_text())["rows"] if figures.exists() else [])
         write(folder / "reads.fastq", ["@r\nACGT\n+\nIIII\n"])
         return folder / "reads.fastq"
 
@@ -63,10 +63,10 @@ def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_o
         files.Row("other", shared, line, 556, "reads", peer="false"),
     )
     monkeypatch.setattr(files, "ROWS", rows)
-    ran = simtbed("bench", "files", "--repeat", "2", "--output", str(figures))
-    assert ran.code == 3
-    assert "broken: " in ran.out and "--k" in ran.out
-    assert [len(found) for found in seen] == [0, 1]
+    result = simtbed("bench", "files", "--repeat", "2", "--output", str(figures))
+    assert result.code == 3
+    assert "broken: " in result.out and "--k" in result.out
+    assert [len(found) for found in observed] == [0, 1]
     content = json.loads(figures.read_text())
     failed, good, other = content["rows"]
     assert content["repeat"] == 2 and content["engine"] == "jit"
@@ -127,5 +127,5 @@ def test_variants_are_a_vcf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_same_seed_gives_the_same_file() -> None:
-    one, other = (b"".join(islice(generated_inputs.aligned_pairs(), 20)) for _ in range(2))
-    assert one == other
+    first, other = (b"".join(islice(generated_inputs.aligned_pairs(), 20)) for _ in range(2))
+    assert first == other

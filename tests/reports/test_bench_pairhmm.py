@@ -30,9 +30,9 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pairhmm, "INTERTASK_SETS", {1: (24, 24)})
     monkeypatch.setattr(pairhmm, "INTRATASK_SETS", {1: (32, 32)})
     monkeypatch.setattr(pairhmm, "LENGTHS", (32, 48))
-    ran = simtbed("bench", "pairhmm", "--pairs", "8", "--json")
-    assert ran.code == 0
-    content = json.loads(ran.out)
+    result = simtbed("bench", "pairhmm", "--pairs", "8", "--json")
+    assert result.code == 0
+    content = json.loads(result.out)
     assert {row["variant"] for row in content["Ren 2018"]} == set(FAMILY.variants)
     assert [(row["length"], row["variant"]) for row in content["lengths"]] == [
         (length, variant) for length in (32, 48) for variant in ("wavefront-loaded", "wavefront-rescaled")
@@ -46,9 +46,11 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "LENGTHS", (32,))
-    ran = simtbed("bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json")
-    assert ran.code == 0
-    content = json.loads(ran.out)
+    result = simtbed(
+        "bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json"
+    )
+    assert result.code == 0
+    content = json.loads(result.out)
     assert list(content) == ["lengths", "files"]
     (row,) = content["files"]
     assert row["pairs"] == len(FAMILY.example().pairs[0])
@@ -90,5 +92,5 @@ def test_what_goes_to_the_gpu_is_counted_once() -> None:
     there, back = prepared.nbytes
     assert back == 4 * len(problem.pairs[0])
     (request,) = prepared.requests
-    given = {name: np.asarray(a).nbytes for name, a in request.arguments.items() if np.ndim(a) and name != "sums"}
-    assert there == sum(given.values()) > 5 * len(problem.bases)
+    sizes = {name: np.asarray(a).nbytes for name, a in request.arguments.items() if np.ndim(a) and name != "sums"}
+    assert there == sum(sizes.values()) > 5 * len(problem.bases)

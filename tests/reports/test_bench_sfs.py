@@ -52,8 +52,8 @@ def test_what_follows_from_the_times(card: None) -> None:
 
 @pytest.mark.slow
 def test_the_rows(card: None, simtbed: Simtbed) -> None:
-    ran = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")
-    rows = json.loads(ran.out)["rows"]
+    result = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")
+    rows = json.loads(result.out)["rows"]
     few, many = ([row["variant"] for row in rows if row["individuals"] == n] for n in (4, 16))
     assert few == ["tiled", "reduction-shared", "plain loop"]
     assert set(many[:2]) == set(few[:2]) and set(many) == {*FAMILIES["sfs"].variants, "plain loop"}

@@ -48,10 +48,10 @@ def edit(folder: Path, old: str, new: str) -> None:
 def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) -> None:
     missing = simtbed("profile", "--budget", "kernels.toml", "steps.py")
     assert missing.refused() == "simtbed: kernels.toml: No such file; --update-budget writes it\n"
-    made = simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
-    assert made.code == 0 and "wrote the baselines of 2 kernels to kernels.toml" in made.err
-    kept = tomllib.loads((project / "kernels.toml").read_text())["steps.py"]
-    assert set(kept) == {"copy", "twice"} and kept["copy"]["figures"]["launches"] == 2
+    created = simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
+    assert created.code == 0 and "wrote the baselines of 2 kernels to kernels.toml" in created.err
+    baselines = tomllib.loads((project / "kernels.toml").read_text())["steps.py"]
+    assert set(baselines) == {"copy", "twice"} and baselines["copy"]["figures"]["launches"] == 2
     for command in ("profile", "check", "verify"):
         held = simtbed(command, "--budget", "kernels.toml", "steps.py")
         assert held.code == 0 and "compared 2 kernels with kernels.toml" in held.err, command
@@ -66,9 +66,9 @@ def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) ->
 def test_kernels_that_are_new_and_gone(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     edit(project, "twice", "thrice")
-    ran = simtbed("profile", "--budget", "kernels.toml", "steps.py")
-    assert ran.code == 1 and "thrice of steps.py has no baseline in kernels.toml" in ran.err
-    assert "not used any more: twice of steps.py" in ran.err
+    result = simtbed("profile", "--budget", "kernels.toml", "steps.py")
+    assert result.code == 1 and "thrice of steps.py has no baseline in kernels.toml" in result.err
+    assert "not used any more: twice of steps.py" in result.err
     assert simtbed("profile", "--budget", "kernels.toml", "--kernel", "copy", "steps.py").code == 0
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     assert set(tomllib.loads((project / "kernels.toml").read_text())["steps.py"]) == {"copy", "thrice"}
@@ -96,16 +96,16 @@ def test_limits_and_json(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     for limits, code, remarks in ((("--hard", "200"), 0, 1), (("--soft", "200"), 0, 0), (("--hard", "50"), 1, 0)):
-        ran = simtbed("check", "--budget", "kernels.toml", *limits, "--json", "-o", "report", "steps.py")
+        result = simtbed("check", "--budget", "kernels.toml", *limits, "--json", "-o", "report", "steps.py")
         report = json.loads((project / "report").read_text())["budget"]
-        assert (ran.code, len(report["remarks"]), len(report["over"])) == (code, remarks, code)
+        assert (result.code, len(report["remarks"]), len(report["over"])) == (code, remarks, code)
 
 
 def test_findings_for_services(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
-    ran = simtbed("check", "--budget", "kernels.toml", "--format", "github", "-o", "report", "steps.py")
-    assert ran.code == 1
+    result = simtbed("check", "--budget", "kernels.toml", "--format", "github", "-o", "report", "steps.py")
+    assert result.code == 1
     assert (project / "report").read_text().startswith("::error file=steps.py,line=6,endLine=6,col=5,title=budget::")
     simtbed("check", "--budget", "kernels.toml", "--hard", "200", "--format", "github", "-o", "report", "steps.py")
     assert (project / "report").read_text().startswith("::warning file=steps.py,line=6,")
@@ -144,9 +144,9 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
     text = (project / "kernels.toml").read_text()
     old = text.replace(f"rules = {RULES}", "rules = 0").replace("global_load_sectors = 16", "global_load_sectors = 17")
     (project / "kernels.toml").write_text(old)
-    ran = simtbed("profile", "--budget", "kernels.toml", "steps.py")
-    assert ran.code == 1 and f"the baseline is of counting rules 0, this is of counting rules {RULES}" in ran.err
-    assert "no line of the kernel is another one: that is the reason" in ran.err
+    result = simtbed("profile", "--budget", "kernels.toml", "steps.py")
+    assert result.code == 1 and f"the baseline is of counting rules 0, this is of counting rules {RULES}" in result.err
+    assert "no line of the kernel is another one: that is the reason" in result.err
     (project / "kernels.toml").write_text(text.replace(f"rules = {RULES}", "rules = 0"))
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
 
@@ -156,8 +156,8 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
 def test_what_is_compiled_counts_where_it_is_asked_for(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--compiled", "--update-budget", "steps.py")
     text = (project / "kernels.toml").read_text()
-    kept = tomllib.loads(text)["steps.py"]["copy"]
-    assert kept["figures"]["registers"] > 0 and "release" in kept["compiler"]
+    baseline = tomllib.loads(text)["steps.py"]["copy"]
+    assert baseline["figures"]["registers"] > 0 and "release" in baseline["compiler"]
     (project / "kernels.toml").write_text(text.replace("registers = ", "registers = 1"))
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
     over = simtbed("check", "--budget", "kernels.toml", "--compiled", "steps.py")
@@ -166,8 +166,8 @@ def test_what_is_compiled_counts_where_it_is_asked_for(simtbed: Simtbed, project
 
 def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simtbed.engines.cuda.nvcc.find_tool", lambda name: None)
-    ran = simtbed("check", "--budget", "b.toml", "--update-budget", "--compiled", "--json", "steps.py")
-    assert ran.code == 3 and "nvcc is not found" in ran.err
+    result = simtbed("check", "--budget", "b.toml", "--update-budget", "--compiled", "--json", "steps.py")
+    assert result.code == 3 and "nvcc is not found" in result.err
     assert simtbed("check", "--compile", "sm_90", "steps.py").code == 3
 
 
@@ -175,8 +175,8 @@ def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.
 @needs_nvcc
 def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, project: Path) -> None:
     assert "knows no architecture 'sm_1'" in simtbed("check", "--compile", "sm_1", "steps.py").refused()
-    ran = simtbed("check", "--compile", "sm_80,sm_90", "steps.py")
-    assert ran.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in ran.err
+    result = simtbed("check", "--compile", "sm_80,sm_90", "steps.py")
+    assert result.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in result.err
     (project / "steps.py").write_text(
         "import numpy as np\nimport simtbed as st\n@st.kernel\ndef wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:\n"
         "    kept = st.registers(st.f32, 96)\n    s = st.f32(1)\n    for k in st.unroll(range(96)):\n"
@@ -184,18 +184,18 @@ def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, proj
         "        s = s * s + kept[k]\n    y[st.thread.x] = s\n"
         "st.launch(wide, grid=1, block=1024, args=dict(x=np.zeros(2000, np.float32), y=st.empty(1024, st.f32)))\n"
     )
-    ran = simtbed("check", "--compile", "sm_90", "steps.py")
-    assert ran.code == 1 and "steps.py:4" in ran.err and "wide spills registers on sm_90" in ran.err
+    result = simtbed("check", "--compile", "sm_90", "steps.py")
+    assert result.code == 1 and "steps.py:4" in result.err and "wide spills registers on sm_90" in result.err
     pins = project / ".simtbed" / "known.toml"
-    asked = ("check", "--compile", "sm_90", "--known", ".simtbed/known.toml", "steps.py")
-    assert ".simtbed/known.toml" in simtbed(*asked).refused()
+    requested = ("check", "--compile", "sm_90", "--known", ".simtbed/known.toml", "steps.py")
+    assert ".simtbed/known.toml" in simtbed(*requested).refused()
     pins.parent.mkdir(exist_ok=True)
     line = "def wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:"
     pins.write_text(f'[[known]]\nkind = "spill"\nfile = "steps.py"\nline = "{line}"\nreason = "it is wide"\n')
-    ran = simtbed(*asked)
-    assert ran.code == 0 and "wide, remarks:" in ran.err and "wide spills registers on sm_90" in ran.err
+    result = simtbed(*requested)
+    assert result.code == 0 and "wide, remarks:" in result.err and "wide spills registers on sm_90" in result.err
     pins.write_text(pins.read_text().replace("steps.py", "other.py"))
-    assert simtbed(*asked).code == 1
+    assert simtbed(*requested).code == 1
 
 
 def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:
@@ -236,8 +236,8 @@ def test_a_diff_holds_its_second_run(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("diff", "--budget", "b.toml", "base.json", "base.json").code == 0
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     simtbed("profile", "--save", "head.json", "steps.py")
-    ran = simtbed("diff", "--budget", "b.toml", "base.json", "head.json")
-    assert ran.code == 1 and "copy of steps.py is over its budget" in ran.out
+    result = simtbed("diff", "--budget", "b.toml", "base.json", "head.json")
+    assert result.code == 1 and "copy of steps.py is over its budget" in result.out
 
 
 def test_a_table_for_a_pull_request(simtbed: Simtbed, project: Path) -> None:

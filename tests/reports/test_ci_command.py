@@ -59,8 +59,8 @@ def test_what_is_written(service: str, files: tuple[Path, ...], simtbed: Simtbed
 def test_what_the_jobs_install_is_asked_for(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("ci", "init", "github").err == ""
     (project / "requirements.txt").unlink()
-    told = "simtbed: both jobs install requirements.txt, but there is no such file yet\n"
-    assert simtbed("ci", "init", "gitlab").err == told
+    message = "simtbed: both jobs install requirements.txt, but there is no such file yet\n"
+    assert simtbed("ci", "init", "gitlab").err == message
 
 
 def test_a_workflow_that_runs_the_tests_already_is_named(simtbed: Simtbed, project: Path) -> None:
@@ -131,8 +131,8 @@ def test_the_job_on_a_gpu(simtbed: Simtbed, project: Path, tmp_path: Path) -> No
     assert Runner(project, store).job(project / WORKFLOW, "cpu")
     none = Runner(project, store)
     assert not none.job(project / WORKFLOW, "gpu") and none.failed() == ["Check that a GPU is visible"]
-    seen = Runner(project, store, gpu=True)
-    assert not seen.job(project / WORKFLOW, "gpu") and seen.failed() == ["Run the same tests on the GPU"]
+    runner = Runner(project, store, gpu=True)
+    assert not runner.job(project / WORKFLOW, "gpu") and runner.failed() == ["Run the same tests on the GPU"]
     played = Runner(project, store, gpu=True, environment={"PLAYS_GPU": "yes"})
     assert played.job(project / WORKFLOW, "gpu"), [step.output for step in played.steps]
     assert "the bits of 1 of 1 launches compared" in played.output("Run the same tests on the GPU")

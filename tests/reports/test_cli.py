@@ -28,17 +28,17 @@ COMMANDS = tuple(app.COMMANDS)
 
 # ------------------------------------------------------------------ the frame
 def test_help_names_every_command(simtbed: Simtbed) -> None:
-    asked, bare = simtbed("--help"), simtbed()
-    assert asked == bare
-    assert asked.code == 0
-    assert all(f"\n  {name}" in asked.out for name in COMMANDS)
+    requested, bare = simtbed("--help"), simtbed()
+    assert requested == bare
+    assert requested.code == 0
+    assert all(f"\n  {name}" in requested.out for name in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(simtbed: Simtbed, command: str) -> None:
-    ran = simtbed(command, "--help")
-    assert ran.code == 0
-    assert ran.out.startswith(f"Usage: simtbed {command}")
+    result = simtbed(command, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: simtbed {command}")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -55,8 +55,10 @@ def test_completion_is_clicks_own() -> None:
     """The shell passes the words typed so far."""
     words = {"_SIMTBED_COMPLETE": "bash_complete", "COMP_WORDS": "simtbed pro", "COMP_CWORD": "1"}
     program = "from simtbed.reports.cli.app import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **words})
-    assert done.stdout == "plain,profile\n"
+    completed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **words}
+    )
+    assert completed.stdout == "plain,profile\n"
 
 
 def test_the_engines_are_those_of_launch() -> None:
@@ -69,8 +71,8 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
     program = (
         f"import sys; from simtbed.reports.cli.app import run; run([{command!r}]); print(*{heavy!r} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == ""
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout.splitlines()[-1] == ""
 
 
 @pytest.mark.slow
@@ -90,8 +92,8 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
         f"print(sorted({late!r} & set(sys.modules)))"
     )
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+        completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(
@@ -133,16 +135,18 @@ def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, told: str) 
 
 def test_the_console_script_exits_with_the_code() -> None:
     program = "from simtbed.reports.cli.app import main; main()"
-    done = subprocess.run([sys.executable, "-c", program, "frobnicate"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
+    completed = subprocess.run(
+        [sys.executable, "-c", program, "frobnicate"], capture_output=True, text=True, check=False
+    )
+    assert (completed.returncode, completed.stdout) == (2, "")
 
 
 # ------------------------------------------------------------------ list
 def test_list_shows_variants_and_devices(simtbed: Simtbed) -> None:
-    ran = simtbed("list")
-    assert ran.code == 0
-    assert all(variant in ran.out for family in FAMILIES.values() for variant in family.variants)
-    assert all(device in ran.out for device in DEVICES)
+    result = simtbed("list")
+    assert result.code == 0
+    assert all(variant in result.out for family in FAMILIES.values() for variant in family.variants)
+    assert all(device in result.out for device in DEVICES)
 
 
 def test_list_as_json(simtbed: Simtbed) -> None:
@@ -159,9 +163,9 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     _no_gpu(monkeypatch)
-    ran = simtbed("verify", "--family", "sums", "--json")
-    content = json.loads(ran.out)
-    assert (ran.code, content["agrees"]) == (1, False)
+    result = simtbed("verify", "--family", "sums", "--json")
+    content = json.loads(result.out)
+    assert (result.code, content["agrees"]) == (1, False)
     found = {(row["variant"], row["engine"]): row for row in content["results"]}
     assert {key: row["result"] for key, row in found.items()} == {
         ("tree", "jit"): "agrees", ("tree", "numpy"): "agrees", ("tree", "cuda"): "not run",
@@ -176,27 +180,27 @@ def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch
 
 def test_verify_prints_one_table_and_the_reasons(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     _no_gpu(monkeypatch)
-    ran = simtbed("verify", "--family", "sums")
-    assert ran.code == 1
-    rows = {tuple(line.split()[:2]): line for line in ran.out.splitlines()}
+    result = simtbed("verify", "--family", "sums")
+    assert result.code == 1
+    rows = {tuple(line.split()[:2]): line for line in result.out.splitlines()}
     assert " agrees " in rows["tree", "numpy"]
     assert " DIFFERS " in rows["half-tree", "numpy"]
     assert " FAULTS" in rows["over-the-end", "numpy"]
     assert " not run" in rows["tree", "cuda"]
-    assert ran.out.count("cuda: not run: no device") == 1
+    assert result.out.count("cuda: not run: no device") == 1
 
 
 def test_verify_of_what_agrees_is_0(simtbed: Simtbed) -> None:
-    ran = simtbed("verify", "--variant", "tree", "--engine", "numpy")
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed("verify", "--variant", "tree", "--engine", "numpy")
+    assert (result.code, result.err) == (0, "")
 
 
 def test_verify_takes_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     file = tmp_path / "numbers.txt"
     file.write_text("1 2 3\n")
-    ran = simtbed("verify", "--variant", "half-tree", "--engine", "numpy", "--input", str(file), "--json")
-    (row,) = json.loads(ran.out)["results"]
-    assert (ran.code, row["result"], row["input"]) == (0, "agrees", str(file))
+    result = simtbed("verify", "--variant", "half-tree", "--engine", "numpy", "--input", str(file), "--json")
+    (row,) = json.loads(result.out)["results"]
+    assert (result.code, row["result"], row["input"]) == (0, "agrees", str(file))
 
 
 def test_an_engine_asked_for_must_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +221,8 @@ def test_access_counts_and_compares(simtbed: Simtbed, tmp_path: Path) -> None:
 
 
 def test_the_version(simtbed: Simtbed) -> None:
-    ran = simtbed("--version")
-    assert (ran.code, ran.out) == (0, f"simtbed {__version__}\n")
+    result = simtbed("--version")
+    assert (result.code, result.out) == (0, f"simtbed {__version__}\n")
 
 
 # ------------------------------------------------------------------ streams and how commands end
@@ -236,20 +240,20 @@ def test_a_deleted_folder_is_named(
     program = f"import os, sys; os.rmdir({str(tmp_path)!r}); from simtbed.reports.cli.app import run; sys.exit(run(sys.argv[1:]))"
     for line in (["check", "iterative"], ["sfs", "--example", "-o", "out"], ["new", "smooth"]):
         tmp_path.mkdir(exist_ok=True)
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", program, *line], cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1 and "No such file or directory" in done.stderr
-        assert "output:" not in done.stderr
+        assert completed.returncode == 2
+        assert completed.stderr.count("\n") == 1 and "No such file or directory" in completed.stderr
+        assert "output:" not in completed.stderr
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     for line in (("list",), ("--help",), ("align", "--example")):
-        done = _console(*line, stdout=writing)
-        assert (done.returncode, done.stderr) == (0, "")
+        completed = _console(*line, stdout=writing)
+        assert (completed.returncode, completed.stderr) == (0, "")
     os.close(writing)
 
 
@@ -257,9 +261,9 @@ def test_a_closed_pipe_ends_quietly() -> None:
 @pytest.mark.parametrize("line", [("list",), ("list", "--json"), ("align", "--example")])
 def test_a_full_disk_behind_stdout_is_told(line: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        done = _console(*line, stdout=full)
-    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "No space left on device" in done.stderr
+        completed = _console(*line, stdout=full)
+    assert (completed.returncode, completed.stderr.count("\n")) == (3, 1)
+    assert "No space left on device" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -291,15 +295,15 @@ def test_every_error_has_its_code_and_its_line(
     if json_asked:
         as_json = tables.as_json
         monkeypatch.setattr(tables, "as_json", lambda content: as_json(content) if "error" in content else fail())
-    ran = simtbed("list", *["--json"] * json_asked)
-    assert ran.code == code
-    assert ran.err.startswith(f"simtbed: {told}" if told else "") and ran.err.count("\n") == bool(told) + told.count(
-        "\n"
-    )
+    result = simtbed("list", *["--json"] * json_asked)
+    assert result.code == code
+    assert result.err.startswith(f"simtbed: {told}" if told else "") and result.err.count("\n") == bool(
+        told
+    ) + told.count("\n")
     if json_asked:
-        assert told in json.loads(ran.out)["error"]
+        assert told in json.loads(result.out)["error"]
     else:
-        assert ran.out == ""
+        assert result.out == ""
 
 
 def test_json_has_no_infinite_numbers() -> None:

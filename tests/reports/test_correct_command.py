@@ -19,11 +19,11 @@ Records = list[tuple[str, str, str]]
 @pytest.fixture
 def reads(simtbed: Simtbed, tmp_path: Path) -> Path:
     """Simulated reads and their truth."""
-    made = simtbed(
+    created = simtbed(
         "simulate", "-o", str(tmp_path / "reads.fq"), "--truth", str(tmp_path / "truth.fa"),
         "--genome", "800", "--coverage", "25", "--length", "15-60", "--error-rate", "0.02",
     )  # fmt: skip
-    assert (made.code, made.err) == (0, "")
+    assert (created.code, created.err) == (0, "")
     return tmp_path / "reads.fq"
 
 
@@ -44,17 +44,17 @@ def expected(records: Records) -> list[oracle.Corrected]:
 def test_reads_come_out_in_order_with_their_qualities(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     records = fastq(reads.read_text())
     answers = expected(records)
-    kept = [
+    remaining = [
         (name, answer.sequence, quality[answer.start : answer.end])
         for (name, _, quality), answer in zip(records, answers, strict=True)
         if answer.flag != "D"
     ]
     log, discarded = tmp_path / "log.tsv", tmp_path / "discarded.fq"
-    ran = simtbed("correct", str(reads), "--log", str(log), "--discarded", str(discarded))
-    assert ran.code == 0
-    assert fastq(ran.out) == kept
+    result = simtbed("correct", str(reads), "--log", str(log), "--discarded", str(discarded))
+    assert result.code == 0
+    assert fastq(result.out) == remaining
     assert fastq(discarded.read_text()) == [r for r, a in zip(records, answers, strict=True) if a.flag == "D"]
-    assert 0 < len(kept) < len(records)
+    assert 0 < len(remaining) < len(records)
 
     header, *rows = [line.split("\t") for line in log.read_text().split("\n")[:-1]]
     assert header == ["name", "flag", "length", "sequence", "edits"]
@@ -76,10 +76,10 @@ def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "example.fa"
     sequences = FAMILY.example().reads.strings()
     source.write_text("".join(f">read{r}\n{bases}\n" for r, bases in enumerate(sequences, 1)))
-    ran, same = simtbed("correct", "--example"), simtbed("correct", str(source))
-    assert (ran.code, ran.out, ran.err) == (same.code, same.out, same.err) == (0, same.out, same.err)
-    kept = [answer.sequence for answer in oracle.corrected(sequences) if answer.flag != "D"]
-    assert ran.out.splitlines()[1::2] == kept
+    result, same = simtbed("correct", "--example"), simtbed("correct", str(source))
+    assert (result.code, result.out, result.err) == (same.code, same.out, same.err) == (0, same.out, same.err)
+    expected = [answer.sequence for answer in oracle.corrected(sequences) if answer.flag != "D"]
+    assert result.out.splitlines()[1::2] == expected
     assert "correct takes a file, or --example" in simtbed("correct").refused()
     assert "correct takes a file, or --example" in simtbed("correct", str(source), "--example").refused()
     assert "--truth needs a file" in simtbed("correct", "--example", "--truth", str(source)).refused()
@@ -121,9 +121,9 @@ def test_gzip_by_content_and_fasta(simtbed: Simtbed, reads: Path, tmp_path: Path
 
 def test_the_report(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.fq"
-    ran = simtbed("correct", str(reads), "-o", str(target), "--truth", str(tmp_path / "truth.fa"), "--json")
-    assert (ran.code, ran.err) == (0, "")
-    content = json.loads(ran.out)
+    result = simtbed("correct", str(reads), "-o", str(target), "--truth", str(tmp_path / "truth.fa"), "--json")
+    assert (result.code, result.err) == (0, "")
+    content = json.loads(result.out)
     answers = expected(fastq(reads.read_text()))
     kinds = [content[name] for name in ("unchanged", "changed", "trimmed", "discarded", "short")]
     assert sum(kinds) == content["reads"] == len(answers)
@@ -139,16 +139,16 @@ def test_lower_case_and_short_reads(simtbed: Simtbed, tmp_path: Path) -> None:
     sequence = "ACGATTCGGCATTACGGATCGATTACC"
     source = tmp_path / "reads.fa"
     source.write_text(f">a\n{sequence}\n" * 6 + f">b\n{sequence.lower()}\n>c\nacgt\n>d\n{sequence[:22]}N\n>e\n")
-    ran = simtbed("correct", str(source))
-    assert ran.out == f">a\n{sequence}\n" * 6 + f">b\n{sequence}\n>c\nacgt\n>e\n\n"
+    result = simtbed("correct", str(source))
+    assert result.out == f">a\n{sequence}\n" * 6 + f">b\n{sequence}\n>c\nacgt\n>e\n\n"
 
 
 def test_low_coverage_is_told(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "reads.fq"
     assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "0.5").code == 0
-    ran = simtbed("correct", str(source))
-    assert (ran.code, ran.out) == (0, "")
-    assert "warning: no k-mer was seen 6 times: every read of 20 bases or more is discarded" in ran.err
+    result = simtbed("correct", str(source))
+    assert (result.code, result.out) == (0, "")
+    assert "warning: no k-mer was seen 6 times: every read of 20 bases or more is discarded" in result.err
     assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "9").code == 0
     assert "coverage is too low for --min-multiplicity 6" in simtbed("correct", str(source)).err
 
@@ -157,9 +157,9 @@ def test_low_coverage_is_told(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_an_empty_file_is_said_to_be_empty(simtbed: Simtbed, tmp_path: Path, content: bytes) -> None:
     source, target = tmp_path / "empty.fq", tmp_path / "out.fq"
     source.write_bytes(content)
-    ran = simtbed("correct", str(source), "-o", str(target))
-    assert ran.code == 0
-    assert "contains no reads" in ran.err
+    result = simtbed("correct", str(source), "-o", str(target))
+    assert result.code == 0
+    assert "contains no reads" in result.err
     assert target.read_bytes() == b""
 
 
@@ -215,13 +215,15 @@ def test_a_source_must_be_there(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     truth = (tmp_path / "truth.fa").read_text()
     wrong = tmp_path / "wrong.fa"
-    for content, told in (
+    for content, message in (
         (truth[: truth.rindex(">")], "wrong.fa: it ends before read "),
         (truth + ">more\nACGT\n", "wrong.fa: it continues after read "),
         (truth.replace("\n", "A\n", 2), "wrong.fa: read 1 has "),
     ):
         wrong.write_text(content)
-        assert told in simtbed("correct", str(reads), "--truth", str(wrong), "-o", str(tmp_path / "out.fq")).refused()
+        assert (
+            message in simtbed("correct", str(reads), "--truth", str(wrong), "-o", str(tmp_path / "out.fq")).refused()
+        )
         assert not (tmp_path / "out.fq").exists()
 
 
@@ -264,7 +266,7 @@ def test_simulate_from_a_reference(simtbed: Simtbed, tmp_path: Path) -> None:
     reference = tmp_path / "reference.fa"
     reference.write_text(">chromosome\nACGTTGCATG\nnnnnn\nGGATTACCAG\n")
     target = tmp_path / "reads.fq"
-    ran = simtbed(
+    result = simtbed(
         "simulate",
         "-o",
         str(target),
@@ -277,5 +279,5 @@ def test_simulate_from_a_reference(simtbed: Simtbed, tmp_path: Path) -> None:
         "--coverage",
         "5",
     )
-    assert (ran.code, ran.out) == (0, "5 reads of 20 bases, 0 errors\n")
+    assert (result.code, result.out) == (0, "5 reads of 20 bases, 0 errors\n")
     assert {bases for _, bases, _ in fastq(target.read_text())} <= {"ACGTTGCATGGGATTACCAG", "CTGGTAATCCCATGCAACGT"}

@@ -49,25 +49,25 @@ def test_pairs_stay_in_step(
     monkeypatch.setattr(files, "PIECE", 5_000)  # blocks of the two files do not begin at the same reads
     first, second = pair(custom)
     with dnaio.open(first, second) as source:
-        given = list(source)
-    answers = oracle.corrected([read.sequence for both in given for read in both])
-    found = list(zip(given, answers[::2], answers[1::2], strict=True))
-    kept = [(both, a, b) for both, a, b in found if "D" not in (a.flag, b.flag)]
+        arguments = list(source)
+    answers = oracle.corrected([read.sequence for both in arguments for read in both])
+    found = list(zip(arguments, answers[::2], answers[1::2], strict=True))
+    accepted = [(both, a, b) for both, a, b in found if "D" not in (a.flag, b.flag)]
     lost = [both for both, a, b in found if "D" in (a.flag, b.flag)]
-    assert min(len(kept), len(lost)) > 20
+    assert min(len(accepted), len(lost)) > 20
     outputs = [tmp_path / name for name in ("c1.fq", "c2.fq.gz")]
     log, discarded = tmp_path / "log.tsv", tmp_path / "lost.fq"
-    ran = simtbed(
+    result = simtbed(
         "correct", str(first), str(second), "-o", str(outputs[0]), "-p", str(outputs[1]), "--json", "--log", str(log),
         "--discarded", str(discarded),
     )  # fmt: skip
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     with dnaio.open(*outputs) as written:  # which refuses pairs that are not in step
         pairs = list(written)
     for which, output in enumerate(outputs):
         expected = [
             (both[which].name, (a, b)[which].sequence, both[which].qualities[(a, b)[which].start : (a, b)[which].end])
-            for both, a, b in kept
+            for both, a, b in accepted
         ]
         assert [(p[which].name, p[which].sequence, p[which].qualities) for p in pairs] == expected
         with pysam.FastxFile(str(output)) as read_by_kseq:  # what bwa and minimap2 read with
@@ -79,7 +79,7 @@ def test_pairs_stay_in_step(
     assert [row[1] for row in rows] == [
         "D" if "D" in (a.flag, b.flag) else one.flag for _, a, b in found for one in (a, b)
     ]
-    summary = json.loads(ran.out)
+    summary = json.loads(result.out)
     alone = sum((a.flag == "D") != (b.flag == "D") for _, a, b in found)
     assert (summary["reads"], summary["discarded"], summary["with_mate"]) == (2 * len(found), 2 * len(lost), alone)
 
@@ -109,6 +109,6 @@ def test_what_is_out_of_step(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_pairs_in_fasta(simtbed: Simtbed, tmp_path: Path) -> None:
     for which, text in (("r1.fa", ">a one\nACGTACGT\n>b\nAAAA\n"), ("r2.fa", ">a two\nCCCC\n>b\nTTTT\n")):
         (tmp_path / which).write_text(text)
-    ran = simtbed("correct", str(tmp_path / "r1.fa"), str(tmp_path / "r2.fa"), "-p", str(tmp_path / "c2.fa"))
-    assert (ran.code, ran.out) == (0, ">a one\nACGTACGT\n>b\nAAAA\n")
+    result = simtbed("correct", str(tmp_path / "r1.fa"), str(tmp_path / "r2.fa"), "-p", str(tmp_path / "c2.fa"))
+    assert (result.code, result.out) == (0, ">a one\nACGTACGT\n>b\nAAAA\n")
     assert (tmp_path / "c2.fa").read_text() == ">a two\nCCCC\n>b\nTTTT\n"

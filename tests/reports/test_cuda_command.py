@@ -21,8 +21,8 @@ def test_the_source_is_all_of_stdout(simtbed: Simtbed) -> None:
 
 @pytest.mark.parametrize("variant", ["intertask-naive", "wavefront"])
 def test_shipped_variants_print(simtbed: Simtbed, variant: str) -> None:
-    ran = simtbed("cuda", variant)
-    assert (ran.code, ran.out.count("__global__")) == (0, 1)
+    result = simtbed("cuda", variant)
+    assert (result.code, result.out.count("__global__")) == (0, 1)
 
 
 @needs_nvcc
@@ -36,9 +36,9 @@ def test_compiling_reports_registers_and_memory(simtbed: Simtbed) -> None:
 
 @needs_nvcc
 def test_an_architecture_nvcc_does_not_know(simtbed: Simtbed) -> None:
-    ran = simtbed("cuda", "tree", "--compile", "--arch", "sm_1")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("simtbed: nvcc does not compile the kernel for sm_1")
+    result = simtbed("cuda", "tree", "--compile", "--arch", "sm_1")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("simtbed: nvcc does not compile the kernel for sm_1")
 
 
 def test_without_nvcc_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """Of a real cluster of worker processes."""
-    with connected("local") as found:
-        yield found
+    with connected("local") as result:
+        yield result
 
 
 def doubled(n: int) -> int:
@@ -54,32 +54,32 @@ def test_a_stage_over_a_cluster_keeps_order_and_errors(client: Client) -> None:
     doubles = Flow(range(20)).over_cluster(doubled, address)
     assert list(doubles.map(sum)) == [3 * n for n in range(20)]
     assert list(Flow(range(5)).map_pairs(doubled, address)) == list(Flow(range(5)).map_pairs(doubled))
-    taken: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     with pytest.raises(ValueError, match="no 3"):
-        Flow(range(20)).over_cluster(failing, address).into(taken.append)
-    assert taken == [(0, 0), (1, 1), (2, 2)]
+        Flow(range(20)).over_cluster(failing, address).into(results.append)
+    assert results == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_pairhmm_survives_a_killed_worker(
     simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, serial, shared = (tmp_path / name for name in ("pairs.in", "serial", "shared"))
-    given.write_bytes(contents(files.EXAMPLE) * 20)
-    assert simtbed("pairhmm", str(given), "-o", str(serial)).code == 0
+    source, serial, shared = (tmp_path / name for name in ("pairs.in", "serial", "shared"))
+    source.write_bytes(contents(files.EXAMPLE) * 20)
+    assert simtbed("pairhmm", str(source), "-o", str(serial)).code == 0
     monkeypatch.setattr(files, "BLOCK", len(contents(files.EXAMPLE)))  # many blocks
     calls, killed, lines = 0, -1, files.lines
 
-    def killing(*given: Any) -> Iterator[bytes]:
+    def killing(*source: Any) -> Iterator[bytes]:
         nonlocal calls, killed
         calls += 1
         if calls == 3:
             killed = next(iter(client.run(os.getpid).values()))
             os.kill(killed, signal.SIGKILL)
-        return lines(*given)
+        return lines(*source)
 
     monkeypatch.setattr(pairhmm, "lines", killing)
-    ran = simtbed("pairhmm", str(given), "-o", str(shared), "--check", "--dask", client.scheduler_info()["address"])
-    assert ran.code == 0 and "and the oracle agree" in ran.out
+    result = simtbed("pairhmm", str(source), "-o", str(shared), "--check", "--dask", client.scheduler_info()["address"])
+    assert result.code == 0 and "and the oracle agree" in result.out
     assert calls > 10 and killed > 0
     assert shared.read_bytes() == serial.read_bytes()
 
@@ -88,23 +88,23 @@ def test_pairhmm_survives_a_killed_worker(
 def test_align_survives_a_killed_worker(
     form: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, serial, shared = (tmp_path / name for name in ("pairs.tsv", "serial", "shared"))
-    given.write_bytes(b"".join(islice(aligned_pairs(), 600)))
-    line = ("align", str(given), "--format", form, "--max-memory", "64M")
+    arguments, serial, shared = (tmp_path / name for name in ("pairs.tsv", "serial", "shared"))
+    arguments.write_bytes(b"".join(islice(aligned_pairs(), 600)))
+    line = ("align", str(arguments), "--format", form, "--max-memory", "64M")
     assert simtbed(*line, "-o", str(serial)).code == 0
     calls, killed, texts = 0, -1, align_files.texts
 
-    def killing(*given: Any) -> Any:
+    def killing(*arguments: Any) -> Any:
         nonlocal calls, killed
         calls += 1
         if calls == 2:
             killed = next(iter(client.run(os.getpid).values()))
             os.kill(killed, signal.SIGKILL)
-        return texts(*given)
+        return texts(*arguments)
 
     monkeypatch.setattr(pipeline_files, "texts", killing)
-    ran = simtbed(*line, "-o", str(shared), "--dask", client.scheduler_info()["address"])
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed(*line, "-o", str(shared), "--dask", client.scheduler_info()["address"])
+    assert (result.code, result.err) == (0, "")
     assert calls > 5 and killed > 0
     assert shared.read_bytes() == serial.read_bytes()
 
@@ -113,41 +113,41 @@ def killing_at(call: int, client: Client, work: Any) -> Any:
     """The same function, which kills a worker when it is called for the so-many-th time. calls, killed: what it did."""
 
     def work_and_kill(*given: Any) -> Any:
-        made.calls += 1
-        if made.calls == call:
-            made.killed = next(iter(client.run(os.getpid).values()))
-            os.kill(made.killed, signal.SIGKILL)
+        created.calls += 1
+        if created.calls == call:
+            created.killed = next(iter(client.run(os.getpid).values()))
+            os.kill(created.killed, signal.SIGKILL)
         return work(*given)
 
-    made: Any = work_and_kill
-    made.calls, made.killed = 0, -1
-    return made
+    created: Any = work_and_kill
+    created.calls, created.killed = 0, -1
+    return created
 
 
 @pytest.mark.parametrize("kind", ["single", "pairs", "fasta", "blocked"])
 def test_correct_survives_a_killed_worker(
     kind: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two, truth, fasta = (tmp_path / name for name in ("r1.fastq", "r2.fastq", "truth.fasta", "r.fasta"))
+    item, two, truth, fasta = (tmp_path / name for name in ("r1.fastq", "r2.fastq", "truth.fasta", "r.fasta"))
     simulate = ("simulate", "--genome", "3000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
-    assert simtbed(*simulate, "-o", str(one), "--truth", str(truth)).code == 0
+    assert simtbed(*simulate, "-o", str(item), "--truth", str(truth)).code == 0
     assert simtbed(*simulate, "-o", str(two), "--seed", "2").code == 0
-    lines = one.read_text().splitlines()
+    lines = item.read_text().splitlines()
     fasta.write_text("".join(f">{name[1:]}\n{read}\n" for name, read in zip(lines[::4], lines[1::4], strict=True)))
-    given = {
-        "single": (str(one), "--truth", str(truth)),
+    arguments = {
+        "single": (str(item), "--truth", str(truth)),
         "fasta": (str(fasta), "--no-trim"),
-        "blocked": (str(one), "--filter", "blocked", "--variant", "warp-per-read"),
+        "blocked": (str(item), "--filter", "blocked", "--variant", "warp-per-read"),
     }
 
     def run(name: str, *more: str) -> tuple[str, dict[str, bytes]]:
         folder = tmp_path / name
         folder.mkdir()
         files = {option: folder / option for option in ("output", "discarded", "log")}
-        line = given.get(kind, (str(one), str(two), "-p", str(folder / "mates")))
-        told = simtbed("correct", *line, *(f"--{o}={path}" for o, path in files.items()), "--k=16", *more)
-        assert (told.code, told.err) == (0, "")
-        return told.out, {path.name: path.read_bytes() for path in folder.iterdir()}
+        line = arguments.get(kind, (str(item), str(two), "-p", str(folder / "mates")))
+        message = simtbed("correct", *line, *(f"--{o}={path}" for o, path in files.items()), "--k=16", *more)
+        assert (message.code, message.err) == (0, "")
+        return message.out, {path.name: path.read_bytes() for path in folder.iterdir()}
 
     serial = run("serial")
     if kind == "pairs":  # mates are read in step: as many of both as the shorter file has
@@ -173,14 +173,14 @@ def test_k_mers_are_counted_by_workers(
     monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
     killing = killing_at(3, client, Counter.take)
     monkeypatch.setattr(Counter, "take", killing)
-    found = []
+    result = []
     for more in ((), ("--dask", client.scheduler_info()["address"])):
         outputs = (tmp_path / f"reads{len(more)}", tmp_path / f"spectrum{len(more)}")
         line = ("correct", str(reads), "-o", str(outputs[0]), "--save-spectrum", str(outputs[1]), "--k=16", *more)
-        told = simtbed(*line)
-        assert (told.code, told.err) == (0, "")
-        found.append((told.out, *(path.read_bytes() for path in outputs)))
-    assert found[0] == found[1]
+        message = simtbed(*line)
+        assert (message.code, message.err) == (0, "")
+        result.append((message.out, *(path.read_bytes() for path in outputs)))
+    assert result[0] == result[1]
     assert killing.calls == 1 if letters > 10_000 else killing.calls > 6 and killing.killed > 0
 
 
@@ -188,18 +188,18 @@ def test_k_mers_are_counted_by_workers(
 def test_sfs_survives_a_killed_worker(
     form: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, serial, shared = (tmp_path / name for name in ("many.vcf", "serial", "shared"))
-    write(given, variants(300))
-    line = ("sfs", str(given), "--format", form, "--mode", "gama")
+    arguments, serial, shared = (tmp_path / name for name in ("many.vcf", "serial", "shared"))
+    write(arguments, variants(300))
+    line = ("sfs", str(arguments), "--format", form, "--mode", "gama")
     monkeypatch.setattr(files_vcf, "SECTION_BYTES", 20_000)  # many batches
-    told = simtbed(*line, "-o", str(serial), "--spectrum", str(tmp_path / "one.tsv"))
-    assert told.code == 0
+    message = simtbed(*line, "-o", str(serial), "--spectrum", str(tmp_path / "one.tsv"))
+    assert message.code == 0
     killing = killing_at(2, client, files_tsv.rows)
     if form == "tsv":
         monkeypatch.setattr(sfs_pipeline, "rows", killing)
     address = client.scheduler_info()["address"]
     again = simtbed(*line, "-o", str(shared), "--spectrum", str(tmp_path / "other.tsv"), "--dask", address)
-    assert (again.code, again.out, again.err) == (0, told.out, "")
+    assert (again.code, again.out, again.err) == (0, message.out, "")
     if form == "tsv":
         assert killing.calls > 6 and killing.killed > 0
     assert shared.read_bytes() == serial.read_bytes()
@@ -211,18 +211,18 @@ def test_simulate_survives_a_killed_worker(
 ) -> None:
     line = ("simulate", "--genome", "2000", "--coverage", "200", "--length", "30-45")
     monkeypatch.setattr(simulate, "BASES_AT_ONCE", 20_000)  # many batches
-    found, show = [], killing_at(3, client, lambda *_: None)
+    result, show = [], killing_at(3, client, lambda *_: None)
     for name in ("serial", "shared"):
         (tmp_path / name).mkdir()
         files = ["-o", str(tmp_path / name / "reads"), "--truth", str(tmp_path / name / "truth")]
         if name == "shared":
             monkeypatch.setattr(simulate, "progress_of_records", lambda *_: nullcontext(show))
             files += ["--dask", client.scheduler_info()["address"]]
-        told = simtbed(*line, *files)
-        assert (told.code, told.err) == (0, "")
-        found.append((told.out, *((tmp_path / name / one).read_bytes() for one in ("reads", "truth"))))
+        message = simtbed(*line, *files)
+        assert (message.code, message.err) == (0, "")
+        result.append((message.out, *((tmp_path / name / one).read_bytes() for one in ("reads", "truth"))))
     assert show.calls > 10 and show.killed > 0
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 @pytest.mark.parametrize("command", ["correct", "sfs"])
@@ -234,20 +234,20 @@ def test_json_of_a_cluster_is_refused(command: str, simtbed: Simtbed, tmp_path: 
 def test_an_error_of_a_worker_is_the_serial_one(
     simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = tmp_path / "wrong.vcf"
+    arguments = tmp_path / "wrong.vcf"
     lines = b"".join(variants(40)).splitlines(keepends=True)
     lines[-3] = lines[-3].replace(b"\tPL\t", b"\tPL\tx", 1)
-    write(given, lines)
-    line = ("sfs", str(given), "-o", str(tmp_path / "out"))
-    told = simtbed(*line).refused()
-    assert simtbed(*line, "--dask", client.scheduler_info()["address"]).refused() == told
+    write(arguments, lines)
+    line = ("sfs", str(arguments), "-o", str(tmp_path / "out"))
+    message = simtbed(*line).refused()
+    assert simtbed(*line, "--dask", client.scheduler_info()["address"]).refused() == message
     assert not (tmp_path / "out").exists()
 
 
 def test_what_does_not_go_with_a_cluster_is_refused(simtbed: Simtbed, tmp_path: Path) -> None:
     for option in (("--counters",), ("--check", "--json")):
-        told = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "local", *option).refused()
-        assert "--dask excludes --counters, --json and --gpus" in told
-    told = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "nonsense").refused()
-    assert "a cluster is the address of its scheduler" in told
+        message = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "local", *option).refused()
+        assert "--dask excludes --counters, --json and --gpus" in message
+    message = simtbed("pairhmm", "--example", "-o", str(tmp_path / "out"), "--dask", "nonsense").refused()
+    assert "a cluster is the address of its scheduler" in message
     assert not list(tmp_path.iterdir())

@@ -53,14 +53,14 @@ def runs(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_counters_by_kernel_and_line(simtbed: Simtbed, runs: tuple[str, str]) -> None:
-    ran = simtbed("diff", "--format", "json", *runs)
-    changes = json.loads(ran.out)["changes"]
+    result = simtbed("diff", "--format", "json", *runs)
+    changes = json.loads(result.out)["changes"]
     found = {(c["line"], c["counter"]): (c["before"], c["after"]) for c in changes if c["kernel"] == "copy"}
     # 32 floats, every second one: 8 sectors; adjacent ones: 4. The store is the same.
     assert found[0, "global_load_sectors"] == (8, 4)
     assert found[0, "global_load_efficiency"] == (0.5, 1.0)
     assert (0, "global_store_sectors") not in found
-    assert ran.code == 0
+    assert result.code == 0
 
 
 def test_a_line_that_moved_is_the_same_line(simtbed: Simtbed, tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_kernel_of_one_run_alone(simtbed: Simtbed, runs: tuple[str, str], tmp_
     with st.profiling() as run:
         st.launch(fill, grid=1, block=32, args={"out": st.empty(32, f32)})
     run.save(tmp_path / "other.json")
-    ran = simtbed("diff", "--format", "json", runs[0], str(tmp_path / "other.json"))
-    changes = json.loads(ran.out)["changes"]
+    result = simtbed("diff", "--format", "json", runs[0], str(tmp_path / "other.json"))
+    changes = json.loads(result.out)["changes"]
     assert {(c["kernel"], c["after"] is None, c["before"] is None) for c in changes} == {
         ("copy", True, False),
         ("fill", False, True),
@@ -110,8 +110,8 @@ def test_a_kernel_of_one_run_alone(simtbed: Simtbed, runs: tuple[str, str], tmp_
 
 @pytest.mark.slow
 def test_targets(simtbed: Simtbed, runs: tuple[str, str], tmp_path: Path) -> None:
-    ran = simtbed("diff", runs[0], str(tmp_path / "after.py"))
-    assert ran.code == 0 and "global_load_sectors " in ran.out
+    result = simtbed("diff", runs[0], str(tmp_path / "after.py"))
+    assert result.code == 0 and "global_load_sectors " in result.out
 
 
 def test_what_is_no_run(simtbed: Simtbed, tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.Mo
         raise UnavailableError(nvcc.MISSING)
 
     monkeypatch.setattr(nvcc, "find_nvcc", missing)
-    ran = simtbed("doctor", "--json")
-    parts = {part["name"]: part for part in json.loads(ran.out)["parts"]}
-    assert ran.code == 0
+    result = simtbed("doctor", "--json")
+    parts = {part["name"]: part for part in json.loads(result.out)["parts"]}
+    assert result.code == 0
     assert all(parts[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "cache"))
     assert " files, " in parts["cache"]["found"]
     assert not parts["nvcc"]["works"] and parts["nvcc"]["remedy"] == 'python -m pip install "simtbed[nvcc]"'

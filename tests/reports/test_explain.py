@@ -23,18 +23,18 @@ def test_the_kept_page_is_made_of_the_same_source(request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_explained_is_a_variant_and_whole(family: str) -> None:
-    one = FAMILIES[family]
-    explained = one.explained()
-    assert set(explained) in (set(), set(one.variants))  # all of a family, or none yet
-    for found in explained.values():
-        assert found.section and found.mapping and found.layout
+    item = FAMILIES[family]
+    explained = item.explained()
+    assert set(explained) in (set(), set(item.variants))  # all of a family, or none yet
+    for result in explained.values():
+        assert result.section and result.mapping and result.layout
 
 
 def test_every_variant_says_what_it_computes() -> None:
     for family in FAMILIES.values():
         for variant in family.variants.values():
-            found = explanation(family, variant)
-            assert found.recurrence and found.kernel
+            result = explanation(family, variant)
+            assert result.recurrence and result.kernel
 
 
 def test_explain_prints_the_parts(simtbed: Simtbed) -> None:

@@ -28,10 +28,10 @@ def test_the_loops_give_the_products_of_the_oracle() -> None:
 def test_scaled_products_of_thousands_do_not_underflow() -> None:
     """They are the products but for a factor."""
     vectors = np.ascontiguousarray(generate(2, 2, 45).likelihoods)
-    found = sfs_loop.reduced(vectors, skip=False, scaled=True)
+    result = sfs_loop.reduced(vectors, skip=False, scaled=True)
     expected = np.exp(sfs.product(vectors))
     np.testing.assert_allclose(
-        found / found.max(axis=1, keepdims=True), expected / expected.max(axis=1, keepdims=True), rtol=1e-9
+        result / result.max(axis=1, keepdims=True), expected / expected.max(axis=1, keepdims=True), rtol=1e-9
     )
     many = np.full((1, 4096, 3), 0.1)
     assert not sfs_loop.reduced(many, skip=False).any()
@@ -39,13 +39,13 @@ def test_scaled_products_of_thousands_do_not_underflow() -> None:
 
 
 def test_three_ways_to_normalise_agree() -> None:
-    given = generate(3, 4, 60, "gama")
-    vectors, t = given.vectors()
-    h, fixed = sfs_loop.iterative(vectors), given.fixed()
-    expected = sfs.gama(given.likelihoods, given.frequency, given.variable)
+    arguments = generate(3, 4, 60, "gama")
+    vectors, t = arguments.vectors()
+    h, fixed = sfs_loop.iterative(vectors), arguments.fixed()
+    expected = sfs.gama(arguments.likelihoods, arguments.frequency, arguments.variable)
     for normalise in timing.NORMALISING.values():
-        np.testing.assert_allclose(normalise(h, t, fixed, given.variable), expected, atol=1e-12)
-    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, given.variable)
+        np.testing.assert_allclose(normalise(h, t, fixed, arguments.variable), expected, atol=1e-12)
+    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, arguments.variable)
     np.testing.assert_allclose(printed, expected, atol=1e-12)
     assert not undefined.any()
 
@@ -53,9 +53,11 @@ def test_three_ways_to_normalise_agree() -> None:
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
 @pytest.mark.parametrize("extended", [False, True])
 def test_algorithm_3_on_the_gpu(extended: bool, engine: Literal["numpy", "jit"]) -> None:
-    given = generate(3, 4, 60, "gama")
-    found, undefined = normalised_as_printed(given, *given.vectors(), Runner(engine), extended)
-    np.testing.assert_allclose(found, sfs.gama(given.likelihoods, given.frequency, given.variable), atol=1e-12)
+    arguments = generate(3, 4, 60, "gama")
+    result, undefined = normalised_as_printed(arguments, *arguments.vectors(), Runner(engine), extended)
+    np.testing.assert_allclose(
+        result, sfs.gama(arguments.likelihoods, arguments.frequency, arguments.variable), atol=1e-12
+    )
     assert undefined == 0
 
 
@@ -63,18 +65,20 @@ def test_where_doubles_divide_by_zero_double_doubles_with_an_exponent_do_not() -
     """Individuals who are known to be of one homozygote or the other, at likelihoods of 10^-40: e^t is e^-3,000."""
     likelihoods = np.full((3, 60, 3), 1e-40)
     likelihoods[np.arange(3)[:, None], np.arange(60), np.arange(60) % 2 * 2] = 1.0
-    given = Problem(likelihoods, ["1"] * 3, np.arange(1, 4), "gama", np.full(3, 1e-30))
-    vectors, t = given.vectors()
-    h, fixed = sfs_loop.iterative(vectors), given.fixed()
+    arguments = Problem(likelihoods, ["1"] * 3, np.arange(1, 4), "gama", np.full(3, 1e-30))
+    vectors, t = arguments.vectors()
+    h, fixed = sfs_loop.iterative(vectors), arguments.fixed()
     assert max(t.max(), fixed.max()) < -1500
-    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, given.variable)
+    printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, arguments.variable)
     assert undefined.all() and np.isnan(printed).all()
-    expected = sfs_loop.normalised(h, t, fixed, given.variable)
-    np.testing.assert_allclose(sfs_loop.normalised_in_long_doubles(h, t, fixed, given.variable), expected, atol=1e-12)
-    _, divided = normalised_as_printed(given, vectors, t, Runner("jit"), extended=False)
-    found, never = normalised_as_printed(given, vectors, t, Runner("jit"), extended=True)
+    expected = sfs_loop.normalised(h, t, fixed, arguments.variable)
+    np.testing.assert_allclose(
+        sfs_loop.normalised_in_long_doubles(h, t, fixed, arguments.variable), expected, atol=1e-12
+    )
+    _, divided = normalised_as_printed(arguments, vectors, t, Runner("jit"), extended=False)
+    result, never = normalised_as_printed(arguments, vectors, t, Runner("jit"), extended=True)
     assert (divided, never) == (3, 0)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_a_super_band_matrix() -> None:

@@ -53,10 +53,10 @@ def test_the_steps_change_no_read() -> None:
 @pytest.mark.slow
 def test_no_error_rate_gives_3_5_per_cent() -> None:
     """Fewer errors, fewer lanes; but even few errors leave more than that, and one lane a warp leaves 3.1 %."""
-    found = [
+    result = [
         counted(items.BEFORE, Data(600, 280, rate), "jit").derived()["warp_execution_efficiency"]
         for rate in (0.005, 0.025)
     ]
-    assert 0.05 < found[0] < found[1]
+    assert 0.05 < result[0] < result[1]
     alone = counted(ALONE, Data(600, 280, 0.005), "jit").derived()["warp_execution_efficiency"]
     assert 1 / 32 <= alone < 0.035

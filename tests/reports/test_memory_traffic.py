@@ -36,8 +36,8 @@ def test_one_entry_a_line_and_size() -> None:
 
 
 def test_rows_apart() -> None:
-    found = _found("f4")
-    whole, same, strided = found[0, "global_load", 4], found[1, "global_load", 4], found[2, "global_store", 4]
+    result = _found("f4")
+    whole, same, strided = result[0, "global_load", 4], result[1, "global_load", 4], result[2, "global_store", 4]
     assert (whole.sectors, whole.efficiency, whole.sectors_if_scattered) == (4, 1.0, 32)
     assert (strided.sectors, strided.efficiency, strided.sectors_if_scattered) == (8, 0.5, 32)
     assert (same.sectors, same.efficiency, same.sectors_if_scattered) == (

@@ -12,8 +12,8 @@ from tests.reports.conftest import Simtbed
 
 
 def test_the_files(simtbed: Simtbed, tmp_path: Path) -> None:
-    ran = simtbed("new", str(tmp_path / "smooth"))
-    assert ran.code == 0
+    result = simtbed("new", str(tmp_path / "smooth"))
+    assert result.code == 0
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {
         "smooth/smooth.py", "smooth/oracle.py", "smooth/test_smooth.py", "smooth/requirements.txt", "smooth/README.md",

@@ -32,10 +32,10 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
 
 def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "answer.out"
-    ran = simtbed("pairhmm", "--example", "-o", str(target), "--check", "--counters", "--json")
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed("pairhmm", "--example", "-o", str(target), "--check", "--counters", "--json")
+    assert (result.code, result.err) == (0, "")
     assert target.read_text() == simtbed("pairhmm", "--example").out
-    content = json.loads(ran.out)
+    content = json.loads(result.out)
     assert content["agreement"]["agrees"] is True
     assert content["agreement"]["compared"] == len(target.read_text().split()) - 2 * _records(target.read_text())
     assert content["counters"]["warp_instructions"] > 0
@@ -44,11 +44,11 @@ def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, t
 
 def _records(answer: str) -> int:
     """Records of an answer, counted by walking over it."""
-    lines, at, found = answer.splitlines(), 0, 0
+    lines, at, result = answer.splitlines(), 0, 0
     while at < len(lines):
         at += 1 + int(lines[at].split()[0])
-        found += 1
-    return found
+        result += 1
+    return result
 
 
 def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
@@ -61,9 +61,9 @@ def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
 
 @pytest.mark.slow
 def test_every_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
-    ran = simtbed("verify", "--family", "pairhmm", "--engine", "numpy", "--json")
-    assert ran.code == 0
-    assert {row["result"] for row in json.loads(ran.out)["results"]} == {"agrees"}
+    result = simtbed("verify", "--family", "pairhmm", "--engine", "numpy", "--json")
+    assert result.code == 0
+    assert {row["result"] for row in json.loads(result.out)["results"]} == {"agrees"}
 
 
 def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_an_output_that_cannot_be_written_is_one_line(simtbed: Simtbed, tmp_path
 def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "empty.in"
     source.write_text("")
-    ran = simtbed("pairhmm", str(source))
-    assert (ran.code, ran.out) == (0, "")
-    assert ran.err == f"simtbed: warning: {source} has no pairs of reads and haplotypes; the answer is empty\n"
+    result = simtbed("pairhmm", str(source))
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"simtbed: warning: {source} has no pairs of reads and haplotypes; the answer is empty\n"
 
 
 def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,8 +142,8 @@ def test_a_dump_of_gatk_in_and_out(simtbed: Simtbed, tmp_path: Path) -> None:
     problem = generate(5, records=2)
     path, target = tmp_path / "dump", tmp_path / "again"
     path.write_bytes(b"".join(files_gatk.lines(problem, np.zeros(len(problem.pairs[0])))))
-    ran = simtbed("pairhmm", str(path), "--format", "gatk", "--check", "-o", str(target))
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed("pairhmm", str(path), "--format", "gatk", "--check", "-o", str(target))
+    assert (result.code, result.err) == (0, "")
     ((_, answers),) = files_gatk.parts(target)
     assert np.abs(answers - FAMILY.oracle(problem)).max() < 1e-5
     assert files.read(path).record_reads.tolist() == problem.record_reads.tolist()

@@ -54,9 +54,9 @@ def test_occupancy_falls_past_2296_bytes_a_warp() -> None:
     sizes = [row["shared bytes per warp"] for row in rows]
     occupancies = [float(row["occupancy"].split()[0]) for row in rows]
     assert sizes[0] == 504 and 2296 in sizes and sizes[-1] > 12000
-    kept = sizes.index(2296) + 1
-    assert len(set(occupancies[:kept])) == 1
-    assert max(occupancies[kept:]) < occupancies[0] and sorted(occupancies, reverse=True) == occupancies
+    remaining = sizes.index(2296) + 1
+    assert len(set(occupancies[:remaining])) == 1
+    assert max(occupancies[remaining:]) < occupancies[0] and sorted(occupancies, reverse=True) == occupancies
     traffic = [row["global bytes per site"] for row in rows[:4]]
     assert sorted(set(traffic), reverse=True) == traffic  # what the larger buffers buy
 
@@ -71,9 +71,9 @@ def test_explicit_barriers_cost_instructions() -> None:
 
 @pytest.mark.slow
 def test_the_tables_are_printed(simtbed: Simtbed) -> None:
-    ran = simtbed("bench", "sfs", "--engine", "numpy")
-    assert ran.code == 0
+    result = simtbed("bench", "sfs", "--engine", "numpy")
+    assert result.code == 0
     for table in lu2012.TABLES.values():
-        assert table.claim in ran.out
+        assert table.claim in result.out
     content = json.loads(simtbed("bench", "sfs", "--engine", "numpy", "--json").out)
     assert content["work"]["rows"] == lu2012.work("numpy")

@@ -72,9 +72,9 @@ def test_lines_add_up_to_the_totals(content: Any) -> None:
 
 
 def test_the_page(simtbed: Simtbed) -> None:
-    ran = simtbed("profile", "tree", "--device", "k40")
-    assert (ran.code, ran.err) == (0, "")
-    page = ran.out.splitlines()
+    result = simtbed("profile", "tree", "--device", "k40")
+    assert (result.code, result.err) == (0, "")
+    page = result.out.splitlines()
     assert page[0] == "tree on the example, K40, 1 launch"
     assert any(row.split()[:2] == ["global_load_efficiency", "100.0"] for row in page)
     assert any(row.startswith("most shared wavefronts: ") and f"sums.py:{ADD}, 72 (" in row for row in page)

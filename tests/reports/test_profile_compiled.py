@@ -34,5 +34,5 @@ def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monke
 
 
 def test_without_them_costs_are_said_to_be_those_of_the_ir(simtbed: Simtbed) -> None:
-    ran = simtbed("profile", "intertask-naive")
-    assert "instructions executed by warps, from the IR" in ran.out
+    result = simtbed("profile", "intertask-naive")
+    assert "instructions executed by warps, from the IR" in result.out

@@ -53,13 +53,13 @@ def test_times_settle_what_counters_cannot() -> None:
         for stage in (1, 2):
             name = timing.loop_name(length, stage)
             timings[Machine.core.value, name] = Timing(1e3 * cells / 2e7, cells, "slow")
-    without, found = setting(), setting(timings)
+    without, result = setting(), setting(timings)
     assert told(items.two_solutions(without))[:2] == [None, None]
-    assert told(items.two_solutions(found)) == [True] * 5
-    assert told(items.first_stage_of_peer(found))[0] is True
+    assert told(items.two_solutions(result)) == [True] * 5
+    assert told(items.first_stage_of_peer(result))[0] is True
     assert items.speedups(without).verdict is Verdict.not_shown and not items.speedups(without).tables
-    assert told(items.speedups(found)) == [True, False]
-    assert items.speedups(found).claims[0].evidence == "up to 100 times"
+    assert told(items.speedups(result)) == [True, False]
+    assert items.speedups(result).claims[0].evidence == "up to 100 times"
 
 
 @pytest.mark.slow

@@ -43,8 +43,8 @@ every_paper = pytest.mark.parametrize("name", library.PAPERS)
 
 @cache
 def made(name: str) -> Report:
-    found = library.find(name)
-    return report(found, found.setting(Size.small, {}, "jit", measured.shipped(name)))
+    result = library.find(name)
+    return report(result, result.setting(Size.small, {}, "jit", measured.shipped(name)))
 
 
 def kept(path: Path, text: str, request: pytest.FixtureRequest) -> None:
@@ -146,10 +146,10 @@ def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
 @every_paper
 def test_every_parameter_has_an_option(name: str, simtbed: Simtbed, tmp_path: Path) -> None:
     """A wrong name would be no option, and exit code 2 with another text."""
-    for one in library.find(name).parameters:
-        option = f"--{one.name.replace('_', '-')}"
-        told = simtbed("report", "none", option, str(one.small or 1)).refused()
-        assert "there is no paper 'none'" in told
+    for item in library.find(name).parameters:
+        option = f"--{item.name.replace('_', '-')}"
+        message = simtbed("report", "none", option, str(item.small or 1)).refused()
+        assert "there is no paper 'none'" in message
 
 
 def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
@@ -207,11 +207,11 @@ def test_records_of_two_papers_do_not_mix() -> None:
 
 def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
     """Work with wrong answers is not timed, and each time is saved before the next measurement."""
-    seen: list[str] = []
+    observed: list[str] = []
 
     def one(name: str, differing: int = 0, error: str = "") -> Benchmark:
         def run(repeat: int) -> tuple[list[float], float]:
-            seen.append(f"times {name}")
+            observed.append(f"times {name}")
             if error:
                 raise ValueError(f"{error}\nand more")
             return [1.0] * repeat, 1.0
@@ -224,11 +224,11 @@ def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
         return Benchmark(name, Machine.core, run, Check(name, agreement))
 
     def keep(record: Record) -> None:
-        seen.append(f"keeps {next(iter(record.timings['one core']))}")
+        observed.append(f"keeps {next(iter(record.timings['one core']))}")
 
     work = [one("first"), one("wrong", 2), one("bad", error="no room"), one("broken"), one("empty"), one("last")]
     failed = measured.measure("p", work, measured.Session("*", 1, {Machine.core: "a CPU"}, keep))
-    assert seen == ["times first", "keeps first", "times bad", "times last", "keeps last"]
+    assert observed == ["times first", "keeps first", "times bad", "times last", "keeps last"]
     assert failed == [
         "wrong, one core: 2 of 5 answers are wrong", "bad, one core: no room", "broken, one core: no kernel",
         "empty, one core: 0 of 0 answers are wrong",
@@ -252,8 +252,8 @@ def test_a_paper_is_measured(
     """On a GPU that is none: every check runs its kernel and every time is taken, one by one."""
     fake_gpu.install(monkeypatch)
     file = tmp_path / "record.json"
-    done = simtbed("report", name, "--measure", str(file), "--only", only, "--repeat", "1", *options)
-    assert done.code == 0, done.err
+    completed = simtbed("report", name, "--measure", str(file), "--only", only, "--repeat", "1", *options)
+    assert completed.code == 0, completed.err
     gpus = measured.load(file).timings["GPU"]
     assert len(gpus) >= 3 and {one.machine for one in gpus.values()} == {fake_gpu.NAME}
 
@@ -263,10 +263,10 @@ def test_a_kernel_that_answers_wrongly_is_not_timed(
 ) -> None:
     fake_gpu.install(monkeypatch, wrong=frozenset({"intratask_block"}))
     file = tmp_path / "record.json"
-    done = simtbed(
+    completed = simtbed(
         "report", "ren2018", "--measure", str(file), "--only", "intratask-*, set 1, 196 pairs", "--repeat", "1"
     )
-    assert done.code == 1 and "not measured: intratask-naive, set 1, 196 pairs, GPU: " in done.err
+    assert completed.code == 1 and "not measured: intratask-naive, set 1, 196 pairs, GPU: " in completed.err
     assert {name.partition(",")[0] for name in measured.load(file).timings["GPU"]} == {
         "intratask-warp", "intratask-warps",
     }  # fmt: skip
@@ -276,11 +276,12 @@ def test_shipped_records_name_times_that_papers_take() -> None:
     """Every name of a record belongs to a benchmark."""
     for path in sorted(measured.FOLDER.glob("*.json")):
         record = measured.load(path)
-        found = library.find(record.paper)
-        known = {
-            (one.machine.value, one.name) for one in found.benchmarks(found.setting(Size.paper, {}, "jit", Measured()))
+        result = library.find(record.paper)
+        names = {
+            (one.machine.value, one.name)
+            for one in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
         }
-        assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= known
+        assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= names
 
 
 # ------------------------------------------------------------------ plots and figures

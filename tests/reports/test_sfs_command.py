@@ -38,10 +38,10 @@ def table(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 def test_the_answer_is_all_of_stdout(simtbed: Simtbed, given: Path) -> None:
-    ran = simtbed("sfs", str(given))
-    assert ran.code == 0
-    assert ran.err.split() == ["12", "sites"]
-    header, rows = table(ran.out)
+    result = simtbed("sfs", str(given))
+    assert result.code == 0
+    assert result.err.split() == ["12", "sites"]
+    header, rows = table(result.out)
     assert header == ["chrom", "pos", *map(str, range(11))]
     assert [row[:2] for row in rows] == [["1" if at < 9 else "X", str(10 * at)] for at in range(12)]
     expected = FAMILY.oracle(FAMILY.read(given))
@@ -75,8 +75,8 @@ def test_every_variant_and_engine_writes_the_same(simtbed: Simtbed, given: Path)
 
 def test_npz(simtbed: Simtbed, given: Path, tmp_path: Path) -> None:
     target = tmp_path / "answer.npz"
-    ran = simtbed("sfs", str(given), "-o", str(target), "--format", "npz")
-    assert (ran.code, ran.out.split(), ran.err) == (0, ["12", "sites"], "")
+    result = simtbed("sfs", str(given), "-o", str(target), "--format", "npz")
+    assert (result.code, result.out.split(), result.err) == (0, ["12", "sites"], "")
     found = np.load(target)
     np.testing.assert_allclose(found["values"], FAMILY.oracle(FAMILY.read(given)), atol=1e-8)
     assert found["chromosomes"][found["chrom"]].tolist() == ["1"] * 9 + ["X"] * 3
@@ -97,9 +97,9 @@ def test_batches_change_nothing(simtbed: Simtbed, given: Path, tmp_path: Path, m
 def test_counts_at_the_end(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = tmp_path / "given.vcf", tmp_path / "answer.tsv"
     source.write_text(VCF)
-    ran = simtbed("sfs", str(source), "-o", str(target))
-    assert (ran.code, ran.err) == (0, "")
-    assert [line.strip() for line in ran.out.splitlines()] == [
+    result = simtbed("sfs", str(source), "-o", str(target))
+    assert (result.code, result.err) == (0, "")
+    assert [line.strip() for line in result.out.splitlines()] == [
         "1  sites",
         "1  left out: no individual has any information",
         "1  skipped: more than two alleles",
@@ -121,8 +121,8 @@ def test_spectrum_and_picture(simtbed: Simtbed, given: Path, tmp_path: Path) -> 
 
 
 def test_the_example(simtbed: Simtbed) -> None:
-    ran = simtbed("sfs", "--example", "--mode", "gama")
-    assert ran.code == 0 and len(ran.out.splitlines()) == 101
+    result = simtbed("sfs", "--example", "--mode", "gama")
+    assert result.code == 0 and len(result.out.splitlines()) == 101
 
 
 def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,9 +140,9 @@ def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path, monkeypatc
 def test_no_sites_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "given.vcf"
     source.write_text("\n".join(VCF.splitlines()[:4]) + "\n")
-    ran = simtbed("sfs", str(source))
-    assert (ran.code, ran.out.splitlines()) == (0, ["chrom\tpos\t0\t1\t2\t3\t4"])
-    assert f"{source} has no usable sites; the answer is empty" in ran.err
+    result = simtbed("sfs", str(source))
+    assert (result.code, result.out.splitlines()) == (0, ["chrom\tpos\t0\t1\t2\t3\t4"])
+    assert f"{source} has no usable sites; the answer is empty" in result.err
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def called(folder: Path, name: str = "calls.vcf") -> Path:
 
 def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = called(tmp_path), tmp_path / "posteriors.vcf"
-    ran = simtbed("sfs", str(source), "--mode", "gama", "--format", "vcf", "-o", str(target))
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed("sfs", str(source), "--mode", "gama", "--format", "vcf", "-o", str(target))
+    assert (result.code, result.err) == (0, "")
     (problem,) = files.problems(source, Options("gama"), Counter())
     expected = FAMILY.oracle(problem)
     expected[problem.swapped] = expected[problem.swapped, ::-1]
@@ -63,9 +63,9 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
         assert record.info["PVAR"] == pytest.approx(shares[1:-1].sum(), abs=1e-5)
         knows = (np.ptp(problem.likelihoods[site], axis=1) > 0).tolist()
         assert not knows[3]
-        for sample, known in zip(record.samples.values(), knows, strict=True):
+        for sample, names in zip(record.samples.values(), knows, strict=True):
             assert sum(sample["GP"]) == pytest.approx(1, abs=2e-5)
-            if not known:
+            if not names:
                 assert sample["GT"] == (None, None) and sample["GQ"] is None
                 continue
             best = int(np.argmax(sample["GP"]))
@@ -75,29 +75,29 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
                 pytest.approx(-10 * math.log10(other), abs=1) if other > 1e-4 else pytest.approx(70, abs=31)
             )
     with_cyvcf2 = cyvcf2.VCF(str(target))
-    for one, other in zip(with_cyvcf2, records, strict=True):
-        assert (other.pos, other.ref, list(other.alts or ())) == (one.POS, one.REF, one.ALT)
-        assert one.format("GP").shape == (INDIVIDUALS, 3)
+    for item, other in zip(with_cyvcf2, records, strict=True):
+        assert (other.pos, other.ref, list(other.alts or ())) == (item.POS, item.REF, item.ALT)
+        assert item.format("GP").shape == (INDIVIDUALS, 3)
 
 
 def test_genotypes_are_bayes_rule_by_hand() -> None:
     """Likelihoods (1, 0.1, 0.001) at f = 0.25: (0.5625, 0.0375, 0.0000625) of 0.6000625."""
-    posteriors, known = files_vcf_out.genotype_posteriors(
+    posteriors, names = files_vcf_out.genotype_posteriors(
         Problem(np.array([[[1, 0.1, 0.001], [1, 1, 1]]]), ["1"], np.array([1]), "gama", np.array([0.25]))
     )
     whole = 0.5625 + 0.0375 + 0.0000625
     np.testing.assert_allclose(posteriors[0, 0], np.array([0.5625, 0.0375, 0.0000625]) / whole)
     np.testing.assert_allclose(posteriors[0, 1], [0.5625, 0.375, 0.0625])
-    assert known.tolist() == [[True, False]]
-    text = files_vcf_out.sample_text(posteriors[0], known[0]).decode()
+    assert names.tolist() == [[True, False]]
+    text = files_vcf_out.sample_text(posteriors[0], names[0]).decode()
     assert text == "\t0/0:12:0.93740,0.06249,0.00010\t./.:.:0.56250,0.37500,0.06250"
 
 
 def test_certain_genotypes() -> None:
     """GQ is at most 99; a genotype excluded by the frequency is called by its likelihoods."""
     problem = Problem(np.array([[[0, 0, 1.0], [1, 0, 0]]]), ["1"], np.array([1]), "gama", np.array([0.0]))
-    posteriors, known = files_vcf_out.genotype_posteriors(problem)
-    text = files_vcf_out.sample_text(posteriors[0], known[0]).decode()
+    posteriors, names = files_vcf_out.genotype_posteriors(problem)
+    text = files_vcf_out.sample_text(posteriors[0], names[0]).decode()
     assert text == "\t1/1:99:0.00000,0.00000,1.00000\t0/0:99:1.00000,0.00000,0.00000"
 
 
@@ -115,8 +115,8 @@ def test_bcf_in_gives_the_same(simtbed: Simtbed, tmp_path: Path) -> None:
 
 
 def test_a_site_that_is_certain_to_vary() -> None:
-    found = files_vcf_out.site_posteriors(np.array([[0.0, 0.25, 0.75], [0, 0, 0], [1, 0, 0]]))
-    assert [values.tolist() for values in found] == [[3000, 0, 0], [0.875, 0, 0], [2, 0, 0], [0.25, 0, 0]]
+    result = files_vcf_out.site_posteriors(np.array([[0.0, 0.25, 0.75], [0, 0, 0], [1, 0, 0]]))
+    assert [values.tolist() for values in result] == [[3000, 0, 0], [0.875, 0, 0], [2, 0, 0], [0.25, 0, 0]]
 
 
 def test_what_has_no_posteriors_or_no_alleles(simtbed: Simtbed, tmp_path: Path) -> None:

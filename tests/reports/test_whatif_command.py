@@ -56,16 +56,16 @@ def script(tmp_path: Path) -> str:
 
 
 def rows(text: str) -> list[dict[str, Any]]:
-    found = json.loads(text)
-    assert isinstance(found, list) and all(list(row) == KEYS for row in found)
-    return found
+    result = json.loads(text)
+    assert isinstance(result, list) and all(list(row) == KEYS for row in result)
+    return result
 
 
 @pytest.mark.slow
 def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, script: str) -> None:
-    ran = simtbed("whatif", "--device", "H100,K40", "--block", "64,128", "--tie", "BLOCK=block.x", "--json", script)
-    assert ran.code == 0, ran.err
-    found = rows(ran.err)  # a program keeps its stdout
+    result = simtbed("whatif", "--device", "H100,K40", "--block", "64,128", "--tie", "BLOCK=block.x", "--json", script)
+    assert result.code == 0, result.err
+    found = rows(result.err)  # a program keeps its stdout
     assert len(found) == 4 * 2 * 2
     assert [row["launch"] for row in found if row["kernel"] == "scale"] == [0] * 4 + [2] * 4
     scale = [row for row in found if row["kernel"] == "scale" and row["launch"] == 2 and row["device"] == "K40"]
@@ -79,11 +79,11 @@ def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, 
 @pytest.mark.slow
 def test_one_kernel_one_launch_and_a_report_with_the_best_choice(simtbed: Simtbed, script: str, tmp_path: Path) -> None:
     out, table, picture, page = (tmp_path / name for name in ("out.txt", "rows.csv", "plot.svg", "page.html"))
-    ran = simtbed(
+    result = simtbed(
         "whatif", "--kernel", "sc*", "--launch", "1", "--const", "TILE=1,2", "--block", "32,64", "--tie", "BLOCK=block.x",
         "--cold", "--source-only", "-o", str(out), "--csv", str(table), "--svg", str(picture), "--html", str(page), script,
     )  # fmt: skip
-    assert ran.code == 0, ran.err
+    assert result.code == 0, result.err
     text = out.read_text()
     assert "best of 4: " in text and "% less than the next" in text and "cold caches" in text
     assert "validated on" in text
@@ -96,16 +96,16 @@ def test_one_kernel_one_launch_and_a_report_with_the_best_choice(simtbed: Simtbe
 
 @pytest.mark.slow
 def test_a_shipped_variant_and_a_device_put_otherwise(simtbed: Simtbed) -> None:
-    ran = simtbed("whatif", "tree", "--replace", "l2=1MB,banks=16,timing.dram=900", "--device", "A100", "--json")
-    assert ran.code == 0, ran.err
-    (row,) = rows(ran.out)
+    result = simtbed("whatif", "tree", "--replace", "l2=1MB,banks=16,timing.dram=900", "--device", "A100", "--json")
+    assert result.code == 0, result.err
+    (row,) = rows(result.out)
     assert row["device"] == "A100 l2=1MB banks=16 timing.dram=900"
 
 
 @pytest.mark.slow
 def test_the_objective_is_what_the_best_has_least_of(simtbed: Simtbed) -> None:
-    ran = simtbed("whatif", "tree", "--objective", "bytes", "--cold")
-    assert ran.code == 0 and "bytes of device memory" in ran.out
+    result = simtbed("whatif", "tree", "--objective", "bytes", "--cold")
+    assert result.code == 0 and "bytes of device memory" in result.out
 
 
 @pytest.mark.slow
@@ -138,10 +138,10 @@ def test_what_is_wrong_is_one_line(simtbed: Simtbed, options: tuple[str, ...], m
 def test_a_program_that_fails_gives_its_code(tmp_path: Path) -> None:
     path = tmp_path / "fails.py"
     path.write_text("import sys\nsys.exit(7)\n")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "simtbed", "whatif", str(path)], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 7
+    assert completed.returncode == 7
 
 
 @pytest.mark.slow
@@ -150,12 +150,12 @@ def test_a_cluster_gives_the_same_rows(
 ) -> None:
     command = ("whatif", "--const", "TILE=1,2,4", "--kernel", "scale", "--source-only", "--json", script)
     tmp_path.chmod(0o700)
-    found = []
+    result = []
     for name, options in (("one", ()), ("other", ("--dask", "local"))):
         (folder := tmp_path / name).mkdir(mode=0o700)
         monkeypatch.setenv("SIMTBED_CACHE", str(folder))
-        found.append(rows(simtbed(command[0], *options, *command[1:]).err))
-    assert found[0] == found[1] and len(found[0]) == 6
+        result.append(rows(simtbed(command[0], *options, *command[1:]).err))
+    assert result[0] == result[1] and len(result[0]) == 6
 
 
 def test_a_page_is_asked_for_by_its_own_option(simtbed: Simtbed, script: str, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ st.launch(shift, grid=1, block=64, args=dict(x=x, out=st.empty(64, i32)))
 def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple[Ran, str]:
     script, report = tmp_path / f"script{len(source)}.py", tmp_path / "report"
     script.write_text(source, encoding="utf-8")
-    ran = simtbed("check", "--format", shape, "-o", str(report), str(script))
-    return ran, report.read_text(encoding="utf-8")
+    result = simtbed("check", "--format", shape, "-o", str(report), str(script))
+    return result, report.read_text(encoding="utf-8")
 
 
 def _found(count: int) -> list[formats.Finding]:
@@ -71,8 +71,8 @@ def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytes
         file.write_text(text)
         linecache.checkcache(str(file))
         spans = [Span(str(file), first + n, 5, first + n, 9) for n in range(2)]
-        found = [Diagnostic("race", f"{first}", spans[0], related=spans[1]), Diagnostic("bounds", "b", spans[1])]
-        return [one.fingerprint for one in formats.fingerprinted(found, [])]
+        result = [Diagnostic("race", f"{first}", spans[0], related=spans[1]), Diagnostic("bounds", "b", spans[1])]
+        return [one.fingerprint for one in formats.fingerprinted(result, [])]
 
     one = fingerprints("    a = 1\n    b = 2\n", 1)
     assert one == fingerprints("# above\n\n    a = 1\n    b = 2\n", 3)
@@ -109,15 +109,15 @@ def test_the_table_goes_where_github_reads_it(
     simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    ran, text = _checked(simtbed, tmp_path, RACE, "github")
-    assert ran.code == 1 and text.startswith("::error file=")
+    result, text = _checked(simtbed, tmp_path, RACE, "github")
+    assert result.code == 1 and text.startswith("::error file=")
     assert "| error |" in (tmp_path / "summary").read_text()
 
 
 def test_gitlab_has_what_it_asks_for() -> None:
-    (one,) = json.loads(formats.gitlab(_found(1)))
-    assert set(one) == {"description", "check_name", "fingerprint", "severity", "location"}
-    assert one["location"] == {"path": "file,1.py", "lines": {"begin": 3}}
+    (issue,) = json.loads(formats.gitlab(_found(1)))
+    assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
+    assert issue["location"] == {"path": "file,1.py", "lines": {"begin": 3}}
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -131,5 +131,5 @@ def test_junit_counts_its_failures(count: int) -> None:
 def test_a_clean_script_passes_in_every_format(simtbed: Simtbed, tmp_path: Path) -> None:
     clean = RACE.replace("    out[", "    st.sync()\n    out[")
     for shape in formats.FORMATS:
-        ran, text = _checked(simtbed, tmp_path, clean, shape)
-        assert ran.code == 0, (shape, text)
+        result, text = _checked(simtbed, tmp_path, clean, shape)
+        assert result.code == 0, (shape, text)

@@ -48,8 +48,8 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert find_target("pack.age:function") == Function("pack.age:function")
     assert find_target("some/a.py:function") == Function("some/a.py:function")
     for name in ("tree", "sums/tree"):
-        found = find_target(name)
-        assert isinstance(found, Shipped) and (found.family.name, found.variant) == ("sums", "tree")
+        result = find_target(name)
+        assert isinstance(result, Shipped) and (result.family.name, result.variant) == ("sums", "tree")
     (folder / "pack").mkdir()
     assert find_target("pack.age", ["--n", "1"]) == Module("pack.age", ("--n", "1"))
     assert [is_program(name) for name in ("pack.age", "nowhere.age", "pack", "run.json")] == [True, False, False, False]
@@ -118,12 +118,12 @@ def test_a_program_does_what_it_does_alone(name: str, folder: Path, capfd: pytes
     )
     assert alone.returncode == (code if code < 128 else 128 - code), alone.stderr
     capfd.readouterr()
-    ran = run_target(find_target(str(path), ["--device", "x"]), partial(Recorder, engine="jit"))
+    result = run_target(find_target(str(path), ["--device", "x"]), partial(Recorder, engine="jit"))
     printed = capfd.readouterr()
-    assert (ran.code, len(ran.run.launches)) == (code, launches)
+    assert (result.code, len(result.run.launches)) == (code, launches)
     assert printed.out == alone.stdout
     assert printed.err == alone.stderr
-    assert {one.engine for one in ran.run.launches} == {"jit"}
+    assert {one.engine for one in result.run.launches} == {"jit"}
 
 
 OTHERWISE = """
@@ -158,10 +158,10 @@ def test_what_a_kernel_prints_is_shown_once(folder: Path) -> None:
     text += "    if st.thread.x == 1:\n        print('spoken')\n"
     write(folder, "program.py", text + "st.launch(speak, grid=1, block=32, args={'out': st.empty(1, 'i32')})\n")
     for command in ("profile", "check", "verify"):
-        ran = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "simtbed", command, "-o", "report.txt", "program.py"], capture_output=True, text=True
         )
-        assert (ran.returncode, ran.stdout.count("spoken")) == (int(command == "check"), 1)
+        assert (result.returncode, result.stdout.count("spoken")) == (int(command == "check"), 1)
 
 
 @pytest.mark.slow
@@ -216,9 +216,9 @@ def test_a_finding_that_ends_a_program_is_told_once(
     last = "" if ":" in target else "bad()\n"
     write(folder, "mine.py", f"{programs.KERNELS}\ndef bad(): return run(past)\n{last}")
     assert app.run(["check", target]) == 1
-    told = capfd.readouterr().err
-    assert told.startswith("Traceback") and "mine.py" in told
-    assert "FaultError: a finding, see the report\n" in told and told.count("out of bounds") == 1
+    message = capfd.readouterr().err
+    assert message.startswith("Traceback") and "mine.py" in message
+    assert "FaultError: a finding, see the report\n" in message and message.count("out of bounds") == 1
     app.run(["check", "--kernel", "past", target])
     assert capfd.readouterr().err.count("out of bounds") == 2
     app.run(["profile", target])
@@ -232,8 +232,8 @@ def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(folder, "broken.py", "import not_there\n")
 
     def code(reference: str) -> tuple[int, int]:
-        ran = run_target(find_target(reference), Recorder)
-        return ran.code, len(ran.run.launches)
+        result = run_target(find_target(reference), Recorder)
+        return result.code, len(result.run.launches)
 
     assert code("mine:run") == (0, 1)
     assert code(f"{folder}/mine.py:run") == (0, 1)
@@ -242,7 +242,7 @@ def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shown = capfd.readouterr().err.splitlines()
     assert shown[0] == "Traceback (most recent call last):"
     assert "mine.py" in shown[1] and "reports/targets" not in "".join(shown)
-    for reference, told in {
+    for reference, message in {
         "mine:double": "mine:double is a kernel: name a host function that launches it",
         "mine:nothing": "mine has no function nothing",
         "mine:number": "mine has no function number",
@@ -250,7 +250,7 @@ def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "nowhere.py:run": "nowhere.py: No such file",
     }.items():
         assert code(reference) == (2, 0)
-        assert told in capfd.readouterr().err
+        assert message in capfd.readouterr().err
     assert code("broken:run") == (1, 0)
     assert "No module named 'not_there'" in capfd.readouterr().err
 
@@ -261,8 +261,8 @@ def test_the_report_is_apart_from_the_output(folder: Path, simtbed: Simtbed) -> 
     write(folder, "program.py", f"{programs.KERNELS}\nprint('mine')\nrun()\n")
     assert simtbed("profile", "program.py").code == 0
     write(folder, "racy.py", f"{programs.KERNELS}\nprint(run(racy).faults)\nrun()\n")
-    ran = simtbed("check", "-o", "report.txt", "racy.py")
-    assert ran.code == 1
+    result = simtbed("check", "-o", "report.txt", "racy.py")
+    assert result.code == 1
     report = (folder / "report.txt").read_text()
     assert "race on global memory: out[0]" in report and "racy.py" in report
     assert simtbed("check", "--kernel", "double", "-o", "report.txt", "racy.py").code == 0
@@ -313,17 +313,17 @@ def package(folder: Path) -> Path:
 )
 def test_a_module_of_a_package_runs_as_such(words: list[str], told: str, package: Path) -> None:
     command = [sys.executable, "-m", "simtbed", "profile", "--json", "-o", "report.json", *words]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, told), done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (0, told), completed.stderr
     assert [row["kernel"] for row in json.loads((package / "report.json").read_text())["kernels"]] == ["double"]
 
 
 def test_a_function_that_needs_arguments_is_refused(package: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "simtbed", "profile", "pack.main:wants"], capture_output=True, text=True
     )
-    told = "pack.main:wants is called without arguments but requires n: name a function that passes them"
-    assert (done.returncode, done.stderr) == (2, f"simtbed: {told}\n")
+    message = "pack.main:wants is called without arguments but requires n: name a function that passes them"
+    assert (completed.returncode, completed.stderr) == (2, f"simtbed: {message}\n")
 
 
 def test_what_follows_a_run_that_was_kept_is_read(package: Path) -> None:

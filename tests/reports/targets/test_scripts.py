@@ -26,7 +26,7 @@ def test_there_are_ten() -> None:
 @pytest.mark.parametrize("command", ["profile", "check", "verify"])
 def test_a_script(command: str, script: Path, simtbed: Simtbed, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    ran = simtbed(command, "--json", "-o", str(report), str(script))
-    assert (ran.code, ran.err) == (0, "")
+    result = simtbed(command, "--json", "-o", str(report), str(script))
+    assert (result.code, result.err) == (0, "")
     content = json.loads(report.read_text(encoding="utf-8"))
     assert sum(row["launches"] for row in content["kernels"]) == LAUNCHES[script.stem]

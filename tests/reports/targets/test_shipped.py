@@ -53,14 +53,14 @@ def test_a_family_can_be_handed_to_another_process(name: str) -> None:
 
 @pytest.mark.slow
 def test_processes_find_what_one_finds() -> None:
-    found = []
+    result = []
     for cores in (1, 2):
         with on_cores(cores):
-            found.append(list(run_shipped(targets(), MAKE)))
-    one, two = ([(run.target, [told(launch) for launch in run.launches]) for run in runs] for runs in found)
-    assert one == two
-    assert [name for name, _ in one] == list(SUMS.variants)
-    assert any(run.faults for run in found[1])
+            result.append(list(run_shipped(targets(), MAKE)))
+    first, two = ([(run.target, [told(launch) for launch in run.launches]) for run in runs] for runs in result)
+    assert first == two
+    assert [name for name, _ in first] == list(SUMS.variants)
+    assert any(run.faults for run in result[1])
 
 
 def test_a_system_without_semaphores_has_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
