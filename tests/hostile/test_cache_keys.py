@@ -64,7 +64,7 @@ def everything() -> None:
         request = prepare_request(quotients, grid=2, block=32, args={"x": X, "out": st.empty(64, "f64")}, check=check)
         engine.run(request)
         for kernel in engine._kernels[request.specialisation].values():
-            kernel.ran(2 * WORTH_OPTIMISING)
+            kernel.record_runtime(2 * WORTH_OPTIMISING)
     summed(X, 65)
     sweeps.solve(work())
     binary(request, "sm_90")
