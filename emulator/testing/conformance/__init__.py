@@ -1,8 +1,8 @@
-"""The conformance suite: what an engine must do to run the kernels of simtbed, as cases that can be run one by one.
+"""The conformance suite: requirements on an engine that runs the kernels of simtbed, as separate cases.
 
-An engine is an object with a `name` and `run(request) -> Outcome` (`simtbed.runtime.engine.Engine`). The suite takes one, or
-the name of a registered one, and gives cases; a case raises AssertionError with what differs. An engine of another
-project is held to it by one test:
+An engine is an object with a `name` and `run(request) -> Outcome` (`simtbed.runtime.engine.Engine`). `cases` accepts an engine,
+or the name of a registered one, and returns cases; a case raises AssertionError with the difference. A project tests its engine
+with one test:
 
     import pytest
     from simtbed.testing.conformance import cases
@@ -12,11 +12,11 @@ project is held to it by one test:
     def test_conformance(case):
         case.run()
 
-`cases(engine)` holds an engine to the language: each feature kernel leaves its worked-out answer, each row of the op table
-gives the table's results wherever CUDA defines them, arrays that stay with the engine are found by the next launch.
-`cases(engine, emulates=True)` holds it to the emulators besides: the same counters, faults and printed lines as the
-"numpy" engine, the table's results also where CUDA leaves them undefined, and the arithmetic check. Random kernels are
-the third part; `simtbed.testing.strategies` says how they are used.
+`cases(engine)` tests the language: each feature kernel writes its expected output, each row of the op table
+gives the table's results if CUDA defines them, and device arrays persist between launches.
+`cases(engine, emulates=True)` compares the engine with the emulators too: the same counters, faults and printed lines as the
+"numpy" engine, the table's results for operands undefined in CUDA, and the arithmetic check. Random kernels are
+the third kind of test: see `simtbed.testing.strategies`.
 """
 
 from . import (  # noqa: F401  (their decorators fill FEATURES)

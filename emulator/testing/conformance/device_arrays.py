@@ -1,4 +1,4 @@
-"""Two kernels in sequence over arrays that stay with the engine."""
+"""Two kernels in sequence over device arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILL = np.arange(64, dtype=np.int32)
 
 @st.kernel
 def doubled(x: Global[i32], between: Global[i32], pairs: Global[int2]) -> None:
-    """between gains twice x; pairs gain (1, lane)."""
+    """Add twice x to between, and (1, lane) to pairs."""
     i = st.block.x * 32 + st.lane
     between[i] += 2 * x[i]
     pairs[i] = st.int2(pairs[i].x + 1, st.lane)
@@ -37,7 +37,7 @@ def transposed(x: Global[i32], out: Global[i32]) -> None:
 
 @st.kernel
 def added(x: Global[u64], y: Global[i16], pairs: Global[int2], z: Global[c64], out: Global[i64]) -> None:
-    """y and pairs gain 1 in every other element; out: what all hold afterwards, and what x and z do."""
+    """Add 1 to every other element of y and pairs; out: the sum of all arrays."""
     i = st.block.x * 32 + st.lane
     if i % 2 == 0:
         y[i] += i16(1)
@@ -46,7 +46,7 @@ def added(x: Global[u64], y: Global[i16], pairs: Global[int2], z: Global[c64], o
 
 
 def of_one_value(engine: EngineName | Engine) -> None:
-    """Arrays that are full of a value, given to a launch and kept for several. Raises AssertionError."""
+    """Test arrays filled with a value, for one launch and for several. Raises AssertionError."""
     run, even = launcher(engine), np.arange(64) % 2 == 0
     for kept in (False, True):
         x, y, pairs, z = (
@@ -70,7 +70,7 @@ def of_one_value(engine: EngineName | Engine) -> None:
 
 
 def of_two_dimensions(engine: EngineName | Engine) -> None:
-    """An array goes there and back through another one. Raises AssertionError."""
+    """Transpose an array into another one and back. Raises AssertionError."""
     run, first = launcher(engine), FILL.reshape(4, 16)
     given, between = DeviceArray(first[:, ::3]), DeviceArray(st.empty((6, 4), i32))
     run(transposed, grid=1, block=32, args={"x": given, "out": between}, counters=False)
@@ -80,8 +80,8 @@ def of_two_dimensions(engine: EngineName | Engine) -> None:
 
 
 def in_place(engine: EngineName | Engine) -> None:
-    """An array that a kernel changes is not copied: an emulator changes its memory on the host, whatever it held, zeros
-    too, and a GPU its own. Raises AssertionError."""
+    """Test that a changed array is not copied: an emulator changes its memory on the host, for all contents
+    including zeros, and a GPU its own. Raises AssertionError."""
     run = launcher(engine)
     x, between, pairs = DeviceArray(FILL), DeviceArray(st.zeros(64, i32)), DeviceArray(np.full((64, 2), 5, np.int32))
     addresses = [array.host.ctypes.data for array in (between, pairs)]
@@ -90,13 +90,13 @@ def in_place(engine: EngineName | Engine) -> None:
         remote = [array.remote is not None for array in (between, pairs)]
         assert all(remote) or addresses == [array.host.ctypes.data for array in (between, pairs)]
         assert between.fill is None
-        if times != 2:  # what stays on a GPU is read now and then
+        if times != 2:  # a device array on a GPU is read from time to time
             assert np.array_equal(between.numpy(), 2 * times * FILL)
             assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 5 + times), FILL % 32], axis=1))
 
 
 def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
-    """doubled twice, then summed: between and pairs, and what `summed` found in them. Raises AssertionError."""
+    """Run `doubled` twice, then `summed`: return between, pairs, and the sums. Raises AssertionError."""
     run = launcher(engine)
     x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.zeros(64, "int2"))
     for _ in range(2):

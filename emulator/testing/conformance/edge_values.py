@@ -1,4 +1,4 @@
-"""Operands worth trying, and every case of the op table: rows x operand types."""
+"""Edge operands, and every case of the op table: rows x operand types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IDS = [f"{row.name}-{type}" for row, type in CASES]
 
 
 def edges(type: Scalar) -> Values:
-    """The numbers of a type where operations go wrong, and a few plain ones."""
+    """Return the edge values of a type, and a few plain ones."""
     if type is BOOL:
         return np.array([False, True])
     if type.is_integer:
@@ -58,7 +58,7 @@ def edges(type: Scalar) -> Values:
 
 
 def operands(row: Op, type: Scalar) -> tuple[Values, ...]:
-    """Every combination of edge values, one array an operand; three-operand rows thin theirs out."""
+    """Return combinations of edge values, one array per operand; a sample of them for three operands."""
     values = edges(type)
     if row.first or isinstance(row.count, Scalar):
         columns = [edges(t) for t in row.operand_types(type)]
@@ -72,7 +72,7 @@ def operands(row: Op, type: Scalar) -> tuple[Values, ...]:
 
 
 def defined(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
-    """Where the row's domain has the operands."""
+    """Return which operands are in the row's domain."""
     if row.domain is None:
         return np.ones(len(arrays[0]), bool)
     with np.errstate(all="ignore"):
@@ -80,6 +80,6 @@ def defined(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
 
 
 def comparable(row: Op, arrays: tuple[Values, ...]) -> npt.NDArray[np.bool_]:
-    """Where engines can be compared."""
+    """Return which results engines must agree on."""
     with np.errstate(all="ignore"):
         return np.asarray(row.comparable(*arrays))

@@ -1,4 +1,4 @@
-"""A feature kernel: how it is launched, and what its output must be."""
+"""A feature kernel: its launch and its expected output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...runtime.arrays import NewArray, empty
 
 @dataclass(frozen=True)
 class Feature:
-    """A kernel, how to launch it, and what `out` holds afterwards."""
+    """A kernel, its launch, and the expected contents of `out`."""
 
     kernel: Kernel
     args: dict[str, Any]
@@ -27,7 +27,7 @@ class Feature:
         return self.kernel.__name__
 
     def launch(self, run: Callable[..., Any]) -> Any:
-        """Run it with `launch`, or something called like it."""
+        """Run it with `launch`, or a function with the same parameters."""
         how = {"cooperative": True} if self.cooperative else {}
         return run(self.kernel, grid=self.grid, block=self.block, args=self.args, shared=self.shared, **how)
 
@@ -38,7 +38,7 @@ FEATURES: list[Feature] = []
 def feature(
     expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, cooperative: bool = False, **args: Any
 ) -> Callable[[Kernel], Kernel]:
-    """Add the decorated kernel to FEATURES with the contents of `out` that it must leave, and its launch."""
+    """Add the decorated kernel to FEATURES with the expected contents of `out`, and its launch."""
 
     def add(kernel: Kernel) -> Kernel:
         FEATURES.append(Feature(kernel, args, expected, grid, block, shared, cooperative))
@@ -48,5 +48,5 @@ def feature(
 
 
 def out(length: int = 32, type: str = "i32") -> NewArray:
-    """The output array of most features."""
+    """Return the output array of most features."""
     return empty(length, type)

@@ -115,7 +115,7 @@ def slices_end_with_their_array(x: Global[i32], out: Global[i32]) -> None:
 
 @st.device
 def total(values: Array[i32]) -> i32:
-    """The sum of a row, wherever it lies."""
+    """The sum of a row, for any layout."""
     found = 0
     for j in range(len(values)):
         found += values[j]

@@ -83,7 +83,7 @@ class Pole(NamedTuple):
 
 @st.device
 def rotated(z: c64, times: i32) -> tuple[c64, Pole]:
-    """z turned by right angles, and where it went."""
+    """z rotated by right angles, and its position."""
     turned = z
     for _ in range(times):
         turned = turned * 1j

@@ -45,7 +45,7 @@ def sum_of_the_grid(partial: Global[i32], out: Global[i32]) -> None:
 )
 @st.kernel
 def turns_in_a_loop(x: Global[i32], out: Global[i32]) -> None:
-    """Each turn moves every element by one, from one array to the other."""
+    """Each iteration moves every element by one, from one array to the other."""
     i = st.block.x * 64 + st.thread.x
     for turn in range(5):
         if turn % 2 == 0:

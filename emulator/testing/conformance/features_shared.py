@@ -56,7 +56,7 @@ def dynamic_shared_alignment(out: Global[i32], n: i32, MORE: Const) -> None:
 @feature([(t - 5) % 64 + 100 for t in range(64)], block=64, out=out(64), turns=5)
 @st.kernel
 def shared_buffers_change_places(out: Global[i32], turns: i32) -> None:
-    """Each turn moves every element by one, from one buffer to the other."""
+    """Each iteration moves every element by one, from one buffer to the other."""
     now = st.shared(i32, 64)
     then = st.shared(i32, 64)
     t = st.thread.x
@@ -87,7 +87,7 @@ def buffers_of_vectors_change_places(out: Global[f32], turns: i32) -> None:
 
 @st.device
 def moved(source: Global[i32], target: Global[i32], i: i32) -> i32:
-    """What stood there before."""
+    """The previous value."""
     target[i] = source[(i + 1) % len(source)]
     return st.atomic_add(source, i, 0)
 

@@ -22,7 +22,7 @@ Group = tuple[Scalar, tuple[Op, ...]]
 
 
 def groups() -> Iterator[Group]:
-    """Rows that share their operands: by type, number of operands, and the type of a first one that differs."""
+    """Yield rows with the same operands: by type, number of operands, and the type of a first operand that differs."""
     for type in (BOOL, *NUMBERS):
         rows = [row for row in TABLE.values() if type in row.types]
         for key in sorted({_key(row) for row in rows}):
@@ -30,7 +30,7 @@ def groups() -> Iterator[Group]:
 
 
 def shifts() -> Iterator[Group]:
-    """Shifts by counts of another type: each pair of integer types."""
+    """Yield shifts by counts of another type: each pair of integer types."""
     for type, count in itertools.permutations(INTEGERS, 2):
         yield type, tuple(replace(TABLE[name], count=count) for name in ("shl", "shr"))
 
@@ -45,12 +45,12 @@ def group_id(group: Group) -> str:
     return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else by}"
 
 
-def request(group: Group, given: tuple[Values, ...] = ()) -> tuple[Request, tuple[Values, ...]]:
-    """The launch that computes out_ROW for all rows of a group, and its operands: edge values where none are given."""
+def request(group: Group, operand_values: tuple[Values, ...] = ()) -> tuple[Request, tuple[Values, ...]]:
+    """Return the launch that computes out_ROW for all rows of a group, and its operands, by default edge values."""
     type, rows = group
-    given = given or operands(rows[0], type)
+    operand_values = operand_values or operands(rows[0], type)
     types = rows[0].operand_types(type)
-    names = "abc"[: len(given)]
+    names = "abc"[: len(operand_values)]
     params = [ir.Param(name, Array(t, None, "global"), GENERATED) for name, t in zip(names, types, strict=True)]
     params += [ir.Param(f"out_{row.name}", Array(row.result_type(type), None, "global"), GENERATED) for row in rows]
 
@@ -76,9 +76,9 @@ def request(group: Group, given: tuple[Values, ...] = ()) -> tuple[Request, tupl
     kernel = ir.Function(name, tuple(params), (start, ir.If(guard, tuple(body), (), GENERATED)), None, GENERATED)
     program = ir.Program(kernel, ())
     verify(program)
-    count = len(given[0])
-    arguments = dict(zip(names, given, strict=True))
+    count = len(operand_values[0])
+    arguments = dict(zip(names, operand_values, strict=True))
     arguments |= {f"out_{row.name}": np.zeros(count, row.result_type(type).dtype) for row in rows}
     grid = (-(-count // 128), 1, 1)
     launched = Specialisation.of_program(program)
-    return Request(launched, grid, (128, 1, 1), arguments, 0, H200, False, 1000), given
+    return Request(launched, grid, (128, 1, 1), arguments, 0, H200, False, 1000), operand_values

@@ -1,4 +1,4 @@
-"""Running a launch on any engine, and comparing what two engines did."""
+"""Launches on any engine, and comparison of the outcomes of two engines."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from ...runtime.request import prepare_request
 
 @dataclass
 class Accesses:
-    """A tracer that keeps everything it is given."""
+    """A tracer that records all accesses."""
 
     blocks: int = 1 << 62
     interval: int = 1
     spaces: tuple[str, ...] = TRACED
-    taken: list[Entries] = field(default_factory=list)
+    recorded: list[Entries] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def take(self, entries: Entries) -> None:
         with self._lock:
-            self.taken.append(entries.copy())
+            self.recorded.append(entries.copy())
 
     def begin_again(self) -> None:
-        self.taken.clear()
+        self.recorded.clear()
 
     @property
     def by_warp(self) -> Entries:
-        """All of them, ENTRY[n]: block by block and warp by warp, those of a warp in the order in which it made them."""
-        found = np.concatenate([np.zeros(0, ENTRY), *self.taken])
-        return found[np.lexsort((found["warp"], found["block"]))]
+        """Return all accesses, ENTRY[n], by block and warp, those of a warp in the order of execution."""
+        entries = np.concatenate([np.zeros(0, ENTRY), *self.recorded])
+        return entries[np.lexsort((entries["warp"], entries["block"]))]
 
 
 def engine_of(engine: EngineName | Engine) -> Engine:
-    """The engine itself, or the registered one of that name."""
+    """Return the engine, or the registered engine of that name."""
     return engine_named(engine) if isinstance(engine, str) else engine
 
 
 def launcher(engine: EngineName | Engine) -> Callable[..., Any]:
-    """`launch` on a registered engine, or what it does on another one; what it returns has `buffers`."""
+    """Return `launch` for a registered engine, or its equivalent for another one; the result has `buffers`."""
     return partial(launch, engine=engine) if isinstance(engine, str) else partial(_launch, engine)
 
 
 def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
-    """Arrays that stay with the engine take over what the kernel changed."""
+    """Launch, and update device arrays with the outcome."""
     request = prepare_request(kernel, **given)
     changed = frozenset(request.specialisation.summary.changed)
     request = replace(request, in_place=changed & request.device_arrays.keys())
@@ -65,56 +65,56 @@ def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
     return outcome
 
 
-def assert_same(found: Outcome, expected: Outcome, request: Request) -> None:
-    """Two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, samples, decisions, faults and
+def assert_same(actual: Outcome, expected: Outcome, request: Request) -> None:
+    """Assert that two outcomes of one launch have the same outputs (any NaN equals any NaN), counts, samples, decisions, faults and
     printed lines."""
-    assert list(found.buffers) == list(expected.buffers)
-    for name, values in found.buffers.items():
+    assert list(actual.buffers) == list(expected.buffers)
+    for name, values in actual.buffers.items():
         differing = np.argwhere(~BITS.agree(values, expected.buffers[name]))
         assert not len(differing), f"{name}{differing[0]}: {values[tuple(differing[0])]}"
-    assert_same_counts(found, expected, request)
-    assert_same_samples(found, expected, request)
-    assert_same_decisions(found, expected, request)
-    assert [(f.kind, f.count, str(f)) for f in found.faults] == [(f.kind, f.count, str(f)) for f in expected.faults]
-    assert found.printed == expected.printed
+    assert_same_counts(actual, expected, request)
+    assert_same_samples(actual, expected, request)
+    assert_same_decisions(actual, expected, request)
+    assert [(f.kind, f.count, str(f)) for f in actual.faults] == [(f.kind, f.count, str(f)) for f in expected.faults]
+    assert actual.printed == expected.printed
 
 
-def assert_same_counts(found: Outcome, expected: Outcome, request: Request) -> None:
-    """The counts of each event at each site are the same; the message names the sites where they differ."""
-    assert found.counts is not None and expected.counts is not None
+def assert_same_counts(actual: Outcome, expected: Outcome, request: Request) -> None:
+    """Assert that the counts of each event at each site are equal; the message names the sites that differ."""
+    assert actual.counts is not None and expected.counts is not None
     sites = request.prepared.sites
-    wrong = np.flatnonzero((found.counts != expected.counts).any(axis=1))
+    wrong = np.flatnonzero((actual.counts != expected.counts).any(axis=1))
     assert not len(wrong), "\n".join(
-        f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}: {found.counts[n]}, expected {expected.counts[n]}"
+        f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}: {actual.counts[n]}, expected {expected.counts[n]}"
         for n in wrong
     )
 
 
-def assert_same_samples(found: Outcome, expected: Outcome, request: Request) -> None:
-    """The samples of every site are the same; the message names the sites where they differ."""
-    if found.samples is None or expected.samples is None:
-        assert found.samples is expected.samples
+def assert_same_samples(actual: Outcome, expected: Outcome, request: Request) -> None:
+    """Assert that the samples of every site are equal; the message names the sites that differ."""
+    if actual.samples is None or expected.samples is None:
+        assert actual.samples is expected.samples
         return
     sites = request.prepared.sites
-    pairs = ((found.samples.accesses, expected.samples.accesses), (found.samples.loops, expected.samples.loops))
-    for kept, wanted in pairs:
-        assert kept.keys() == wanted.keys()
-        wrong = [site for site, table in kept.items() if (table != wanted[site]).any()]
+    pairs = ((actual.samples.accesses, expected.samples.accesses), (actual.samples.loops, expected.samples.loops))
+    for actual_table, expected_table in pairs:
+        assert actual_table.keys() == expected_table.keys()
+        wrong = [site for site, table in actual_table.items() if (table != expected_table[site]).any()]
         assert not wrong, "\n".join(f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}" for n in wrong)
 
 
-def assert_same_decisions(found: Outcome, expected: Outcome, request: Request) -> None:
-    """The decisions at every branch and loop are the same; the message names the sites where they differ."""
-    if found.decisions is None or expected.decisions is None:
-        assert found.decisions is expected.decisions
+def assert_same_decisions(actual: Outcome, expected: Outcome, request: Request) -> None:
+    """Assert that the decisions at every branch and loop are equal; the message names the sites that differ."""
+    if actual.decisions is None or expected.decisions is None:
+        assert actual.decisions is expected.decisions
         return
-    sites, kept, wanted = request.prepared.sites, found.decisions.sites, expected.decisions.sites
-    assert kept.keys() == wanted.keys()
+    sites, actual_table, expected_table = request.prepared.sites, actual.decisions.sites, expected.decisions.sites
+    assert actual_table.keys() == expected_table.keys()
     wrong = [
         site
-        for site, one in kept.items()
-        if not np.array_equal(one.patterns, wanted[site].patterns)
-        or not np.array_equal(one.runs, wanted[site].runs)
-        or one.others != wanted[site].others
+        for site, one in actual_table.items()
+        if not np.array_equal(one.patterns, expected_table[site].patterns)
+        or not np.array_equal(one.runs, expected_table[site].runs)
+        or one.excess != expected_table[site].excess
     ]
     assert not wrong, "\n".join(f"{sites[n].kind} {sites[n].span.place} {sites[n].span.text}" for n in wrong)

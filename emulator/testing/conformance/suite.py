@@ -1,4 +1,4 @@
-"""The cases of the conformance suite."""
+"""Cases of the conformance suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
 
 @dataclass(frozen=True)
 class Case:
-    """One requirement. name: unique, fit for the id of a test. run: raises AssertionError where it is not met."""
+    """One requirement. name: unique, usable as the id of a test. run: raises AssertionError if the requirement is violated."""
 
     name: str
     run: Callable[[], None]
@@ -36,79 +36,79 @@ class Case:
 
 
 def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
-    """Every requirement on an engine, which is given by itself or by its registered name.
+    """Return every requirement on an engine, given by itself or by its registered name.
 
-    emulates: whether it also counts, reports faults, and answers where CUDA leaves a result undefined.
+    emulates: whether it also counts, reports faults, and defines results that CUDA leaves undefined.
     """
-    held = engine_of(engine)
-    found = [Case(f"feature {one.name}", partial(_feature, held, one, emulates)) for one in FEATURES]
+    tested = engine_of(engine)
+    result = [Case(f"feature {one.name}", partial(_feature, tested, one, emulates)) for one in FEATURES]
     rows = [*groups(), *shifts()]
-    found += [Case(f"operations {group_id(one)}", partial(_operations, held, one, emulates)) for one in rows]
+    result += [Case(f"operations {group_id(one)}", partial(_operations, tested, one, emulates)) for one in rows]
     if emulates:
-        found += [Case(f"samples {one.name}", partial(_samples, held, one)) for one in FEATURES]
-        found += [Case(f"decisions {one.name}", partial(_decisions, held, one)) for one in FEATURES]
-        found += [Case(f"trace {one.name}", partial(_trace, held, one)) for one in FEATURES]
+        result += [Case(f"samples {one.name}", partial(_samples, tested, one)) for one in FEATURES]
+        result += [Case(f"decisions {one.name}", partial(_decisions, tested, one)) for one in FEATURES]
+        result += [Case(f"trace {one.name}", partial(_trace, tested, one)) for one in FEATURES]
         bounded = [group for group in rows if any(row.domain for row in group[1])]
-        found += [Case(f"domains {group_id(one)}", partial(_domains, held, one)) for one in bounded]
-    found.append(Case("device arrays", partial(_device_arrays, engine)))
-    return found
+        result += [Case(f"domains {group_id(one)}", partial(_domains, tested, one)) for one in bounded]
+    result.append(Case("device arrays", partial(_device_arrays, engine)))
+    return result
 
 
 def _feature(engine: Engine, feature: Feature, emulates: bool) -> None:
-    """The kernel leaves its worked-out answer; an emulator does what the numpy engine does on the way."""
+    """The kernel writes its expected output; the outcome of an emulator equals that of the numpy engine."""
     launch = feature.launch(prepare_request)
-    found = engine.run(launch)
-    assert np.asarray(feature.expected).ravel().tolist() == launch.shaped(found.buffers)["out"].ravel().tolist()
+    actual = engine.run(launch)
+    assert np.asarray(feature.expected).ravel().tolist() == launch.shaped(actual.buffers)["out"].ravel().tolist()
     if emulates:
-        assert_same(found, engine_of("numpy").run(launch), launch)
+        assert_same(actual, engine_of("numpy").run(launch), launch)
 
 
 def _samples(engine: Engine, feature: Feature) -> None:
-    """A detailed launch counts what a plain one counts, and keeps the same samples as the numpy engine."""
+    """A detailed launch has the same counts as a plain one, and the same samples as the numpy engine."""
     launch = replace(feature.launch(prepare_request), detail=True)
     assert_same(engine.run(launch), engine_of("numpy").run(launch), launch)
 
 
 def _decisions(engine: Engine, feature: Feature) -> None:
-    """A launch that keeps decisions counts what a plain one counts, and keeps the same ones as the numpy engine."""
+    """A launch with decisions has the same counts as a plain one, and the same decisions as the numpy engine."""
     plain = feature.launch(prepare_request)
     launch = replace(plain, decisions=True)
-    found = engine.run(launch)
-    assert_same(found, engine_of("numpy").run(launch), launch)
-    assert_same_counts(found, engine.run(plain), launch)
+    actual = engine.run(launch)
+    assert_same(actual, engine_of("numpy").run(launch), launch)
+    assert_same_counts(actual, engine.run(plain), launch)
 
 
 def _trace(engine: Engine, feature: Feature) -> None:
-    """A traced launch does what a plain one does, and hands on the same accesses as the numpy engine."""
-    launch, found, wanted = feature.launch(prepare_request), Accesses(), Accesses()
-    traced = engine.run(replace(launch, trace=found))
-    assert_same(traced, engine_of("numpy").run(replace(launch, trace=wanted)), launch)
-    assert found.by_warp.tobytes() == wanted.by_warp.tobytes()
+    """A traced launch has the same outcome as a plain one, and the same accesses as the numpy engine."""
+    launch, actual, expected_trace = feature.launch(prepare_request), Accesses(), Accesses()
+    traced = engine.run(replace(launch, trace=actual))
+    assert_same(traced, engine_of("numpy").run(replace(launch, trace=expected_trace)), launch)
+    assert actual.by_warp.tobytes() == expected_trace.by_warp.tobytes()
 
 
 def _operations(engine: Engine, group: Group, emulates: bool) -> None:
-    """Every row gives the table's results on its edge operands: within its policy where its domain has them, and on an
+    """Every row gives the table's results on its edge operands: within its policy inside its domain, and on an
     emulator to the bit everywhere."""
     launch, given = request(group)
     outcome = engine.run(launch)
     for row in group[1]:
         with np.errstate(all="ignore"):
             expected = row.meaning(*given)
-        found = outcome.buffers[f"out_{row.name}"]
+        actual = outcome.buffers[f"out_{row.name}"]
         if emulates:
-            assert BITS.agree(found, expected).all(), row.name
+            assert BITS.agree(actual, expected).all(), row.name
         else:
             keep = comparable(row, given)
-            assert row.policy_for(group[0]).agree(found[keep], expected[keep]).all(), row.name
+            assert row.policy_for(group[0]).agree(actual[keep], expected[keep]).all(), row.name
 
 
 def _domains(engine: Engine, group: Group) -> None:
-    """The arithmetic check reports exactly the operands that the table puts outside a row's domain."""
+    """The arithmetic check reports exactly the operands outside a row's domain."""
     launch, operands = request(group)
     rows = {row.name: number for number, row in enumerate(group[1], 1)}
 
     def numbered(node: Any) -> Any:
-        """The node of a row under test, at a line of its own."""
+        """Return the node of a tested row with a line of its own."""
         line = rows.get(node.name) if isinstance(node, ir.Op) and isinstance(node.args[0], ir.Reg) else None
         if line is None or node.args[0].name == "i":
             return node
@@ -119,16 +119,16 @@ def _domains(engine: Engine, group: Group) -> None:
     numbered_launch = replace(
         launch, specialisation=Specialisation.of_program(program), checks=frozenset({"arithmetic"})
     )
-    found = engine.run(numbered_launch).faults
-    assert {fault.kind for fault in found} <= {"arithmetic"}
-    counts = {fault.span.line: fault.count for fault in found}
+    actual = engine.run(numbered_launch).faults
+    assert {fault.kind for fault in actual} <= {"arithmetic"}
+    counts = {fault.span.line: fault.count for fault in actual}
     for row in group[1]:
         undefined = int((~defined(row, operands)).sum())
         assert counts.get(rows[row.name], 0) == undefined, row.name
 
 
 def _device_arrays(engine: EngineName | Engine) -> None:
-    """A kernel finds what another one left in an array that stays; the host's own array is not changed."""
+    """A kernel reads the results of an earlier one in a device array; the host's own array is unchanged."""
     before = device_arrays.FILL.copy()
     device_arrays.sequence(engine)
     device_arrays.of_two_dimensions(engine)
