@@ -18,7 +18,7 @@ def expand(
     starts: st.Global[st.i32],
     ends: st.Global[st.i32],
     levels: st.Global[st.i32],
-    count: st.Global[st.i32],
+    found: st.Global[st.i32],
     level: st.i32,
 ) -> None:
     """Assign the next level to unvisited neighbours of this level. The neighbours of v are ends[starts[v]:starts[v + 1]]."""
@@ -26,7 +26,7 @@ def expand(
     if v < len(levels) and st.volatile_load(levels, v) == level:
         for edge in range(starts[v], starts[v + 1]):
             if st.compare_swap(levels, ends[edge], UNSEEN, level + 1) == UNSEEN:
-                st.atomic_add(count, 0, 1)
+                st.atomic_add(found, 0, 1)
 
 
 def distances(starts: Ints, ends: Ints, source: int, launch: Callable[..., st.Result] = st.launch) -> Ints:
@@ -35,10 +35,10 @@ def distances(starts: Ints, ends: Ints, source: int, launch: Callable[..., st.Re
     levels[source] = 0
     level, grid = 0, -(-len(levels) // THREADS)
     while True:
-        args = dict(starts=starts, ends=ends, levels=levels, count=st.zeros(1, st.i32), level=level)
+        args = dict(starts=starts, ends=ends, levels=levels, found=st.zeros(1, st.i32), level=level)
         result = launch(expand, grid=grid, block=THREADS, args=args)
         levels, level = result.levels, level + 1
-        if result.count[0] == 0:
+        if result.found[0] == 0:
             return levels
 
 

@@ -21,13 +21,13 @@ def warp_sum(value: st.f64) -> st.f64:
 
 
 @st.device
-def grid_sum(value: st.f64, warp_sums: st.Global[st.f64]) -> st.f64:
+def grid_sum(value: st.f64, parts: st.Global[st.f64]) -> st.f64:
     """The sum over the threads of the grid, in every thread. warp_sums: one element for each warp of the grid, at most 32."""
     value = warp_sum(value)
     if st.lane == 0:
-        warp_sums[st.block.x * WARPS + st.warp] = value
+        parts[st.block.x * WARPS + st.warp] = value
     st.grid_sync()
-    total = warp_sum(warp_sums[st.lane] if st.lane < BLOCKS * WARPS else 0.0)
+    total = warp_sum(parts[st.lane] if st.lane < BLOCKS * WARPS else 0.0)
     st.grid_sync()
     return total
 
@@ -41,7 +41,7 @@ def solve(
     residual: st.Global[st.f64],
     direction: st.Global[st.f64],
     product: st.Global[st.f64],
-    warp_sums: st.Global[st.f64],
+    parts: st.Global[st.f64],
     tolerance: st.f64,
 ) -> None:
     """Change x until A @ x = b. Before: x = 0, residual = direction = b."""
@@ -49,7 +49,7 @@ def solve(
     mine = 0.0
     for i in range(first, len(x), stride):
         mine += residual[i] * residual[i]
-    error = grid_sum(mine, warp_sums)
+    error = grid_sum(mine, parts)
     while error > tolerance:
         mine = 0.0
         for i in range(first, len(x), stride):
@@ -58,13 +58,13 @@ def solve(
                 total += values[k] * direction[columns[k]]
             product[i] = total
             mine += total * direction[i]
-        length = error / grid_sum(mine, warp_sums)
+        length = error / grid_sum(mine, parts)
         mine = 0.0
         for i in range(first, len(x), stride):
             x[i] += length * direction[i]
             residual[i] -= length * product[i]
             mine += residual[i] * residual[i]
-        before, error = error, grid_sum(mine, warp_sums)
+        before, error = error, grid_sum(mine, parts)
         for i in range(first, len(x), stride):
             direction[i] = residual[i] + error / before * direction[i]
         st.grid_sync()
@@ -80,7 +80,7 @@ def solution(matrix: sparse.csr_matrix, b: Doubles, launch: Callable[..., st.Res
         residual=b,
         direction=b.copy(),
         product=st.empty(len(b), st.f64),
-        warp_sums=st.empty(BLOCKS * WARPS, st.f64),
+        parts=st.empty(BLOCKS * WARPS, st.f64),
         tolerance=1e-20,
     )
     output: Doubles = launch(solve, grid=BLOCKS, block=THREADS, args=args, cooperative=True).x

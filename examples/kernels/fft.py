@@ -18,18 +18,18 @@ def transform(x: st.Global[st.float2], out: st.Global[st.float2], WIDTH: st.Cons
     t = st.thread.x
     source[t] = x[st.block.x, t]
     source[t + WIDTH // 2] = x[st.block.x, t + WIDTH // 2]
-    length = 1
-    while length < WIDTH:
+    done = 1
+    while done < WIDTH:
         st.sync()
-        k = t & (length - 1)
+        k = t & (done - 1)
         a, b = source[t], source[t + WIDTH // 2]
-        sine, cosine = st.sincos(-math.pi * st.f32(k) / st.f32(length))
+        sine, cosine = st.sincos(-math.pi * st.f32(k) / st.f32(done))
         real, imaginary = b.x * cosine - b.y * sine, b.x * sine + b.y * cosine
         place = 2 * t - k
         target[place] = st.float2(a.x + real, a.y + imaginary)
-        target[place + length] = st.float2(a.x - real, a.y - imaginary)
+        target[place + done] = st.float2(a.x - real, a.y - imaginary)
         source, target = target, source
-        length *= 2
+        done *= 2
     st.sync()
     out[st.block.x, t] = source[t]
     out[st.block.x, t + WIDTH // 2] = source[t + WIDTH // 2]

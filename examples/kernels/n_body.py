@@ -12,11 +12,11 @@ SOFTENING = 0.01
 
 
 @st.device
-def attraction(body: st.float4, other: st.float4) -> tuple[st.f32, st.f32, st.f32]:
+def attraction(here: st.float4, there: st.float4) -> tuple[st.f32, st.f32, st.f32]:
     """The acceleration of one body towards another of mass w."""
-    x, y, z = other.x - body.x, other.y - body.y, other.z - body.z
+    x, y, z = there.x - here.x, there.y - here.y, there.z - here.z
     inverse = st.rsqrt(x * x + y * y + z * z + SOFTENING)
-    pull = other.w * inverse**3
+    pull = there.w * inverse**3
     return x * pull, y * pull, z * pull
 
 
@@ -25,14 +25,14 @@ def accelerate(bodies: st.Global[st.float4], out: st.Global[st.f32]) -> None:
     """out[i] = the acceleration of body i, which is at x, y, z with the mass w."""
     tile = st.shared(st.float4, THREADS)
     i = st.block.x * THREADS + st.thread.x
-    body = bodies[min(i, len(bodies) - 1)]
+    here = bodies[min(i, len(bodies) - 1)]
     x, y, z = 0.0, 0.0, 0.0
     for start in range(0, len(bodies), THREADS):
         if start + st.thread.x < len(bodies):
             tile[st.thread.x] = bodies[start + st.thread.x]
         st.sync()
         for k in range(min(THREADS, len(bodies) - start)):
-            dx, dy, dz = attraction(body, tile[k])
+            dx, dy, dz = attraction(here, tile[k])
             x += dx
             y += dy
             z += dz

@@ -60,10 +60,10 @@ def move(keys: st.Global[st.u32], places: st.Global[st.i32], out: st.Global[st.u
     st.syncwarp()
     i = st.block.x * THREADS + st.thread.x
     digit = digit_of(keys[i], shift) if i < len(keys) else DIGITS
-    same_digit = st.match_any(digit)
-    rank = st.popcount(same_digit & st.lanemask_lt())
+    alike = st.match_any(digit)
+    rank = st.popcount(alike & st.lanemask_lt())
     if rank == 0 and digit < DIGITS:
-        of_warps[st.warp, digit] = st.popcount(same_digit)
+        of_warps[st.warp, digit] = st.popcount(alike)
     st.sync()
     if i < len(keys):
         place = places[digit, st.block.x] + rank

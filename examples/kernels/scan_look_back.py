@@ -28,10 +28,10 @@ def sum_before(tile: st.i32, state: st.Global[st.i32], sums: st.Global[st.i32], 
     total = 0
     look = tile - 1
     while look >= 0:
-        published = st.load_acquire(state, look)
-        if published == PREFIX:
+        known = st.load_acquire(state, look)
+        if known == PREFIX:
             return total + prefixes[look]
-        if published == SUM:
+        if known == SUM:
             total += sums[look]
             look -= 1
     return total

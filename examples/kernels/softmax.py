@@ -27,12 +27,12 @@ def softmax_rows(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     row = (st.block.x * THREADS + st.thread.x) // st.WARP_SIZE
     if row >= x.shape[0]:
         return
-    running = (-math.inf, 0.0)
+    part = (-math.inf, 0.0)
     for j in range(st.lane, x.shape[1], st.WARP_SIZE):
-        running = joined(running, (x[row, j], 1.0))
+        part = joined(part, (x[row, j], 1.0))
     for step in st.unroll(range(5)):
-        running = joined(running, (st.shuffle_xor(running[0], 1 << step), st.shuffle_xor(running[1], 1 << step)))
-    highest, total = running
+        part = joined(part, (st.shuffle_xor(part[0], 1 << step), st.shuffle_xor(part[1], 1 << step)))
+    highest, total = part
     for j in range(st.lane, x.shape[1], st.WARP_SIZE):
         out[row, j] = st.exp(x[row, j] - highest) / total
 

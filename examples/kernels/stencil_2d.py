@@ -25,11 +25,11 @@ def step(u: st.Global[st.f32], out: st.Global[st.f32], rate: st.f32) -> None:
     i, j = top + y, left + x
     if i >= u.shape[0] or j >= u.shape[1]:
         return
-    centre = tile[y, x]
+    here = tile[y, x]
     if 0 < i < u.shape[0] - 1 and 0 < j < u.shape[1] - 1:
         around = tile[y - 1, x] + tile[y + 1, x] + tile[y, x - 1] + tile[y, x + 1]
-        centre += rate * (around - 4 * centre)
-    out[i, j] = centre
+        here += rate * (around - 4 * here)
+    out[i, j] = here
 
 
 def heated(u: Floats, rate: float, steps: int, launch: Callable[..., st.Result] = st.launch) -> Floats:

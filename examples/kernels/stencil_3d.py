@@ -19,15 +19,15 @@ def laplacian(u: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     if j >= rows or k >= columns:
         return
     inside = 0 < j < rows - 1 and 0 < k < columns - 1
-    below, current = 0.0, u[0, j, k]
+    below, here = 0.0, u[0, j, k]
     for i in range(depth):
         above = u[i + 1, j, k] if i + 1 < depth else 0.0
         total = 0.0
         if inside and 0 < i < depth - 1:
             around = u[i, j - 1, k] + u[i, j + 1, k] + u[i, j, k - 1] + u[i, j, k + 1]
-            total = around + below + above - 6.0 * current
+            total = around + below + above - 6.0 * here
         out[i, j, k] = total
-        below, current = current, above
+        below, here = here, above
 
 
 def laplace(u: Floats, launch: Callable[..., st.Result] = st.launch) -> Floats:

@@ -134,17 +134,18 @@ def _strings(name: str, tree: ast.Module) -> Iterator[Passage]:
 def _identifiers(name: str, tree: ast.Module) -> Iterator[Passage]:
     """Names that a file defines: modules, classes, functions, parameters, variables and attributes, split into words.
 
-    Variables of comprehensions and lambdas are left out: they live for one line.
+    Variables of comprehensions and lambdas are left out: they live for one line. So are names inside functions of the
+    kernel language: they are part of the printed CUDA, whose digests the records of GPUs have.
     """
     yield Passage(name, 1, "identifier", split(Path(name).stem))
-    short_lived = {
+    left_out = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.comprehension | ast.Lambda)
-        for inner in ast.walk(node.target if isinstance(node, ast.comprehension) else node.args)
+        if isinstance(node, ast.comprehension | ast.Lambda) or _in_kernel_language(node)
+        for inner in ast.walk(_names_of(node))
     }
     for node in ast.walk(tree):
-        if id(node) in short_lived:
+        if id(node) in left_out:
             continue
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield Passage(name, node.lineno, "identifier", split(node.name))
@@ -154,6 +155,20 @@ def _identifiers(name: str, tree: ast.Module) -> Iterator[Passage]:
             yield Passage(name, node.lineno, "identifier", split(node.id))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield Passage(name, node.lineno, "identifier", split(node.attr))
+
+
+def _in_kernel_language(node: ast.AST) -> bool:
+    """Return whether a node is a function with the decorator kernel or device."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else ()
+    names = {ast.unparse(decorator).split("(")[0].rpartition(".")[2] for decorator in decorators}
+    return bool(names & {"kernel", "device"})
+
+
+def _names_of(node: ast.AST) -> ast.AST:
+    """Return the tree of the names that a comprehension, a lambda or a function defines."""
+    if isinstance(node, ast.comprehension):
+        return node.target
+    return node.args if isinstance(node, ast.Lambda) else node
 
 
 def split(identifier: str) -> str:
