@@ -45,7 +45,7 @@ def recompute(
     """Yield the lines of a dump with computed likelihoods, a batch of reads at a time."""
     launcher = FunctionLauncher(partial(st.launch, engine=engine, counters=False))
     records = 0
-    for problem, gatk in files_gatk.parts(dump):
+    for problem, gatk in files_gatk.batches(dump):
         ours = FAMILY.solve(problem, variant, launcher)
         agreement.pairs += len(ours)
         agreement.worst = max(agreement.worst, float(np.abs(ours - gatk).max(initial=0.0)))

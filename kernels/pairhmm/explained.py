@@ -39,7 +39,7 @@ a column of the tile:   row above (global)  ->  k = 0
                                                 ...
                                                 k = K-1  ->  row below (global)""",
 )
-_TILES_TURNED = Explained(
+_TILES_EXCHANGED = Explained(
     section="none: ours, beside Figure 4",
     mapping=_TILES.mapping,
     layout="""\
@@ -95,7 +95,7 @@ EXPLAINED: dict[str, Explained] = {
         _INTERTASK,
     ),
     **{f"intertask-tile{k}": _TILES for k in (2, 4, 6, 8)},
-    **{f"intertask-tile{k}-registers": _TILES_TURNED for k in (2, 4, 6, 8)},
+    **{f"intertask-tile{k}-registers": _TILES_EXCHANGED for k in (2, 4, 6, 8)},
     "intratask-naive": _BLOCK,
     "intratask-tile2": _BLOCK,
     "intratask-warp": _warp(

@@ -160,7 +160,7 @@ class Stages(Launcher):
 def repeated(problem: Problem, count: int) -> Problem:
     """Repeat the pairs of a problem cyclically up to `count`."""
     pairs = list(problem.pairs())
-    return Problem.of(pairs[p % len(pairs)] for p in range(count))
+    return Problem.from_pairs(pairs[p % len(pairs)] for p in range(count))
 
 
 # ------------------------------------------------------------------ output

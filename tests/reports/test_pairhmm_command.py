@@ -144,6 +144,6 @@ def test_a_dump_of_gatk_in_and_out(simtbed: Simtbed, tmp_path: Path) -> None:
     path.write_bytes(b"".join(files_gatk.lines(problem, np.zeros(len(problem.pairs[0])))))
     result = simtbed("pairhmm", str(path), "--format", "gatk", "--check", "-o", str(target))
     assert (result.code, result.err) == (0, "")
-    ((_, answers),) = files_gatk.parts(target)
+    ((_, answers),) = files_gatk.batches(target)
     assert np.abs(answers - FAMILY.oracle(problem)).max() < 1e-5
     assert files.read(path).record_reads.tolist() == problem.record_reads.tolist()

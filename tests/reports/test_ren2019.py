@@ -26,7 +26,7 @@ def test_figure_1_is_the_best_alignment_of_no_parameters() -> None:
     for mismatch in range(-14, 1, 2):
         for opening in range(-9, 0, 2):
             for extending in range(opening, 1, 2):
-                problem = Problem.of([(above, below)], Parameters(10, mismatch, opening, extending))
+                problem = Problem.from_pairs([(above, below)], Parameters(10, mismatch, opening, extending))
                 assert FAMILY.oracle(problem)["cigar"][0] != figures.CIGAR
 
 

@@ -33,19 +33,19 @@ class Alignments:
         return len(self.offsets)
 
     @property
-    def room(self) -> int:
+    def cigar_capacity(self) -> int:
         """Upper bound of the characters of all CIGARs."""
         return len(self.operations) * NUMBER
 
     def answer(self) -> Answer:
         """Return an array of ANSWER, with CIGARs as text."""
-        to, ends = np.empty(self.room, np.uint8), np.empty(len(self), np.int64)
+        to, ends = np.empty(self.cigar_capacity, np.uint8), np.empty(len(self), np.int64)
         length = cigars(self.operations, self.firsts, len(self), to, ends)
         text, begins = to[:length].tobytes().decode("ascii"), [0, *ends.tolist()]
-        found = np.empty(len(self), ANSWER)
-        found["cigar"] = [text[first:last] for first, last in pairwise(begins)]
-        found["offset"], found["score"] = self.offsets, self.scores
-        return found
+        rows = np.empty(len(self), ANSWER)
+        rows["cigar"] = [text[first:last] for first, last in pairwise(begins)]
+        rows["offset"], rows["score"] = self.offsets, self.scores
+        return rows
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Walked:
     capacity: int
 
 
-def joined(walks: Sequence[Walked], scores: Integers) -> Alignments:
+def concatenate(walks: Sequence[Walked], scores: Integers) -> Alignments:
     """Return the alignments of all pairs. The last traceback of a pair has the capacity for its operations."""
     counts, begins = np.zeros(len(scores), np.int64), np.zeros(len(scores), np.int32)
     for walk in walks:

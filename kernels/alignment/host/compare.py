@@ -14,5 +14,5 @@ def compare(answer: Answer, expected: Answer) -> Agreement:
     """
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of {len(answer)} pairs cannot be compared with one of {len(expected)}")
-    apart = np.abs(answer["score"].astype(np.int64) - expected["score"])
-    return Agreement(len(answer), int((answer != expected).sum()), float(apart.max(initial=0)), 0.0, "of score")
+    differences = np.abs(answer["score"].astype(np.int64) - expected["score"])
+    return Agreement(len(answer), int((answer != expected).sum()), float(differences.max(initial=0)), 0.0, "of score")

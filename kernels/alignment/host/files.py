@@ -29,7 +29,7 @@ from .files_scan import (
     BLANK,
     CONSTANTS,
     FOLLOWING,
-    FOUND,
+    SCAN_STATE,
     GOOD,
     LINES,
     NUMBER,
@@ -42,7 +42,7 @@ from .files_scan import (
     scan_table,
     table_rows,
 )
-from .problem import Bytes, Offsets, Problem, Strategy, joined
+from .problem import Bytes, Offsets, Problem, Strategy, concatenate
 
 Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"
@@ -66,12 +66,12 @@ def read(path: Path) -> Problem:
 
     Raises InputError with the line of the first mistake, its text and the expected text.
     """
-    return joined(list(table(path)))
+    return concatenate(list(table(path)))
 
 
 def read_fasta(references: Path, alternates: Path) -> Problem:
     """Return the records of two FASTA files, plain or compressed, paired in order. Raises InputError."""
-    return joined(list(fasta(references, alternates)))
+    return concatenate(list(fasta(references, alternates)))
 
 
 # ------------------------------------------------------------------ tables
@@ -82,11 +82,11 @@ def table(path: Path, cells: int = CELLS_AT_ONCE, memory: int = MEMORY) -> Itera
     """
     with open_input(path, memory) as source:
         scanned = _Rows(source)
-        found = read_pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
-        first = next(found)
+        pieces = read_pieces(source, min(BLOCK, memory // BLOCKS), whole_lines, "a row")
+        first = next(pieces)
         if first.data[: len(codecs.BOM_UTF8)].tobytes() == codecs.BOM_UTF8:
             first = first._replace(data=first.data[len(codecs.BOM_UTF8) :])
-        for piece in chain([first], found):
+        for piece in chain([first], pieces):
             yield from _of_few_cells(scanned.take(piece), cells)
 
 
@@ -95,7 +95,7 @@ class _Rows:
 
     def __init__(self, source: Input) -> None:
         self.source, self.before = source, 0
-        self.found = np.zeros(FOUND, np.int64)
+        self.state = np.zeros(SCAN_STATE, np.int64)
 
     def take(self, piece: Piece) -> Problem:
         """Return the pairs of the next piece. Raises InputError."""
@@ -104,22 +104,22 @@ class _Rows:
         most = size // 4 + 2  # a row has at least four bytes, and the last one may lack its newline
         first_reference, first_alternate = np.empty(most, np.int64), np.empty(most, np.int64)
         outcome = scan_table(
-            piece.data, size, piece.lines, MAX_BLANK_LINES, references, first_reference, alternates, first_alternate, self.found
+            piece.data, size, piece.lines, MAX_BLANK_LINES, references, first_reference, alternates, first_alternate, self.state
         )  # fmt: skip
         if outcome != GOOD:
             raise self._mistake(piece)
-        rows = int(self.found[ROWS])
+        rows = int(self.state[ROWS])
         r, a = first_reference[: rows + 1], first_alternate[: rows + 1]
         self.before += rows
         return Problem(references[: r[-1]], r, alternates[: a[-1]], a, before=self.before - rows)
 
     def _mistake(self, piece: Piece) -> InputError:
         """Return the error of the line at the end of the scan."""
-        path, lines = self.source.path, int(self.found[LINES])
+        path, lines = self.source.path, int(self.state[LINES])
         number = piece.lines + lines + 1
-        if self.found[FOLLOWING] > MAX_BLANK_LINES:
+        if self.state[FOLLOWING] > MAX_BLANK_LINES:
             return InputError(f"{path}:{number}: more than {MAX_BLANK_LINES:,} blank lines follow each other")
-        if blank := int(self.found[BLANK]):
+        if blank := int(self.state[BLANK]):
             return _wrong_row(path, blank, b"")
         row = piece.data.tobytes().split(b"\n", lines + 1)[lines].removesuffix(b"\r")
         fields = row.split(b"\t")
@@ -132,8 +132,8 @@ class _Rows:
 
 def _wrong_row(path: Path, number: int, row: bytes) -> InputError:
     columns = row.count(b"\t") + 1
-    found = f"{excerpt(row)} has {columns} column{'s' if columns != 1 else ''}"
-    return InputError(f"{path}:{number}: {found}, expected a reference, a tab, an alternate")
+    description = f"{excerpt(row)} has {columns} column{'s' if columns != 1 else ''}"
+    return InputError(f"{path}:{number}: {description}, expected a reference, a tab, an alternate")
 
 
 def _wrong_sequence(sequence: bytes) -> str:
@@ -146,12 +146,12 @@ def _wrong_sequence(sequence: bytes) -> str:
 
 def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
     """Split a problem into batches of at most `cells` cells, or one pair."""
-    done = np.cumsum(problem.rows * problem.columns)
+    cells_until = np.cumsum(problem.rows * problem.columns)
     first = 0
     while first < len(problem) or not first:
-        before = int(done[first - 1]) if first else 0
-        last = min(int(np.searchsorted(done, before + cells, "left")) + 1, len(problem))
-        yield problem.part(first, last)
+        before = int(cells_until[first - 1]) if first else 0
+        last = min(int(np.searchsorted(cells_until, before + cells, "left")) + 1, len(problem))
+        yield problem.subset(first, last)
         first = max(last, 1)
 
 
@@ -160,13 +160,22 @@ def fasta(references: Path, alternates: Path, cells: int = CELLS_AT_ONCE, memory
     """Yield the records of two FASTA files, paired in order, in batches as `table` does. Raises InputError."""
     size, before = min(LETTERS_AT_ONCE, memory // BLOCKS), 0
     with open_input(references, memory) as first, open_input(alternates, memory) as second:
-        for one, other in _paired(_sequences(first, size), _sequences(second, size), references, alternates):
-            names = tuple(zip(one.names, other.names, strict=True))
-            problem = Problem(one.letters, one.offsets, other.letters, other.offsets, names=names, before=before)
+        for first_batch, second_batch in _paired(
+            _sequences(first, size), _sequences(second, size), references, alternates
+        ):
+            names = tuple(zip(first_batch.names, second_batch.names, strict=True))
+            problem = Problem(
+                first_batch.letters,
+                first_batch.offsets,
+                second_batch.letters,
+                second_batch.offsets,
+                names=names,
+                before=before,
+            )
             yield from _of_few_cells(problem, cells)
             before += len(problem)
     if not before:
-        yield Problem.of([])
+        yield Problem.from_pairs([])
 
 
 class _Sequences(NamedTuple):
@@ -176,7 +185,7 @@ class _Sequences(NamedTuple):
     offsets: Offsets
     names: list[str]
 
-    def part(self, first: int, last: int) -> _Sequences:
+    def subset(self, first: int, last: int) -> _Sequences:
         offsets = self.offsets[first : last + 1]
         return _Sequences(self.letters[offsets[0] : offsets[-1]], offsets - offsets[0], self.names[first:last])
 
@@ -185,20 +194,23 @@ def _paired(
     first: Iterator[_Sequences], second: Iterator[_Sequences], references: Path, alternates: Path
 ) -> Iterator[tuple[_Sequences, _Sequences]]:
     """Yield equal numbers of sequences of both files in order. Raises InputError if one file ends early."""
-    one = other = _Sequences(np.empty(0, np.uint8), np.zeros(1, np.int64), [])
+    reference_batch = alternate_batch = _Sequences(np.empty(0, np.uint8), np.zeros(1, np.int64), [])
     paired = 0
     while True:
-        one = one if one.names else next(first, one)
-        other = other if other.names else next(second, other)
-        count = min(len(one.names), len(other.names))
+        reference_batch = reference_batch if reference_batch.names else next(first, reference_batch)
+        alternate_batch = alternate_batch if alternate_batch.names else next(second, alternate_batch)
+        count = min(len(reference_batch.names), len(alternate_batch.names))
         if not count:
             break
-        yield one.part(0, count), other.part(0, count)
+        yield reference_batch.subset(0, count), alternate_batch.subset(0, count)
         paired += count
-        one, other = one.part(count, len(one.names)), other.part(count, len(other.names))
+        reference_batch, alternate_batch = (
+            reference_batch.subset(count, len(reference_batch.names)),
+            alternate_batch.subset(count, len(alternate_batch.names)),
+        )
     more = [
         paired + len(left.names) + sum(len(some.names) for some in rest)
-        for left, rest in ((one, first), (other, second))
+        for left, rest in ((reference_batch, first), (alternate_batch, second))
     ]
     if more[0] != more[1]:
         raise InputError(
@@ -209,24 +221,24 @@ def _paired(
 def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
     """Yield batches of at least one record: sequences, and names up to the first space."""
     before = 0
-    for found in read_records(source, size):
-        letters, offsets = found.sequences()
-        wrong = int(first_unprintable(letters, offsets, len(found)))
+    for batch in read_records(source, size):
+        letters, offsets = batch.sequences()
+        wrong = int(first_unprintable(letters, offsets, len(batch)))
         names = [
-            _first_word(found, record, before, source.path) for record in range(len(found) if wrong < 0 else wrong)
+            _first_word(batch, record, before, source.path) for record in range(len(batch) if wrong < 0 else wrong)
         ]
         if wrong >= 0:
-            name = excerpt(found.name(wrong).encode())
-            what = _wrong_sequence(found.sequence(wrong))
+            name = excerpt(batch.name(wrong).encode())
+            what = _wrong_sequence(batch.sequence(wrong))
             raise InputError(f"{source.path}: record {before + wrong + 1}, {name}, {what}")
         if names:
             yield _Sequences(letters, offsets, names)
         before += len(names)
 
 
-def _first_word(found: Records, record: int, before: int, path: Path) -> str:
+def _first_word(batch: Records, record: int, before: int, path: Path) -> str:
     """Return the name of a record; `before` records precede the batch. Raises InputError for an empty name."""
-    whole = found.name(record)
+    whole = batch.name(record)
     name = whole.split(maxsplit=1)[0] if whole.split() else ""
     if not name or whole[0].isspace():
         raise InputError(f"{path}: record {before + record + 1} has no name")
@@ -271,7 +283,7 @@ class Names(NamedTuple):
     own: bool
 
     @staticmethod
-    def of(problem: Problem) -> Names:
+    def of_problem(problem: Problem) -> Names:
         pairs = len(problem)
         if problem.names:
             _check_names(problem.names)
@@ -283,23 +295,26 @@ class Names(NamedTuple):
         return Names(text[:length], ends, False)
 
 
-def texts(problem: Problem, found: Alignments, form: Format) -> Texts:
+def texts(problem: Problem, alignments: Alignments, form: Format) -> Texts:
     """Return the rows of a batch in a format. Raises InputError if SAM cannot represent it."""
     pairs = len(problem)
     if form == "tsv":
-        to = np.empty(found.room + pairs * (2 * NUMBER + 3), np.uint8)
-        length = table_rows(found.operations, found.firsts, found.offsets, found.scores, pairs, to)
+        to = np.empty(alignments.cigar_capacity + pairs * (2 * NUMBER + 3), np.uint8)
+        length = table_rows(alignments.operations, alignments.firsts, alignments.offsets, alignments.scores, pairs, to)
         return Texts(to[:length].data)
     wrong = first_without_letters(problem.alternates, problem.alternate_offsets, pairs)
     if wrong >= 0:
         raise InputError(
             f"{printable(_alternate_name(problem, wrong))} holds more than letters, which SAM cannot say: use tsv"
         )
-    names = Names.of(problem)
-    to = np.empty(found.room + len(names.text) + len(problem.alternates) + pairs * (3 * NUMBER + CONSTANTS), np.uint8)
+    names = Names.of_problem(problem)
+    to = np.empty(
+        alignments.cigar_capacity + len(names.text) + len(problem.alternates) + pairs * (3 * NUMBER + CONSTANTS),
+        np.uint8,
+    )
     length = sam_rows(
         names.text, names.offsets, problem.references, problem.reference_offsets, problem.alternates,
-        problem.alternate_offsets, found.operations, found.firsts, found.offsets, found.scores, pairs, to,
+        problem.alternate_offsets, alignments.operations, alignments.firsts, alignments.offsets, alignments.scores, pairs, to,
     )  # fmt: skip
     return Texts(to[:length].data, names, problem.reference_offsets)
 
@@ -352,9 +367,9 @@ class Writer:
         text, begins, count = names.text.tobytes(), names.offsets.tolist(), len(self.lengths)
         for pair, length in enumerate(np.diff(first).tolist()):
             name = text[begins[2 * pair] : begins[2 * pair + 1]]
-            known = self.lengths.setdefault(name, length)
+            known_length = self.lengths.setdefault(name, length)
             new[pair], count = len(self.lengths) > count, len(self.lengths)
-            if known != length:
+            if known_length != length:
                 raise InputError(
                     f"references of different lengths are called {printable(name.decode())}: SAM has one length a name"
                 )
@@ -369,16 +384,16 @@ class Writer:
         if self.header is None or self.waiting is None:
             return
         self.to.write(b"@HD\tVN:1.6\tSO:unknown\n")
-        for part in (self.header, self.waiting):
-            part.seek(0)
-            shutil.copyfileobj(part, self.to)
+        for file in (self.header, self.waiting):
+            file.seek(0)
+            shutil.copyfileobj(file, self.to)
 
 
 def write(answers: Iterable[tuple[Problem, Alignments]], form: Format, to: IO[bytes]) -> None:
     """Write the results of batches in order. Raises InputError if SAM cannot represent a record."""
     with Writer(form, to) as writer:
-        for problem, found in answers:
-            writer.put(texts(problem, found, form))
+        for problem, alignments in answers:
+            writer.put(texts(problem, alignments, form))
         writer.finish()
 
 

@@ -13,7 +13,7 @@ GOOD, WRONG = 0, 1
 LINES, ROWS, BLANK, FOLLOWING = range(4)
 """Indices of the result of a scan: valid lines, rows among them, the first blank line from 1, and the number of consecutive blank
 lines at the end."""
-FOUND = 4
+SCAN_STATE = 4
 NUMBER = 20
 """Characters of the longest number, including the sign."""
 TAB, NEWLINE, STAR = 9, 10, 42
@@ -30,14 +30,14 @@ def scan_table(
     reference_offsets: Global[i64],
     alternates: Global[u8],
     alternate_offsets: Global[i64],
-    found: Global[i64],
+    state: Global[i64],
 ) -> i64:
-    """Parse the rows of `data`. Return the status. before: number of preceding lines, with their scan result in `found`."""
+    """Parse the rows of `data`. Return the status. before: number of preceding lines, with their scan result in `state`."""
     at = i64(0)
     line = i64(0)
     rows = i64(0)
-    blank = found[BLANK]
-    following = found[FOLLOWING]
+    blank = state[BLANK]
+    following = state[FOLLOWING]
     outcome = i64(GOOD)
     reference_offsets[0] = 0
     alternate_offsets[0] = 0
@@ -68,10 +68,10 @@ def scan_table(
             rows += 1
         line += 1
         at = end + 1
-    found[LINES] = line
-    found[ROWS] = rows
-    found[BLANK] = blank
-    found[FOLLOWING] = following
+    state[LINES] = line
+    state[ROWS] = rows
+    state[BLANK] = blank
+    state[FOLLOWING] = following
     return outcome
 
 
@@ -212,7 +212,7 @@ def _differences(
 
     By SAM's definition only A, C, G and T match, without case.
     """
-    found = i64(0)
+    count = i64(0)
     for place in range(first, last):
         word = operations[place]
         kind, length = word & 15, i64(word >> 4)
@@ -220,12 +220,12 @@ def _differences(
             for step in range(length):
                 c = references[i + step] & 0xDF
                 base = (c == 65) | (c == 67) | (c == 71) | (c == 84)
-                found += i64((c != alternates[j + step] & 0xDF) | (not base))
+                count += i64((c != alternates[j + step] & 0xDF) | (not base))
         elif kind < 3:
-            found += length
+            count += length
         i += length if (kind == 0) | (kind == 2) else i64(0)
         j += length if kind != 2 else i64(0)
-    return found
+    return count
 
 
 @native

@@ -25,7 +25,7 @@ def generate(seed: int, count: int, rows: Range, columns: Range) -> Problem:
     for _ in range(count):
         reference = draw.choice(LETTERS, draw.integers(rows[0], rows[1] + 1))
         pairs.append((reference, _alternate(draw, reference, int(draw.integers(columns[0], columns[1] + 1)))))
-    return Problem.of(pairs)
+    return Problem.from_pairs(pairs)
 
 
 def _alternate(draw: np.random.Generator, reference: Bytes, length: int) -> Bytes:

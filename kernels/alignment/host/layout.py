@@ -49,13 +49,13 @@ def scoring(problem: Problem) -> Arguments:
     return {**score._asdict(), **borders, **ending(problem)}
 
 
-def words_of_packed(n: Offsets, m: Offsets, lanes: int, each: int) -> Offsets:
+def words_of_packed(n: Offsets, m: Offsets, lanes: int, rows_per_lane: int) -> Offsets:
     """Return the words of moves of each pair: one word per lane, step and 8 rows."""
-    return -(-n // (lanes * each)) * (m + lanes - 1) * -(-each // 8) * lanes
+    return -(-n // (lanes * rows_per_lane)) * (m + lanes - 1) * -(-rows_per_lane // 8) * lanes
 
 
-def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -> tuple[int, Arguments, Table]:
-    """Return (warps, arguments of `packed` without output arrays, places for `traceback`) with P = `lanes`, K = `each`.
+def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, rows_per_lane: int) -> tuple[int, Arguments, Table]:
+    """Return (warps, arguments of `packed` without output arrays, places for `traceback`) with P = `lanes`, K = `rows_per_lane`.
 
     The last warp is filled with repetitions of the last pair.
     """
@@ -64,9 +64,9 @@ def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -
     references, alternates, sizes = sequences(problem, chosen)
     pairs = sizes[filled]
     n, m = pairs[:, 1].astype(np.int64), pairs[:, 3].reshape(warps, -1).max(axis=1).astype(np.int64)
-    tiles = -(-n // (lanes * each))
+    tiles = -(-n // (lanes * rows_per_lane))
     steps = m + lanes - 1
-    first = offsets(tiles.reshape(warps, -1).max(axis=1) * steps * -(-each // 8) * 32)
+    first = offsets(tiles.reshape(warps, -1).max(axis=1) * steps * -(-rows_per_lane // 8) * 32)
     warp, within = np.divmod(np.arange(len(chosen)), 32 // lanes)
     tiled = bool(tiles.max() > 1)
     score = problem.parameters
@@ -91,9 +91,9 @@ def packed_arguments(problem: Problem, chosen: Offsets, lanes: int, each: int) -
             "UNEVEN": (costly and skewed > 0) or free,
             "TILED": tiled,
             "P": lanes,
-            "K": each,
+            "K": rows_per_lane,
         },
-        table(first[warp], within * lanes, steps[warp], (tiles * lanes * each - n)[: len(chosen)]),
+        table(first[warp], within * lanes, steps[warp], (tiles * lanes * rows_per_lane - n)[: len(chosen)]),
     )
 
 

@@ -71,7 +71,7 @@ def _words(problem: Problem, variant: str) -> Offsets:
     return words_of_intratask(n, m, "diagonal-major" in variant)
 
 
-def _refuse(problem: Problem, where: npt.NDArray[np.bool_], why: str) -> None:
-    found = np.flatnonzero(where)
-    if len(found):
-        raise SimtbedError(why.format(f"pair {problem.before + int(found[0]) + 1:,}"))
+def _refuse(problem: Problem, refused: npt.NDArray[np.bool_], reason: str) -> None:
+    pairs = np.flatnonzero(refused)
+    if len(pairs):
+        raise SimtbedError(reason.format(f"pair {problem.before + int(pairs[0]) + 1:,}"))

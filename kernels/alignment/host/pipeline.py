@@ -17,7 +17,7 @@ from ..pairalign import pairalign_strips
 from ..pairalign_global import pairalign
 from ..traceback import BOOLEANS, FLAGS, RUNS, STEPS, STRIPS, traceback
 from . import limits
-from .answer import Alignments, Walked, joined
+from .answer import Alignments, Walked, concatenate
 from .layout import (
     Table,
     intratask_arguments,
@@ -59,7 +59,7 @@ THREADS = 64
 class Moves:
     """The result of stage 1: the moves on the device, and location, sizes and end cell of each pair.
 
-    form: of the moves, see `traceback`. lanes, each: P and K of `packed`.
+    form: of the moves, see `traceback`. lanes, rows_per_lane: P and K of `packed`.
     """
 
     moves: DeviceArray
@@ -68,7 +68,7 @@ class Moves:
     ends: Table
     form: int
     lanes: int = 1
-    each: int = 1
+    rows_per_lane: int = 1
 
 
 Batch = tuple[Offsets, Callable[[], Moves]]
@@ -81,7 +81,7 @@ def fresh(words: int) -> DeviceArray:
     return DeviceArray(empty(words, "u32"))
 
 
-class Kept(threading.local):
+class ReusedMemory(threading.local):
     """Allocator with one reused buffer per thread, enlarged on demand: the system clears new memory page by page.
 
     least: initial words; an emulator touches only the words that it uses.
@@ -91,9 +91,9 @@ class Kept(threading.local):
         self._least = least
         self._moves = fresh(0)
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[int]]:
+    def __reduce__(self) -> tuple[type[ReusedMemory], tuple[int]]:
         """Pickle without the buffer: each process allocates its own."""
-        return Kept, (self._least,)
+        return ReusedMemory, (self._least,)
 
     def __call__(self, words: int) -> DeviceArray:
         """Return the buffer. The previous result becomes invalid."""
@@ -119,10 +119,10 @@ def align(
     walks: list[Walked] = []
     scores = np.empty(len(problem), np.int32)
     for chosen, stage_1 in VARIANTS[variant](problem, launcher, words, memory):
-        found = stage_1()
-        walks += _stage_2(found, chosen, problem, launcher)
-        scores[chosen] = found.ends[:, 2]
-    return joined(walks, scores)
+        moves = stage_1()
+        walks += _stage_2(moves, chosen, problem, launcher)
+        scores[chosen] = moves.ends[:, 2]
+    return concatenate(walks, scores)
 
 
 # ------------------------------------------------------------------ stage 1
@@ -130,23 +130,27 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int, memory: Memory) 
     n, m = problem.rows, problem.columns
     small = len(problem) <= SMALL_PROBLEM
     shapes = SMALL_PROBLEM_BINS if small else BINS
-    held = np.full_like(n, n.max(initial=0)) if small else n
-    bins = np.minimum(np.searchsorted([lanes * each for lanes, each in shapes], held), len(shapes) - 1)
+    longest = np.full_like(n, n.max(initial=0)) if small else n
+    bins = np.minimum(
+        np.searchsorted([lanes * rows_per_lane for lanes, rows_per_lane in shapes], longest), len(shapes) - 1
+    )
     for number in np.flatnonzero(np.bincount(bins)):
-        lanes, each = shapes[number]
+        lanes, rows_per_lane = shapes[number]
         members = np.flatnonzero(bins == number)
         for chosen in _batches(
-            members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, each), at_once
+            members[np.argsort(m[members], kind="stable")], words_of_packed(n, m, lanes, rows_per_lane), at_once
         ):
 
-            def stage_1(chosen: Offsets = chosen, lanes: int = lanes, each: int = each) -> Moves:
-                warps, args, places = packed_arguments(problem, chosen, lanes, each)
-                words = int(words_of_packed(n[chosen], m[chosen], lanes, each).max()) * warps * 32 // lanes
+            def stage_1(chosen: Offsets = chosen, lanes: int = lanes, rows_per_lane: int = rows_per_lane) -> Moves:
+                warps, args, places = packed_arguments(problem, chosen, lanes, rows_per_lane)
+                words = int(words_of_packed(n[chosen], m[chosen], lanes, rows_per_lane).max()) * warps * 32 // lanes
                 moves = memory(words)
                 edges = np.zeros((max(warps * args["stride"], 1), 2), np.int32)
                 args |= {"edges": edges, "moves": moves, "ends": empty(len(args["pairs"]), "int4")}
                 ends = launcher.launch(packed, grid=warps, block=32, args=args)["ends"]
-                return Moves(moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, each)
+                return Moves(
+                    moves, places, args["pairs"][: len(chosen)], ends[: len(chosen)], FLAGS, lanes, rows_per_lane
+                )
 
             yield chosen, stage_1
 
@@ -214,27 +218,27 @@ VARIANTS: dict[str, Callable[[Problem, Launcher, int, Memory], Iterator[Batch]]]
 
 
 # ------------------------------------------------------------------ stage 2
-def _stage_2(found: Moves, pairs: Offsets, problem: Problem, launcher: Launcher) -> Iterator[Walked]:
+def _stage_2(moves: Moves, pairs: Offsets, problem: Problem, launcher: Launcher) -> Iterator[Walked]:
     """Trace the pairs of a batch. Pairs with more than OPERATIONS operations are traced twice."""
-    chosen, capacity = np.arange(len(found.places), dtype=np.int32), OPERATIONS
+    chosen, capacity = np.arange(len(moves.places), dtype=np.int32), OPERATIONS
     while len(chosen):
         result = launcher.launch(
             traceback,
-            grid=-(-len(chosen) * (32 if found.form == FLAGS else 1) // THREADS),
+            grid=-(-len(chosen) * (32 if moves.form == FLAGS else 1) // THREADS),
             block=THREADS,
             args={
                 "chosen": chosen,
-                "places": found.places,
-                "sizes": found.sizes,
-                "ends": found.ends,
-                "moves": found.moves,
+                "places": moves.places,
+                "sizes": moves.sizes,
+                "ends": moves.ends,
+                "moves": moves.moves,
                 "operations": empty(capacity * len(chosen), "u32"),
                 "results": empty(len(chosen), "int2"),
                 "capacity": capacity,
                 "STRATEGY": int(problem.strategy),
-                "FORM": found.form,
-                "P": found.lanes,
-                "K": found.each,
+                "FORM": moves.form,
+                "P": moves.lanes,
+                "K": moves.rows_per_lane,
             },
         )
         count = result["results"][:, 0]

@@ -12,17 +12,17 @@ from ...pipeline import Flow, Show, workers_for
 from . import limits
 from .answer import Alignments
 from .files import Format, Texts, Writer, texts
-from .pipeline import Kept, align
+from .pipeline import ReusedMemory, align
 from .problem import Parameters, Problem, Strategy
 
 FORMATTERS = 2
 """Maximum number of formatting threads."""
 BYTES_OF_A_WORD = 8
 """Moves may use half of the memory limit: a word has four bytes."""
-PART_OF_CELLS, PART_OF_CELLS_OF_GPU = 4, 2
+CELLS_DIVISOR, CELLS_DIVISOR_OF_GPU = 4, 2
 """Divisors of the memory limit for the cells of a batch of more than one pair. Large launches amortise their preparation and fill a
 GPU. Moves use half a byte per cell."""
-PART_OF_LAUNCH = 64
+LAUNCH_DIVISOR = 64
 """Divisor of the memory limit for the moves of an emulated launch of more than one pair: small buffers are reused from the cache.
 """
 
@@ -51,17 +51,17 @@ class How:
     @property
     def words_at_once(self) -> int:
         """Limit of the words of moves of a launch of more than one pair."""
-        return self.words if self.gpus else min(self.memory, MEMORY_OF_BATCHES) // PART_OF_LAUNCH // 4
+        return self.words if self.gpus else min(self.memory, MEMORY_OF_BATCHES) // LAUNCH_DIVISOR // 4
 
     @property
     def cells(self) -> int:
         """Limit of the cells of a batch."""
-        return min(self.memory, MEMORY_OF_BATCHES) // (PART_OF_CELLS_OF_GPU if self.gpus else PART_OF_CELLS)
+        return min(self.memory, MEMORY_OF_BATCHES) // (CELLS_DIVISOR_OF_GPU if self.gpus else CELLS_DIVISOR)
 
 
 class _Written(NamedTuple):
     problem: Problem
-    found: Alignments
+    alignments: Alignments
     texts: Texts
 
 
@@ -70,7 +70,7 @@ def align_file(
     to: BinaryIO,
     how: How,
     launcher: Launcher,
-    take: Callable[[Problem, Alignments], None] = lambda problem, found: None,
+    take: Callable[[Problem, Alignments], None] = lambda problem, alignments: None,
     show: Show = lambda step, records, part: None,
 ) -> int:
     """Align the pairs of all problems in order. Return their number.
@@ -78,26 +78,26 @@ def align_file(
     take: called with each written batch. launcher: picklable if a cluster is used. Raises SimtbedError if a pair exceeds a limit,
     InputError if SAM cannot represent a record.
     """
-    pairs, kept = 0, Kept(0 if how.gpus else how.words_at_once)
+    pairs, moves_memory = 0, ReusedMemory(0 if how.gpus else how.words_at_once)
 
     def solve(problem: Problem) -> Alignments:
-        problem = asked(problem)
+        problem = with_options(problem)
         limits.check_memory(problem, how.variant, how.words)
-        return align(problem, how.variant, launcher, how.words_at_once, kept)
+        return align(problem, how.variant, launcher, how.words_at_once, moves_memory)
 
-    def asked(problem: Problem) -> Problem:
+    def with_options(problem: Problem) -> Problem:
         return replace(problem, parameters=how.parameters, strategy=how.strategy)
 
     def formatted(solved: tuple[Problem, Alignments]) -> _Written:
-        problem, found = asked(solved[0]), solved[1]
-        return _Written(problem, found, texts(problem, found, how.form))
+        problem, alignments = with_options(solved[0]), solved[1]
+        return _Written(problem, alignments, texts(problem, alignments, how.form))
 
     with Writer(how.form, to, how.memory) as writer:
 
         def sink(some: _Written) -> None:
             nonlocal pairs
             writer.put(some.texts)
-            take(some.problem, some.found)
+            take(some.problem, some.alignments)
             pairs += len(some.problem)
             show("", pairs, None)
 

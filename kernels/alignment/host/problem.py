@@ -81,7 +81,7 @@ class Problem:
         """Total number of cells of all matrices."""
         return int((self.rows * self.columns).sum())
 
-    def part(self, first: int, last: int) -> Problem:
+    def subset(self, first: int, last: int) -> Problem:
         """Return the pairs [first, last)."""
         r, a = self.reference_offsets[first : last + 1], self.alternate_offsets[first : last + 1]
         return replace(
@@ -96,10 +96,10 @@ class Problem:
 
     def shares(self, count: int) -> list[Problem]:
         """Split into at most `count` consecutive problems with similar numbers of cells."""
-        done = np.cumsum(self.rows * self.columns) / max(self.cells, 1)
-        ends = np.unique(np.searchsorted(done, np.arange(1, count) / count, "right")).tolist()
+        cells_until = np.cumsum(self.rows * self.columns) / max(self.cells, 1)
+        ends = np.unique(np.searchsorted(cells_until, np.arange(1, count) / count, "right")).tolist()
         bounds = [0, *(end for end in ends if 0 < end < len(self)), len(self)]
-        return [self.part(first, last) for first, last in pairwise(bounds)]
+        return [self.subset(first, last) for first, last in pairwise(bounds)]
 
     def pairs(self) -> Iterator[tuple[Bytes, Bytes]]:
         """Yield every reference with its alternate, as views."""
@@ -113,7 +113,7 @@ class Problem:
         return self.alternates[self.alternate_offsets[pair] : self.alternate_offsets[pair + 1]]
 
     @staticmethod
-    def of(
+    def from_pairs(
         pairs: Iterable[tuple[Any, Any]], parameters: Parameters = NEW, strategy: Strategy = Strategy.SOFTCLIP
     ) -> Problem:
         """Create a problem from pairs of bytes or arrays of uint8."""
@@ -129,16 +129,16 @@ def offsets(lengths: Offsets) -> Offsets:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
-def joined(parts: Sequence[Problem]) -> Problem:
+def concatenate(problems: Sequence[Problem]) -> Problem:
     """Concatenate at least one problem."""
-    first = parts[0]
+    first = problems[0]
     return replace(
         first,
-        references=np.concatenate([part.references for part in parts]),
-        reference_offsets=offsets(np.concatenate([part.rows for part in parts])),
-        alternates=np.concatenate([part.alternates for part in parts]),
-        alternate_offsets=offsets(np.concatenate([part.columns for part in parts])),
-        names=tuple(names for part in parts for names in part.names),
+        references=np.concatenate([part.references for part in problems]),
+        reference_offsets=offsets(np.concatenate([part.rows for part in problems])),
+        alternates=np.concatenate([part.alternates for part in problems]),
+        alternate_offsets=offsets(np.concatenate([part.columns for part in problems])),
+        names=tuple(names for part in problems for names in part.names),
     )
 
 
@@ -147,5 +147,5 @@ def _joined(sequences: list[Bytes]) -> tuple[Bytes, Offsets]:
     return np.concatenate([np.empty(0, np.uint8), *sequences]), offsets(lengths)
 
 
-def _bytes(given: Any) -> Bytes:
-    return np.frombuffer(given, np.uint8) if isinstance(given, bytes) else np.asarray(given, np.uint8)
+def _bytes(sequence: Any) -> Bytes:
+    return np.frombuffer(sequence, np.uint8) if isinstance(sequence, bytes) else np.asarray(sequence, np.uint8)

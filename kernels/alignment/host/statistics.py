@@ -31,11 +31,11 @@ class Statistics:
     def pairs(self) -> int:
         return self.references.total()
 
-    def add(self, problem: Problem, found: Alignments) -> None:
+    def add(self, problem: Problem, statistics: Alignments) -> None:
         """Add pairs with their alignments."""
         self.references.update(problem.rows.tolist())
         self.alternates.update(problem.columns.tolist())
-        kinds, lengths = found.operations & 15, (found.operations >> 4).astype(np.int64)
+        kinds, lengths = statistics.operations & 15, (statistics.operations >> 4).astype(np.int64)
         for kind in np.unique(kinds).tolist():
             own = lengths[kinds == kind]
             self.bases["MIDNS"[kind]] += int(own.sum())
@@ -62,7 +62,7 @@ class Statistics:
         return self.bases[operation] / max(self.bases.total(), 1)
 
     @property
-    def looks_saved(self) -> float:
+    def accesses_saved(self) -> float:
         """Return the fraction of traceback accesses saved by stored run lengths of matches.
 
         The saved accesses are bases of M minus runs of M; the total is that of a traceback cell by cell, with one access per gap.
@@ -79,33 +79,33 @@ def spread(counts: Counter[int]) -> tuple[int, int, int]:
     return int(values[0]), int(values[np.searchsorted(often.cumsum(), (often.sum() + 1) // 2)]), int(values[-1])
 
 
-def content(found: Statistics) -> dict[str, object]:
+def content(statistics: Statistics) -> dict[str, object]:
     """Return all statistics as JSON data: lengths and batches as [minimum, median, maximum], bases and runs by operation."""
     return {
-        "pairs": found.pairs,
-        "reference_bases": spread(found.references),
-        "alternate_bases": spread(found.alternates),
-        "bases": dict(found.bases),
-        "runs": dict(found.runs),
-        "pairs_in_a_row_with_one_reference": spread(found.batches),
-        "steps_saved_by_lengths_of_matches": found.looks_saved,
+        "pairs": statistics.pairs,
+        "reference_bases": spread(statistics.references),
+        "alternate_bases": spread(statistics.alternates),
+        "bases": dict(statistics.bases),
+        "runs": dict(statistics.runs),
+        "pairs_in_a_row_with_one_reference": spread(statistics.batches),
+        "steps_saved_by_lengths_of_matches": statistics.accesses_saved,
     }
 
 
-def rows(found: Statistics) -> list[tuple[str, str]]:
+def rows(statistics: Statistics) -> list[tuple[str, str]]:
     """Return the statistics as table rows (name, value)."""
-    told = [("pairs", f"{found.pairs:,}")]
-    for name, counts in (("references", found.references), ("alternates", found.alternates)):
+    table = [("pairs", f"{statistics.pairs:,}")]
+    for name, counts in (("references", statistics.references), ("alternates", statistics.alternates)):
         least, median, most = spread(counts)
-        told.append((f"bases of {name}: least, median, most", f"{least:,}, {median:,}, {most:,}"))
-    told += [
+        table.append((f"bases of {name}: least, median, most", f"{least:,}, {median:,}, {most:,}"))
+    table += [
         (
             f"{operation}: bases, share, runs",
-            f"{count:,}, {100 * found.share(operation):.2f} %, {found.runs[operation]:,}",
+            f"{count:,}, {100 * statistics.share(operation):.2f} %, {statistics.runs[operation]:,}",
         )
-        for operation, count in sorted(found.bases.items(), key=lambda one: -one[1])
+        for operation, count in sorted(statistics.bases.items(), key=lambda one: -one[1])
     ]
-    least, median, most = spread(found.batches)
-    told.append(("pairs in a row with one reference: least, median, most", f"{least:,}, {median:,}, {most:,}"))
-    told.append(("steps of a traceback that lengths of matches save", f"{100 * found.looks_saved:.2f} %"))
-    return told
+    least, median, most = spread(statistics.batches)
+    table.append(("pairs in a row with one reference: least, median, most", f"{least:,}, {median:,}, {most:,}"))
+    table.append(("steps of a traceback that lengths of matches save", f"{100 * statistics.accesses_saved:.2f} %"))
+    return table

@@ -18,7 +18,7 @@ def compare(answer: Answer, expected: Answer) -> Agreement:
     if answer.shape != expected.shape:
         raise ValueError(f"an answer of shape {answer.shape} cannot be compared with one of {expected.shape}")
     with np.errstate(invalid="ignore"):
-        apart = np.where(answer == expected, 0.0, np.abs(answer - expected))
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    worst = float(apart.max()) if apart.size else 0.0
-    return Agreement(apart.size, int((apart > TOLERANCE).sum()), worst, TOLERANCE, "log10")
+        difference = np.where(answer == expected, 0.0, np.abs(answer - expected))
+    difference = np.where(np.isnan(difference), np.inf, difference)
+    worst = float(difference.max()) if difference.size else 0.0
+    return Agreement(difference.size, int((difference > TOLERANCE).sum()), worst, TOLERANCE, "log10")

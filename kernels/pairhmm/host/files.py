@@ -57,10 +57,10 @@ def parse(data: bytes, name: str) -> Problem:
 
 
 class Block(NamedTuple):
-    """Consecutive records of a file. part: fraction of the file read so far; None if unknown."""
+    """Consecutive records of a file. fraction: fraction of the file read so far; None if unknown."""
 
     problem: Problem
-    part: float | None
+    fraction: float | None
 
 
 def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: int = 1) -> Flow[Block]:
@@ -76,7 +76,7 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: in
     def pieces() -> Iterator[_Piece | Block]:
         with open_input(path, memory) as file:
             if files_gatk.is_dump(file):
-                yield from (Block(problem, file.fraction) for problem, _ in files_gatk.parts_of(file))
+                yield from (Block(problem, file.fraction) for problem, _ in files_gatk.read_batches(file))
                 return
             last = False
             while not last:
@@ -89,33 +89,33 @@ def blocks(path: Path, size: int | None = None, memory: int = MEMORY, shares: in
 
 
 class _Piece(NamedTuple):
-    """Bytes of a file. last: the file ends here. part: fraction of the file read so far."""
+    """Bytes of a file. last: the file ends here. fraction: fraction of the file read so far."""
 
     data: Bytes
     file: Input
     last: bool
-    part: float | None
+    fraction: float | None
 
 
 def _blocks(pieces: Iterator[_Piece | Block], pairs: int) -> Iterator[Block]:
     """Yield the blocks of consecutive pieces; a block is passed through."""
-    rest, line, seen = np.empty(0, np.uint8), 0, 0
+    rest, line, scanned_bytes = np.empty(0, np.uint8), 0, 0
     for piece in pieces:
         if isinstance(piece, Block):
             yield piece
             continue
-        data, file, last, part = piece
+        data, file, last, fraction = piece
         name = str(file.path)
         rest = np.concatenate([rest, data]) if len(rest) else data
-        if len(rest) < 2 * seen and not last:  # an incomplete record would be scanned repeatedly
+        if len(rest) < 2 * scanned_bytes and not last:  # an incomplete record would be scanned repeatedly
             continue
         scanned = _Scanned(rest, name, line, last)
         if last or scanned.records or scanned.outcome == WRONG:
             for problem in _of_few_pairs(scanned.problem(), name, line, pairs):
-                yield Block(problem, part)
+                yield Block(problem, fraction)
         rest, line = rest[scanned.length :].copy(), line + scanned.lines
-        seen = 0 if scanned.records else len(rest)
-        if 2 * seen > file.longest:
+        scanned_bytes = 0 if scanned.records else len(rest)
+        if 2 * scanned_bytes > file.longest:
             raise file.too_long(f"the record at line {line + 1}")
 
 
@@ -126,13 +126,13 @@ def _of_few_pairs(problem: Problem, name: str, before: int, most: int) -> Iterat
     for record in np.flatnonzero(pairs > most)[:1].tolist():
         line = before + record + int(reads[:record].sum() + haplotypes[:record].sum()) + 1
         raise InputError(
-            f"{name}:{line}: a record of {pairs[record]:,} pairs, expected at most the {most:,} for which --max-memory has room"
+            f"{name}:{line}: a record of {pairs[record]:,} pairs, expected at most the {most:,} allowed by --max-memory"
         )
-    done = np.concatenate([[0], np.cumsum(pairs)])
+    pairs_until = np.concatenate([[0], np.cumsum(pairs)])
     first, few = 0, min(most, MEMORY_OF_BATCHES // BYTES_OF_A_PAIR) // 4
     while first < len(reads) or not first:
-        last = max(int(np.searchsorted(done, done[first] + few, "right")) - 1, first + 1)
-        yield problem.records_part(first, min(last, len(reads)))
+        last = max(int(np.searchsorted(pairs_until, pairs_until[first] + few, "right")) - 1, first + 1)
+        yield problem.record_subset(first, min(last, len(reads)))
         first = last
 
 
@@ -151,22 +151,22 @@ class _Scanned:
         self.outcome, self.line, self.records, *self.header = scan(
             data, self.ends, columns, read_offsets, haplotypes, haplotype_offsets, record_reads, record_haplotypes
         )
-        reads, seen = record_reads[self.records], record_haplotypes[self.records]
+        reads, haplotype_count = record_reads[self.records], record_haplotypes[self.records]
         bases = read_offsets[reads]
         a, b, c, d, e = (column[:bases] for column in columns)
-        self.found = Problem(
+        self.complete = Problem(
             a, b, c, d, e, read_offsets[: reads + 1],
-            haplotypes[: haplotype_offsets[seen]], haplotype_offsets[: seen + 1],
+            haplotypes[: haplotype_offsets[haplotype_count]], haplotype_offsets[: haplotype_count + 1],
             record_reads[: self.records + 1], record_haplotypes[: self.records + 1],
         )  # fmt: skip
-        self.lines = int(self.records + reads + seen)
+        self.lines = int(self.records + reads + haplotype_count)
         self.length = int(self.ends[self.lines - 1]) + 1 if self.lines else 0
 
     def problem(self) -> Problem:
         """Return the complete records. Raises InputError for an invalid line or, in the file's last piece, an incomplete record."""
         if self.outcome == WRONG or (self.last and self.outcome == MORE):
             raise self.mistake()
-        return self.found
+        return self.complete
 
     def mistake(self) -> InputError:
         """Return the error of the line at the end of the scan, with the expected text."""
@@ -178,11 +178,11 @@ class _Scanned:
             description = _wrong_header(content, len(self.ends) - line - 1)
         else:
             reads, haplotypes = self.header[-2:]
-            where = f"of the record at line {self.before + self.lines + 1}"
+            location = f"of the record at line {self.before + self.lines + 1}"
             if number <= reads:
-                description = _wrong_read(content, f"read {number} of {reads} {where}")
+                description = _wrong_read(content, f"read {number} of {reads} {location}")
             else:
-                description = _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {where}")
+                description = _wrong_haplotype(content, f"haplotype {number - reads} of {haplotypes} {location}")
         return InputError(f"{self.name}:{self.before + line + 1}: {description}")
 
 
@@ -263,15 +263,15 @@ def lines(
     values = np.cumsum(reads * haplotypes)
     first = 0
     while first < len(reads):
-        done = values[first - 1] if first else 0
-        last = max(int(np.searchsorted(values, done + VALUES_AT_ONCE, "right")), first + 1)
+        written = values[first - 1] if first else 0
+        last = max(int(np.searchsorted(values, written + VALUES_AT_ONCE, "right")), first + 1)
         last = min(last, first + VALUES_AT_ONCE)
         some = slice(first, last)
         width = SCORE + 3 * NUMBER if form == "tsv" else SCORE
-        room = (values[last - 1] - done) * width + int(reads[some].sum()) + 2 * NUMBER * (last - first)
-        to = np.empty(room, np.uint8)
-        part = scores[done : values[last - 1]]
-        length = scores_as_text(part, reads[some], haplotypes[some], form == "tsv", before + first, to)
+        capacity = (values[last - 1] - written) * width + int(reads[some].sum()) + 2 * NUMBER * (last - first)
+        to = np.empty(capacity, np.uint8)
+        chunk = scores[written : values[last - 1]]
+        length = scores_as_text(chunk, reads[some], haplotypes[some], form == "tsv", before + first, to)
         yield to[:length].tobytes()
         first = last
 

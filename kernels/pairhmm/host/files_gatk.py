@@ -49,7 +49,7 @@ def is_dump(source: Input) -> bool:
     return source.peek(len(BEGIN))[: len(BEGIN)] == BEGIN
 
 
-def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
+def batches(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
     """Yield (problem, GATK's likelihoods in the order of its pairs) for batches of reads; at least one, perhaps without pairs.
 
     Case is ignored. Raises InputError.
@@ -59,11 +59,11 @@ def parts(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
             raise InputError(
                 f"{source.path}:1: expected the header of a GATK pair-HMM dump, '{HEADER.decode().strip()}'"
             )
-        yield from parts_of(source)
+        yield from read_batches(source)
 
 
-def parts_of(source: Input) -> Iterator[tuple[Problem, Values]]:
-    """Yield batches as `parts` does, for an open dump."""
+def read_batches(source: Input) -> Iterator[tuple[Problem, Values]]:
+    """Yield batches as `batches` does, for an open dump."""
     reads: list[list[Row]] = []
     pairs = size = 0
     some = False
@@ -72,15 +72,15 @@ def parts_of(source: Input) -> Iterator[tuple[Problem, Values]]:
         pairs += len(rows)
         size += sum(len(row.haplotype) + 5 * len(row.read[0]) for row in rows)
         if pairs >= PAIRS_AT_ONCE or size >= min(BYTES_AT_ONCE, source.longest):
-            yield _part(reads)
+            yield _as_problem(reads)
             reads, pairs, size, some = [], 0, 0, True
     if reads or not some:
-        yield _part(reads)
+        yield _as_problem(reads)
 
 
 def whole(source: Input) -> Problem:
     """Return all pairs of an open dump. Raises InputError."""
-    return _part(list(_reads(_rows(source))))[0]
+    return _as_problem(list(_reads(_rows(source))))[0]
 
 
 def _rows(source: Input) -> Iterator[Row]:
@@ -122,22 +122,22 @@ def _number(field: bytes, place: str) -> float:
 def _reads(rows: Iterator[Row]) -> Iterator[list[Row]]:
     """Yield the rows of each read. A read ends if it changes, or if its first haplotype occurs again."""
     for _, same in groupby(rows, key=lambda row: row.read):
-        one: list[Row] = []
+        rows_of_read: list[Row] = []
         for row in same:
-            if one and row.haplotype == one[0].haplotype:
-                yield one
-                one = []
-            one.append(row)
-        yield one
+            if rows_of_read and row.haplotype == rows_of_read[0].haplotype:
+                yield rows_of_read
+                rows_of_read = []
+            rows_of_read.append(row)
+        yield rows_of_read
 
 
-def _part(reads: list[list[Row]]) -> tuple[Problem, Values]:
+def _as_problem(reads: list[list[Row]]) -> tuple[Problem, Values]:
     """Return reads as a problem, with one record for consecutive reads with the same haplotypes."""
     records = []
     for haplotypes, group in groupby(reads, key=lambda rows: [row.haplotype for row in rows]):
         records.append(([_columns(rows[0].read) for rows in group], haplotypes))
     answers = np.array([row.answer for rows in reads for row in rows], np.float64)
-    return Problem.of(records), answers
+    return Problem.from_records(records), answers
 
 
 def _columns(read: tuple[bytes, ...]) -> list[bytes]:

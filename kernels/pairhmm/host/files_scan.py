@@ -21,7 +21,7 @@ NUMBER = 20
 SCORE = 18
 """Maximum characters of a score and its separator."""
 
-Found = tuple[int, int, int, int, int, int, int]
+ScanResult = tuple[int, int, int, int, int, int, int]
 
 
 def line_ends(data: Bytes, last: bool) -> Offsets:
@@ -71,20 +71,20 @@ def scan(
     haplotype_offsets: Offsets,
     record_reads: Offsets,
     record_haplotypes: Offsets,
-) -> Found:
+) -> ScanResult:
     """Fill the arrays of a problem, of sufficient size, from the lines of `data` with the given ends.
 
     Returns (status, line, records, reads, haplotypes, reads of the last header, haplotypes of the last header). line: number of
     lines, or the line at the end of the scan. The counts are those of complete records before it or, for an invalid read or
     haplotype, of all preceding lines.
     """
-    found, tidied = np.zeros(7, np.int64), np.empty(len(data), np.uint8)
-    found[0] = _scan(
+    result, tidied = np.zeros(7, np.int64), np.empty(len(data), np.uint8)
+    result[0] = _scan(
         data, ends, len(ends), columns.reshape(-1), columns.shape[1], read_offsets, haplotypes, haplotype_offsets,
-        record_reads, record_haplotypes, tidied, found,
+        record_reads, record_haplotypes, tidied, result,
     )  # fmt: skip
-    outcome, line, records, reads, seen, r, h = found.tolist()
-    return outcome, line, records, reads, seen, r, h
+    outcome, line, records, reads, haplotype_count, r, h = result.tolist()
+    return outcome, line, records, reads, haplotype_count, r, h
 
 
 @native
@@ -100,14 +100,14 @@ def _scan(
     record_reads: Global[i64],
     record_haplotypes: Global[i64],
     tidied: Global[u8],
-    found: Global[i64],
+    result: Global[i64],
 ) -> i64:
     """Return the status and write the other results of `scan` to `found[1:]`. width: of a column. tidied: buffer of one line."""
     counts = st.local(i64, 2)
     at = i64(0)
     records = i64(0)
     reads = i64(0)
-    seen = i64(0)
+    haplotype_count = i64(0)
     r = i64(0)
     h = i64(0)
     outcome = i64(WHOLE)
@@ -139,14 +139,14 @@ def _scan(
                 reads += 1
                 read_offsets[reads] = to + length
             else:
-                to = haplotype_offsets[seen]
+                to = haplotype_offsets[haplotype_count]
                 length = _haplotype(data, first, ends[line], haplotypes, to)
                 if length < 0:
                     length = _haplotype(tidied, i64(0), _tidy(data, first, ends[line], tidied), haplotypes, to)
                 if length < 0:
                     break
-                seen += 1
-                haplotype_offsets[seen] = to + length
+                haplotype_count += 1
+                haplotype_offsets[haplotype_count] = to + length
             line += 1
         if line < at + 1 + r + h:
             at = line
@@ -154,16 +154,16 @@ def _scan(
             break
         records += 1
         record_reads[records] = reads
-        record_haplotypes[records] = seen
+        record_haplotypes[records] = haplotype_count
         at += 1 + r + h
         r = i64(0)
         h = i64(0)
-    found[1] = at
-    found[2] = records
-    found[3] = reads
-    found[4] = seen
-    found[5] = r
-    found[6] = h
+    result[1] = at
+    result[2] = records
+    result[3] = reads
+    result[4] = haplotype_count
+    result[5] = r
+    result[6] = h
     return outcome
 
 
@@ -239,8 +239,12 @@ def _read(data: Global[u8], first: i64, last: i64, columns: Global[u8], width: i
     good = _letters(data, first, length, columns, to)
     for number in range(i64(1), i64(5)):
         begin = first + number * (length + 1)
-        between = data[begin - 1]
-        good = good & ((between == 32) | (between == 9)) & _qualities(data, begin, length, columns, number * width + to)
+        separator = data[begin - 1]
+        good = (
+            good
+            & ((separator == 32) | (separator == 9))
+            & _qualities(data, begin, length, columns, number * width + to)
+        )
     return length if good else i64(-1)
 
 

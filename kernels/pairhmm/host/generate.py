@@ -32,14 +32,14 @@ def generate(
     arguments give equal problems.
     """
     draw = np.random.default_rng(seed)
-    made = []
+    records_made = []
     for _ in range(records):
-        reference = draw.choice(LETTERS, _between(draw, haplotype_length))
-        alleles = [reference] + [_mutated(draw, reference) for _ in range(_between(draw, haplotypes) - 1)]
-        chosen = [alleles[draw.integers(len(alleles))] for _ in range(_between(draw, reads))]
-        sequenced = [_read(draw, allele, _between(draw, read_length), continuation, unknown) for allele in chosen]
-        made.append((sequenced, [_with_unknown(draw, allele, unknown) for allele in alleles]))
-    return Problem.of(made)
+        reference = draw.choice(LETTERS, _uniform(draw, haplotype_length))
+        alleles = [reference] + [_mutated(draw, reference) for _ in range(_uniform(draw, haplotypes) - 1)]
+        chosen = [alleles[draw.integers(len(alleles))] for _ in range(_uniform(draw, reads))]
+        sequenced = [_read(draw, allele, _uniform(draw, read_length), continuation, unknown) for allele in chosen]
+        records_made.append((sequenced, [_with_unknown(draw, allele, unknown) for allele in alleles]))
+    return Problem.from_records(records_made)
 
 
 def equal_lengths(seed: int, pairs: int, read_length: int, haplotype_length: int) -> Problem:
@@ -50,21 +50,21 @@ def equal_lengths(seed: int, pairs: int, read_length: int, haplotype_length: int
     draw = np.random.default_rng(seed)
     side = min(32, max(1, int(pairs**0.5)))
     records = -(-pairs // side**2)
-    made = []
+    records_made = []
     for _ in range(min(records, 16)):
         reference = draw.choice(LETTERS, max(read_length, haplotype_length))
         changed = draw.random((side, len(reference))) < SNP_RATE
         alleles = np.where(changed, draw.choice(LETTERS, changed.shape), reference)
         reads = [_read(draw, allele[:read_length], read_length, (10, 10), 0.0) for allele in alleles]
-        made.append((reads, [allele[:haplotype_length] for allele in alleles]))
-    return repeated(Problem.of(made), -(-records // len(made)))
+        records_made.append((reads, [allele[:haplotype_length] for allele in alleles]))
+    return repeated(Problem.from_records(records_made), -(-records // len(records_made)))
 
 
 def repeated(problem: Problem, times: int) -> Problem:
     """Repeat the records of a problem."""
 
-    def tiled(found: Offsets) -> Offsets:
-        return np.concatenate([[0], (found[1:] + found[-1] * np.arange(times)[:, None]).ravel()])
+    def tiled(lengths_in: Offsets) -> Offsets:
+        return np.concatenate([[0], (lengths_in[1:] + lengths_in[-1] * np.arange(times)[:, None]).ravel()])
 
     columns = (problem.bases, problem.base_quality, problem.insertion, problem.deletion, problem.continuation)
     a, b, c, d, e = (np.tile(column, times) for column in columns)
@@ -74,7 +74,7 @@ def repeated(problem: Problem, times: int) -> Problem:
     )  # fmt: skip
 
 
-def _between(draw: np.random.Generator, span: Range) -> int:
+def _uniform(draw: np.random.Generator, span: Range) -> int:
     return int(draw.integers(span[0], span[1] + 1))
 
 

@@ -85,11 +85,11 @@ def sub_warps(
     haplotypes: Offsets,
     real: Real,
     lanes: int,
-    each: int,
+    rows_per_lane: int,
     tiled: bool = False,
     uniform: bool = False,
 ) -> tuple[int, Arguments]:
-    """Return (grid, arguments) of `wavefront` with P = `lanes` and K = `each` for pairs of a read and a haplotype.
+    """Return (grid, arguments) of `wavefront` with P = `lanes` and K = `rows_per_lane` for pairs of a read and a haplotype.
 
     uniform: each read has P K bases and one gap continuation. The last block is padded with repetitions of the last pair. `sums`
     starts with the sums of the pairs, in order.
@@ -122,7 +122,7 @@ def sub_warps(
         "sums": empty(len(pairs), np.dtype(real).name.replace("float", "f")),
         "stride": stride,
         "P": lanes,
-        "K": each,
+        "K": rows_per_lane,
         "TILED": tiled,
         "WIDE": real is np.float32,
         "UNIFORM": uniform,

@@ -63,10 +63,10 @@ class RescaledLayout:
         self.record = owners(problem.record_reads)  # record of each read
         self.letters = np.diff(problem.haplotype_offsets[problem.record_haplotypes])[self.record]
 
-    def launch(self, reads: Offsets, lanes: int, each: int) -> tuple[int, int, Arguments]:
+    def launch(self, reads: Offsets, lanes: int, rows_per_lane: int) -> tuple[int, int, Arguments]:
         """Return (grid, letters of the longest haplotype, arguments) of `wavefront_rescaled` for all pairs of the given reads.
 
-        P = `lanes`, K = `each`. Items of similar length share a block; the last block is padded with items without
+        P = `lanes`, K = `rows_per_lane`. Items of similar length share a block; the last block is padded with items without
         pairs. `sums` are those
         of the pairs, read by read.
         """
@@ -85,17 +85,17 @@ class RescaledLayout:
                 "sums": st.empty(pairs, "f32"),
                 "shift": self.shift,
                 "P": lanes,
-                "K": each,
+                "K": rows_per_lane,
             },
         )
 
     def collect(
-        self, found: npt.NDArray[np.float32], reads: Offsets, scale: float, sums: npt.NDArray[np.float64]
+        self, sums_of_launch: npt.NDArray[np.float32], reads: Offsets, scale: float, sums: npt.NDArray[np.float64]
     ) -> None:
         """Copy the sums of a launch, times scale / n, to their places among the sums of all pairs."""
         factors = scale / self.problem.haplotype_lengths
         _spread(
-            found,
+            sums_of_launch,
             factors,
             reads,
             len(reads),
@@ -136,14 +136,14 @@ def _classify_each(
         for read in range(begin, end):
             least = u8(255)
             most = u8(0)
-            no_room = False
+            is_clamped = False
             same = True
             for at in range(starts[read], starts[read + 1]):
                 least = min(least, insertion[at])
                 most = max(most, insertion[at])
-                no_room = no_room | clamped[i64(insertion[at]) * scores + i64(deletion[at])]
+                is_clamped = is_clamped | clamped[i64(insertion[at]) * scores + i64(deletion[at])]
                 same = same & (continuation[at] == continuation[starts[read]])
-            unsupported[read] = no_room | (i64(most) - i64(least) > INSERTION_SPAN)
+            unsupported[read] = is_clamped | (i64(most) - i64(least) > INSERTION_SPAN)
             uniform[read] = same
 
 
@@ -227,9 +227,9 @@ def _cuts(begins: Offsets, records: Offsets, at_once: int) -> tuple[Offsets, Off
     the longest haplotype of each record. All reads of a record are paired with the same pieces."""
     cuts, pieces = np.empty(len(begins), np.int64), np.zeros(len(records), np.int64)
     longest = np.zeros(len(records), np.int64)
-    found = _find_cuts(begins, records, len(records) - 1, at_once, cuts, pieces, longest)
-    cuts[found] = records[-1]
-    return cuts[: found + 1], pieces, longest
+    piece_count = _find_cuts(begins, records, len(records) - 1, at_once, cuts, pieces, longest)
+    cuts[piece_count] = records[-1]
+    return cuts[: piece_count + 1], pieces, longest
 
 
 @native
@@ -243,23 +243,23 @@ def _find_cuts(
     longest: Global[i64],
 ) -> i64:
     """Return the number of pieces. count: number of records."""
-    found = i64(0)
+    piece_count = i64(0)
     for record in range(count):
         start = begins[records[record]]
         total = begins[records[record + 1]] - start
-        parts = -(-total // at_once)
+        pieces_of_record = -(-total // at_once)
         before = i64(-1)
         most = i64(0)
         for haplotype in range(records[record], records[record + 1]):
-            piece = st.div((begins[haplotype] - start) * parts, total)
+            piece = st.div((begins[haplotype] - start) * pieces_of_record, total)
             if piece != before:
-                cuts[found] = haplotype
-                found += 1
+                cuts[piece_count] = haplotype
+                piece_count += 1
             before = piece
             most = max(most, begins[haplotype + 1] - begins[haplotype] - 1)
-        pieces[record + 1] = found
+        pieces[record + 1] = piece_count
         longest[record] = most
-    return found
+    return piece_count
 
 
 def _items(
@@ -300,13 +300,13 @@ def _count_items(
     places: Global[i64],
 ) -> i64:
     """Return the number of items. places[n + 1]: number of items with n letters."""
-    found = i64(0)
+    item_count = i64(0)
     for number in range(count):
         own = record[reads[number]]
         for piece in range(pieces[own], pieces[own + 1]):
             places[lengths[piece] + 1] += 1
-        found += pieces[own + 1] - pieces[own]
-    return found
+        item_count += pieces[own + 1] - pieces[own]
+    return item_count
 
 
 @native
@@ -350,7 +350,7 @@ def _place_items(
 
 @native
 def _spread(
-    found: Global[f32],
+    sums_of_launch: Global[f32],
     factors: Global[f64],
     reads: Global[i64],
     count: i64,
@@ -365,5 +365,5 @@ def _spread(
         first = record_haplotypes[record[read]]
         to = first_pairs[read] - first
         for haplotype in range(first, record_haplotypes[record[read] + 1]):
-            sums[to + haplotype] = f64(found[at]) * factors[haplotype]
+            sums[to + haplotype] = f64(sums_of_launch[at]) * factors[haplotype]
             at += 1

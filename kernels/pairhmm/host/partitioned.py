@@ -52,10 +52,10 @@ def partitioned(
         },
     )
     lists = np.asarray(result["lists"]).reshape(len(kernels), -1)
-    found = [
+    read_lists = [
         one[:count].astype(np.int64) for one, count in zip(lists, np.asarray(result["counts"]).tolist(), strict=True)
     ]
-    return found, np.flatnonzero(lengths > sizes[-1])
+    return read_lists, np.flatnonzero(lengths > sizes[-1])
 
 
 def plan_partitioned(
@@ -76,21 +76,21 @@ def plan_partitioned(
     ordered = by_size(kernels)
     lists, rest = partitioned(problem.read_lengths[paired], ordered, launcher)
     all_reads, all_haplotypes = problem.pairs
-    for (lanes, each), members in zip(ordered, lists, strict=True):
+    for (lanes, rows_per_lane), members in zip(ordered, lists, strict=True):
         if not len(members):
             continue
         at = _pairs_of(problem, paired[members])
         at = at[np.argsort(problem.haplotype_lengths[all_haplotypes[at]], kind="stable")]
-        full = problem.uniform[paired[members]] & (problem.read_lengths[paired[members]] == lanes * each)
+        full = problem.uniform[paired[members]] & (problem.read_lengths[paired[members]] == lanes * rows_per_lane)
         grid, args = sub_warps(
-            problem, all_reads[at], all_haplotypes[at], np.float32, lanes, each, uniform=bool(full.all())
+            problem, all_reads[at], all_haplotypes[at], np.float32, lanes, rows_per_lane, uniform=bool(full.all())
         )
-        given = {name: value for name, value in args.items() if name not in _LEFT_OUT} | {"scale": scale}
+        launch_args = {name: value for name, value in args.items() if name not in _LEFT_OUT} | {"scale": scale}
 
-        def collect(result: Result, where: Offsets = at) -> None:
-            sums[where] = result["sums"][: len(where)]
+        def collect(result: Result, targets: Offsets = at) -> None:
+            sums[targets] = result["sums"][: len(targets)]
 
-        yield PlannedLaunch(wavefront_shuffled, {"grid": grid, "block": 32, "args": given}, collect)
+        yield PlannedLaunch(wavefront_shuffled, {"grid": grid, "block": 32, "args": launch_args}, collect)
     if len(rest):
         at = _pairs_of(problem, paired[rest])
         yield from too_long(all_reads[at], all_haplotypes[at], at)

@@ -61,7 +61,7 @@ EDGES_IN_SHARED = 40 * 1024
 
 PAIRS_AT_ONCE = 1 << 16
 BASES_AT_ONCE = 1 << 24  # over all pairs of a launch: bounds the memory of a batch
-PAIRS_A_PART = 1 << 19
+PAIRS_PER_CHUNK = 1 << 19
 """Pairs of the wavefronts sent to a GPU together: the next ones are transferred during their computation."""
 
 
@@ -77,8 +77,8 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
         if not half:
             raise
     logging.getLogger(__name__).warning("simtbed: warning: the GPU's memory is full: %d pairs in two halves", pairs)
-    parts = (problem.part(0, half), problem.part(half, len(problem.read_lengths)))
-    return np.concatenate([solve(part, variant, launcher) for part in parts])
+    halves = (problem.subset(0, half), problem.subset(half, len(problem.read_lengths)))
+    return np.concatenate([solve(part, variant, launcher) for part in halves])
 
 
 def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats:
@@ -118,7 +118,7 @@ def _by_plan(plan: Callable[[Launcher, Problem, Floats], Iterator[PlannedLaunch]
 
     def whole(problem: Problem, launcher: Launcher) -> Floats:
         sums = np.empty(int(problem.first_pairs[-1]))
-        run_planned(_plan_parts(partial(plan, launcher), problem, sums), launcher)
+        run_planned(_plan_chunks(partial(plan, launcher), problem, sums), launcher)
         return sums
 
     def fallback(problem: Problem, reads: Offsets, haplotypes: Offsets, launcher: Launcher) -> Floats:
@@ -208,29 +208,29 @@ def _intratask_warp(
 
 
 # ------------------------------------------------------------------ the wavefronts
-def _plan_parts(
+def _plan_chunks(
     plan: Callable[[Problem, Floats], Iterator[PlannedLaunch]], problem: Problem, sums: Floats
 ) -> Iterator[PlannedLaunch]:
-    """Yield the launches of consecutive parts of a problem: reads with at most PAIRS_A_PART pairs in total, or one read.
+    """Yield the launches of consecutive chunks of a problem: reads with at most PAIRS_PER_CHUNK pairs in total, or one read.
 
-    Threads plan the parts: the compiled loops release the interpreter lock.
+    Threads plan the chunks: the compiled loops release the interpreter lock.
     """
-    first, firsts, parts = 0, problem.first_pairs, []
+    first, firsts, chunks = 0, problem.first_pairs, []
     while first < len(firsts) - 1:
-        last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_A_PART, "right")) - 1, first + 1)
-        parts.append((problem.part(first, last), sums[firsts[first] : firsts[last]]))
+        last = max(int(np.searchsorted(firsts, firsts[first] + PAIRS_PER_CHUNK, "right")) - 1, first + 1)
+        chunks.append((problem.subset(first, last), sums[firsts[first] : firsts[last]]))
         first = last
-    if len(parts) == 1:
-        yield from plan(*parts[0])
+    if len(chunks) == 1:
+        yield from plan(*chunks[0])
         return
     gpu = current_gpu()
 
-    def planned(part: tuple[Problem, Floats]) -> list[PlannedLaunch]:
+    def planned(chunk: tuple[Problem, Floats]) -> list[PlannedLaunch]:
         with on_gpu(gpu):
-            return list(plan(*part))
+            return list(plan(*chunk))
 
     with ThreadPoolExecutor() as threads:
-        for launches in threads.map(planned, parts):
+        for launches in threads.map(planned, chunks):
             yield from launches
 
 
@@ -260,22 +260,24 @@ def _plan_pairs(
 ) -> Iterator[PlannedLaunch]:
     """Yield launches that compute sums[at[p]] for pair p of a read and a haplotype."""
     m, n = problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]
-    sizes = np.array([lanes * each for lanes, each in BINS])
+    sizes = np.array([lanes * rows_per_lane for lanes, rows_per_lane in BINS])
     bins = np.searchsorted(sizes, m)
     full = problem.uniform[reads] & (m == np.append(sizes, 0)[bins])
     for number, uniform, members in _by_bin(bins, full, m * n):
         tiled = number == len(BINS)
-        lanes, each = TILE if tiled else BINS[number]
+        lanes, rows_per_lane = TILE if tiled else BINS[number]
         order = members[np.argsort(n[members], kind="stable")]
         # Only the edges of tiles could exceed the memory of a batch.
         for chosen in (
-            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_A_PART, len(order), PAIRS_A_PART))
+            _batches(order, m + n) if tiled else np.split(order, range(PAIRS_PER_CHUNK, len(order), PAIRS_PER_CHUNK))
         ):
-            grid, args = sub_warps(problem, reads[chosen], haplotypes[chosen], real, lanes, each, tiled, uniform)
+            grid, args = sub_warps(
+                problem, reads[chosen], haplotypes[chosen], real, lanes, rows_per_lane, tiled, uniform
+            )
             args["scale"] = SCALE[real]
 
-            def collect(result: Result, where: Offsets = chosen if at is None else at[chosen]) -> None:
-                sums[where] = result["sums"][: len(where)]
+            def collect(result: Result, targets: Offsets = chosen if at is None else at[chosen]) -> None:
+                sums[targets] = result["sums"][: len(targets)]
 
             yield PlannedLaunch(wavefront, {"grid": grid, "block": 32, "args": args}, collect)
 
@@ -298,16 +300,16 @@ def _by_bin(bins: Offsets, full: npt.NDArray[np.bool_], cells: Offsets) -> Itera
 def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
     """Yield launches as `_plan_loaded` does; `wavefront` computes the reads unsupported by the rescaled form."""
     layout, m = RescaledLayout(problem, LETTERS_AT_ONCE, launcher.empty), problem.read_lengths
-    sizes = np.array([lanes * each for lanes, each in RESCALED_BINS])
+    sizes = np.array([lanes * rows_per_lane for lanes, rows_per_lane in RESCALED_BINS])
     bins = np.searchsorted(sizes, m)
     paired = np.diff(problem.first_pairs) > 0
     unsupported = (bins == len(RESCALED_BINS)) | layout.unsupported
     rescaled = np.flatnonzero(~unsupported & paired)
     full = layout.uniform & (m == np.append(sizes, 0)[bins])
     for number, uniform, members in _merge_small_bins(bins[rescaled], full[rescaled], layout.letters[rescaled], sizes):
-        lanes, each = RESCALED_BINS[number]
+        lanes, rows_per_lane = RESCALED_BINS[number]
         reads = rescaled[members]
-        grid, longest, args = layout.launch(reads, lanes, each)
+        grid, longest, args = layout.launch(reads, lanes, rows_per_lane)
         initial = RESCALED_SCALE / 2.0 ** np.ceil(np.log2(longest))
         args |= {"initial": initial, "UNIFORM": uniform}
 
@@ -336,8 +338,8 @@ def _merge_small_bins(
     waiting: list[int] = []
     occupied = np.flatnonzero(work.reshape(-1, 2).any(axis=1)).tolist()
     for number, larger in zip(occupied, [*occupied[1:], None], strict=False):
-        others, whole = 2 * number, 2 * number + 1
-        waiting += [kind for kind in (others, whole) if work[kind]]
+        partial, whole = 2 * number, 2 * number + 1
+        waiting += [kind for kind in (partial, whole) if work[kind]]
         if waiting[-1] == whole != waiting[0] and work[whole] * sizes[number] >= CELLS_A_LAUNCH:
             group[waiting.pop()] = len(launches)
             launches.append((number, True))

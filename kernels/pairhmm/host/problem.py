@@ -51,9 +51,9 @@ class Problem:
         """Whether each read has a single gap continuation."""
         changes = np.flatnonzero(self.continuation[1:] != self.continuation[:-1]) + 1
         reads = np.searchsorted(self.read_offsets, changes, "right") - 1
-        found = np.ones(len(self.read_offsets) - 1, np.bool_)
-        found[reads[self.read_offsets[reads] != changes]] = False
-        return found
+        is_uniform = np.ones(len(self.read_offsets) - 1, np.bool_)
+        is_uniform[reads[self.read_offsets[reads] != changes]] = False
+        return is_uniform
 
     @cached_property
     def pairs(self) -> tuple[Offsets, Offsets]:
@@ -75,7 +75,7 @@ class Problem:
         """Index of each read's first pair in output order, and the total number of pairs."""
         return offsets(np.diff(self.record_haplotypes)[owners(self.record_reads)])
 
-    def part(self, first: int, last: int) -> Problem:
+    def subset(self, first: int, last: int) -> Problem:
         """Return the reads [first, last) with the haplotypes of their records, as views: pairs first_pairs[first] to first_pairs[last]."""
         begin = int(np.searchsorted(self.record_reads, first, "right")) - 1
         end = max(int(np.searchsorted(self.record_reads, last, "left")), begin)
@@ -90,17 +90,17 @@ class Problem:
             np.clip(self.record_reads[begin : end + 1], first, last) - first, haplotypes - haplotypes[0],
         )  # fmt: skip
 
-    def records_part(self, first: int, last: int) -> Problem:
+    def record_subset(self, first: int, last: int) -> Problem:
         """Return the records [first, last), as views."""
-        reads, seen = self.record_reads[first : last + 1], self.record_haplotypes[first : last + 1]
+        reads, haplotype_range = self.record_reads[first : last + 1], self.record_haplotypes[first : last + 1]
         read_offsets = self.read_offsets[reads[0] : reads[-1] + 1]
-        haplotype_offsets = self.haplotype_offsets[seen[0] : seen[-1] + 1]
+        haplotype_offsets = self.haplotype_offsets[haplotype_range[0] : haplotype_range[-1] + 1]
         bases, letters = (slice(offsets[0], offsets[-1]) for offsets in (read_offsets, haplotype_offsets))
         columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
         a, b, c, d, e = (column[bases] for column in columns)
         return Problem(
             a, b, c, d, e, read_offsets - read_offsets[0], self.haplotypes[letters], haplotype_offsets - haplotype_offsets[0],
-            reads - reads[0], seen - seen[0],
+            reads - reads[0], haplotype_range - haplotype_range[0],
         )  # fmt: skip
 
     @property
@@ -127,7 +127,7 @@ class Problem:
             yield reads, [self.haplotypes[self.haplotype_offsets[h] : self.haplotype_offsets[h + 1]] for h in chosen]
 
     @staticmethod
-    def of(records: Iterable[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> Problem:
+    def from_records(records: Iterable[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> Problem:
         """Create a problem from records of (reads, haplotypes); a read is (bases, base quality, insertion, deletion, continuation).
 
         Sequences are arrays of uint8 or, for bases, bytes.
@@ -156,16 +156,16 @@ def offsets(lengths: Offsets) -> Offsets:
 
 def owners(starts: Offsets) -> Offsets:
     """Return the owner of each item: starts[1] - starts[0] zeros, starts[2] - starts[1] ones, and so on; starts[0] is 0."""
-    made = np.empty(starts[-1], np.int64)
-    _owners(starts, len(starts) - 1, made)
-    return made
+    result = np.empty(starts[-1], np.int64)
+    _owners(starts, len(starts) - 1, result)
+    return result
 
 
 @native
-def _owners(starts: Global[i64], count: i64, made: Global[i64]) -> None:
+def _owners(starts: Global[i64], count: i64, result: Global[i64]) -> None:
     for owner in range(count):
         for at in range(starts[owner], starts[owner + 1]):
-            made[at] = owner
+            result[at] = owner
 
 
 def ranges(first: Offsets, lengths: Offsets) -> Offsets:
@@ -174,5 +174,5 @@ def ranges(first: Offsets, lengths: Offsets) -> Offsets:
     return np.repeat(first - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
 
-def _bytes(given: Any) -> Bytes:
-    return np.frombuffer(given, np.uint8) if isinstance(given, bytes) else np.asarray(given, np.uint8)
+def _bytes(sequence: Any) -> Bytes:
+    return np.frombuffer(sequence, np.uint8) if isinstance(sequence, bytes) else np.asarray(sequence, np.uint8)

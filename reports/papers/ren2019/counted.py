@@ -33,7 +33,7 @@ def sequences(length: int, pairs: int) -> Problem:
 def equal_sequences(length: int, pairs: int, reference: int = 0) -> Problem:
     """Return the set of Figures 9 and 11: alternates are prefixes of their references, so all moves are diagonal."""
     problem = generate(length, pairs, (reference or length, reference or length), (length, length))
-    return Problem.of((r, r[:length] if len(r) >= length else a) for r, a in problem.pairs())
+    return Problem.from_pairs((r, r[:length] if len(r) >= length else a) for r, a in problem.pairs())
 
 
 def counters(problem: Problem, variant: str, kernel: str, engine: EngineName) -> Counters:

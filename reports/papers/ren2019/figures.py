@@ -48,7 +48,7 @@ def example(setting: Setting) -> Shown:
     alignments = {}
     pair = tuple(row.replace("-", "").encode() for row in PICTURED)
     for name, parameters in PARAMETERS.items():
-        problem = Problem.of([(pair[0], pair[1])], parameters)
+        problem = Problem.from_pairs([(pair[0], pair[1])], parameters)
         ((cigar, offset, score),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
         alignments[name] = cigar
         rows.append({
@@ -110,7 +110,7 @@ WALKED = (b"AACCGGTTACGTAATC", b"AACCGTTACCGTAATC")
 
 def backtracking(setting: Setting) -> Shown:
     """Figure 2: traceback over three score matrices or one matrix of moves."""
-    problem = Problem.of([WALKED], Parameters(10, -15, -5, -2), Strategy.INDEL)
+    problem = Problem.from_pairs([WALKED], Parameters(10, -15, -5, -2), Strategy.INDEL)
     ((cigar, _, _),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
     loads: dict[str, int] = {}
     for variant in (FAITHFUL, "pairalign"):
@@ -172,13 +172,13 @@ def simulated_statistics(regions: int) -> dict[str, Statistics]:
     pairs: dict[str, list[tuple[bytes, bytes]]] = {"2": [], "3": []}
     for reads, haplotypes in region.records():
         letters = [haplotype.tobytes() for haplotype in haplotypes]
-        paired = Problem.of((haplotype, read[0].tobytes()) for read in reads for haplotype in letters)
+        paired = Problem.from_pairs((haplotype, read[0].tobytes()) for read in reads for haplotype in letters)
         scores = FAMILY.solve(paired, "packed", Runner("jit"))["score"].reshape(len(reads), len(letters))
         best = scores.argmax(axis=1).tolist()
         pairs["2"] += [(letters[chosen], read[0].tobytes()) for read, chosen in zip(reads, best, strict=True)]
         pairs["3"] += [(letters[0], haplotype) for haplotype in letters]
     for situation, chosen in pairs.items():
-        problem = Problem.of(chosen)
+        problem = Problem.from_pairs(chosen)
         statistics[situation].add(problem, align(problem, "packed", Runner("jit"), WORDS_AT_ONCE))
         statistics[situation].finish()
     return statistics
@@ -217,7 +217,7 @@ def share_of_matches(setting: Setting) -> Shown:
             about("situation"): situation, paper("M, %"): M_SHARE if situation == "2" else None,
             **{emulator(f"{letter}, %"): 100 * group.share(letter) for letter in "MIDS"},
             emulator("bases a run of M"): group.bases["M"] / max(group.runs["M"], 1),
-            emulator("loads saved by lengths of M, %"): 100 * group.looks_saved,
+            emulator("loads saved by lengths of M, %"): 100 * group.accesses_saved,
         })  # fmt: skip
     bars = [
         Series(f"situation {situation}", Source.emulator, [(letter, float(group.bases[letter])) for letter in "MIDS"])

@@ -30,4 +30,4 @@ def sequences(draw: st.DrawFn, most: int) -> bytes:
 def problems(most: int = 70) -> st.SearchStrategy[Problem]:
     """Up to 12 pairs of up to so many bases."""
     pairs = st.lists(st.tuples(sequences(most), sequences(most)), min_size=1, max_size=12)
-    return st.builds(Problem.of, pairs, scores, st.sampled_from(Strategy))
+    return st.builds(Problem.from_pairs, pairs, scores, st.sampled_from(Strategy))

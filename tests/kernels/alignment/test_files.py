@@ -111,26 +111,26 @@ def test_what_is_wrong_with_fasta(tmp_path: Path, content: bytes, message: str) 
 
 @pytest.mark.slow
 def test_an_answer_as_a_table() -> None:
-    problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
+    problem = Problem.from_pairs([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
     assert as_text("tsv", problem, alignments(FAMILY.oracle(problem))) == "2M\t1\t400\n1S2M1S\t0\t400\n"
 
 
 @pytest.mark.slow
 def test_an_answer_as_sam(tmp_path: Path) -> None:
-    problem = Problem.of([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
+    problem = Problem.from_pairs([(b"ACGT", b"CG"), (b"CG", b"ACGT")])
     answer = alignments(FAMILY.oracle(problem))
     assert as_sam(problem, answer) == (
         "@HD\tVN:1.6\tSO:unknown\n@SQ\tSN:ref1\tLN:4\n@SQ\tSN:ref2\tLN:2\n"
         "alt1\t0\tref1\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\tNM:i:0\n"
         "alt2\t0\tref2\t1\t255\t1S2M1S\t*\t0\t0\tACGT\t*\tAS:i:400\tNM:i:0\n"
     )
-    one_by_one = [(problem.part(p, p + 1), part(answer, p, p + 1)) for p in range(2)]
+    one_by_one = [(problem.subset(p, p + 1), part(answer, p, p + 1)) for p in range(2)]
     assert as_sam(*one_by_one[0], *one_by_one[1]) == as_sam(problem, answer)
     named = replace(problem, names=(("c", "a"), ("c", "b")))
     with pytest.raises(InputError, match="references of different lengths are called c"):
         as_sam(named, answer)
     with pytest.raises(InputError, match="alt1 holds more than letters"):
-        as_sam(Problem.of([(b"A", b"*")]), part(answer, 0, 1))
+        as_sam(Problem.from_pairs([(b"A", b"*")]), part(answer, 0, 1))
     with pytest.raises(SimtbedError, match="SAM cannot say that an alignment begins before its reference"):
         files.check_form("sam", Strategy.IGNORE)
 
@@ -231,6 +231,6 @@ def test_rows_are_what_python_writes() -> None:
     for pair in range(200):
         own = words[firsts[pair] : firsts[pair + 1]].tolist()
         expected.append(("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in own), offset[pair], score[pair]))
-    problem = Problem.of([(b"ACGT", b"AC")] * 200)
+    problem = Problem.from_pairs([(b"ACGT", b"AC")] * 200)
     assert as_text("tsv", problem, found) == "".join(f"{c}\t{o}\t{s}\n" for c, o, s in expected)
     assert found.answer().tolist() == expected

@@ -23,7 +23,7 @@ def cigars(problem: Problem, threads: int) -> list[tuple[str, int, int]]:
 @pytest.mark.slow
 def test_it_is_the_oracle() -> None:
     pairs = [*generate(1, 40, (1, 60), (1, 60)).pairs(), (b"AGA", b"A"), (b"A", b"AGA"), (b"CG", b"ACGT"), (b"A", b"C")]
-    problem = Problem.of(pairs)
+    problem = Problem.from_pairs(pairs)
     expected = FAMILY.oracle(problem).tolist()
     assert {letter for cigar, _, _ in expected for letter in cigar if letter.isalpha()} == set("MIDS")
     assert cigars(problem, 1) == cigars(problem, 3) == expected
@@ -31,4 +31,4 @@ def test_it_is_the_oracle() -> None:
         problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets, problem.parameters, trace=False
     )  # fmt: skip
     assert scores[:, 1].tolist() == [score for _, _, score in expected]
-    assert cigars(Problem.of([]), 2) == []
+    assert cigars(Problem.from_pairs([]), 2) == []

@@ -10,7 +10,7 @@ from simtbed import Result, launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.alignment.host.files import table
 from simtbed.kernels.alignment.host.generate import generate
-from simtbed.kernels.alignment.host.pipeline import Kept
+from simtbed.kernels.alignment.host.pipeline import ReusedMemory
 from simtbed.kernels.alignment.host.pipeline_files import How, align_file
 from simtbed.kernels.alignment.host.problem import Parameters, Strategy
 
@@ -53,7 +53,7 @@ def test_a_gpu_is_given_what_a_batch_needs_at_once() -> None:
 
 
 def test_another_process_has_memory_of_its_own() -> None:
-    kept = Kept(100)
+    kept = ReusedMemory(100)
     given = kept(1)
     other = pickle.loads(pickle.dumps(kept))(1)
     assert other is not given

@@ -13,7 +13,7 @@ lengths = some.lists(some.tuples(some.integers(1, 9), some.integers(1, 9)), max_
 
 @given(lengths, some.integers(1, 5))
 def test_shares_are_the_whole_in_order(sizes: list[tuple[int, int]], count: int) -> None:
-    problem = Problem.of((bytes([65 + n % 4]) * n, bytes([66]) * m) for n, m in sizes)
+    problem = Problem.from_pairs((bytes([65 + n % 4]) * n, bytes([66]) * m) for n, m in sizes)
     shares = problem.shares(count)
     assert 1 <= len(shares) <= count
     assert all(len(share) for share in shares) or not sizes
@@ -24,7 +24,7 @@ def test_shares_are_the_whole_in_order(sizes: list[tuple[int, int]], count: int)
 @pytest.mark.parametrize("count", [2, 3, 7])
 def test_shares_have_about_as_many_cells_each(count: int) -> None:
     rng = np.random.default_rng(1)
-    problem = Problem.of((b"A" * n, b"C" * m) for n, m in rng.integers(1, 50, (500, 2)))
+    problem = Problem.from_pairs((b"A" * n, b"C" * m) for n, m in rng.integers(1, 50, (500, 2)))
     shares = problem.shares(count)
     assert len(shares) == count
     assert max(s.cells for s in shares) - min(s.cells for s in shares) <= 2 * 50 * 50

@@ -32,7 +32,7 @@ def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, stra
     made = [(a.tobytes(), b.tobytes()) for a, b in generate(5, 30, (40, 90), (30, 100)).pairs()]
     made += [(b"acgtNNacgt", b"ACGTNNACGT"), (b"ACGTACGT", b"ACGTTTTACGT")]
     names = [(f"HLA*{p:02}:01|x", f"read/{p}") for p in range(len(made))]
-    problem = with_names(Problem.of(made, Parameters(20, -15, -26, -2), strategy), names)
+    problem = with_names(Problem.from_pairs(made, Parameters(20, -15, -26, -2), strategy), names)
     path = written(problem, tmp_path / "found.sam")
     fasta = tmp_path / "references.fa"
     fasta.write_bytes(b"".join(b">%b\n%b\n" % (n.encode(), r) for (n, _), (r, _) in zip(names, made, strict=True)))
@@ -57,7 +57,7 @@ def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, stra
 
 def test_ambiguity_codes_match_nothing(tmp_path: Path) -> None:
     """As the specification of tags says; samtools makes an exception for equal ones but N."""
-    path = written(Problem.of([(b"ACGTRYACGT", b"ACGTRYACGT")]), tmp_path / "found.sam")
+    path = written(Problem.from_pairs([(b"ACGTRYACGT", b"ACGTRYACGT")]), tmp_path / "found.sam")
     with pysam.AlignmentFile(str(path)) as found:
         assert [one.get_tag("NM") for one in found] == [2]
 
@@ -87,6 +87,6 @@ def test_samtools_sorts_indexes_and_counts_it(tmp_path: Path) -> None:
     ],
 )
 def test_names_that_sam_does_not_take(names: tuple[str, str], said: str, tmp_path: Path) -> None:
-    problem = with_names(Problem.of([(b"ACGT", b"CG")], NEW), [names])
+    problem = with_names(Problem.from_pairs([(b"ACGT", b"CG")], NEW), [names])
     with pytest.raises(InputError, match=f"^{said} is no name for SAM: use tsv$"):
         written(problem, tmp_path / "found.sam")

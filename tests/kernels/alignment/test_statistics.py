@@ -10,10 +10,10 @@ from simtbed.kernels.alignment.host.statistics import Statistics, rows, spread
 
 
 def test_statistics_by_hand() -> None:
-    problem = Problem.of([(b"ACGT", b"CG"), (b"ACGT", b"ACGT"), (b"CG", b"ACGT"), (b"ACGT", b"C")])
+    problem = Problem.from_pairs([(b"ACGT", b"CG"), (b"ACGT", b"ACGT"), (b"CG", b"ACGT"), (b"ACGT", b"C")])
     found = Statistics()
     for pair in range(4):  # pairs that come apart count as those that come together
-        part = problem.part(pair, pair + 1)
+        part = problem.subset(pair, pair + 1)
         found.add(part, align(part, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
     found.finish()
     assert (found.pairs, spread(found.references), spread(found.alternates)) == (4, (2, 4, 4), (1, 2, 4))
@@ -21,7 +21,7 @@ def test_statistics_by_hand() -> None:
     assert found.runs == {"M": 4, "S": 2}
     assert found.batches == {2: 1, 1: 2}
     assert found.share("M") == 9 / 11
-    assert found.looks_saved == (9 - 4) / 9
+    assert found.accesses_saved == (9 - 4) / 9
     assert rows(found) == [
         ("pairs", "4"),
         ("bases of references: least, median, most", "2, 4, 4"),

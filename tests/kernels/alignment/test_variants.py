@@ -118,11 +118,11 @@ def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.Monke
     sizes = [lanes * each for lanes, each in pipeline.BINS]
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
     made = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
-    check(Problem.of(pair for each in made for pair in each.pairs()), "packed", launcher)
+    check(Problem.from_pairs(pair for each in made for pair in each.pairs()), "packed", launcher)
 
 
 def test_few_pairs_are_launched_together() -> None:
-    problem = Problem.of(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
+    problem = Problem.from_pairs(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
     launched = []
 
     @FunctionLauncher
@@ -138,7 +138,7 @@ def test_few_pairs_are_launched_together() -> None:
 def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
     """packed keeps 28 bits of a score and says so."""
     dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
-    problem = Problem.of([(b"AAA", b"CCC"), (b"ACA", b"CAC")], dear, Strategy.INDEL)
+    problem = Problem.from_pairs([(b"AAA", b"CCC"), (b"ACA", b"CAC")], dear, Strategy.INDEL)
     if variant == "packed":
         with pytest.raises(SimtbedError, match=r"^the scores of pair 1 may leave the 28 bits that packed has"):
             FAMILY.solve(problem, variant, launcher)
@@ -159,7 +159,9 @@ def test_a_long_cigar_is_walked_again_with_room_for_it(
         stages.append((kernel.__name__, how["args"].get("capacity")))
         return launcher.launch(kernel, **how)
 
-    problem = Problem.of([(b"ACGTACGTACGT", b"ACGTTACGTAGT"), (b"ACG", b"ACG")], PUBLISHED["ORIG"], Strategy.INDEL)
+    problem = Problem.from_pairs(
+        [(b"ACGTACGTACGT", b"ACGTTACGTAGT"), (b"ACG", b"ACG")], PUBLISHED["ORIG"], Strategy.INDEL
+    )
     most = max(cigar.count("M") + cigar.count("I") + cigar.count("D") for cigar in FAMILY.oracle(problem)["cigar"])
     check(problem, variant, noted)
     assert most > 2 and ("traceback", most) in stages
@@ -167,7 +169,7 @@ def test_a_long_cigar_is_walked_again_with_room_for_it(
 
 @every_variant
 def test_nothing(variant: str, launcher: Launcher) -> None:
-    assert FAMILY.solve(Problem.of([]), variant, launcher).shape == (0,)
+    assert FAMILY.solve(Problem.from_pairs([]), variant, launcher).shape == (0,)
 
 
 @every_variant
@@ -205,17 +207,17 @@ def test_what_a_variant_cannot_hold(variant: str, pair: tuple[bytes, bytes], mes
         raise AssertionError("nothing is launched")
 
     with pytest.raises(SimtbedError, match=f"^pair 2 .*{message.removeprefix('pair 2 ')}$"):
-        FAMILY.solve(Problem.of([(b"A", b"A"), pair]), variant, never)
+        FAMILY.solve(Problem.from_pairs([(b"A", b"A"), pair]), variant, never)
 
 
 @pytest.mark.parametrize("parameters", [(-1, -1, -1, -1), (1, 1, -1, -1), (1, -1, 1, -1), (1, -1, -1, 1)])
 def test_wrong_signs(parameters: tuple[int, int, int, int], launcher: Launcher) -> None:
     with pytest.raises(SimtbedError, match="the first one is not negative, the others not positive"):
-        FAMILY.solve(Problem.of([(b"A", b"A")], Parameters(*parameters)), "packed", launcher)
+        FAMILY.solve(Problem.from_pairs([(b"A", b"A")], Parameters(*parameters)), "packed", launcher)
 
 
 def test_long_alternates_need_no_short(launcher: Launcher) -> None:
-    problem = Problem.of([(b"ACGT", b"C" * 100 + b"ACGT" + b"C" * 40_000)])
+    problem = Problem.from_pairs([(b"ACGT", b"C" * 100 + b"ACGT" + b"C" * 40_000)])
     check(problem, "packed", launcher)
     check(problem, "passes-row-major-steps", launcher)
 

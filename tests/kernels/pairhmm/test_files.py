@@ -170,7 +170,7 @@ def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool
         assert whole == found
         return
     (expected,) = whole
-    assert same(Problem.of(record for problem in found for record in problem.records()), expected)
+    assert same(Problem.from_records(record for problem in found for record in problem.records()), expected)
     scores = -np.arange(len(expected.pairs[0])) / 3
     forms: tuple[files.Format, ...] = ("gpupairhmm", "tsv")
     for form in forms:
@@ -201,7 +201,7 @@ SCORES = (
 
 @given(st.lists(SCORES, min_size=1))
 def test_scores_are_rounded_as_python_rounds_them(values: list[float]) -> None:
-    problem = Problem.of([([(b"A", [40], [40], [40], [10])], [b"A"] * len(values))])
+    problem = Problem.from_records([([(b"A", [40], [40], [40], [10])], [b"A"] * len(values))])
     (_, row) = written(problem, values).splitlines()
     assert row.split() == [f"{value:.7f}" for value in values]
 
@@ -213,13 +213,13 @@ def test_very_many_scores_are_rounded_as_python_rounds_them(size: float) -> None
     values[::7] = np.round(values[::7], 6)  # few digits, and ties of fewer than seven
     values[::11] = np.round(values[::11] * 2**8) / 2**8
     values[::500] = -np.inf
-    problem = Problem.of([([(b"A", [40], [40], [40], [10])] * 100, [b"A"] * 400)])
+    problem = Problem.from_records([([(b"A", [40], [40], [40], [10])] * 100, [b"A"] * 400)])
     rows = [" ".join(f"{value:.7f}" for value in row) for row in values.reshape(100, 400).tolist()]
     assert written(problem, values) == "\n".join(["100 400", *rows, ""])
 
 
 def test_many_values_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = Problem.of(
+    problem = Problem.from_records(
         [([(b"A", [40], [40], [40], [10])] * r, [b"A"] * h) for r, h in ((3, 4), (0, 1), (1, 0), (1, 1), (2, 2))]
     )
     scores = -np.arange(17.0)

@@ -27,7 +27,7 @@ def test_a_dump_is_read_as_it_was_written(tmp_path: Path) -> None:
     problem = generate(3, records=3)
     answers = -np.arange(len(problem.pairs[0])) / 8
     path = dumped(tmp_path / "dump", problem, answers)
-    ((found, gatk),) = files_gatk.parts(path)
+    ((found, gatk),) = files_gatk.batches(path)
     assert gatk.tolist() == answers.tolist()
     for before, after in zip(problem.records(), found.records(), strict=True):
         assert [[c.tobytes() for c in read] for read in before[0]] == [[c.tobytes() for c in read] for read in after[0]]
@@ -38,7 +38,7 @@ def test_parts_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     problem = generate(4, records=3)
     path = dumped(tmp_path / "dump", problem, -np.arange(len(problem.pairs[0])) / 8)
     monkeypatch.setattr(files_gatk, "PAIRS_AT_ONCE", 5)
-    found = list(files_gatk.parts(path))
+    found = list(files_gatk.batches(path))
     assert len(found) > 5
     text, records = b"", 0
     for part, answers in found:
@@ -52,7 +52,7 @@ def test_one_read_in_two_regions_keeps_the_order_of_its_pairs(tmp_path: Path) ->
     rows = [f"{h} AC II NN NN ++ {-n:e}\n".encode() for n, h in enumerate(("ACGT", "ACGA", "TTGT", "TTGA"))]
     path = tmp_path / "dump"
     path.write_bytes(b"# hap-bases\n\n" + b"".join(rows))
-    ((problem, answers),) = files_gatk.parts(path)
+    ((problem, answers),) = files_gatk.batches(path)
     assert answers.tolist() == [0, -1, -2, -3]
     assert [h.tobytes() for _, haplotypes in problem.records() for h in haplotypes] == [
         b"ACGT",
@@ -78,13 +78,13 @@ def test_what_is_wrong_with_a_dump(tmp_path: Path, content: bytes, message: str)
     path = tmp_path / "dump"
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"dump:{message}"):
-        list(files_gatk.parts(path))
+        list(files_gatk.batches(path))
 
 
 def test_a_likelihood_of_another_locale(tmp_path: Path) -> None:
     path = tmp_path / "dump"
     path.write_bytes(files_gatk.HEADER + ROW.replace(b"-1.5", b"-1,5"))
-    assert [answers.tolist() for _, answers in files_gatk.parts(path)] == [[-1.5]]
+    assert [answers.tolist() for _, answers in files_gatk.batches(path)] == [[-1.5]]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

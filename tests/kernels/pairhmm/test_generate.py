@@ -74,6 +74,6 @@ def test_equal_lengths_and_repetition() -> None:
     assert set(problem.haplotype_lengths.tolist()) == {33}
     assert len(problem.pairs[0]) >= 50
     twice = [r for _ in range(2) for r in problem.records()]
-    again = Problem.of(twice)
+    again = Problem.from_records(twice)
     found = repeated(problem, 2)
     assert all(np.array_equal(getattr(again, name), getattr(found, name)) for name in Problem.__dataclass_fields__)

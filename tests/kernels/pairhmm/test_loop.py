@@ -18,7 +18,7 @@ def test_the_loop_agrees_with_the_oracle(threads: int) -> None:
 
 
 def test_what_a_float_cannot_hold_is_nothing() -> None:
-    far = Problem.of([([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])])
+    far = Problem.from_records([([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])])
     assert by_loop(far)[0] == -np.inf
     assert FAMILY.oracle(far)[0] > -400  # which double holds
 

@@ -12,11 +12,13 @@ READ = (b"A", [40], [40], [40], [10])
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=6), st.data())
 def test_parts(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
-    problem = Problem.of([([READ] * reads, [b"ACGT"[: h + 1] for h in range(seen)]) for reads, seen in shapes])
+    problem = Problem.from_records(
+        [([READ] * reads, [b"ACGT"[: h + 1] for h in range(seen)]) for reads, seen in shapes]
+    )
     reads = len(problem.read_lengths)
     first = data.draw(st.integers(0, max(reads - 1, 0)))
     last = data.draw(st.integers(min(first + 1, reads), reads))
-    part, firsts = problem.part(first, last), problem.first_pairs
+    part, firsts = problem.subset(first, last), problem.first_pairs
     assert firsts[-1] == len(problem.pairs[0]) and problem.cells == part_cells(problem)
     of, haplotypes = (column[firsts[first] : firsts[last]] for column in problem.pairs)
     assert part.pairs[0].tolist() == (of - first).tolist()
@@ -34,4 +36,4 @@ def part_cells(problem: Problem) -> int:
 @given(st.lists(st.lists(st.integers(1, 2), max_size=4), max_size=6))
 def test_reads_of_one_continuation(scores: list[list[int]]) -> None:
     reads = [(b"ACGT"[: len(q)], [40] * len(q), [40] * len(q), [40] * len(q), q) for q in scores]
-    assert Problem.of([(reads, [b"A"])]).uniform.tolist() == [len(set(q)) < 2 for q in scores]
+    assert Problem.from_records([(reads, [b"A"])]).uniform.tolist() == [len(set(q)) < 2 for q in scores]

@@ -40,7 +40,7 @@ def random_problem(
         ranges = (quality, quality, quality, continuation)
         qualities = (draw.integers(*span, m, endpoint=True) for span in ranges)
         records.append(([(read, *qualities)], [haplotype]))
-    return Problem.of(records)
+    return Problem.from_records(records)
 
 
 def check(problem: Problem, variant: str, launcher: Launcher) -> None:
@@ -116,7 +116,7 @@ def test_streams_of_any_length(letters: int, launcher: Launcher, monkeypatch: py
     haplotypes = [draw.choice(LETTERS[:4], n) for n in (1, 1, 2, 1, 9, 30, 1, 1, 1, 17, 4, 1)]
     likely = [np.full(20, q) for q in (30, 2, 2, 1)]
     reads = [(np.resize(haplotypes[at], m), *(q[:m] for q in likely)) for at, m in ((5, 20), (9, 16), (4, 3), (0, 1))]
-    problem = Problem.of([(reads, haplotypes), (reads[:1], haplotypes[:2]), (reads, haplotypes[::-1])])
+    problem = Problem.from_records([(reads, haplotypes), (reads[:1], haplotypes[:2]), (reads, haplotypes[::-1])])
     check(problem, "wavefront-rescaled", launcher)
 
 
@@ -142,7 +142,7 @@ def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
 ) -> None:
     """Where it saves enough, and with the bits that they have among others."""
     full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))
-    problem = Problem.of([*full.records(), *other.records()])
+    problem = Problem.from_records([*full.records(), *other.records()])
     used: list[bool] = []
 
     @FunctionLauncher
@@ -268,7 +268,7 @@ def test_alpha_is_clamped(variant: str, launcher: Launcher) -> None:
 def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, launcher: Launcher) -> None:
     close = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"A" * 60])
     far = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])
-    problem = Problem.of([close, far, close])
+    problem = Problem.from_records([close, far, close])
     launched = []
 
     @FunctionLauncher
@@ -278,7 +278,7 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
             launched.append(result["sums"].dtype)
         return result
 
-    (alone,) = FAMILY.solve(Problem.of([close]), variant, noted)
+    (alone,) = FAMILY.solve(Problem.from_records([close]), variant, noted)
     assert launched == [np.float32]
     scores = FAMILY.solve(problem, variant, noted)
     assert launched == [np.float32, np.float32, np.float64]
@@ -289,13 +289,13 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_even_double_cannot_hold(variant: str, launcher: Launcher) -> None:
     """M, I and D all need a first base that is matched; a certain error (quality 0) is not."""
-    problem = Problem.of([([(b"A", [0], [40], [40], [10])], [b"A"])])
+    problem = Problem.from_records([([(b"A", [0], [40], [40], [10])], [b"A"])])
     assert FAMILY.solve(problem, variant, launcher).tolist() == [-np.inf]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_nothing(variant: str, launcher: Launcher) -> None:
-    assert FAMILY.solve(Problem.of([]), variant, launcher).shape == (0,)
+    assert FAMILY.solve(Problem.from_records([]), variant, launcher).shape == (0,)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -303,7 +303,7 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     problem = generate(8, records=2, reads=(3, 3), haplotypes=(4, 4), read_length=(5, 30), haplotype_length=(10, 40))
     whole = FAMILY.solve(problem, variant, launcher)
     monkeypatch.setattr(pipeline, "PAIRS_AT_ONCE", 10)
-    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 5)
+    monkeypatch.setattr(pipeline, "PAIRS_PER_CHUNK", 5)
     monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
     launched = 0
 
