@@ -21,7 +21,7 @@ from ..runtime.prepared import PreparedProgram
 
 UNROLLED = 4
 """Iterations of a loop that nvcc puts side by side."""
-_PREDICATED = 4
+_MAX_PREDICATED_STATEMENTS = 4
 """Statements of a branch up to which it is no jump."""
 
 EXPANDED: Mapping[str, Mapping[str, int]] = {
@@ -35,11 +35,11 @@ instruction for its address: a product and a sum of 64 bits at most."""
 
 def expanded(costs: Mapping[str, int]) -> dict[str, int]:
     """Machine instructions by pipe."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for name, count in costs.items():
-        for pipe, each in EXPANDED.get(name, {name: 1}).items():
-            found[pipe] = found.get(pipe, 0) + count * each
-    return found
+        for pipe, per_operation in EXPANDED.get(name, {name: 1}).items():
+            result[pipe] = result.get(pipe, 0) + count * per_operation
+    return result
 
 
 def latency_of(name: str, device: Device) -> int:
@@ -72,126 +72,130 @@ class CriticalPath:
 
     def cycles(self, warps: int) -> float:
         """Of the average warp, of as many as were launched."""
-        end = self._body(self.prepared.program.kernel.body, float(warps), 0.0)
+        end = self._body_end(self.prepared.program.kernel.body, float(warps), 0.0)
         return max([end, *self.ready.values()])
 
     # -------------------------------------------------------------- control
-    def _body(self, body: ir.Body, executions: float, now: float) -> float:
+    def _body_end(self, body: ir.Body, executions: float, now: float) -> float:
         """The time after a statement list that begins at `now`. executions: of it, by warps."""
-        self._begin(now)
+        self._begin_run(now)
         for stmt in body:
             if not isinstance(stmt, ir.If | ir.While | ir.For | ir.Frame):
-                self._plain(stmt)
+                self._schedule_statement(stmt)
                 continue
-            now = self._end()
+            now = self._run_end()
             match stmt:
                 case ir.Frame():
-                    now = self._body(stmt.body, executions, now)
+                    now = self._body_end(stmt.body, executions, now)
                 case ir.If():
-                    now = self._branch(stmt, now)
+                    now = self._branch_end(stmt, now)
                 case ir.While() | ir.For():
-                    now = self._loop(stmt, executions, now)
-            self._begin(now)
-        return self._end()
+                    now = self._loop_end(stmt, executions, now)
+            self._begin_run(now)
+        return self._run_end()
 
-    def _begin(self, now: float) -> None:
+    def _begin_run(self, now: float) -> None:
         self.start = self.latest = now
         self.issued = 0.0
 
-    def _end(self) -> float:
+    def _run_end(self) -> float:
         """When the last operation of the run has begun, and all have been issued."""
         return max(self.latest, self.start + self.issued)
 
-    def _branch(self, stmt: ir.If, now: float) -> float:
-        self._begin(now)
-        self.latest = max(self.latest, self._value(stmt.cond))
-        now, times = self._end(), float(self.counts[stmt.site, WARPS])
-        taken = 0.0
+    def _branch_end(self, stmt: ir.If, now: float) -> float:
+        self._begin_run(now)
+        self.latest = max(self.latest, self._value_time(stmt.cond))
+        now, times = self._run_end(), float(self.counts[stmt.site, WARPS])
+        cycles = 0.0
         for arm in (stmt.then, stmt.orelse):
             share = self._executions(arm) / times if times else 0.0
             if share:
-                jump = self.device.timing.branch if sum(1 for _ in statements(arm)) > _PREDICATED else 0
-                taken += min(1.0, share) * (self._body(arm, share * times, now) - now + jump)
-        return now + taken
+                jump = self.device.timing.branch if sum(1 for _ in statements(arm)) > _MAX_PREDICATED_STATEMENTS else 0
+                cycles += min(1.0, share) * (self._body_end(arm, share * times, now) - now + jump)
+        return now + cycles
 
-    def _loop(self, stmt: ir.While | ir.For, executions: float, now: float) -> float:
+    def _loop_end(self, stmt: ir.While | ir.For, executions: float, now: float) -> float:
         tests = float(self.counts[stmt.site, WARPS])
         iterations = min(tests, self._executions(stmt.body) or tests)
         trips = iterations / executions if executions else 0.0
-        inner = any(isinstance(s, ir.While | ir.For) for s in statements(stmt.body)) or holds_barrier(stmt)
-        together = 1 if inner else max(1, min(UNROLLED, int(trips)))
+        is_outer = any(isinstance(s, ir.While | ir.For) for s in statements(stmt.body)) or holds_barrier(stmt)
+        unroll = 1 if is_outer else max(1, min(UNROLLED, int(trips)))
         if trips <= 0:
             return now
         ends: list[float] = []
         for _ in range(2):  # the second time as all later ones: what the iterations hand on is ready late
-            begun = now if not ends else ends[-1]
-            ends.append(self._iterations(stmt, iterations, together, begun))
-        rest = max(0.0, trips / together - 2)
-        each = ends[1] - ends[0]
-        if trips / together <= 1:
-            return now + (ends[0] - now) * trips / together
-        shift = rest * each
+            begin = now if not ends else ends[-1]
+            ends.append(self._iterations_end(stmt, iterations, unroll, begin))
+        rest = max(0.0, trips / unroll - 2)
+        per_iteration = ends[1] - ends[0]
+        if trips / unroll <= 1:
+            return now + (ends[0] - now) * trips / unroll
+        shift = rest * per_iteration
         self.ready = {name: time + shift for name, time in self.ready.items()}
-        return ends[1] - (each * (2 - trips / together) if trips / together < 2 else 0.0) + shift
+        return ends[1] - (per_iteration * (2 - trips / unroll) if trips / unroll < 2 else 0.0) + shift
 
-    def _iterations(self, stmt: ir.While | ir.For, iterations: float, together: int, now: float) -> float:
+    def _iterations_end(self, stmt: ir.While | ir.For, iterations: float, together: int, now: float) -> float:
         body: ir.Body = (*stmt.setup, *stmt.body) if isinstance(stmt, ir.While) else stmt.body
-        now = self._body(body, iterations, now) if together == 1 else self._body(body * together, iterations, now)
-        self._begin(now)
+        now = (
+            self._body_end(body, iterations, now) if together == 1 else self._body_end(body * together, iterations, now)
+        )
+        self._begin_run(now)
         if isinstance(stmt, ir.While):
-            self.latest = max(self.latest, self._value(stmt.cond))
+            self.latest = max(self.latest, self._value_time(stmt.cond))
         self.issued += 2
-        return self._end() + self.device.timing.branch
+        return self._run_end() + self.device.timing.branch
 
     def _executions(self, body: ir.Body) -> float:
         """Of a statement list, by warps."""
         for stmt in body:
             inside = stmt.body if isinstance(stmt, ir.Frame) else ()
             if isinstance(stmt, ir.Frame):
-                if found := self._executions(inside):
-                    return found
+                if executions := self._executions(inside):
+                    return executions
             elif self.prepared.counts(stmt) and not isinstance(stmt, ir.While | ir.For):
                 return float(self.counts[stmt.site, WARPS])
         return 0.0
 
     # -------------------------------------------------------------- plain statements
-    def _plain(self, stmt: ir.Stmt) -> None:
+    def _schedule_statement(self, stmt: ir.Stmt) -> None:
         if not self.prepared.counts(stmt) or isinstance(stmt, ir.Alloc):
             return
         stmt = flattened(stmt)
         site = self.prepared.sites[stmt.site]
         match stmt:
             case ir.Let(target=target, value=value):
-                done = self._effect(value, stmt.site) if isinstance(value, ir.Effect) else self._value(value)
+                finish = (
+                    self._effect_time(value, stmt.site) if isinstance(value, ir.Effect) else self._value_time(value)
+                )
                 if isinstance(target, ir.Reg):
-                    self.ready[target.name] = done
+                    self.ready[target.name] = finish
             case _:
-                operands = max([self.start, *(self._value(child) for child in children(stmt))])
+                operands = max([self.start, *(self._value_time(child) for child in children(stmt))])
                 self.latest = max(self.latest, operands)
         self.issued += sum(expanded(site.costs).values()) * 100 / self.device.timing.issue
 
-    def _effect(self, effect: ir.Effect, site: int) -> float:
+    def _effect_time(self, effect: ir.Effect, site: int) -> float:
         """When its result is there."""
         timing = self.device.timing
-        begun = max([self.start, *(self._value(child) for child in children(effect))])
+        begin = max([self.start, *(self._value_time(child) for child in children(effect))])
         row = TABLE[type(effect)]
         if row.scope == "block":
-            self.latest = max(self.latest, begun)
-            begun = self._end() + timing.barrier
-            self._begin(begun)
-            return begun
-        self.latest = max(self.latest, begun)
+            self.latest = max(self.latest, begin)
+            begin = self._run_end() + timing.barrier
+            self._begin_run(begin)
+            return begin
+        self.latest = max(self.latest, begin)
         if row.spaces:
-            return begun + timing.alu + self.memory(site)
-        return begun + {"shuffle": timing.shuffle, "vote": timing.vote}.get(row.action, timing.alu)
+            return begin + timing.alu + self.memory(site)
+        return begin + {"shuffle": timing.shuffle, "vote": timing.vote}.get(row.action, timing.alu)
 
-    def _value(self, expr: ir.Expr) -> float:
+    def _value_time(self, expr: ir.Expr) -> float:
         """When an expression's value is there."""
         if isinstance(expr, ir.Reg):
             return max(self.start, self.ready.get(expr.name, 0.0))
         if not isinstance(expr, ir.Op | ir.Pack | ir.Component | ir.Within):
             return self.start
-        operands = max([self.start, *(self._value(child) for child in children(expr))])
+        operands = max([self.start, *(self._value_time(child) for child in children(expr))])
         if not isinstance(expr, ir.Op):
             return operands
         self.latest = max(self.latest, operands)

@@ -14,7 +14,7 @@ from ..profiler.decisions import sampling_interval
 from ..profiler.trace import Entries
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
-from .line_trace import MOST_LINES, LineTrace
+from .line_trace import MAX_LINES, LineTrace
 from .time import Estimate, ObservedLaunch, estimate
 
 _COUNTING = (
@@ -37,7 +37,7 @@ class _LinesAndAccesses:
         self.lines, self.spaces = lines, lines.spaces
         self.recorder = AccessRecorder(sampling_interval(request.warps), ("global",))
         sites = request.prepared.sites
-        self._kept = np.array(
+        self._is_global = np.array(
             [isinstance(one.action, AccessKind) and one.action.space == "global" for one in sites], np.bool_
         )
 
@@ -47,7 +47,7 @@ class _LinesAndAccesses:
 
     def take(self, entries: Entries) -> None:
         self.lines.take(entries)
-        self.recorder.take(entries[self._kept[entries["site"]]])
+        self.recorder.take(entries[self._is_global[entries["site"]]])
 
     def begin_again(self) -> None:
         self.lines.begin_again()
@@ -59,20 +59,24 @@ class _LinesAndAccesses:
 
 
 def observe(
-    request: Request, registers: int = 0, engine: EngineName = "jit", source_only: bool = False, most: int = MOST_LINES
+    request: Request,
+    registers: int = 0,
+    engine: EngineName = "jit",
+    source_only: bool = False,
+    max_lines: int = MAX_LINES,
 ) -> ObservedLaunch:
     """Emulate a launch, counted and traced. Its request is as `runtime.request.prepare_request` gives it, its device one
     with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown.
     source_only: leave the compiler out. most: lines of memory that are looked at. Raises SimtbedError where the kernel has faults."""
     request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
-    lines = LineTrace(request, most)
-    both = _LinesAndAccesses(request, lines)
-    outcome = engine_named(engine).run(replace(request, trace=lines if source_only else both))
+    lines = LineTrace(request, max_lines)
+    tracer = _LinesAndAccesses(request, lines)
+    outcome = engine_named(engine).run(replace(request, trace=lines if source_only else tracer))
     assert outcome.counts is not None
     if outcome.faults:
         raise SimtbedError(render(outcome.faults[0]))
     if outcome.decisions is not None:
-        outcome.decisions.accesses = [both.finish()]
+        outcome.decisions.accesses = [tracer.finish()]
     return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions)
 
 

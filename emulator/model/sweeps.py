@@ -44,7 +44,7 @@ COLUMNS = (
     "l1_hit", "l2_hit", "dram_bytes",
 )  # fmt: skip
 OBJECTIVES = {"time": "time_us", "bytes": "dram_bytes"}
-_MOST = 100_000
+_MAX_CONFIGURATIONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,12 @@ class RepeatableLaunch:
     @property
     def constants(self) -> dict[str, Any]:
         """Its Const arguments, those left to their defaults included."""
-        given, parameters = {**self.kernel.defaults, **self.arguments}, signature_of(self.kernel).parameters
-        return {name: given[name] for name, parameter in parameters.items() if parameter.type is None and name in given}
+        arguments, parameters = {**self.kernel.defaults, **self.arguments}, signature_of(self.kernel).parameters
+        return {
+            name: arguments[name]
+            for name, parameter in parameters.items()
+            if parameter.type is None and name in arguments
+        }
 
 
 @dataclass(frozen=True)
@@ -87,23 +91,27 @@ class Axes:
     constants: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     ties: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, launch: RepeatableLaunch) -> list[Configuration]:
+    def configurations(self, launch: RepeatableLaunch) -> list[Configuration]:
         """The configurations of a launch; constants that its kernel does not have are left out."""
-        own = launch.constants
-        names = [name for name in self.constants if name in own]
-        found = []
+        launch_constants = launch.constants
+        names = [name for name in self.constants if name in launch_constants]
+        result = []
         for block, grid, *values in product(
             self.blocks or (launch.block,), self.grids or (None,), *(self.constants[name] for name in names)
         ):
             constants = dict(zip(names, values, strict=True))
-            words = ["x".join(map(str, block)).removesuffix("x1").removesuffix("x1")] if self.blocks else []
-            words += [f"grid {'x'.join(map(str, grid))}"] if grid else []
-            words += [f"{name}={value}" for name, value in constants.items()]
-            constants |= {name: block["xyz".index(of[-1])] for name, of in self.ties.items() if name in own}
+            labels = ["x".join(map(str, block)).removesuffix("x1").removesuffix("x1")] if self.blocks else []
+            labels += [f"grid {'x'.join(map(str, grid))}"] if grid else []
+            labels += [f"{name}={value}" for name, value in constants.items()]
+            constants |= {
+                name: block["xyz".index(of[-1])] for name, of in self.ties.items() if name in launch_constants
+            }
             covering = tuple(-(-g * b // n) for g, b, n in zip(launch.grid, launch.block, block, strict=True))
             x, y, z = grid or covering
-            found.append(Configuration((x, y, z), block, {**own, **constants}, ", ".join(words) or "as launched"))
-        return found
+            result.append(
+                Configuration((x, y, z), block, {**launch_constants, **constants}, ", ".join(labels) or "as launched")
+            )
+        return result
 
 
 class SweepTable(list[dict[str, Any]]):
@@ -131,19 +139,22 @@ class SweepTable(list[dict[str, Any]]):
 
     def sums(self) -> dict[tuple[str, str], dict[str, float]]:
         """By kernel and device: the objective of each choice, all launches together."""
-        found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+        totals: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for row, choice in zip(self, self.choices, strict=True):
-            of = found[row["kernel"], row["device"]]
-            of[choice] = of.get(choice, 0.0) + row[OBJECTIVES[self.objective]]
-        return dict(found)
+            by_choice = totals[row["kernel"], row["device"]]
+            by_choice[choice] = by_choice.get(choice, 0.0) + row[OBJECTIVES[self.objective]]
+        return dict(totals)
 
     def best(self) -> dict[tuple[str, str], tuple[str, float]]:
         """By kernel and device: the best choice, and its margin over the next, as a share of the next; 0 where there is none."""
-        found = {}
-        for key, of in self.sums().items():
-            first, *rest = sorted(of, key=lambda choice: of[choice])
-            found[key] = (first, 1 - of[first] / of[rest[0]] if rest and of[rest[0]] else 0.0)
-        return found
+        result = {}
+        for key, by_choice in self.sums().items():
+            best_choice, *rest = sorted(by_choice, key=lambda choice: by_choice[choice])
+            result[key] = (
+                best_choice,
+                1 - by_choice[best_choice] / by_choice[rest[0]] if rest and by_choice[rest[0]] else 0.0,
+            )
+        return result
 
     def csv(self) -> str:
         """As comma-separated values, with a line of names."""
@@ -190,7 +201,7 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
     for device in devices:
         groups[counting_rules(device)].append(device)
     tasks: list[SweepTask] = []
-    for chosen, group in product(axes.of(launch), groups.values()):
+    for chosen, group in product(axes.configurations(launch), groups.values()):
         request, refused = None, ""
         try:
             request = _request(launch, chosen, group[0])
@@ -216,20 +227,20 @@ def _sharing(request: Request | None, first: Request) -> Request | None:
     """A request with the arrays of another one where they are the same."""
     if request is None:
         return None
-    given = dict(request.arguments)
+    shared_arguments = dict(request.arguments)
     for name, array in request.arguments.items():
-        other = first.arguments.get(name)
-        if isinstance(array, np.ndarray) and isinstance(other, np.ndarray):
-            alike = array.dtype == other.dtype and array.shape == other.shape
-            if alike and (_new_in_both(name, request, first) or array.ctypes.data == other.ctypes.data):
-                given[name] = other
-    return replace(request, arguments=given)
+        shared = first.arguments.get(name)
+        if isinstance(array, np.ndarray) and isinstance(shared, np.ndarray):
+            same_type = array.dtype == shared.dtype and array.shape == shared.shape
+            if same_type and (_new_in_both(name, request, first) or array.ctypes.data == shared.ctypes.data):
+                shared_arguments[name] = shared
+    return replace(request, arguments=shared_arguments)
 
 
-def _new_in_both(name: str, one: Request, other: Request) -> bool:
+def _new_in_both(name: str, first: Request, second: Request) -> bool:
     """Whether an array is made for both launches, of the same elements."""
-    values = [request.filled[name].tobytes() for request in (one, other) if name in request.filled]
-    return len(values) == 2 and values[0] == values[1]
+    contents = [request.filled[name].tobytes() for request in (first, second) if name in request.filled]
+    return len(contents) == 2 and contents[0] == contents[1]
 
 
 def _plain(value: Any) -> Any:
@@ -252,19 +263,19 @@ class SweepWork:
         assert request is not None
         program = request.specialisation.key or fingerprint(request.program)
         how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
-        beside = () if self.source_only and self.registers is None else tools()
-        found = hashlib.sha256(
-            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{beside}\0".encode()
+        tool_versions = () if self.source_only and self.registers is None else tools()
+        digest = hashlib.sha256(
+            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{tool_versions}\0".encode()
         )
         if self.registers is not None:
             source = disk_cache.source_digest(inspect.getfile(self.registers))  # the edition does not cover it
-            found.update(f"{self.registers.__qualname__}\0{source}\0".encode())
-        found.update(f"{task.kernel}\0{task.branch_arm}\0{task.constants}\0".encode())
+            digest.update(f"{self.registers.__qualname__}\0{source}\0".encode())
+        digest.update(f"{task.kernel}\0{task.branch_arm}\0{task.constants}\0".encode())
         for name, value in sorted(request.arguments.items()):
             array = np.asarray(value)
-            found.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
-            found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return f"{found.hexdigest()}.whatif"
+            digest.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return f"{digest.hexdigest()}.whatif"
 
 
 Answer = tuple[list[dict[str, Any]], list[str], str]
@@ -277,15 +288,15 @@ def solve(work: SweepWork) -> Answer:
     if work.task.request is None:
         return [], [], work.task.refused
     name = work.name()
-    known: Answer | None = disk_cache.load(name, json.loads)
-    if known is None:
-        known = _solved(work, work.task.request)
-        if known[0]:
-            disk_cache.save(name, json.dumps(known).encode())
-    return known
+    cached: Answer | None = disk_cache.load(name, json.loads)
+    if cached is None:
+        cached = _solve(work, work.task.request)
+        if cached[0]:
+            disk_cache.save(name, json.dumps(cached).encode())
+    return cached
 
 
-def _solved(work: SweepWork, request: Request) -> Answer:
+def _solve(work: SweepWork, request: Request) -> Answer:
     task = work.task
     rows, explanations, refused = [], [], ""
     try:
@@ -294,19 +305,19 @@ def _solved(work: SweepWork, request: Request) -> Answer:
         return [], [], f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}"
     for device in task.devices:
         registers = work.registers(request, device) if work.registers else 0
-        own = replace(observed, registers=registers)
-        if not own.occupancy(device).active_blocks:
+        launch = replace(observed, registers=registers)
+        if not launch.occupancy(device).active_blocks:
             refused = f"{task.kernel}, {task.branch_arm}: {device.name} holds no block of it"
             continue
-        found = estimate(own, device, work.cold)
+        estimated = estimate(launch, device, work.cold)
         rows.append({
             "kernel": task.kernel, "launch": task.number, "device": device.name, "grid": list(request.grid),
             "block": list(request.block), "const": dict(task.constants),
-            "time_us": found.time_us, "low_us": found.low_us, "high_us": found.high_us, "bound": found.bound,
-            "warp_instructions": found.warp_instructions, "l1_hit": found.traffic.l1_hit, "l2_hit": found.traffic.l2_hit,
-            "dram_bytes": found.traffic.dram_bytes,
+            "time_us": estimated.time_us, "low_us": estimated.low_us, "high_us": estimated.high_us, "bound": estimated.bound,
+            "warp_instructions": estimated.warp_instructions, "l1_hit": estimated.traffic.l1_hit, "l2_hit": estimated.traffic.l2_hit,
+            "dram_bytes": estimated.traffic.dram_bytes,
         })  # fmt: skip
-        explanations.append(explained(own, device, found, work.cold))
+        explanations.append(explained(launch, device, estimated, work.cold))
     return rows, explanations, refused
 
 
@@ -326,11 +337,11 @@ def run(
     Raises LaunchError where no configuration can be launched.
     """
     one_of("objective", objective, OBJECTIVES)
-    if len(tasks) > _MOST:
-        raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MOST:,}")
+    if len(tasks) > _MAX_CONFIGURATIONS:
+        raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MAX_CONFIGURATIONS:,}")
     table = SweepTable(objective)
     works = [SweepWork(task, cold, registers, source_only) for task in tasks]
-    for number, (work, (rows, explanations, refused)) in enumerate(_answers(works, dask), 1):
+    for number, (work, (rows, explanations, refused)) in enumerate(_answer_all(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
         table.choices += [work.task.branch_arm] * len(rows)
@@ -342,15 +353,15 @@ def run(
     return table
 
 
-def require_constants(axes: Axes, known: Iterable[str]) -> None:
+def require_constants(axes: Axes, available: Iterable[str]) -> None:
     """Raises LaunchError for a constant that no launch has."""
-    names = sorted(set(known))
+    names = sorted(set(available))
     for name in (*axes.constants, *axes.ties):
         if name not in names:
             raise LaunchError(f"no launch has a Const parameter {name}; there are {', '.join(names) or 'none'}")
 
 
-def _answers(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWork, Answer]]:
+def _answer_all(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWork, Answer]]:
     if dask is not None:
         yield from map_over_cluster(works, solve, dask)
         return
@@ -391,27 +402,27 @@ def whatif(
     Raises LaunchError and CompileError where no choice can be launched.
     """
     several = device if isinstance(device, list | tuple) else [device]
-    for name, of in (tie or {}).items():
-        if of not in ("block.x", "block.y", "block.z"):
-            raise LaunchError(f"tie of {name} is block.x, block.y or block.z, not {shown(of)}")
-    values = {name: tuple(given) for name, given in (const or {}).items()}
+    for name, extent in (tie or {}).items():
+        if extent not in ("block.x", "block.y", "block.z"):
+            raise LaunchError(f"tie of {name} is block.x, block.y or block.z, not {shown(extent)}")
+    values = {name: tuple(options) for name, options in (const or {}).items()}
     axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
-    kept = {name: host_values(value) for name, value in args.items()}
-    launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), kept, shared, cooperative, types)
+    arguments = {name: host_values(value) for name, value in args.items()}
+    launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types)
     require_constants(axes, launch.constants)
     tasks = plan(launch, axes, [find_device(one) for one in several])
     return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only)
 
 
-def host_values(given: Any) -> Any:
+def host_values(argument: Any) -> Any:
     """An argument of a launch as it can be given again: arrays that stay with an engine as what is in them."""
-    return given.numpy() if isinstance(given, DeviceArray) else given
+    return argument.numpy() if isinstance(argument, DeviceArray) else argument
 
 
-def dim3(given: Any) -> Dim3:
+def dim3(extent: Any) -> Dim3:
     """One to three whole numbers as three; what is wrong with them the launch says."""
-    sizes = tuple(given) if isinstance(given, list | tuple) else (given,)
+    sizes = tuple(extent) if isinstance(extent, list | tuple) else (extent,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n > 0 for n in sizes):
-        raise LaunchError(f"an extent is one to three positive whole numbers, not {shown(given)}")
+        raise LaunchError(f"an extent is one to three positive whole numbers, not {shown(extent)}")
     x, y, z = (*(int(n) for n in sizes), 1, 1)[:3]
     return x, y, z

@@ -16,12 +16,12 @@ class ValidationErrors:
     kernels: int
     mean: float
     factors_of: Mapping[str, tuple[float, float]]
-    others: tuple[float, float]
+    default_factors: tuple[float, float]
     dated: str
 
     def factors(self, bound: str) -> tuple[float, float]:
         """The interval's, of a launch with that bound."""
-        return self.factors_of.get(bound, self.others)
+        return self.factors_of.get(bound, self.default_factors)
 
     def __str__(self) -> str:
         return f"validated on {self.launches} launches of {self.kernels} validation kernels: {100 * self.mean:.0f} % off on average"
@@ -45,7 +45,7 @@ VALIDATED: Mapping[str, ValidationErrors] = {
             "DRAM": (0.82, 1.2),
             "tail": (0.83, 1.16),
         },
-        others=(0.86, 1.35),
+        default_factors=(0.86, 1.35),
         dated="2026-11-26",
     ),
     "H100": ValidationErrors(
@@ -65,7 +65,7 @@ VALIDATED: Mapping[str, ValidationErrors] = {
             "DRAM": (0.82, 1.22),
             "tail": (0.82, 1.16),
         },
-        others=(0.84, 1.34),
+        default_factors=(0.84, 1.34),
         dated="2026-11-26",
     ),
 }

@@ -225,11 +225,11 @@ def observed(
     if kernel is chain:
         args.pop("x")
     request = prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device)
-    return observe(request, source_only=source_only, most=most)
+    return observe(request, source_only=source_only, max_lines=most)
 
 
 def observed_product(n: int, most: int = 1 << 40) -> ObservedLaunch:
     """`product` of n rows, in blocks of 8 by 8."""
     args = {"x": np.ones(n * n, np.float32), "out": st.zeros(n * n, "f32"), "n": n}
     request = prepare_request(product, grid=(n // 8, n // 8), block=(8, 8), args=args, device=H200)
-    return observe(request, source_only=True, most=most)
+    return observe(request, source_only=True, max_lines=most)

@@ -12,22 +12,22 @@ from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import ACCESSES as EVERY
-from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME, STORE, LineTrace
+from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME_SECTORS, STORE, LineTrace
 from simtbed.model.line_trace import LINES as EVERY_LINE
-from simtbed.model.line_trace import PARTIAL as EVERY_PARTIAL
+from simtbed.model.line_trace import PARTIAL_SECTORS as EVERY_PARTIAL
 from simtbed.model.line_trace import SECTORS as EVERY_SECTOR
 from simtbed.model.traffic import (
     ACCESSES,
-    AGAIN,
-    ASKED,
-    BETWEEN,
     CYCLES,
     FAR_HITS,
     L1_HITS,
-    MERGED,
+    L2_REQUESTS,
+    MERGEABLE_SECTORS,
     MISSES,
     NEAR_HITS,
     SECTORS,
+    STORE_REHITS,
+    STORE_REUSE_DISTANCE,
 )
 from simtbed.runtime.request import prepare_request
 
@@ -144,7 +144,7 @@ def test_warps_wait_at_barriers() -> None:
 
 def busiest(lines: LineTrace, together: tuple[int, ...] = (), slices: int = 96) -> float:
     """Turns of atomic operations."""
-    return lines.busiest_slice(slices, 0.0, 1.0, together)
+    return lines.busiest_slice_cycles(slices, 0.0, 1.0, together)
 
 
 def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
@@ -153,7 +153,7 @@ def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
     one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC).tolist())
     assert busiest(everything, one_lane) == 16 * 8, "one lane for all of a warp"
     assert busiest(spread) == 16 * 4 * 2  # of a line, whose sectors take two turns each
-    assert spread.most_floats == 0
+    assert spread.hottest_float_adds == 0
     assert simulate(everything, H200, 8, 0, cold=True).total(L1_HITS, ATOMIC) == 0
 
 
@@ -170,12 +170,12 @@ def test_slices_are_busy_as_far_as_memory_spreads() -> None:
 
 def test_stores_keep_slices_busy() -> None:
     lines = observed(copy, 16).lines
-    assert lines.busiest_slice(8, 3.0, 1.0) == 3.0 * 16 * 8 / 8
-    assert lines.busiest_slice(8, 0.0, 1.0) == 0.0
+    assert lines.busiest_slice_cycles(8, 3.0, 1.0) == 3.0 * 16 * 8 / 8
+    assert lines.busiest_slice_cycles(8, 0.0, 1.0) == 0.0
 
 
 def test_additions_of_floating_point_numbers_are_told_by_address() -> None:
-    assert [observed(float_total, 16, MASK=mask).lines.most_floats for mask in (0, 31)] == [16 * 256, 16 * 8]
+    assert [observed(float_total, 16, MASK=mask).lines.hottest_float_adds for mask in (0, 31)] == [16 * 256, 16 * 8]
 
 
 def test_atomics_whose_result_is_used_are_told_from_the_others() -> None:
@@ -195,9 +195,11 @@ def test_stores_that_follow_each_other_go_to_l2_together() -> None:
     """Four stores a warp, each to words of the same 16 sectors."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
     assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
-    assert once.total(MERGED) == 3 * 16 * 8 * 132
-    assert once.total(ASKED, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
-    assert once.total(AGAIN) == 3 * 4 * 8 * 132 and once.total(BETWEEN) == 4 * once.total(AGAIN)
+    assert once.total(MERGEABLE_SECTORS) == 3 * 16 * 8 * 132
+    assert once.total(L2_REQUESTS, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
+    assert once.total(STORE_REHITS) == 3 * 4 * 8 * 132 and once.total(STORE_REUSE_DISTANCE) == 4 * once.total(
+        STORE_REHITS
+    )
 
 
 def test_of_lines_that_are_open_no_longer_nothing_goes_together() -> None:
@@ -205,13 +207,13 @@ def test_of_lines_that_are_open_no_longer_nothing_goes_together() -> None:
     few, enough = (
         simulate(lines, replace(H200, timing=replace(H200.timing, open_lines=n)), 1, 0, cold=True) for n in (7, 8)
     )
-    assert few.total(MERGED) == 0 and enough.total(MERGED) == 7 * 32 * 8 * 132
+    assert few.total(MERGEABLE_SECTORS) == 0 and enough.total(MERGEABLE_SECTORS) == 7 * 32 * 8 * 132
 
 
 def test_what_goes_apart_is_asked_of_l2() -> None:
     """Of four stores to the same sectors the second half of those that could go together does not."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
-    half, loads, least = replace(once, together=0.5), once.total(SECTORS, LOAD), 16 * 8 * 132
+    half, loads, least = replace(once, merge_ratio=0.5), once.total(SECTORS, LOAD), 16 * 8 * 132
     assert once.stored == (4 * 8 * 132, least) and half.stored == (4 * 8 * 132 * 2.5, 2.5 * least)
     assert half.l2_sectors == loads + 2.5 * least
     assert half.l2_hit == (once.total(NEAR_HITS) + 1.5 * least) / half.l2_sectors
@@ -229,8 +231,8 @@ def test_whether_all_lines_are_kept_or_some_as_many_stores_go_together() -> None
         every, some = (
             observed(rows, 528, most=most, outputs=words, READ=0, WORDS=words).lines for most in (1 << 40, 1 << 14)
         )
-        assert every.apart == 1 < 4 <= some.apart
-        whole, part = (simulate(lines, H200, 8, 0, cold=True).total(MERGED) for lines in (every, some))
+        assert every.sampling_stride == 1 < 4 <= some.sampling_stride
+        whole, part = (simulate(lines, H200, 8, 0, cold=True).total(MERGEABLE_SECTORS) for lines in (every, some))
         assert part == pytest.approx(whole, rel=0.05)
 
 
@@ -254,9 +256,9 @@ def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
     part = LineTrace(launch.request, most=1 << 40, accesses=8192 * 4)
     LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # how far others are hangs on the machine
-    assert 1000 < part.traced < 4096
+    assert 1000 < part.traced_blocks < 4096
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
-    assert less.blocks == whole.blocks == 8192 and less.traced == part.traced
+    assert less.blocks == whole.blocks == 8192 and less.traced_blocks == part.traced_blocks
     assert less.dram_read == pytest.approx(whole.dram_read, rel=0.01)
     assert less.total(SECTORS) == pytest.approx(whole.total(SECTORS), rel=0.01)
 
@@ -273,7 +275,7 @@ def test_some_lines_tell_of_all() -> None:
     """A sweep of a table larger than L1, by all blocks: rates from one line of 16 are those from all of them."""
     every = observed(table, 264, elements=1 << 17, n=1 << 17)
     some = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
-    assert every.lines.apart == 1 < 8 <= some.lines.apart
+    assert every.lines.sampling_stride == 1 < 8 <= some.lines.sampling_stride
     whole, part = (simulate(launch.lines, H200, 8, 0, cold=True) for launch in (every, some))
     assert part.total(SECTORS) == whole.total(SECTORS)
     assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.02) and part.l2_hit == pytest.approx(whole.l2_hit, abs=0.02)
@@ -283,7 +285,7 @@ def test_some_lines_tell_of_all() -> None:
 def test_blocks_that_read_the_same_at_the_same_time_share_it_whichever_lines_are_kept() -> None:
     """Rows of a matrix stay in L1 while columns pass: an access that is not kept takes its time all the same."""
     every, some = observed_product(256), observed_product(256, most=1 << 15)
-    assert every.lines.apart == 1 < 32 <= some.lines.apart
+    assert every.lines.sampling_stride == 1 < 32 <= some.lines.sampling_stride
     whole, part = (simulate(launch.lines, H200, 32, 0, cold=False) for launch in (every, some))
     assert whole.l1_hit > 0.8
     assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.05)
@@ -331,7 +333,7 @@ def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
     """Of rows of 32 words every eighth load goes to other sectors."""
     lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
     (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
-    assert lines.totals[load, SAME] == lines.totals[load, EVERY] * 7 // 8
+    assert lines.totals[load, SAME_SECTORS] == lines.totals[load, EVERY] * 7 // 8
 
 
 @st.kernel
@@ -371,4 +373,4 @@ def test_the_fewer_pieces_memory_has_the_fuller_is_the_busiest_slice(kib: int, s
     """As evenly as additions of an H200 lie on so many slices: each does 0.75 a cycle, all together 6.0 to 50.6."""
     args = {"out": np.zeros(256 * kib, np.int32), "MASK": 256 * kib - 1}
     lines = observe(prepare_request(strewn, grid=128, block=512, args=args, device=H200)).lines
-    assert 16 * 65536 / lines.busiest_slice(96, 0.0, 1.0) == pytest.approx(slices, rel=0.25)
+    assert 16 * 65536 / lines.busiest_slice_cycles(96, 0.0, 1.0) == pytest.approx(slices, rel=0.25)

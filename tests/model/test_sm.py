@@ -9,10 +9,29 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.machine.device import H100
-from simtbed.model.instruction_stream import LSU, MISSED, SHARE, InstructionStream, _alike, _any, stream, ways_of
+from simtbed.model.instruction_stream import (
+    ACCESS_FRACTION,
+    DRAM_READ_SECTORS,
+    LSU_CYCLES,
+    InstructionStream,
+    _any_line_waits,
+    _line_correlation,
+    classes_of,
+    stream,
+)
 from simtbed.model.launches import observe
 from simtbed.model.time import ObservedLaunch, estimate
-from simtbed.model.traffic import ACCESSES, ASKED, AWAITED, COLUMNS, DRAM_AWAITED, FAR_AWAITED, LINES, MISSES, SECTORS
+from simtbed.model.traffic import (
+    ACCESSES,
+    COLUMNS,
+    DRAM_WAITS,
+    FAR_WAITS,
+    L2_REQUESTS,
+    L2_WAITS,
+    LINES,
+    MISSES,
+    SECTORS,
+)
 from simtbed.runtime.request import prepare_request
 
 from tests.validation.launches import one_sm
@@ -71,7 +90,7 @@ def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
 def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[InstructionStream, Any]:
     found = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
     made = compiled(found)
-    return stream(made, estimate(found, H100, cold=True).traffic, H100, ways_of(made, found.decisions.warps)), made  # type: ignore[union-attr]
+    return stream(made, estimate(found, H100, cold=True).traffic, H100, classes_of(made, found.decisions.warps)), made  # type: ignore[union-attr]
 
 
 def figures(of: InstructionStream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
@@ -103,7 +122,7 @@ def test_loads_that_are_never_made_take_no_banks() -> None:
     of, made = streamed(strided_copies, 4, 32, x=x, out=out)
     never, real = figures(of, made, "LDS", "@!PT"), figures(of, made, "LDS")
     assert len(never) >= 3 and not any(each.any() for each in never)
-    assert [each[LSU] for each in real] == [16.0]
+    assert [each[LSU_CYCLES] for each in real] == [16.0]
 
 
 class Weights(NamedTuple):
@@ -144,8 +163,8 @@ def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
         if one.instruction.opcode == "LDG" and one.warps == 264
     ]
     assert len(once) >= 5
-    assert all(each[SHARE] <= 1.0 and each[MISSED] < 1.0 for each in once)
-    assert any(each[MISSED] == 4.0 for each in figures(of, made, "LDG"))
+    assert all(each[ACCESS_FRACTION] <= 1.0 and each[DRAM_READ_SECTORS] < 1.0 for each in once)
+    assert any(each[DRAM_READ_SECTORS] == 4.0 for each in figures(of, made, "LDG"))
 
 
 # ------------------------------------------------------------------ lines that are waited for
@@ -153,8 +172,8 @@ def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
     """Of accesses some of whose lines were looked at: all from device memory, a sector a line."""
     found = np.zeros(COLUMNS, np.int64)
     found[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
-    found[[MISSES, ASKED]] = missed
-    found[[DRAM_AWAITED, FAR_AWAITED, AWAITED]] = awaited
+    found[[MISSES, L2_REQUESTS]] = missed
+    found[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] = awaited
     return found
 
 
@@ -168,7 +187,7 @@ def test_lines_are_waited_for_together_or_each_by_itself(together: bool) -> None
     there = seen.any(axis=1)
     missed = seen & missing
     row = looked(int(seen.sum()), int(there.sum()), int(missed.sum()), int(missed.any(axis=1).sum()))
-    alike = _alike(row, 32.0, 8)
+    alike = _line_correlation(row, 32.0, 8)
     assert alike == pytest.approx([1.0 if together else 0.0] * 3, abs=0.03)
-    whole = _any(np.full(3, 1 / 8), 32.0, alike)
+    whole = _any_line_waits(np.full(3, 1 / 8), 32.0, alike)
     assert whole == pytest.approx([missing.any(axis=1).mean()] * 3, abs=0.03)

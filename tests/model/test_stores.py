@@ -11,7 +11,7 @@ from simtbed import Device, devices
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import STORE
 from simtbed.model.time import Estimate, ObservedLaunch, estimate
-from simtbed.model.traffic import MERGED, SECTORS
+from simtbed.model.traffic import MERGEABLE_SECTORS, SECTORS
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import observed, rows, written_and_read
@@ -20,7 +20,7 @@ from tests.validation.launches import one_sm
 from tests.validation.recorded import load_times
 
 H200 = devices.H200
-COUNTED = "lts__t_sectors_srcunit_tex_op_write.sum"
+BARRIER_RESULT = "lts__t_sectors_srcunit_tex_op_write.sum"
 
 
 def timed(name: str) -> ObservedLaunch:
@@ -45,7 +45,7 @@ def with_timing(**given: float) -> Device:
 
 def sent(found: Estimate) -> float:
     """Sectors of stores that go to L2, as so many times those that they fill."""
-    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGED)
+    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
     return found.traffic.stored[1] / least
 
 
@@ -59,8 +59,8 @@ def sent(found: Estimate) -> float:
 )  # fmt: skip
 def test_as_many_sectors_go_to_l2_as_were_counted(name: str, off: float) -> None:
     found = estimate(timed(name), H200)
-    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGED)
-    assert sent(found) == pytest.approx(counted()[name]["metrics"][COUNTED] / least, abs=off)
+    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
+    assert sent(found) == pytest.approx(counted()[name]["metrics"][BARRIER_RESULT] / least, abs=off)
 
 
 def test_lines_are_open_that_were_stored_to_last() -> None:
@@ -90,20 +90,20 @@ def test_stores_that_a_compiler_changes_about_go_together() -> None:
     launch = observe(request)
     if isinstance(compiled := launch.compiled(H200), str):
         pytest.skip(compiled)
-    assert estimate(launch, H200).traffic.together == 1.0
+    assert estimate(launch, H200).traffic.merge_ratio == 1.0
 
 
 def test_without_a_compiler_all_go_together() -> None:
     launch = observed(rows, 132, 1024, device=H200, outputs=4, READ=0, WORDS=4)
-    assert estimate(launch, H200).traffic.together == 1.0
+    assert estimate(launch, H200).traffic.merge_ratio == 1.0
 
 
 def test_without_machine_code_stores_go_alone_where_loads_come_between() -> None:
     """A load takes longer than lines stay open; where there are none, all that can go together do."""
     found = estimate(observed(written_and_read, 64, 128), H200).traffic
-    assert found.total(MERGED) > 0 and found.together == 0.0
+    assert found.total(MERGEABLE_SECTORS) > 0 and found.merge_ratio == 0.0
     assert found.stored[1] == found.total(SECTORS, STORE)
     case = next(case for case in one_sm.cases() if case.name == "words_in_turn 4 128")
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
     alone = estimate(replace(observe(request), decisions=None), H200).traffic
-    assert alone.total(MERGED) > 0 and alone.together == 1.0
+    assert alone.total(MERGEABLE_SECTORS) > 0 and alone.merge_ratio == 1.0

@@ -259,7 +259,7 @@ def test_uneven_warps_are_said_to_be_beyond_what_was_validated() -> None:
     """One warp of 64 reads 64 times; the others once."""
     args = {"x": np.ones(64, np.float32), "out": np.zeros(64 * 32, np.float32)}
     launch = observe(prepare_request(uneven, grid=64, block=32, args=args))
-    assert launch.lines.longest == pytest.approx(65 / (65 + 63 * 2) * 64, rel=0.01)
+    assert launch.lines.imbalance == pytest.approx(65 / (65 + 63 * 2) * 64, rel=0.01)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
     assert any(remark.startswith("uneven warps") for remark in estimate(launch, H200).remarks)

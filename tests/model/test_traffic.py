@@ -14,27 +14,27 @@ from simtbed.compiled.source_statements import SourceStatements
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.caches import simulate
 from simtbed.model.instruction_stream import (
-    FIGURES,
+    ACCESS_FRACTION,
+    BURST_SHARE,
     GLOBAL,
     KIND,
-    LASTS,
+    L2_PROBABILITY,
     LATENCY,
-    LSU,
+    LSU_CYCLES,
     PIPE,
+    PROFILE_WORDS,
     READS,
-    SHARE,
     STALL,
-    WAITED,
     WAITS,
     WORDS,
     WRITES,
     InstructionStream,
-    _lasts,
+    _burst_rate,
 )
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import LOAD
 from simtbed.model.sm_simulator import run
-from simtbed.model.traffic import ACCESSES, AWAITED, L1_HITS, LASTING, LINES, SECTORS
+from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
 from simtbed.model.warp_classes import classify_warps
 from simtbed.profiler.warp_decisions import WarpDecisions
 from simtbed.runtime.request import prepare_request
@@ -74,8 +74,8 @@ def test_each_class_has_its_own_hits() -> None:
     assert (few + many)[[ACCESSES, LINES, SECTORS, L1_HITS]].tolist() == traffic.sites[load][
         [ACCESSES, LINES, SECTORS, L1_HITS]
     ].tolist()
-    assert few[L1_HITS] == 0 and few[AWAITED] == few[ACCESSES] == 65 * launch.warps
-    assert many[L1_HITS] == 39 / 40 * many[SECTORS] and many[AWAITED] == launch.warps
+    assert few[L1_HITS] == 0 and few[L2_WAITS] == few[ACCESSES] == 65 * launch.warps
+    assert many[L1_HITS] == 39 / 40 * many[SECTORS] and many[L2_WAITS] == launch.warps
     together = simulate(launch.lines, H200, 8, 0, cold=True)
     assert together.sites.tolist() == traffic.sites.tolist()
 
@@ -95,9 +95,9 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
         H200.timing.l1,
     )
     code[1:, WAITS] = 1
-    memory = np.zeros((len(likely), len(texts), FIGURES))
-    memory[:, :_LOADS, SHARE], memory[:, :_LOADS, LSU] = 1.0, 1.0
-    memory[:, :_LOADS, WAITED] = np.array(likely)[:, None]
+    memory = np.zeros((len(likely), len(texts), PROFILE_WORDS))
+    memory[:, :_LOADS, ACCESS_FRACTION], memory[:, :_LOADS, LSU_CYCLES] = 1.0, 1.0
+    memory[:, :_LOADS, L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
     names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
     each: dict[str, Any] = {name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names}
@@ -124,7 +124,7 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
     """A tenth of the loads wait, whether or not twenty of a warp do so in a row: then those of some warps."""
     stream, _ = loads(0.1)
     apart, together = (np.array(stream.memory) for _ in range(2))
-    together[:, :, LASTS] = 0.1 / 20
+    together[:, :, BURST_SHARE] = 0.1 / 20
     mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
     for memory in (apart, together):
         one_by_one = np.zeros((32, 1), np.int64)
@@ -141,7 +141,7 @@ def test_loads_that_stand_for_the_same_wait_together_where_those_do() -> None:
     cycles = {}
     for lasts in (0.0, 1 / 256):
         memory = np.array(stream.memory)
-        memory[:, :, LASTS] = lasts
+        memory[:, :, BURST_SHARE] = lasts
         changed = replace(stream, code=code, memory=memory)
         cycles[lasts] = run(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
     assert cycles[1 / 256] < 0.75 * cycles[0.0]
@@ -155,5 +155,5 @@ def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: 
     traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)
     (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))
     site = traffic.sampled.sum(0)[load]
-    assert site[AWAITED] == 64 and site[LASTING] == 63
-    assert (0 < _lasts(site) < 0.05) == lasting
+    assert site[L2_WAITS] == 64 and site[REPEATED_WAITS] == 63
+    assert (0 < _burst_rate(site) < 0.05) == lasting

@@ -11,7 +11,7 @@ from simtbed import devices
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.source_statements import SourceStatements, Statement, StatementList
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.model.instruction_stream import FIGURES, PIPE, READS, STALL, WORDS, WRITES, InstructionStream
+from simtbed.model.instruction_stream import PIPE, PROFILE_WORDS, READS, STALL, WORDS, WRITES, InstructionStream
 from simtbed.model.sm_simulator import SimulationResult, run
 from simtbed.model.warp_classes import WarpClasses, classify_warps
 from simtbed.profiler.warp_decisions import WarpDecisions
@@ -25,7 +25,7 @@ def sass(*texts: str) -> Graph:
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
-def ways_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
+def classes_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
     """Of one warp that executed the blocks so often."""
     places = [()] * len(whole.instructions)
     return classify_warps(
@@ -37,21 +37,21 @@ def ran(whole: Graph, found: WarpClasses, kind: int = 0) -> SimulationResult:
     """A warp of a class alone on an SM, whose instructions take a cycle each."""
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = InstructionStream(code, np.zeros((len(code), FIGURES)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((len(code), PROFILE_WORDS)), found, 1.0, {})
     return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
 
 
 def test_where_lanes_part_for_good_the_warp_goes_both_ways() -> None:
     """Some lanes leave the kernel, the others turn in a loop a hundred times."""
     whole = sass("@P0 BRA 0x30", "NOP", "EXIT", "NOP", "@P1 BRA 0x30", "EXIT")
-    assert ran(whole, ways_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
+    assert ran(whole, classes_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
 
 
 def test_lanes_that_part_go_on_together_where_they_meet() -> None:
     whole = sass(
         "BSSY B0, 0x70", "@P0 BRA 0x40", "NOP", "BRA 0x60", "NOP", "NOP", "BSYNC B0", "NOP", "NOP", "EXIT"
     )  # fmt: skip
-    found = ways_of(whole, [1, 1, 1, 2, 1])
+    found = classes_of(whole, [1, 1, 1, 2, 1])
     assert found.divergent_shares[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
     assert ran(whole, found).issued == 2 + 2 + 2 + 1 + 3
 
@@ -59,7 +59,7 @@ def test_lanes_that_part_go_on_together_where_they_meet() -> None:
 def test_a_loop_that_lanes_leave_one_by_one_turns_no_more_often() -> None:
     """Each group of lanes that leaves executes what is behind the loop, then waits; the last one goes on."""
     whole = sass("BSSY B0, 0x50", "NOP", "@P0 BRA 0x10", "NOP", "BSYNC B0", "EXIT")
-    assert ran(whole, ways_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
+    assert ran(whole, classes_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
 
 
 def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
@@ -69,7 +69,7 @@ def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
         "BSSY B0, 0xc0", "BSSY B1, 0x90", "@P0 BRA 0x70", "NOP", "@!P1 BRA 0x80", "NOP", "BRA 0xb0", "NOP", "BSYNC B1", "NOP",
         "@P2 BRA 0x10", "BSYNC B0", "EXIT",
     )  # fmt: skip
-    found = ways_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
+    found = classes_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
     assert found.blocks[0, 2, 4] == 7, "they meet behind the loop"
     assert ran(whole, found).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
 
@@ -77,18 +77,18 @@ def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
 def test_a_loop_of_two_turns_turns_twice() -> None:
     """Out of it as often as back."""
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
-    assert ran(whole, ways_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
+    assert ran(whole, classes_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
 
 
 def test_a_loop_that_nobody_enters_is_left() -> None:
     whole = sass("@P0 BRA 0x30", "NOP", "@P1 BRA 0x10", "EXIT")
-    assert ran(whole, ways_of(whole, [1, 0, 1])).issued == 2
+    assert ran(whole, classes_of(whole, [1, 0, 1])).issued == 2
 
 
 def test_ways_out_of_a_loop_are_counted_together() -> None:
     """A warp of two leaves in the middle of the loop: each of them turns ten times, not twenty."""
     whole = sass("NOP", "@P0 BRA 0x40", "NOP", "@P1 BRA 0x0", "EXIT")
-    issued = ran(whole, ways_of(whole, [10, 9.5, 1])).issued
+    issued = ran(whole, classes_of(whole, [10, 9.5, 1])).issued
     assert issued == pytest.approx(2 * 10 + 2 * 9.5 + 1, abs=2)
 
 
@@ -101,7 +101,7 @@ def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     decided._used[0] = 2
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
     found = classify_warps(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
-    kinds = found.of[0].tolist()
+    kinds = found.class_of[0].tolist()
     assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
 
@@ -114,13 +114,13 @@ def test_what_has_no_line_tells_nothing() -> None:
     decided._used[0] = 2
     whole = sass("NOP", "NOP", "EXIT")
     found = classify_warps(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
-    assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [3, 3]
+    assert [ran(whole, found, kind).issued for kind in found.class_of[0].tolist()] == [3, 3]
 
 
 def test_a_warp_that_jumps_goes_on_later() -> None:
     turns, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
-    jumping = ran(turns, ways_of(turns, [20, 1])).cycles
-    assert jumping == pytest.approx(ran(straight, ways_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
+    jumping = ran(turns, classes_of(turns, [20, 1])).cycles
+    assert jumping == pytest.approx(ran(straight, classes_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
 
 
 def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
@@ -133,7 +133,7 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
     found = classify_warps(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
-    assert [ran(whole, found, kind).issued for kind in found.of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
+    assert [ran(whole, found, kind).issued for kind in found.class_of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
 
 
 def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
@@ -158,7 +158,7 @@ def test_what_unrolled_turns_leave_over_takes_no_longer_in_long_loops() -> None:
     )  # fmt: skip
     places = [(), (), (8,), (7,), (7,), (7,), (7,), (7,), (8,), (7,), ()]
     found = classify_warps(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
-    short, long = found.of[0, 0], found.of[0, 3]
+    short, long = found.class_of[0, 0], found.class_of[0, 3]
     assert found.executions[short].tolist() == [1, 2, 1, 0, 0, 1]
     assert found.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
 
@@ -169,7 +169,7 @@ def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
     found = classify_warps(
         whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False
     )
-    assert [found.executions[found.of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
+    assert [found.executions[found.class_of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
 
 
 def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
@@ -181,7 +181,7 @@ def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
     whole = sass("@P0 BRA 0x50", "NOP", "@P1 BRA 0x40", "NOP", "@P2 BRA 0x20", "EXIT")
     places = [(), (), (8,), (9,), (8,), ()]
     found = classify_warps(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
-    assert found.executions[found.of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
+    assert found.executions[found.class_of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
 
 
 def test_the_longest_warp_is_told_from_its_class() -> None:
@@ -189,15 +189,15 @@ def test_the_longest_warp_is_told_from_its_class() -> None:
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
     found = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
     assert len(found.lengths) == 1
-    assert found.longest[0] == 0 and found.longest[1] == pytest.approx(1.01, abs=0.001)
+    assert found.imbalance[0] == 0 and found.imbalance[1] == pytest.approx(1.01, abs=0.001)
 
 
 def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
     whole = sass(*["NOP"] * 9, "EXIT")
-    found = ways_of(whole, [1])
+    found = classes_of(whole, [1])
     code = np.zeros((10, WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = InstructionStream(code, np.zeros((10, FIGURES)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((10, PROFILE_WORDS)), found, 1.0, {})
     assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
 
 
@@ -210,4 +210,4 @@ def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -
     whole = sass("NOP", "NOP", "NOP", "NOP", "@P0 NOP", "@P2 BRA 0x10", "EXIT")
     places = [(), (8,), (8,), (8,), (9,), (8,), ()]
     found = classify_warps(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
-    assert found.executions[found.of[0]].tolist() == [[1, 12, 1]] * 2
+    assert found.executions[found.class_of[0]].tolist() == [[1, 12, 1]] * 2
