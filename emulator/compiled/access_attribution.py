@@ -1,8 +1,8 @@
 """Attribution of recorded accesses to SASS instructions, to count the transactions of each instruction.
 
-Needed where an instruction's lanes differ from the source's: other reconvergence, predication, wider or elided accesses.
-Traced warps are simulated; each instruction is aligned with its accesses (`alignment`), and the accesses of its lanes are
-coalesced.
+Needed where an instruction's lanes differ from the source's: other reconvergence, predication, wider or elided
+accesses. Traced warps are simulated; each instruction is aligned with its accesses (`alignment`), and the accesses of
+its lanes are coalesced.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class TracedWarp:
 
 @dataclass(frozen=True)
 class EquivalentWarps:
-    """Warps with equal decisions. nodes, masks: their visits. sites, access_masks: by access, in order. index: int64[warp, access,
-    32], elements. weight: warps represented by each."""
+    """Warps with equal decisions. nodes, masks: their visits. sites, access_masks: by access, in order. index:
+    int64[warp, access, 32], elements. weight: warps represented by each."""
 
     nodes: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint32]
@@ -95,9 +95,9 @@ class _AccessQuery:
     """Accesses to attribute and the instructions that implement them.
 
     replay, replay_by_access: of all accesses together, and of each. shared_replay: with shared slots of opposite arms.
-    instructions: number by node. blocks: the same, as `NodeInstructions`. single: whether each matches one access. predicated:
-    whether any is predicated; marks: then, of the common loop. assigned_sites, arrangements: growing caches.
-    sites_of_instruction: result. slow_visits: visits aligned one group of lanes at a time.
+    instructions: number by node. blocks: the same, as `NodeInstructions`. single: whether each matches one access.
+    predicated: whether any is predicated; marks: then, of the common loop. assigned_sites, arrangements: growing
+    caches. sites_of_instruction: result. slow_visits: visits aligned one group of lanes at a time.
     """
 
     def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], estimator: PathEstimator) -> None:
@@ -117,8 +117,8 @@ class _AccessQuery:
 
 
 class AccessAttribution:
-    """Access attribution of one kernel. spaces: memories with recorded accesses. sites_by_offset: sites implemented by an
-    instruction, by its offset."""
+    """Access attribution of one kernel. spaces: memories with recorded accesses. sites_by_offset: sites implemented by
+    an instruction, by its offset."""
 
     def __init__(self, estimator: PathEstimator, instructions: Sequence[InstructionCount]) -> None:
         self.estimator, self.instructions = estimator, instructions
@@ -134,7 +134,8 @@ class AccessAttribution:
         }
 
     def costs(self, statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> Costs | None:
-        """Return requests, sectors, wavefronts and conflicts of instructions that implement some accesses, or None if undetermined."""
+        """Return requests, sectors, wavefronts and conflicts of instructions that implement some accesses, or None if
+        undetermined."""
         single = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
         if single and all(one.instruction.predicate for one in compiled):
             return None  # one to one, with the source's lanes
@@ -453,7 +454,7 @@ class AccessAttribution:
             np.array_equal(mine, first.entries[name])
             for mine, name in zip(performed_accesses, ("site", "mask"), strict=True)
         ):
-            raise ReplayError("other accesses were kept than the decisions tell")
+            raise ReplayError("recorded accesses differ from the decisions")
         lane_paths = self.estimator.lane_paths(first.warp, first.lanes)
         nodes, masks = self.estimator.warps.visits(lane_paths)
         return EquivalentWarps(

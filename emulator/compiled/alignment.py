@@ -1,8 +1,8 @@
 """Alignment of a lane's instructions with its source accesses, both in program order.
 
 An instruction of k times the access width matches k accesses. A predicated one may match a slot without an access: each
-loop iteration has a slot per site, performed or not, and excess predicated instructions after the last iteration are off.
-Where instructions of several sites share a block, offsets from common address registers identify the site.
+loop iteration has a slot per site, performed or not, and excess predicated instructions after the last iteration are
+off. Where instructions of several sites share a block, offsets from common address registers identify the site.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def performed(sequence: AccessSequence) -> list[int]:
 def align(
     sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, matched: Global[i64]
 ) -> bool:
-    """Match visits with a sequence in order; return whether they fit. Writes the accesses of each visit to `matched`, NOT_PERFORMED
-    if predicated off."""
+    """Match visits with a sequence in order; return whether they fit. Writes the accesses of each visit to `matched`,
+    NOT_PERFORMED if predicated off."""
     required, performed_count, slots, has_predicate = i64(0), i64(0), i64(0), False
     for n in range(visits):
         required += i64(accesses[n])
@@ -119,8 +119,8 @@ def _align_executions(
 ) -> bool:  # fmt: skip
     """Match each execution of a loop separately. entry_flags: visits before which lanes enter the loop.
 
-    In executions with fewer slots than visits the last predicated visits are off: a remainder loop may precede the unrolled one.
-    Lanes enter all executions with iterations, or all with accesses.
+    In executions with fewer slots than visits the last predicated visits are off: a remainder loop may precede the
+    unrolled one. Lanes enter all executions with iterations, or all with accesses.
     """
     executions, nonempty_executions, accessing_executions = i64(1), i64(0), i64(0)
     n, at, out = i64(1), i64(0), i64(0)
@@ -212,8 +212,8 @@ def _align(
 def align_visits(
     sequence: AccessSequence, visited: Sequence[Visit], entries: Collection[int] = ()
 ) -> list[Accesses] | None:
-    """Return the accesses of each visit, none if predicated off; None if they do not fit. entries: visits before which lanes enter
-    the loop."""
+    """Return the accesses of each visit, none if predicated off; None if they do not fit. entries: visits before which
+    lanes enter the loop."""
     accesses = np.array([one.accesses for one in visited], np.int32)
     predicated = np.array([one.predicated for one in visited], np.int32)
     entry_flags = np.zeros(len(visited), np.int32)
@@ -231,7 +231,8 @@ def align_visits(
 def arrange_by_address(
     block: Block, matched: Sequence[Accesses], size: int, address: Callable[[int], int]
 ) -> list[Accesses] | None:
-    """Permute accesses within a block so that instructions with common address registers match their offsets; None if impossible."""
+    """Permute accesses within a block so that instructions with common address registers match their offsets; None if
+    impossible."""
     active = [one for one, accesses in zip(block, matched, strict=True) if accesses]
     by_address = defaultdict[int, list[int]](list)
     for number in (number for accesses in matched for number in accesses):
@@ -302,8 +303,8 @@ def _next_unassigned(
 ) -> i64:  # fmt: skip
     """Return the next block with a key without a site, `blocks` if there is none, -1 if the accesses do not fit.
 
-    groups: keys of each block in `keys`; visits: first visit of each key. sequences: of all sites, from `sequence_starts`.
-    site_of: by key, -1 if unknown. positions: by site, advanced in place.
+    groups: keys of each block in `keys`; visits: first visit of each key. sequences: of all sites, from
+    `sequence_starts`. site_of: by key, -1 if unknown. positions: by site, advanced in place.
     """
     for block in range(at, blocks):
         for n in range(i64(groups[block]), i64(groups[block + 1])):
@@ -381,8 +382,7 @@ class SiteAssigner:
 
     def _choose(self, at: int, past: list[int], assigned: dict[Key, int], cost: float) -> None:
         """Try sites for the keys of a block: first those with consistent offsets, then those used with the same
-        registers before, then
-        in source order."""
+        registers before, then in source order."""
         block = self.blocks[at]
         unassigned = [key for key in block if key not in assigned]
         site_of_registers = {registers: site for (_, registers), site in assigned.items()}
@@ -407,7 +407,8 @@ class SiteAssigner:
             self._search(at, past, trial, cost + inconsistent)
 
     def _trial(self, at: int, key: Key, site: int, past: int) -> tuple[int, bool, bool]:
-        """Return the position after a key's visits if they match a site, whether it has enough accesses, and whether offsets agree."""
+        """Return the position after a key's visits if they match a site, whether it has enough accesses, and whether
+        offsets agree."""
         key_of_trial = at, key, site, past
         if key_of_trial not in self._trial_results:
             visits = self.blocks[at][key]
@@ -474,8 +475,7 @@ class SiteAssigner:
 
 def _consume(sequence: AccessSequence, at: int, visited: Sequence[Visit]) -> tuple[int, list[int] | None]:
     """Return the position after some visits and their accesses, None if there are too few. Predicated visits after the
-    last iteration are
-    off."""
+    last iteration are off."""
     numbers = list[int]()
     for visit in visited:
         while at < len(sequence) and sequence[at] == LOOP_EXIT and not visit.predicated:

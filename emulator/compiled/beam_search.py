@@ -1,8 +1,8 @@
 """Memoized beam search over (node, matched events), as an automaton built on demand.
 
-A state is the set of reached nodes, with matched events and relative costs, before the next event. Transitions depend on
-a window of following events only; loops repeat these windows, so most transitions are table lookups. Costs are integers
-in units of 1 / SCALE: equal states compare equal.
+A state is the set of reached nodes, with matched events and relative costs, before the next event. Transitions depend
+on a window of following events only; loops repeat these windows, so most transitions are table lookups. Costs are
+integers in units of 1 / SCALE: equal states compare equal.
 """
 
 from __future__ import annotations
@@ -122,14 +122,14 @@ def _advance(
 ) -> i64:  # fmt: skip
     """Expand all nodes reached with `i` matched events; return the lookahead: number of symbols read.
 
-    features, amounts, omit_costs: by symbol. weights: cost per unit of excess or missing feature. price: by node and feature,
-    additional cost per unit of predicated instructions. node_cost: cost of a node without matched events; missing_cost: its
-    refundable component. event_capacity: events a node can match. ahead: `costs_to_next`. gap_cost_share: surcharge, relative
-    to their omission, for skipped events between events of one node.
-    least, state, following: by matched events (modulo `rows`, a power of two) and node: cost, index in this step, and the
-    next node in the linked list that starts at `first`. node, backlinks: by index, the node and its predecessor's index, -1
-    for none in this step, -2 - index after an omitted event. made: nodes reached before this step. amounts_held, queue: zeroed
-    buffers, by feature and a bit per node. visited: counter of expanded nodes.
+    features, amounts, omit_costs: by symbol. weights: cost per unit of excess or missing feature. price: by node and
+    feature, additional cost per unit of predicated instructions. node_cost: cost of a node without matched events;
+    missing_cost: its refundable component. event_capacity: events a node can match. ahead: `costs_to_next`.
+    gap_cost_share: surcharge, relative to their omission, for skipped events between events of one node. least, state,
+    following: by matched events (modulo `rows`, a power of two) and node: cost, index in this step, and the next node
+    in the linked list that starts at `first`. node, backlinks: by index, the node and its predecessor's index, -1 for
+    none in this step, -2 - index after an omitted event. made: nodes reached before this step. amounts_held, queue:
+    zeroed buffers, by feature and a bit per node. visited: counter of expanded nodes.
 
     A node continues after the last event that is cheaper to match than to omit. Lower nodes are expanded first.
     """
@@ -414,12 +414,12 @@ def search(
 ) -> i64:  # fmt: skip
     """Return the number of nodes of the cheapest path, or NO_PATH, OUT_OF_SPACE or TOO_LONG.
 
-    Writes the nodes to `path`, last one first, at most `max_length`; the path's cost to visited[1]. most: limit of expanded
-    nodes. hashes, powers: prefix hashes of the symbols and powers of HASH_FACTOR. keys, values: hash table from state
-    contents, (state, symbol) for the lookahead, and (state, window) for the step. cells, costs: entries of states; entry_ends:
-    end of each state's entries. successors, cost_deltas: by step. source_starts, sources: by step and entry of the next state,
-    its hop, or -1 - entry of the state before. hop_nodes, hop_origins: the same for hops. trace: steps of this path. Other
-    parameters: see `_advance`.
+    Writes the nodes to `path`, last one first, at most `max_length`; the path's cost to visited[1]. most: limit of
+    expanded nodes. hashes, powers: prefix hashes of the symbols and powers of HASH_FACTOR. keys, values: hash table
+    from state contents, (state, symbol) for the lookahead, and (state, window) for the step. cells, costs: entries of
+    states; entry_ends: end of each state's entries. successors, cost_deltas: by step. source_starts, sources: by step
+    and entry of the next state, its hop, or -1 - entry of the state before. hop_nodes, hop_origins: the same for hops.
+    trace: steps of this path. Other parameters: see `_advance`.
     """
     if counts[_STATES] == 0:
         cells[0], costs[0], entry_ends[0], entry_ends[1], source_starts[0] = 0, 0, 0, 1, 0

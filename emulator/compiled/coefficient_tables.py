@@ -47,8 +47,8 @@ def coefficient_loads(instructions: Sequence[Instruction]) -> frozenset[int]:
 
 
 def table_traffic(instructions: Sequence[InstructionCount]) -> Mapping[Place, tuple[float, float]]:
-    """Return requests and sectors of table loads by location. A row (for sine or cosine) is in one sector; each lane needs either
-    of two rows with equal probability."""
+    """Return requests and sectors of table loads by location. A row (for sine or cosine) is in one sector; each lane
+    needs either of two rows with equal probability."""
     traffic: dict[Place, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     for instruction in instructions:
         if instruction.table and instruction.warps:

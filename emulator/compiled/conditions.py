@@ -42,8 +42,8 @@ _KINDS = {"ISETP": "int", "UISETP": "int", "FSETP": "f32", "DSETP": "f64"}
 @dataclass(frozen=True)
 class Condition:
     """A leaf condition. kind: of its operands, empty without a comparison. compared: SASS name of the comparison, with
-    a constant on
-    the right. constant: whether an operand is constant; unsigned: operand type. number: the integer constant."""
+    a constant on the right. constant: whether an operand is constant; unsigned: operand type. number: the integer
+    constant."""
 
     kind: str = ""
     compared: str = ""
@@ -106,8 +106,8 @@ class TestedBlock:
 
 @dataclass
 class Conditions:
-    """Tested blocks of one kernel. places: by instruction. blocks: reached by some codes only. joint_tests: by block with combined
-    tests, code sets with blocks elsewhere. sites: by location, branches with several conditions."""
+    """Tested blocks of one kernel. places: by instruction. blocks: reached by some codes only. joint_tests: by block
+    with combined tests, code sets with blocks elsewhere. sites: by location, branches with several conditions."""
 
     graph: Graph
     places: Sequence[Place]
@@ -203,8 +203,7 @@ class _BranchArrivals:
 
 class _TestChain:
     """Tests of a location's conditions from a block on. codes: by block. partial_codes: of blocks reached by some lanes
-    only. tests:
-    blocks with a test at their end."""
+    only. tests: blocks with a test at their end."""
 
     def __init__(
         self, graph: Graph, places: Sequence[Place], place: Place, conditions: Sequence[Condition], start: int
@@ -321,8 +320,7 @@ class _TestChain:
         self, instruction: Instruction, codes: Codes, operands: Sequence[str], used: set[int], was_modified: bool
     ) -> Codes | None:
         """Return the codes for which a comparison holds: those of the first open condition it may implement.
-        was_modified: its operand was
-        changed before, so its constant must be within 1 of the condition's."""
+        was_modified: its operand was changed before, so its constant must be within 1 of the condition's."""
         literal = [_literal(each) for each in operands[2:4]]
         compared, number = instruction.operation.split(".")[1], _NUMBER.fullmatch(operands[3])
         for n, condition in enumerate(self.conditions):
@@ -344,8 +342,8 @@ class _TestChain:
     def _match_two(
         self, instruction: Instruction, preparation: tuple[str, int], operands: Sequence[str], used: set[int]
     ) -> Codes | None:
-        """Return the codes for which a comparison implements two conditions: equality with two numbers that differ in one bit, set
-        before; or a range test after subtraction of the lower bound."""
+        """Return the codes for which a comparison implements two conditions: equality with two numbers that differ in
+        one bit, set before; or a range test after subtraction of the lower bound."""
         if not _NUMBER.fullmatch(operands[3]):
             return None
         compared, limit = instruction.operation.split(".")[1:3], int(operands[3], 16)
@@ -391,7 +389,8 @@ class _TestChain:
         return sides[0][1] & sides[1][1]
 
     def _preparation(self, at: int, block: int, register: str) -> tuple[str, int] | None:
-        """Return how an operand was modified before a comparison: "or" with a bit or "add" of a number; 8 or 16 bits may be masked."""
+        """Return how an operand was modified before a comparison: "or" with a bit or "add" of a number; 8 or 16 bits
+        may be masked."""
         register = register.removesuffix(".reuse")
         for instruction in self.graph.instructions_before(at, block):
             if register not in writes(instruction):

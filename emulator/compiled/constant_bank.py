@@ -1,7 +1,7 @@
 """Constant propagation from a launch's constants: edges that no lane follows, given block size, grid and kernel arguments.
 
-nvcc compiles a loop with a variable step twice, for positive and other steps; the arguments select one. Constants are in
-bank 0 of constant memory; the instruction that loads the stack pointer reveals the layout.
+nvcc compiles a loop with a variable step twice, for positive and other steps; the arguments select one. Constants are
+in bank 0 of constant memory; the instruction that loads the stack pointer reveals the layout.
 """
 
 from __future__ import annotations

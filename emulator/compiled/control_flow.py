@@ -31,11 +31,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """A control flow graph. blocks: [first, past) instruction indices. exits: blocks where threads may leave the kernel or the
-    callee. merged_headers: headers of inner loops whose back edges belong to the enclosing loop.
+    """A control flow graph. blocks: [first, past) instruction indices. exits: blocks where threads may leave the kernel
+    or the callee. merged_headers: headers of inner loops whose back edges belong to the enclosing loop.
 
-    A convergence point (BSYNC or a block barrier) is a block of its own: each group of lanes executes it on arrival; the
-    following block is executed once, by all of them.
+    A convergence point (BSYNC or a block barrier) is a block of its own: each group of lanes executes it on arrival;
+    the following block is executed once, by all of them.
     """
 
     instructions: tuple[Instruction, ...]
@@ -75,8 +75,8 @@ class Graph:
 
     @cached_property
     def back_edges(self) -> tuple[Edge, ...]:
-        """Back edges in address order. Blocks reachable only by divergent edges are placed behind the kernel; their jumps back form
-        no loop."""
+        """Back edges in address order. Blocks reachable only by divergent edges are placed behind the kernel; their
+        jumps back form no loop."""
         visited, worklist = {0}, [0]
         while worklist:
             block = worklist.pop()
@@ -112,7 +112,8 @@ class Graph:
     def narrow_divisions(self) -> frozenset[int]:
         """Blocks with a 32-bit division, as alternatives to a call of the 64-bit division.
 
-        The fast path applies to small operands here, whereas slow paths of other operations are called for special operands.
+        The fast path applies to small operands here, whereas slow paths of other operations are called for special
+        operands.
         """
         result = set()
         for edge in self.edges:

@@ -1,9 +1,9 @@
 """Correspondence between source and SASS: features emitted by source events and by SASS blocks.
 
-A feature is a kind of effect or operation at a source location, an iteration of a loop, an arm of a branch, or plain code
-of a location without other features. Statements emit amounts of features; blocks emit them unconditionally or under a
-predicate. A statement list uses its strongest features: effects and operations; else loads and local accesses, subject to
-code motion and register allocation; else its instructions.
+A feature is a kind of effect or operation at a source location, an iteration of a loop, an arm of a branch, or plain
+code of a location without other features. Statements emit amounts of features; blocks emit them unconditionally or
+under a predicate. A statement list uses its strongest features: effects and operations; else loads and local accesses,
+subject to code motion and register allocation; else its instructions.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class Event:
 class Correspondence:
     """Features of one kernel.
 
-    events: by event name of `DecisionReplay` (a site, or -1 - site for an iteration). keys: of the features. weights: cost per
-    unit, missing or in excess. unconditional, predicated: float32[node, feature], emitted amounts. cost: fixed cost by node.
-    span: events a node may match. has_silent_iterations: whether iterations may be predicated code without features.
+    events: by event name of `DecisionReplay` (a site, or -1 - site for an iteration). keys: of the features. weights:
+    cost per unit, missing or in excess. unconditional, predicated: float32[node, feature], emitted amounts. cost: fixed
+    cost by node. span: events a node may match. has_silent_iterations: whether iterations may be predicated code
+    without features.
     """
 
     def __init__(self, matcher: LoopMatcher, nodes: ExpandedCfg) -> None:
@@ -94,8 +95,7 @@ class Correspondence:
         """Return the effects and operations of a block: unconditional and predicated amounts.
 
         Of an access wider than the source's, one source access is unconditional; the rest may belong to later
-        iterations. Operations
-        of an arm with predicated instructions are speculated for all lanes.
+        iterations. Operations of an arm with predicated instructions are speculated for all lanes.
         """
         unconditional: dict[Key, float] = defaultdict(float)
         predicated: dict[Key, float] = defaultdict(float)
@@ -143,8 +143,8 @@ class Correspondence:
 
     # -------------------------------------------------------------- source
     def _effects(self, emitting_blocks: Mapping[Key, set[int]]) -> None:
-        """Add features of effects and operations emitted by blocks. Effects of every iteration in blocks outside of the compiled
-        loop are loop-invariant code; these features do not count iterations."""
+        """Add features of effects and operations emitted by blocks. Effects of every iteration in blocks outside of the
+        compiled loop are loop-invariant code; these features do not count iterations."""
         segment = self.source.segment
         loop_blocks = {
             site: self._matcher.loop_blocks(place)
@@ -208,8 +208,8 @@ class Correspondence:
     def _code_features(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Add features of plain code, for locations in one statement list without better features and for expanded operations.
 
-        Returns, by block and location, the number of instructions and whether the block is reached before others
-        with the location.
+        Returns, by block and location, the number of instructions and whether the block is reached before others with
+        the location.
         """
         result: dict[int, dict[Place, tuple[int, bool]]] = defaultdict(dict)
         counts: dict[Place, Counter[int]] = defaultdict(Counter)

@@ -25,8 +25,8 @@ PLAIN, RETURN, BREAK, CONTINUE, IF, LOOP, SLOW_PATHS, BEGIN_FRAME, ELSE, END_IF,
 )
 """Opcodes. IF to SLOW_PATHS read a decision; ELSE and later ones execute without active lanes too."""
 OUT_OF_SPACE, LANES_DIFFER, SUMMARIZED, TRAILING_RECORDS = -1, -2, -3, -4
-"""Errors: the event buffer is full; no decision is recorded for these lanes; only a summary is recorded; decisions are left over.
-"""
+"""Errors: the event buffer is full; no decision is recorded for these lanes; only a summary is recorded; decisions are
+left over."""
 _ARM_EVENTS, _SLOW_PATH_EVENTS, _CONDITION_EVENTS = 1 << 24, 1 << 26, 1 << 28
 _MAX_EVENTS_PER_STEP = 3 + 32
 """Events of a step, at most: a branch emits one for each lane's condition code."""
@@ -50,7 +50,8 @@ def slow_path_event(site: int, number: int) -> int:
 
 
 class DecisionProgram:
-    """Control flow of a kernel as bytecode. steps: int32[n * STEP_WORDS]. names: int32[m], event names. depth: maximal stack size."""
+    """Control flow of a kernel as bytecode. steps: int32[n * STEP_WORDS]. names: int32[m], event names. depth: maximal
+    stack size."""
 
     def __init__(self, body: ir.Body, events: Sequence[int], with_slow_paths: frozenset[int]) -> None:
         """events: names to emit. with_slow_paths: statements with recorded slow-path decisions."""
@@ -173,9 +174,9 @@ def replay_steps(
 ) -> i64:  # fmt: skip
     """Replay a warp; return the number of events, or an error with its site in `failed`.
 
-    Writes event indices to `events` and masks to `lanes`. masks, values: uint32[n], int32[n, 32], of patterns. runs: int32[m,
-    3], site, pattern, executions; those of the warp in [first, past), by site. at, remaining, stack: buffers, int64[sites],
-    int32[sites], int64[depth].
+    Writes event indices to `events` and masks to `lanes`. masks, values: uint32[n], int32[n, 32], of patterns. runs:
+    int32[m, 3], site, pattern, executions; those of the warp in [first, past), by site. at, remaining, stack: buffers,
+    int64[sites], int32[sites], int64[depth].
     """
     for site in range(sites):
         position[site] = past

@@ -34,15 +34,14 @@ _MAX_SAMPLE_RESIDUAL = 0.05
 _MAX_THREAD_DEVIATION = 0.2
 """Maximal relative deviation of thread counts for divergence of a block."""
 _MAX_UNCERTAIN_FRACTION, _MAX_RESIDUAL = 0.2, 0.02
-"""Maximal uncertain fraction and maximal residual of the flow for which it is preferred to paths without lower residual.
-Fitted on the kernels of the records."""
+"""Maximal uncertain fraction and maximal residual of the flow for which it is preferred to paths without lower
+residual. Fitted on the kernels of the records."""
 
 
 @dataclass(frozen=True)
 class Executions:
     """Executions by instruction: block, warps, threads, and certain bounds of `warps`. why: reason of uncertainty by
-    block. walk: the
-    path estimator, used or not."""
+    block. walk: the path estimator, used or not."""
 
     placed: tuple[LocatedInstruction, ...]
     block_of: tuple[int, ...]
@@ -101,13 +100,13 @@ def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches
         if block in certain:
             continue
         if block in evenly_split:
-            reasons[block] = "copies of a loop in an unrolled one are taken to turn as often as each other"
+            reasons[block] = "copies of a loop in an unrolled loop are assumed to have equal trip counts"
             continue
         lines = ", ".join(str(line) for line in unmatched)
-        reasons[block] = "no statement alone tells how often: its threads follow from those around it" + (
+        reasons[block] = "no statement determines the executions: threads follow from flow conservation" + (
             f"; the loop at line {lines} was not found in the compiled code" if unmatched else ""
         )
-        reasons[block] += f"; its warps were not walked: {estimator.failure}" if estimator.failure else ""
+        reasons[block] += f"; no path sampling: {estimator.failure}" if estimator.failure else ""
     return _bounded(placed, block_of, flow_estimate.warps, flow_estimate.threads, reasons, estimator)
 
 
@@ -169,16 +168,18 @@ def _from_paths(
         )
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = path_estimate.warps[block_of], path_estimate.threads[block_of]
-    deviating = "lanes were walked through it that show not just what the source executed"
+    deviating = "sampled paths have residuals here"
     reasons = dict.fromkeys(estimator.uncertain_blocks(path_estimate.threads), deviating)
     if (
         uncertain_fraction <= _MAX_UNCERTAIN_FRACTION
         and estimator.mean_residual(path_estimate.threads) > residual - _RELATIVE_TOLERANCE
     ):  # blocks with certain flow remain certain
-        unconfirmed = "no statement alone tells how often: lanes were walked through it that show what the source did"
+        unconfirmed = "no statement determines the executions: estimated from sampled paths"
         reasons = {block: reasons.get(block, unconfirmed) for block in range(len(blocks)) if block not in certain}
     if path_estimate.complete_fraction < MIN_COMPLETE_FRACTION:
-        incomplete = f"{path_estimate.complete_fraction:.0%} of the warps that were asked for are recorded whole, and stand for the others"
+        incomplete = (
+            f"{path_estimate.complete_fraction:.0%} of the sampled warps have complete records and represent the others"
+        )
         reasons = {block: reasons.get(block, incomplete) for block in range(len(blocks)) if block not in certain}
     return _bounded(placed, block_of.tolist(), warps, threads, reasons, estimator)
 
@@ -214,7 +215,7 @@ def _prefers_paths(
         estimator.residuals.excess_convergence(path_estimate.warps)
         > estimator.residuals.excess_convergence(flow.warps[firsts]) + _MAX_EXCESS_CONVERGENCE
     ):
-        estimator.failure = "lanes go different ways to where they meet"
+        estimator.failure = "sampled paths reconverge later than the source"
         return False
     no_better = (
         path_residual > flow_residual - _RELATIVE_TOLERANCE and path_residual >= flow_residual / 2
@@ -244,10 +245,10 @@ def _prefers_paths(
         and estimator.missing_effects(path_estimate.threads)
         > estimator.missing_effects(flow.threads[firsts]) + _RELATIVE_TOLERANCE
     ):
-        estimator.failure = "ways that fit do not show all that the source did"
+        estimator.failure = "sampled paths miss effects of the source"
         return False
     if is_incomplete and path_residual > uncertain_fraction:  # compare the sample's error with the flow's uncertainty
-        estimator.failure = f"only {path_estimate.complete_fraction:.0%} of them are recorded whole"
+        estimator.failure = f"only {path_estimate.complete_fraction:.0%} of the warps have complete records"
         return False
     return True
 

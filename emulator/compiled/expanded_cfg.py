@@ -25,8 +25,9 @@ _MAX_CALL_DEPTH = 3
 class ConvergencePoint:
     """A detour that gathers diverged lanes for a collective instruction.
 
-    gather: the node executed by each group on arrival. collective: nodes executed by all lanes afterwards; convergence: the
-    BSYNC among them, executed once more by the last group. resume: the node where lanes continue; None where they leave.
+    gather: the node executed by each group on arrival. collective: nodes executed by all lanes afterwards; convergence:
+    the BSYNC among them, executed once more by the last group. resume: the node where lanes continue; None where they
+    leave.
     """
 
     gather: int
@@ -39,9 +40,9 @@ class ExpandedCfg:
     """Nodes of the expanded graph; node 0 is the kernel's entry.
 
     blocks: block of each node. call_stacks: return blocks, outermost first. iterations: iteration of the bounded loop
-    around. successors: nodes that may follow. may_exit: whether lanes may leave the kernel. convergence_nodes: by node with
-    a BSSY, its convergence nodes. convergence_points: by node with a convergence test, its detour. rare: edges of callees
-    for special operands, removed.
+    around. successors: nodes that may follow. may_exit: whether lanes may leave the kernel. convergence_nodes: by node
+    with a BSSY, its convergence nodes. convergence_points: by node with a convergence test, its detour. rare: edges of
+    callees for special operands, removed.
     """
 
     def __init__(self, graph: Graph, rare: Collection[tuple[int, int]] = ()) -> None:
@@ -170,7 +171,8 @@ class ExpandedCfg:
 
 
 def _return_paths(graph: Graph, special: Collection[tuple[int, int]]) -> dict[int, int]:
-    """Return, by block of a callee, the next block on the path with the fewest instructions to the return, without special edges."""
+    """Return, by block of a callee, the next block on the path with the fewest instructions to the return, without
+    special edges."""
     distances, next_block = dict[int, int](), dict[int, int]()
     heap = [(0, block) for block in range(len(graph.blocks)) if graph.last(block).opcode == "RET"]
     while heap:

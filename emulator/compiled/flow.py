@@ -1,7 +1,7 @@
 """Flow conservation: executions of SASS blocks as the solution of a linear program.
 
-The emulator counts executions of statements; the line table gives the line of each instruction. nvcc unrolls loops, merges
-branches and moves code, so neither gives the executions of a block. Thread flow is conserved at each block (hard
+The emulator counts executions of statements; the line table gives the line of each instruction. nvcc unrolls loops,
+merges branches and moves code, so neither gives the executions of a block. Thread flow is conserved at each block (hard
 constraints), and executions of statements constrain sums over their instructions (soft constraints).
 """
 
@@ -40,9 +40,9 @@ class LocatedInstruction:
 
 @dataclass(frozen=True)
 class StatementCounts:
-    """Executions of a statement: line, kind (`profiler.events`), executions by warps and lanes, divergent executions, bytes per
-    lane, and operations by issue class. loop: location of the innermost loop; iterations: per entry if constant, else 0. calls:
-    lines of inlined calls, innermost first."""
+    """Executions of a statement: line, kind (`profiler.events`), executions by warps and lanes, divergent executions,
+    bytes per lane, and operations by issue class. loop: location of the innermost loop; iterations: per entry if
+    constant, else 0. calls: lines of inlined calls, innermost first."""
 
     line: int
     kind: str
@@ -76,14 +76,14 @@ class FlowEstimate:
 # Effects cannot be dropped or doubled; operations sometimes are; lines are hints for blocks without better evidence. A call
 # is the slow path of a division, assumed only if needed.
 _WEIGHT_COUNTED, _WEIGHT_RECONVERGENCE, _WEIGHT_DIVERGENCE, _COST_DIVERGENCE, _COST_GROUP = 300.0, 0.5, 0.05, 1e-4, 1e-6
-"""Weights of constraints: counts of matched loops, above all estimates together; groups after reconvergence equal groups at the
-BSSY; divergence as at the source branch. Costs: of divergence, and of a group."""
+"""Weights of constraints: counts of matched loops, above all estimates together; groups after reconvergence equal
+groups at the BSSY; divergence as at the source branch. Costs: of divergence, and of a group."""
 _RELATIVE_TOLERANCE, _MIN_BRANCH_FRACTION = 0.01, 0.75
-"""Tolerance for equal executions. A branch with a lower fraction of the source's executions is one of several copies; above,
-it is a rotated loop's test."""
+"""Tolerance for equal executions. A branch with a lower fraction of the source's executions is one of several copies;
+above, it is a rotated loop's test."""
 _WEIGHT_EFFECT, _WEIGHT_OPERATION, _WEIGHT_LINE, _COST_CALL, _COST_INSTRUCTION = 1.0, 0.3, 1e-3, 0.05, 2e-6
-"""Weights of constraints relative to expected executions: effects, operations, lines. Costs: of a slow-path call, and of an
-instruction."""
+"""Weights of constraints relative to expected executions: effects, operations, lines. Costs: of a slow-path call, and
+of an instruction."""
 _EXPANDS_INTO = {"fp32": ("fdiv", "sfu"), "fp64": ("fdiv", "sfu"), "sfu": ("fdiv",)}
 """By class, the classes whose expansion contains it: lines with these have more operations than the source."""
 _MISSING_LOAD_FACTOR = 0.1
@@ -105,8 +105,9 @@ class ArmShare:
 
 @dataclass
 class KnownCounts:
-    """Known executions. blocks: by threads and warps. entries: of loops from outside, by header. divergences: by latch. arms: by
-    first block. special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no lane executed."""
+    """Known executions. blocks: by threads and warps. entries: of loops from outside, by header. divergences: by latch.
+    arms: by first block. special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no
+    lane executed."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
@@ -126,8 +127,8 @@ def estimate_executions(
 ) -> FlowEstimate:
     """Estimate the executions of instructions from those of statements.
 
-    threads, warps: launched in total. whole: the graph, if more is known than from the instructions. Raises LaunchError without
-    highspy.
+    threads, warps: launched in total. whole: the graph, if more is known than from the instructions. Raises LaunchError
+    without highspy.
     """
     instructions = tuple(placed.instruction for placed in sass)
     flow = _FlowProgram(
@@ -285,8 +286,7 @@ class _FlowProgram:
 
     def _line_constraints(self, constrained: set[int]) -> list[_SoftConstraint]:
         """Constrain blocks without effects by the executions of their lines; copies in several loops share them. Lines
-        with predicated
-        instructions are no evidence."""
+        with predicated instructions are no evidence."""
         constraints = []
         shares: dict[Place, dict[int, int]] = defaultdict(dict)
         for block, n in self._numbered_instructions():
@@ -322,8 +322,8 @@ class _FlowProgram:
         """Constrain a block to the executions with most votes of its instructions with unambiguous locations.
 
         A location is unambiguous if its statements are executed equally often and it occurs in one block, or in one
-        loop with all
-        iterations unrolled. Branch tests of one or two instructions do not vote, as they may be elsewhere.
+        loop with all iterations unrolled. Branch tests of one or two instructions do not vote, as they may be
+        elsewhere.
         """
         shares: dict[Place, Counter[int]] = defaultdict(Counter)
         for block, n in self._numbered_instructions():
@@ -370,8 +370,8 @@ class _FlowProgram:
     def warps(self, threads: Floats) -> Floats:
         """Return the executions of each block by warps, given those by threads.
 
-        Groups of lanes are conserved, except that a branch may split a group and that groups merge at a convergence point; each
-        group executes it, and as many groups leave it as executed its BSSY.
+        Groups of lanes are conserved, except that a branch may split a group and that groups merge at a convergence
+        point; each group executes it, and as many groups leave it as executed its BSSY.
         """
         program, edges, scale = LinearProgram(), self.graph.edges, self.all_warps
         flow = self.edge_threads
@@ -439,8 +439,7 @@ class _FlowProgram:
 
     def _divergence(self, block: int, threads: float) -> float | None:
         """Return the divergent executions of a block's exit: those of its source branch, scaled if there are several
-        copies; None if
-        no source branch applies."""
+        copies; None if no source branch applies."""
         if block in self.counted.divergences:
             return self.counted.divergences[block]
         place = self.places[self.graph.blocks[block][1] - 1]
@@ -505,8 +504,7 @@ def _difference(row: Mapping[int, float], subtracted: Mapping[int, float]) -> di
 @dataclass(frozen=True)
 class _SoftConstraint:
     """A soft constraint: weighted executions of blocks equal, or are at least, a value. missing_factor: weight of a
-    deficit relative
-    to an excess."""
+    deficit relative to an excess."""
 
     blocks: dict[int, float]
     executions: float

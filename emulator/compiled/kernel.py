@@ -30,9 +30,9 @@ from .source_statements import Place, SourceStatements
 class CompiledKernel:
     """A printed kernel as nvcc compiled it, over all its launches.
 
-    launched: the launches; its `source` is the printed kernel. arch: such as "sm_90". resources: registers, shared memory and
-    spills reported by the compiler. instructions: in address order from the entry, without trailing NOPs. memory: traffic of
-    its accesses.
+    launched: the launches; its `source` is the printed kernel. arch: such as "sm_90". resources: registers, shared
+    memory and spills reported by the compiler. instructions: in address order from the entry, without trailing NOPs.
+    memory: traffic of its accesses.
     """
 
     launched: KernelLaunches

@@ -28,8 +28,8 @@ from .source_statements import SourceStatements
 class KernelLaunches:
     """All launches of one printed kernel by one case.
 
-    request: of the first launch. threads, warps: total launched. counts, decisions: summed, on an emulator. shapes: blocks and
-    threads per block of each launch.
+    request: of the first launch. threads, warps: total launched. counts, decisions: summed, on an emulator. shapes:
+    blocks and threads per block of each launch.
     """
 
     request: Request

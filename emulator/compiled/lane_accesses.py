@@ -25,8 +25,8 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Lanes of a warp with equal event sequences. sites: int32[n], of accesses, loop tests, and iterations (-1 - site), in order.
-    numbers: int64[n], of accesses within the warp, else NOT_PERFORMED."""
+    """Lanes of a warp with equal event sequences. sites: int32[n], of accesses, loop tests, and iterations (-1 - site),
+    in order. numbers: int64[n], of accesses within the warp, else NOT_PERFORMED."""
 
     mask: int
     sites: npt.NDArray[np.int32]
@@ -58,7 +58,8 @@ def _replay_accesses(
     last_was_test: Global[i32],
     sequence: Global[i64],
 ) -> i64:  # fmt: skip
-    """Write a group's access sequence; return its length. NOT_PERFORMED: an empty slot of an iteration; LOOP_EXIT: end of a loop.
+    """Write a group's access sequence; return its length. NOT_PERFORMED: an empty slot of an iteration; LOOP_EXIT: end
+    of a loop.
 
     roles, which: by site + `bias`, role and index of its access or loop. members: accesses of each loop, from `starts`.
     outside_loops: number of accesses in no loop, the first ones. slots, last_was_test: buffers, by access and by loop.
@@ -135,8 +136,8 @@ def _attribute_native(
 ) -> None:  # fmt: skip
     """Write the access of each lane for each visited instruction, int64[instruction, 32].
 
-    of_node: first instruction of a node in `predicated`. entries, headers, bodies: `loop_entries.LoopMarks`. firsts: steps of
-    each group. fits: by group, whether its accesses align one to one.
+    of_node: first instruction of a node in `predicated`. entries, headers, bodies: `loop_entries.LoopMarks`. firsts:
+    steps of each group. fits: by group, whether its accesses align one to one.
     """
     for g in range(groups):
         count = _replay_accesses(

@@ -71,7 +71,8 @@ def iterations(amount: int, step: int) -> int:
 
 
 def exhausted_loop_edges(graph: Graph) -> frozenset[tuple[int, int]]:
-    """Return edges from a failed test for remaining iterations to a loop that counts down to the same bound: no lane follows them."""
+    """Return edges from a failed test for remaining iterations to a loop that counts down to the same bound: no lane
+    follows them."""
     counting = {loop.header: (_steps_per_trip(graph, loop), *_exit_test(graph, loop)) for loop in graph.loops}
     result = set()
     for block in range(len(graph.blocks)):

@@ -25,8 +25,7 @@ BlockCopies = tuple[int, tuple[int, ...]]
 @dataclass(frozen=True)
 class LoopMatch:
     """A source loop with its inlined and unrolled instances, and its compiled regions. evenly_split: whether instances
-    in an unrolled
-    loop are assumed to be entered equally often."""
+    in an unrolled loop are assumed to be entered equally often."""
 
     place: Place
     sites: tuple[int, ...]
@@ -86,8 +85,7 @@ class LoopMatcher:
     @cached_property
     def slow_path_divisions(self) -> dict[int, list[tuple[int, int]]]:
         """By block with a slow-path call, its candidate divisions and roots (statement, index). With equal or multiple
-        numbers of calls
-        and divisions at a location, they correspond in order."""
+        numbers of calls and divisions at a location, they correspond in order."""
         calls: dict[tuple[Place, bool], list[int]] = defaultdict(list)
         for edge in self.graph.edges:
             if edge.kind == "call":
@@ -154,7 +152,8 @@ class LoopMatcher:
         return max(votes, key=lambda place: votes[place], default=None)
 
     def _merged_headers(self) -> frozenset[int]:
-        """Return headers of inner loops whose trips are iterations of the outer one: `continue` edges with separate back edges."""
+        """Return headers of inner loops whose trips are iterations of the outer one: `continue` edges with separate
+        back edges."""
         result = set()
         for n, loop in enumerate(self.graph.loops):
             outer = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
@@ -299,8 +298,7 @@ class LoopMatcher:
         self, copies: dict[int, int], natural: list[Loop], sites: int, unrolled: set[int]
     ) -> list[dict[int, int]] | None:
         """Split copies by inlined call or by iteration of an unrolled outer loop; all together if they share one loop;
-        None if unclear.
-        unrolled: iterations of the outer loop in unrolled form."""
+        None if unclear. unrolled: iterations of the outer loop in unrolled form."""
         looped = Counter(
             sum(n for block, n in copies.items() if block in loop.body)
             for loop in natural
@@ -531,9 +529,8 @@ def _most_agreed(
 ) -> dict[int, BlockCopies]:
     """Return iterations by block of the key with the most agreed total.
 
-    direct: keys not in arms. chosen: keys of other scopes, preferred. step: iterations by the loop counter, a vote
-    of its own; -1
-    if unknown, 0 if some trips skip these blocks.
+    direct: keys not in arms. chosen: keys of other scopes, preferred. step: iterations by the loop counter, a vote of
+    its own; -1 if unknown, 0 if some trips skip these blocks.
     """
 
     def total(key: Key) -> int:

@@ -65,8 +65,7 @@ def memory_of(
     retry_costs: Mapping[Place, RetryCost] = MappingProxyType({}),
 ) -> MemoryTraffic:  # fmt: skip
     """Return the memory traffic. match_arrays: assign loads of several arrays on a line to instructions. retry_costs:
-    of CAS loops, by
-    location."""
+    of CAS loops, by location."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.deciding_arm)
     _merge_by_line(accesses, compiled)
@@ -111,7 +110,7 @@ def memory_of(
             sums["shared_atomic"]["wavefronts"] += cost_of_retries.swaps * warps
             sums["shared_load"]["wavefronts"] += cost_of_retries.loads * warps
             sums["shared_load"]["conflicts"] += cost_of_retries.conflicts * warps
-            what = f"nvcc makes a shared atomic a loop: warps try {cost_of_retries.rounds:.1f} times, as lanes meet at elements or banks"
+            what = f"nvcc compiles a shared atomic to a loop: {cost_of_retries.rounds:.1f} trips per warp, by equal elements or banks"
             differences.append(AccessDifference(place, kind, len(statements), 1, what))
             continue
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
@@ -155,7 +154,9 @@ def memory_of(
     for place, (requests, sectors) in table_traffic(instructions).items():
         counters["global_load_requests"] += requests
         counters["global_load_sectors"] += sectors
-        what = "nvcc looks up coefficients of a function in a table; a warp that needs two rows of it is taken to load both"
+        what = (
+            "nvcc loads coefficients of a function from a table; a warp with lanes in two rows is assumed to load both"
+        )
         differences.append(AccessDifference(place, "global_load", 0, 1, what))
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.uncertainty for one in shuffles):
@@ -172,8 +173,8 @@ def memory_of(
 def _exact_traffic(
     accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
 ) -> dict[tuple[Place, str], dict[str, float]]:
-    """Return the traffic by recorded accesses, where instructions differ from the source: by location, or for several locations
-    of a loop with shared instructions (then at the first one)."""
+    """Return the traffic by recorded accesses, where instructions differ from the source: by location, or for several
+    locations of a loop with shared instructions (then at the first one)."""
     result = _exact_traffic_of_unmatched(accesses, compiled, accessed)
     unresolved: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
@@ -239,9 +240,9 @@ def _accesses(launched: KernelLaunches, calls: bool) -> Accesses:
 def _by_access(
     instructions: Sequence[InstructionCount], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
 ) -> dict[tuple[Place, str], list[InstructionCount]]:
-    """Return the instructions of each access: those at its location. Others are assigned to the nearest access of their kind with
-    equal executions and no instruction, else to the nearest one with the most common calls. Helpers of an atomic on its line are
-    skipped."""
+    """Return the instructions of each access: those at its location. Others are assigned to the nearest access of their
+    kind with equal executions and no instruction, else to the nearest one with the most common calls. Helpers of an
+    atomic on its line are skipped."""
     by_access: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
     strays: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
     for instruction in instructions:
@@ -294,8 +295,8 @@ def _access_kind(instruction: InstructionCount) -> str | None:
 
 
 def _merge_by_line(accesses: Accesses, compiled: dict[tuple[Place, str], list[InstructionCount]]) -> None:
-    """Merge calls on a line, and lines of a statement list, that match the source only in total: inlined or unrolled code may have
-    another line."""
+    """Merge calls on a line, and lines of a statement list, that match the source only in total: inlined or unrolled
+    code may have another line."""
     of_line: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
     for place, kind in accesses:
         of_line[place[0], kind].append((place, kind))
@@ -395,8 +396,8 @@ def _traffic_of_site(
 ) -> tuple[dict[str, float], AccessDifference | None]:
     """Return the traffic of the accesses at a location, and the difference from the source.
 
-    cost: of all source executions. compiled: None for no instruction, empty if unassigned. one_for_all: warp aggregation.
-    exact_traffic: by recorded accesses, if known.
+    cost: of all source executions. compiled: None for no instruction, empty if unassigned. one_for_all: warp
+    aggregation. exact_traffic: by recorded accesses, if known.
     """
 
     def differs(what: str) -> AccessDifference:
@@ -415,7 +416,7 @@ def _traffic_of_site(
     predicated = any(instruction.instruction.predicate for instruction in compiled)
     if one_for_all:
         moved_bytes = min(executed, warps)
-        what = f"nvcc has one lane make {_access_text(len(compiled), kind)} for all that meet at one address"
+        what = f"nvcc has one lane execute {_access_text(len(compiled), kind)} for all lanes with the same address"
         return {"requests": moved_bytes, "sectors": moved_bytes, "wavefronts": moved_bytes, "conflicts": 0.0}, differs(
             what
         )
@@ -448,9 +449,11 @@ def _traffic_of_site(
     if executed < warps - 0.5:
         source = _access_text(len(statements), kind)
         if kind.endswith("load"):
-            return moved, differs(f"nvcc makes {source} {executed / warps:.0%} as often, the rest from registers")
+            return moved, differs(
+                f"nvcc executes {source} {executed / warps:.0%} as often, and uses registers otherwise"
+            )
         return moved, differs(
-            f"nvcc makes {source} {executed / warps:.0%} as often, lanes together that come apart in the source"
+            f"nvcc executes {source} {executed / warps:.0%} as often, with lanes converged that diverge in the source"
         )
     return moved, None
 

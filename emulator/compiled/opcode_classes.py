@@ -52,5 +52,6 @@ def _operation_bytes(operation: str) -> int:
 
 
 def is_elidable(kind: str) -> bool:
-    """Return whether the compiler may drop effects of a kind: loads of known values, and accesses to local arrays in registers."""
+    """Return whether the compiler may drop effects of a kind: loads of known values, and accesses to local arrays in
+    registers."""
     return kind.endswith("load") or kind.startswith("local")

@@ -1,5 +1,5 @@
-"""Execution counts from sampled lane paths: replay decisions of sampled warps, search each lane's path through the SASS,
-simulate reconvergence, and weight the warps."""
+"""Execution counts from sampled lane paths: replay decisions of sampled warps, search each lane's path through the
+SASS, simulate reconvergence, and weight the warps."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ T = TypeVar("T")
 
 @dataclass
 class PathEstimate:
-    """Executions by block, of warps and threads. complete_fraction: of sampled warps, those with complete records. event_counts:
-    weighted executions of each event by lanes."""
+    """Executions by block, of warps and threads. complete_fraction: of sampled warps, those with complete records.
+    event_counts: weighted executions of each event by lanes."""
 
     warps: Floats
     threads: Floats
@@ -94,7 +94,7 @@ class PathEstimator:
     def estimate(self) -> PathEstimate | None:
         """Return the estimate, or None with `failure` set."""
         if self.correspondence.has_silent_iterations:
-            self.failure = "iterations may be predicated instructions that show nothing"
+            self.failure = "iterations may be predicated instructions without features"
             return None
         min_weight = min((weight for _, _, weight in self.sampled_warps), default=0.0)
         ordered = sorted(self.sampled_warps, key=lambda one: one[2] == min_weight)
@@ -110,7 +110,7 @@ class PathEstimator:
             represented[stratum] += weight
             if self.search.visited > (SEARCH_BUDGET if number >= MIN_WARPS else HARD_SEARCH_BUDGET):
                 if number < MIN_WARPS:
-                    self.failure = "that would take too long"
+                    self.failure = "the search exceeds its budget"
                     return None
                 continue
             attempted += weight
@@ -124,7 +124,7 @@ class PathEstimator:
             strata.append(stratum)
             completed[stratum] += weight
         if not completed.sum():
-            self.failure = "none is recorded whole"
+            self.failure = "no warp has a complete record"
             return None
         covered = represented[completed > 0].sum()
         scales = np.where(completed > 0, represented / np.maximum(completed, 1e-300), 0.0) * represented.sum() / covered
@@ -218,8 +218,7 @@ class PathEstimator:
 
     def _sample_warps(self) -> list[tuple[WarpName, int, float]]:
         """Return one warp per group of equal decisions, weighted by the group's size; a spread sample of warps,
-        weighted per launch,
-        if there are more than MAX_WARPS groups."""
+        weighted per launch, if there are more than MAX_WARPS groups."""
         assert self.launched.decisions is not None, "recorded with the counts"
         warps, weights = list[tuple[WarpName, int]](), list[float]()
         for launch, (blocks, threads) in enumerate(self.launched.shapes):
@@ -247,7 +246,7 @@ class PathEstimator:
         if lane_hash not in self.paths_by_hash:
             path = self.search.find(steps, mask.bit_length() - 1)
             if path is None:
-                raise ReplayError("no way leads to an end")
+                raise ReplayError("no path reaches an exit")
             self.paths_by_hash[lane_hash] = path
         return self.paths_by_hash[lane_hash]
 

@@ -1,8 +1,8 @@
 """Beam search for the cheapest path of a lane through the expanded control flow graph, given its source events.
 
-Events are in source order. Each node on the path matches the next events; excess, missing and skipped events cost. A node
-is expanded with a lower bound on its next event: skip it, or walk to a node that emits it. Nodes beyond the cheapest by
-more than the beam are pruned; the beam grows until the path costs less than the beam.
+Events are in source order. Each node on the path matches the next events; excess, missing and skipped events cost. A
+node is expanded with a lower bound on its next event: skip it, or walk to a node that emits it. Nodes beyond the
+cheapest by more than the beam are pruned; the beam grows until the path costs less than the beam.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class ScoredPath:
 
 
 class PathSearch:
-    """Path search of one kernel. names: event names in the order of the traces. beam: widest beam so far. visited: expanded nodes."""
+    """Path search of one kernel. names: event names in the order of the traces. beam: widest beam so far. visited:
+    expanded nodes."""
 
     def __init__(self, nodes: ExpandedCfg, correspondence: Correspondence) -> None:
         self.nodes = nodes
@@ -106,7 +107,7 @@ class PathSearch:
             if challenger is None:
                 self.beam = wide_beam
         if best is None:
-            raise ReplayError("no way leads to an end")
+            raise ReplayError("no path reaches an exit")
         return best
 
     def _may_improve(self, best: ScoredPath) -> bool:

@@ -19,8 +19,8 @@ _OPCODES = {
     "uniform": "UFLO UIADD3 UIMAD UISETP ULEA ULOP3 UPOPC UPRMT USEL USHF",
 }
 PIPES = tuple(_OPCODES)
-"""alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu: memory and
-shuffles. adu: barriers and constants. cbu: convergence and exits. uniform: once per warp."""
+"""alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu:
+memory and shuffles. adu: barriers and constants. cbu: convergence and exits. uniform: once per warp."""
 
 _PIPES_OF: dict[str, tuple[str, ...]] = {
     opcode: tuple(pipe for pipe in PIPES if opcode in _OPCODES[pipe].split())
@@ -29,8 +29,8 @@ _PIPES_OF: dict[str, tuple[str, ...]] = {
 
 
 def pipes_of(instruction: Instruction) -> tuple[str, ...]:
-    """Return the pipes of an instruction: two for RET and WARPSYNC; none for branches, moves of uniform registers and unmeasured
-    opcodes."""
+    """Return the pipes of an instruction: two for RET and WARPSYNC; none for branches, moves of uniform registers and
+    unmeasured opcodes."""
     if instruction.opcode == "S2R":
         return ("adu",) if re.search(r"SR_\w*ctaid", instruction.text, re.IGNORECASE) else ("lsu",)
     if instruction.operation == "WARPSYNC.ALL":

@@ -1,8 +1,8 @@
 """Reconvergence simulation: executions of nodes by a warp from the paths of its lanes.
 
 Groups of lanes diverge where their paths differ and reconverge at BSYNC. A group that executes YIELD is set aside (US
-patent 10,067,768): a convergence point then releases its waiting lanes once only yielded lanes are missing, and does not
-await these again. The order of groups and the merging rules fit the executions of 42 warps on an H100
+patent 10,067,768): a convergence point then releases its waiting lanes once only yielded lanes are missing, and does
+not await these again. The order of groups and the merging rules fit the executions of 42 warps on an H100
 (tests/compiled/yields.json has 12 of them).
 """
 
@@ -80,8 +80,8 @@ def _release(
     arrived: Global[i64], at: Global[i64],
     starts: Global[i64], path_count: i64,
 ) -> i64:  # fmt: skip
-    """Release the lanes at convergence nodes that await only parked or exited paths. Return the number of ready groups. Released
-    convergence nodes await none of the parked paths again."""
+    """Release the lanes at convergence nodes that await only parked or exited paths. Return the number of ready groups.
+    Released convergence nodes await none of the parked paths again."""
     past = top
     for k in range(count):
         node = i64(convergence_nodes[k])
@@ -135,11 +135,11 @@ def _simulate_reconvergence(
 ) -> i64:  # fmt: skip
     """Simulate a warp; return the number of visits, written to `visited` and `visit_masks`.
 
-    Groups are bit sets of paths. starts: path s is paths[starts[s]:starts[s + 1]]. bssy_targets: convergence nodes of each
-    node's BSSY, from `bssy_starts`; convergence_nodes: all of them. actions: by node. gather, collective_nodes,
-    collective_convergence, resume: `expanded_cfg.ConvergencePoint` by node, -1 for none; gathered: arrived paths by node.
-    ready: groups to continue. waiting, parked: by node, groups at barriers and yielded groups. members, arrived: by
-    convergence node, awaited and arrived paths.
+    Groups are bit sets of paths. starts: path s is paths[starts[s]:starts[s + 1]]. bssy_targets: convergence nodes of
+    each node's BSSY, from `bssy_starts`; convergence_nodes: all of them. actions: by node. gather, collective_nodes,
+    collective_convergence, resume: `expanded_cfg.ConvergencePoint` by node, -1 for none; gathered: arrived paths by
+    node. ready: groups to continue. waiting, parked: by node, groups at barriers and yielded groups. members, arrived:
+    by convergence node, awaited and arrived paths.
     """
     for s in range(path_count):
         at[s] = starts[s]

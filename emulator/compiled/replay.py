@@ -32,8 +32,8 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True)
 class WarpTrace:
-    """Events of a warp in order. events: int32[n], indices into `names`. lanes: uint32[n], masks. names: int32[m], event names;
-    the name of a statement's event is its site."""
+    """Events of a warp in order. events: int32[n], indices into `names`. lanes: uint32[n], masks. names: int32[m],
+    event names; the name of a statement's event is its site."""
 
     events: Int32Array
     lanes: npt.NDArray[np.uint32]
@@ -72,8 +72,9 @@ class WarpTrace:
 class RecordedDecisions:
     """Decisions of all warps.
 
-    runs: int32[n, 3], site, pattern and executions, grouped by warp, then site. runs_of_warp: [first, past) run by warp.
-    masks, values: uint32[m], int32[m, 32], arriving lanes of each pattern and their outcomes. sites: with patterns.
+    runs: int32[n, 3], site, pattern and executions, grouped by warp, then site. runs_of_warp: [first, past) run by
+    warp. masks, values: uint32[m], int32[m, 32], arriving lanes of each pattern and their outcomes. sites: with
+    patterns.
     """
 
     def __init__(self, decisions: Decisions) -> None:
@@ -139,9 +140,9 @@ class DecisionReplay:
                 break
             self._allocate(2 * len(self._steps))
         if status == TRAILING_RECORDS:
-            raise ReplayError("more is recorded than was executed")
+            raise ReplayError("decisions remain after the last statement")
         if status == SUMMARIZED:
-            raise ReplayError("patterns that are not told apart")
+            raise ReplayError("only a summary of the decisions is recorded")
         if status < 0:
             raise ReplayError(f"site {self._failed[0]} was not recorded for these lanes")
         return WarpTrace(self._steps[:status].copy(), self._lanes[:status].copy(), self.names)

@@ -39,7 +39,8 @@ class Residuals:
         return np.array([kind in EFFECTS.values() and not is_elidable(kind) for kind in kinds], np.bool_)
 
     def by_feature(self, threads: Floats, event_counts: Mapping[int, float] | None = None) -> Floats:
-        """Return, by feature, the missing or excess fraction (0 to 1) of its source executions under block executions `threads`.
+        """Return, by feature, the missing or excess fraction (0 to 1) of its source executions under block executions
+        `threads`.
 
         Missing loads are tolerated. event_counts: executions of events by lanes, instead of those of all lanes.
         """

@@ -32,8 +32,8 @@ def calibrate(weights: Floats, amounts: Floats, totals: Floats) -> Floats:
 
 
 def _adjust(weights: Floats, fractions: Floats) -> tuple[Floats, bool] | None:
-    """Return positive weights moved up to the first that becomes 0, and whether none did; None without any residual to remove.
-    fractions: float64[n, m], of the totals."""
+    """Return positive weights moved up to the first that becomes 0, and whether none did; None without any residual to
+    remove. fractions: float64[n, m], of the totals."""
     missing = 1.0 - weights @ fractions
     if not len(missing) or not np.abs(missing).max() > _RELATIVE_TOLERANCE:
         return None

@@ -31,8 +31,8 @@ _INITIAL_EVENTS, _INITIAL_CAPACITY, _MAX_CAPACITY = 1 << 10, 1 << 16, 1 << 21
 class SearchTables:
     """Read-only tables of `beam_search.search`; the last node is the end.
 
-    event_symbols: first symbol of each event, and the symbols. symbol_tables, feature_tables, node_tables: by symbol, by node
-    and feature, and by node.
+    event_symbols: first symbol of each event, and the symbols. symbol_tables, feature_tables, node_tables: by symbol,
+    by node and feature, and by node.
     """
 
     def __init__(
@@ -154,8 +154,8 @@ class SearchCache:
         self._memo = *keys, capacity - 1, Fixed(np.zeros(len(COUNTS), np.int64)), capacity, *fixed(*arrays)
 
     def search(self, work: SearchBuffers, event_count: int, most: int) -> Int32Array | None:
-        """Return the nodes of the cheapest path for the events in `work`, or None within this beam. Raises ReplayError after `most`
-        expanded nodes or without space."""
+        """Return the nodes of the cheapest path for the events in `work`, or None within this beam. Raises ReplayError
+        after `most` expanded nodes or without space."""
         tables, restarted = self._tables, False
         while True:
             length = search(
@@ -165,11 +165,11 @@ class SearchCache:
             )  # fmt: skip
             if length == OUT_OF_SPACE:
                 if self._capacity > _MAX_CAPACITY // 4 and restarted:
-                    raise ReplayError("its way is too long")
+                    raise ReplayError("the search is too long")
                 self._reset(min(4 * self._capacity, _MAX_CAPACITY))
                 restarted = True
             elif length == TOO_LONG:
-                raise ReplayError("its way is too long")
+                raise ReplayError("the search is too long")
             elif length > len(work.path):
                 work.path = np.zeros(2 * length, np.int32)
             else:

@@ -27,8 +27,8 @@ BranchArm = tuple[Place, ListKind]
 
 @dataclass(frozen=True, eq=False)
 class StatementList:
-    """A list of statements: the kernel's, an arm of a branch, or the body or test setup of a loop. site: of the branch or loop, -1
-    for the kernel."""
+    """A list of statements: the kernel's, an arm of a branch, or the body or test setup of a loop. site: of the branch
+    or loop, -1 for the kernel."""
 
     site: int
     arm: ListKind
@@ -69,10 +69,11 @@ class Statement:
 class SourceStatements:
     """Statements by number, with their control structure.
 
-    deciding_arm: by statement, the branch and arm that decide its execution; statements after an arm that leaves the list
-    belong to the other arm. next_branch: by statement after a possible early exit, the next branch or loop of its list;
-    both are executed equally often. slow_divisions: by statement, its divisions and roots with slow paths, whether of integers.
-    conditions: of branches with several. remaining_arm: by branch with one leaving arm, the other one.
+    deciding_arm: by statement, the branch and arm that decide its execution; statements after an arm that leaves the
+    list belong to the other arm. next_branch: by statement after a possible early exit, the next branch or loop of its
+    list; both are executed equally often. slow_divisions: by statement, its divisions and roots with slow paths,
+    whether of integers. conditions: of branches with several. remaining_arm: by branch with one leaving arm, the other
+    one.
     """
 
     statements: dict[int, Statement] = field(default_factory=dict)
@@ -241,8 +242,8 @@ def _always_leaves(body: ir.Body) -> bool:
 
 @dataclass(frozen=True)
 class LoopExecutions:
-    """Executions of a loop, by pattern. count: int64[n], by warps. lanes: bool[n, 32], that entered. iterations: int32[n, 32].
-    unrecorded: as `others` of `SiteDecisions`."""
+    """Executions of a loop, by pattern. count: int64[n], by warps. lanes: bool[n, 32], that entered. iterations:
+    int32[n, 32]. unrecorded: as `others` of `SiteDecisions`."""
 
     count: npt.NDArray[np.int64]
     lanes: npt.NDArray[np.bool_]

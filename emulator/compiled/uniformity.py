@@ -1,7 +1,7 @@
 """Uniform branches: branches whose conditions depend on constants only, equal for all threads of a launch.
 
-Kernel parameters and block size are in constant memory. A register is uniform if its only reaching definition computes it
-from constants, literals and uniform registers.
+Kernel parameters and block size are in constant memory. A register is uniform if its only reaching definition computes
+it from constants, literals and uniform registers.
 """
 
 from __future__ import annotations

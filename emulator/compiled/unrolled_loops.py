@@ -1,8 +1,9 @@
 """Compiled instances of a source loop: unrolled bodies, remainder loops and peeled copies, and their executions.
 
-Blocks hold copies of an iteration. A lane with t iterations follows a path whose blocks hold t copies; among these, tests
-select the path with the fewest bodies, as they enter the largest body with enough remaining iterations. So t determines
-the executions of every block. Iterations without a block are predicated instructions, fewer than any enterable body.
+Blocks hold copies of an iteration. A lane with t iterations follows a path whose blocks hold t copies; among these,
+tests select the path with the fewest bodies, as they enter the largest body with enough remaining iterations. So t
+determines the executions of every block. Iterations without a block are predicated instructions, fewer than any
+enterable body.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from .source_statements import LoopExecutions
 
 @dataclass(frozen=True)
 class LoopRegion:
-    """Blocks of one compiled instance. entry: common entry; past: common continuation, if it is one block. copies: iterations by
-    block; predicated: additional predicated ones, by predicate. next_outer_iteration: header of the enclosing loop."""
+    """Blocks of one compiled instance. entry: common entry; past: common continuation, if it is one block. copies:
+    iterations by block; predicated: additional predicated ones, by predicate. next_outer_iteration: header of the
+    enclosing loop."""
 
     entry: int
     past: int | None
@@ -33,8 +35,8 @@ class LoopRegion:
 
 @dataclass(frozen=True)
 class RegionCounts:
-    """Executions of blocks by threads and by warps. entries: of compiled loops from outside, by header. divergences: by latch.
-    certain: blocks determined by the iterations alone."""
+    """Executions of blocks by threads and by warps. entries: of compiled loops from outside, by header. divergences: by
+    latch. certain: blocks determined by the iterations alone."""
 
     threads: dict[int, float]
     warps: dict[int, float]
@@ -105,8 +107,8 @@ def _common_ancestor(blocks: Sequence[int], parents: Sequence[int | None]) -> in
 
 @dataclass(frozen=True)
 class LoopPath:
-    """Path of a lane through a region. visits: by block. entries: of loops from outside, by header. certain: blocks decided by the
-    loop's own tests. before: predecessor of each convergence point visited once."""
+    """Path of a lane through a region. visits: by block. entries: of loops from outside, by header. certain: blocks
+    decided by the loop's own tests. before: predecessor of each convergence point visited once."""
 
     visits: Counter[int]
     entries: Counter[int]
@@ -129,8 +131,8 @@ class LoopState:
 class UnrollingPaths:
     """Cheapest paths through a region, by number of iterations.
 
-    Tests select the path with the fewest predicated iterations, then with the fewest bodies. A lane that enters a loop executes
-    one of its bodies before it leaves.
+    Tests select the path with the fewest predicated iterations, then with the fewest bodies. A lane that enters a loop
+    executes one of its bodies before it leaves.
     """
 
     def __init__(self, graph: Graph, region_found: LoopRegion) -> None:
@@ -375,8 +377,8 @@ def executions(
 
 
 def _arrival_groups(block: int, lane_paths: Sequence[LoopPath]) -> npt.NDArray[np.int64] | None:
-    """Return, by path, the group of its arrival at a convergence point: equal for the same predecessor and trip, 0 for no arrival.
-    None for repeated arrivals."""
+    """Return, by path, the group of its arrival at a convergence point: equal for the same predecessor and trip, 0 for
+    no arrival. None for repeated arrivals."""
     if any(path.visits[block] and block not in path.before for path in lane_paths):
         return None
     arrivals = [

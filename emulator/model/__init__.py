@@ -1,1 +1,1 @@
-"""What a launch would cost on a GPU: caches, time, and what bounds it."""
+"""Performance model of a launch on a GPU: caches, time, limiting resources."""

@@ -1,4 +1,4 @@
-"""Caches: a sectored L1 for each SM, an L2 of one or two halves, and device memory, fed by the accesses of a launch."""
+"""Trace-driven cache simulation: sectored L1 per SM, L2 of one or two partitions, device memory."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from .line_trace import Words as Numbers
 from .traffic import COLUMNS, MISSES, UNPAIRED_SECTORS, Traffic, scale_to_launch
 
 FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME, WASTED = range(7)
-"""Of the launch: sectors that were read because a part of them had been written, sectors written to device memory, accesses done, the
-next block, blocks left, the accesses that a warp would have made since it began which is never kept waiting, and the half sectors that
-could have been moved in the time of lines of which less was: 5.5 sectors take as long, by stores 32, 64 and 128 bytes apart."""
+"""State of the simulation: sectors read for partial writes; sectors written to device memory; access clock; next block;
+remaining blocks; time in accesses of an unblocked warp; unused half-sector transfer slots (a shorter line takes as long
+as 5.5 sectors)."""
 _L1_ASSOCIATIVITY, _L2_ASSOCIATIVITY = 16, 16
-"""At least so many lines of a set. What is left over makes sets wider: sets are a power of two."""
+"""Lines per set, at least; sets are a power of two, the rest widens them."""
 _MAX_STORED_LINES = 4096
-"""Lines of stores of an SM that are known to L1, at most."""
+"""Store lines tracked per SM."""
 _MAX_DIRTY_FRACTION = 0.27
-"""The part of L2 whose lines hold what device memory does not, at most: 16 MiB of an H200 can be written again and again and none of
-it goes out, of 64 MiB that are written as drawn nearly all that is written does, while nine of ten lines are still found."""
+"""Maximal dirty fraction of L2; fitted on an H200, where 16 MiB are rewritten without write-back."""
 _MAX_ROUNDS = 1 << 16
 _STEP_DIVISOR = 4
-"""Where one of so many lines is kept, warps take turns after a part of as many accesses: this one."""
+"""With sampled lines, warps interleave after sampling_stride / 4 accesses."""
 
 
 @st.device
 def _find_line(tags: Global[i64], first: i64, associativity: i64, line: i64) -> i64:
-    """Where a line is in its set; -1 if nowhere."""
+    """Return the position of a line in its set; -1 if absent."""
     match = i64(-1)
     for entry in range(associativity):
         if tags[first + entry] == line:
@@ -43,7 +42,7 @@ def _find_line(tags: Global[i64], first: i64, associativity: i64, line: i64) -> 
 
 @st.device
 def _least_recent(stamps: Global[i64], first: i64, associativity: i64) -> i64:
-    """The way of a set that was used longest ago."""
+    """Return the least recently used entry of a set."""
     oldest = first
     for entry in range(i64(1), associativity):
         if stamps[first + entry] < stamps[oldest]:
@@ -53,13 +52,13 @@ def _least_recent(stamps: Global[i64], first: i64, associativity: i64) -> i64:
 
 @st.device
 def _l2_half(line: i64) -> i64:
-    """The half of L2 that a line belongs to."""
+    """Return the L2 partition of a line."""
     return i64(st.popcount(line & 0x5A5A5A5A) & 1)
 
 
 @st.device
 def _write_back(dirty: Global[i64], words: Global[i64], at: i64, state: Global[i64]) -> None:
-    """Send what was written of a line to device memory; sectors that were written in part are read first."""
+    """Write a dirty line to device memory; partially written sectors are read first."""
     sectors = i64(st.popcount(dirty[at]))
     filled = max(i64(0), sectors - words[at] // 8)
     state[0] += filled
@@ -76,7 +75,7 @@ def _place_line(
     associativity: i64, line: i64,
     now: i64, state: Global[i64],
 ) -> i64:  # fmt: skip
-    """The way that holds a line, which another one leaves where it was not there."""
+    """Return the entry of a line, after eviction of the least recently used one if absent."""
     at = _find_line(tags, first, associativity, line)
     if at < 0:
         at = _least_recent(stamps, first, associativity)
@@ -99,7 +98,7 @@ def _limit_dirty(
     most: i64,
     state: Global[i64],
 ) -> None:
-    """Of a set no more lines than `most` hold what device memory does not: else the one that was used longest ago sends it."""
+    """Write back the least recently used dirty line of a set with more than `most`."""
     count = i64(0)
     oldest = i64(-1)
     for entry in range(first, first + associativity):
@@ -113,7 +112,7 @@ def _limit_dirty(
 
 @st.device
 def _paired_sectors(missing: i64, present: i64) -> i64:
-    """The neighbours in the same half of a line of sectors that are missed, which are neither missed nor there: they come too."""
+    """Return the pairs of missing sectors within half lines, fetched with them."""
     other = ((missing & 5) << 1) | ((missing & 10) >> 1)
     return other & ~missing & ~present & 15
 
@@ -132,11 +131,12 @@ def _simulate_accesses(
     sent_shift: i64, max_reuse_distance: i64, max_dirty: i64, classes: Global[i64], count: i64, last_waits: Global[i64],
     sites: Global[i64], state: Global[i64],
 ) -> None:  # fmt: skip
-    """Have the resident blocks of all SMs take turns, `step` accesses a warp, until `until` blocks are left or turns are used up. chance: 1
-    where it hangs on chance which of two neighbouring SMs takes a block that was not there at first. begun: when the block of a slot began.
-    held: how many lines of its stores ago a warp may have stored to a line, so that what it stores there now can go with that. most: as
-    `_limit_dirty`. classes: of the warps of each block; count: of sites, whose rows are apart by class. waited: of each warp and site, twice
-    the number of the block, from 1, and whether its last access waited for L2."""
+    """Interleave the resident blocks of all SMs, `step` accesses per warp, until `until` blocks remain or `rounds` are used.
+
+    random_assignment: 1 to swap new blocks of neighboring SMs at random. block_start: by slot. max_reuse_distance: of
+    mergeable stores, in store lines. max_dirty: see `_limit_dirty`. classes: by block and warp; count: sites per class.
+    last_waits: by warp and site, 2 * (block + 1), plus 1 if its last access waited for L2.
+    """
     round_number = i64(0)
     while state[4] > until and round_number < rounds:
         round_number += 1
@@ -231,7 +231,7 @@ def _simulate_accesses(
                         home = _l2_half(line) * (halves - 1)
                         of_set = (hash_line(line) >> l2_shift) & (l2_sets - 1)
                         at_home = (home * l2_sets + of_set) * l2_associativity
-                        if sectors == 0 and kind[site] == 1:  # its words go with others
+                        if sectors == 0 and kind[site] == 1:  # merged store
                             entry = _find_line(l2_tags, at_home, l2_associativity, line)
                             if entry >= 0:
                                 l2_words[entry] += words
@@ -300,7 +300,7 @@ def _simulate_accesses(
                                 )
                                 hits = i64(st.popcount(l2_valid[entry] & sectors))
                                 missed = i64(st.popcount(sectors & ~l2_valid[entry]))
-                                if kind[site] == 2:  # an atomic operation needs what is there
+                                if kind[site] == 2:  # atomics read the line
                                     sites[row + 2] += hits
                                     sites[row + 4] += missed
                                     if missed > 0:
@@ -339,7 +339,7 @@ def _simulate_accesses(
 
 @dataclass
 class _CacheArrays:
-    """Lines of a cache, in sets of `associativity`."""
+    """Arrays of a set-associative cache."""
 
     sets: int
     associativity: int
@@ -358,7 +358,7 @@ class _CacheArrays:
         return cache
 
     def geometry(self, sampling_stride: int) -> tuple[int, int, int]:
-        """Sets, ways, and by how much the number drawn for a line is shifted to find its set, where one of so many lines is kept."""
+        """Return sets, associativity and hash shift for a sampled trace."""
         return (
             self.sets,
             self.associativity,
@@ -366,15 +366,15 @@ class _CacheArrays:
         )
 
     def clear(self) -> None:
-        """Empty it."""
+        """Invalidate all lines."""
         for array in self.arrays:
             array[:] = 0
         self.arrays[0][:] = -1
 
 
 def l1_bytes(device: Device, shared: int, resident: int) -> int:
-    """What is left of L1 beside the shared memory of the resident blocks: the driver takes the least carve-out that holds
-    them. 0 where global loads do not go through L1."""
+    """Return the L1 capacity next to the shared memory of the resident blocks, with the smallest sufficient carve-out;
+    0 if global loads bypass L1."""
     if not device.loads_cached:
         return 0
     unit = device.shared_unit
@@ -387,15 +387,13 @@ def simulate(
     lines: LineTrace, device: Device, resident: int, shared: int, cold: bool, eliminated: Collection[int] = (),
     classes: Numbers | None = None,
 ) -> Traffic:  # fmt: skip
-    """The traffic of a launch whose accesses were traced. resident: blocks of an SM at once; shared: bytes of a block.
+    """Return the traffic of a traced launch. resident: blocks per SM; shared: bytes per block.
 
-    cold: with empty caches; else L2 holds what an earlier launch of the same on the same data left there. without: sites whose
-    accesses are none, as a compiler keeps in registers what they access. classes: int64[block, warp], which warps are told apart;
-    without it none.
-    Blocks go to SMs one after another, as many as fit, then to whichever has finished one: at each launch another one, so that a line
-    may be asked for by SMs of the other half of L2 than the last time. What SMs of a half store, a copy in it keeps; one in the other
-    half is no longer valid. Warps of the resident blocks take turns, an access each; none passes a barrier before its block. L1 writes
-    through, and keeps sectors that are written whole; L2 writes back; of a set the line goes that was used longest ago.
+    cold: with empty caches; else L2 has the data of an identical launch. eliminated: sites without accesses in the
+    compiled kernel. classes: int64[block, warp]. Blocks are assigned to SMs round-robin, then to the first free SM,
+    randomized between launches. A store leaves a copy in the partition of its SM and invalidates the other one. Warps
+    interleave one access each; barriers synchronize a block. L1 is write-through and keeps fully written sectors; L2 is
+    write-back; replacement is LRU.
     """
     records, first_of, line_words = lines.sorted
     is_eliminated = np.isin(np.arange(len(lines.kinds)), list(eliminated))
@@ -441,7 +439,7 @@ def simulate(
                 )  # fmt: skip
             snapshots.append((sites.copy(), state.copy()))
         clock = int(state[CLOCK])
-    if blocks > traced:  # as between the quarters, with as many blocks under way at both
+    if blocks > traced:  # extrapolate the steady state between the quarters
         (from_sites, from_state), (to_sites, to_state), _ = snapshots
         remaining = (blocks - traced) / max(1, int(from_state[LEFT] - to_state[LEFT]))
         sites += np.rint((to_sites - from_sites) * remaining).astype(np.int64)
@@ -468,12 +466,12 @@ def simulate(
 
 
 def _footprint(lines: Numbers) -> int:
-    """Bytes of the different lines."""
+    """Return the bytes of the distinct lines."""
     return LINE * len(np.unique(lines >> (WORDS + TOUCHED)))
 
 
 def _count_distinct_lines(records: Numbers, lines: Numbers, classes: Numbers, sites: int) -> Numbers:
-    """int64[class, site], how many different lines were looked at."""
+    """Return int64[class, site], distinct sampled lines."""
     many = records[:, 3] & 0xFF
     rows = classes[records[:, 0] >> 16, records[:, 0] & 0xFFFF] * sites + (records[:, 1] & 0xFFFF)
     at = np.repeat(records[:, 2], many) + np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)

@@ -1,8 +1,7 @@
-"""How long one warp would take alone: the chain of operations that wait for each other, through branches and loops.
+"""Critical path of a warp: dependent latencies through branches and loops.
 
-Statements of a run are taken in the order of their operands, as a compiler orders them, but no operation begins before the
-run does, and a run ends when its last operation has begun. Short loops without barriers are taken four iterations at a time, as
-nvcc unrolls them.
+Statements between branches are scheduled by their operands, as a compiler does; a run of statements ends when its last
+operation is issued. Short loops without barriers are unrolled by four, as nvcc does.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from ..profiler.events import WARPS, Counts
 from ..runtime.prepared import PreparedProgram
 
 UNROLLED = 4
-"""Iterations of a loop that nvcc puts side by side."""
+"""Unroll factor of nvcc."""
 _MAX_PREDICATED_STATEMENTS = 4
-"""Statements of a branch up to which it is no jump."""
+"""Statements of an arm up to which predication replaces the branch."""
 
 EXPANDED: Mapping[str, Mapping[str, int]] = {
     "fdiv": {"fp32": 8, "sfu": 1, "alu": 1}, "idiv": {"alu": 8, "imul": 6, "convert": 2, "sfu": 1},
     "memory": {"alu": 1, "lsu": 1}, "atomic": {"alu": 1, "lsu": 1}, "vote": {"alu": 1}, "barrier": {"barrier": 1},
     "control": {"control": 1},
 }  # fmt: skip
-"""Machine instructions by pipe that one of a cost class is made of, where it is not one of its own name. An access has an
-instruction for its address: a product and a sum of 64 bits at most."""
+"""SASS instructions by pipe of one operation of a cost class, if not one of its own name. An access includes one
+address instruction."""
 
 
 def expanded(costs: Mapping[str, int]) -> dict[str, int]:
-    """Machine instructions by pipe."""
+    """Return SASS instructions by pipe."""
     result: dict[str, int] = {}
     for name, count in costs.items():
         for pipe, per_operation in EXPANDED.get(name, {name: 1}).items():
@@ -43,7 +42,7 @@ def expanded(costs: Mapping[str, int]) -> dict[str, int]:
 
 
 def latency_of(name: str, device: Device) -> int:
-    """Cycles from the issue of an operation of a cost class to its result."""
+    """Return the latency of an operation of a cost class, in cycles."""
     timing = device.timing
     single = {
         "fp64": timing.fp64,
@@ -59,7 +58,7 @@ def latency_of(name: str, device: Device) -> int:
 
 @dataclass
 class CriticalPath:
-    """One warp on a device. memory: the latency of an access, by its site."""
+    """Critical path of one warp on a device. memory: latency by site, in cycles."""
 
     prepared: PreparedProgram
     counts: Counts
@@ -71,13 +70,13 @@ class CriticalPath:
     latest: float = 0.0
 
     def cycles(self, warps: int) -> float:
-        """Of the average warp, of as many as were launched."""
+        """Return the cycles of the average of `warps` warps."""
         end = self._body_end(self.prepared.program.kernel.body, float(warps), 0.0)
         return max([end, *self.ready.values()])
 
     # -------------------------------------------------------------- control
     def _body_end(self, body: ir.Body, executions: float, now: float) -> float:
-        """The time after a statement list that begins at `now`. executions: of it, by warps."""
+        """Return the end of a statement list that starts at `now`. executions: by warps."""
         self._begin_run(now)
         for stmt in body:
             if not isinstance(stmt, ir.If | ir.While | ir.For | ir.Frame):
@@ -99,7 +98,7 @@ class CriticalPath:
         self.issued = 0.0
 
     def _run_end(self) -> float:
-        """When the last operation of the run has begun, and all have been issued."""
+        """Return the end of the run: all operations issued."""
         return max(self.latest, self.start + self.issued)
 
     def _branch_end(self, stmt: ir.If, now: float) -> float:
@@ -123,7 +122,7 @@ class CriticalPath:
         if trips <= 0:
             return now
         ends: list[float] = []
-        for _ in range(2):  # the second time as all later ones: what the iterations hand on is ready late
+        for _ in range(2):  # the second trip is in steady state: loop-carried values arrive late
             begin = now if not ends else ends[-1]
             ends.append(self._iterations_end(stmt, iterations, unroll, begin))
         rest = max(0.0, trips / unroll - 2)
@@ -146,7 +145,7 @@ class CriticalPath:
         return self._run_end() + self.device.timing.branch
 
     def _executions(self, body: ir.Body) -> float:
-        """Of a statement list, by warps."""
+        """Return executions of a statement list by warps."""
         for stmt in body:
             inside = stmt.body if isinstance(stmt, ir.Frame) else ()
             if isinstance(stmt, ir.Frame):
@@ -175,7 +174,7 @@ class CriticalPath:
         self.issued += sum(expanded(site.costs).values()) * 100 / self.device.timing.issue
 
     def _effect_time(self, effect: ir.Effect, site: int) -> float:
-        """When its result is there."""
+        """Return the time of an effect's result."""
         timing = self.device.timing
         begin = max([self.start, *(self._value_time(child) for child in children(effect))])
         row = TABLE[type(effect)]
@@ -190,7 +189,7 @@ class CriticalPath:
         return begin + {"shuffle": timing.shuffle, "vote": timing.vote}.get(row.action, timing.alu)
 
     def _value_time(self, expr: ir.Expr) -> float:
-        """When an expression's value is there."""
+        """Return the time of an expression's value."""
         if isinstance(expr, ir.Reg):
             return max(self.start, self.ready.get(expr.name, 0.0))
         if not isinstance(expr, ir.Op | ir.Pack | ir.Component | ir.Within):

@@ -1,4 +1,4 @@
-"""What bounds a launch, how far each limit is, and what one step would change: each by running the model again."""
+"""Explanation of an estimate: limits, and the gain of single changes, each by another run of the model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..machine.occupancy import occupancy
 from .time import MEMORIES, Estimate, ObservedLaunch, estimate
 
 _MIN_SHARE = 0.005
-"""Share of the time from which on a change is worth a line."""
+"""Fraction of the time from which a change is reported."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A step, and the time with it. what: in words."""
+    """A change and the resulting time. what: description. saved: fraction of the time."""
 
     what: str
     time_us: float
@@ -24,9 +24,9 @@ class Change:
 
 
 def changes(observed: ObservedLaunch, device: Device, baseline: Estimate, cold: bool = False) -> list[Change]:
-    """What single steps would bring, those that bring most first; steps that bring less than half a per cent are left out.
+    """Return single changes by gain, from 0.5 % on.
 
-    A step that changes what is resident or the size of a cache has the caches simulated again; the others keep their traffic.
+    Changes of residency or cache size simulate the caches again; others reuse their traffic.
     """
     result = []
     for what, other, other_device, overrides in _steps(observed, device, baseline):
@@ -42,7 +42,7 @@ def changes(observed: ObservedLaunch, device: Device, baseline: Estimate, cold: 
 def _steps(
     observed: ObservedLaunch, device: Device, baseline: Estimate
 ) -> Iterator[tuple[str, ObservedLaunch, Device, dict[str, object] | None]]:
-    """In words, the launch, the device, and parts of the model put otherwise; None where caches are simulated again."""
+    """Yield description, launch, device and overrides; None for overrides to simulate the caches again."""
     residency = baseline.occupancy
     if observed.registers and "registers" in residency.limiter:
         fewer = _fewer_registers(observed, device, residency.active_blocks)
@@ -64,7 +64,7 @@ def _steps(
     if observed.blocks % device.sms:
         full = ceil(observed.blocks / device.sms) * device.sms
         yield (
-            f"with the same work for all SMs, as a grid of {full:,} blocks would have",
+            f"with the same work for all SMs, as with a grid of {full:,} blocks",
             observed,
             device,
             {"balanced": True},
@@ -73,7 +73,7 @@ def _steps(
         if baseline.limits.get(name):
             what = {
                 "latency": "with chains half as long",
-                "blocks": "with blocks that begin twice as fast",
+                "blocks": "with blocks launched twice as fast",
                 "atomics": "with atomic operations on twice as many addresses",
             }
             yield what.get(name, f"with half of the bytes of {name}"), observed, device, {"scale": {name: 0.5}}
@@ -86,7 +86,7 @@ def _steps(
 
 
 def _fewer_registers(observed: ObservedLaunch, device: Device, blocks: int) -> int:
-    """The most registers a thread with which one more block is resident; 0 where registers alone do not decide it."""
+    """Return the largest register count with one more resident block; 0 if registers alone do not limit."""
     threads = observed.warps * 32
     for registers in range(observed.registers - 1, 15, -1):
         if occupancy(device, threads, registers, observed.shared_bytes).active_blocks > blocks:
@@ -95,7 +95,7 @@ def _fewer_registers(observed: ObservedLaunch, device: Device, blocks: int) -> i
 
 
 def text(observed: ObservedLaunch, device: Device, baseline: Estimate, cold: bool = False) -> str:
-    """A launch on a device in words: its time, what bounds it, each limit, what steps would bring."""
+    """Return an explanation: time, bound, limits, gains of changes."""
     lines = [
         f"{baseline.time_us:,.2f} us on {device.name} ({baseline.low_us:,.2f} to {baseline.high_us:,.2f}), bound by {baseline.bound}",
         f"  resident: {max(1, baseline.occupancy.active_blocks)} blocks an SM, limited by {baseline.occupancy.limiter}",

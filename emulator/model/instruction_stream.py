@@ -1,5 +1,4 @@
-"""A compiled kernel as what warps of an SM execute: its instructions with the compiler's control bits, what its accesses find in
-the caches, and how often each branch goes which way."""
+"""Instruction stream of a compiled kernel for the SM simulator: control bits, access profiles, branch probabilities."""
 
 from __future__ import annotations
 
@@ -52,12 +51,11 @@ Floats = npt.NDArray[np.float64]
 
 STALL, WAITS, WRITES, READS, PIPE, COST, KIND, LATENCY, IMUL_CYCLES = range(9)
 WORDS = 9
-"""Words of an instruction: cycles until the warp's next, a mask of scoreboards that it waits for, the scoreboards that it holds
-until its result is written and its operands are read (-1: none), its pipe (-1: none) and for how many cycles, what it does,
-when its result is written, and for how many cycles it takes the half of the pipe of products that multiplies integers: products of
-floating point numbers go through the other one then."""
+"""Words of an instruction: issue stall in cycles; mask of awaited scoreboards; scoreboards released by the result and
+by operand reads (-1: none); pipe (-1: none) and its cycles; kind; latency; cycles of the integer half of the fma pipe,
+during which float products use the other half."""
 PLAIN, GLOBAL, SHARED, BARRIER, BARRIER_RESULT = range(5)
-"""What an instruction does. COUNTED: it reads what a barrier counted, and comes to it as a barrier does."""
+"""Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it."""
 (
     ACCESS_FRACTION,
     LSU_CYCLES,
@@ -76,31 +74,27 @@ PLAIN, GLOBAL, SHARED, BARRIER, BARRIER_RESULT = range(5)
 ) = range(14)
 PEER, BURST_SHARE = range(14, 16)
 PROFILE_WORDS = 16
-"""Figures of an access, of one execution: the share of executions that access memory at all; cycles of the load and store unit;
-sectors asked of L2, or what its requests cost as sectors, of device memory, and written to it; how likely it waits for the far
-half of L2, for device memory, and for L2 at all. SENT: lines of a store; REPEATED: the share of stores to what the warp has
-stored to before; BACK: how many lines of its stores ago that was; SENT_AGAIN, OUT_AGAIN: lines, and sectors asked of L2, of such a store
-that goes with the one before. MISSING: lines of a load of which L2 is asked. WITH: the instruction with which this one stands for the
-same of the source, so that a warp waits at both in turn; LASTS: the part of all accesses of a warp that pass while it waits or does not:
-1 / how many are waited for one after the other, times how likely that is."""
+"""Words of an access profile, per execution: fraction of executions with an access; LSU cycles; L2 sectors (scaled by
+request cost); device-memory sectors read and written; probabilities to wait for far L2, device memory, and L2 at all;
+store lines; lines and L2 sectors of a store merged with an earlier one; its distance in store lines; fraction of such
+stores; load lines requested from L2. PEER: first instruction of the same source site; bursts are shared. BURST_SHARE:
+probability of a wait divided by the length of a burst of waits."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
-"""Of a scheduler; the load and store unit is one for all of an SM."""
+"""Pipes of a scheduler; the LSU is shared by the SM."""
 _LSU_PIPE = len(OWN_PIPES)
 _UNPAIRED_COST = 1.3
-"""Sectors more that device memory could move in the time of one that is alone: another one that nobody asked for. Where the lines of an
-access do not lie side by side it is another row (`Timing.dram_row`). One number of 64 and of 128 bytes each, on an H200."""
+"""Additional sectors of an unpaired one. Non-adjacent lines open another row (`Timing.dram_row`). Fitted on an H200."""
 _MIN_BURST_LIFT = 1.5
-"""How much likelier than by chance an access waits for L2 behind one that did, for those that do to come one after the other."""
+"""Lift over independence above which consecutive L2 waits are modeled as a burst."""
 _MIN_DISTINCT_LINES = 8
-"""Different lines of a class of warps, of which less tell nothing where not all were looked at: their standard error is 35 %."""
+"""Distinct sampled lines for a class profile; standard error 35 %."""
 _MEMORIES = ("global", "shared", "local", "constant")
 _BARRIER_DEFERRAL = 8
-"""Cycles behind a barrier until the compiler has a warp wait there: barriers with and without an addition between them take as long on
-an H100."""
+"""Cycles after a barrier until the warp waits; measured on an H100."""
 _CONSTANT_ADDRESS_CYCLES = 2.05
-"""Cycles of an SM between different addresses of constant memory: tables looked up by 30 addresses a warp on an H200."""
+"""Cycles of an SM per distinct constant address; measured on an H200."""
 _INDEXED_LOAD_CYCLES = 8
-"""Cycles of a scheduler that a load from constant memory takes whose address is a register's: one in 2.1 cycles of an SM, on an H100."""
+"""Scheduler cycles of a constant load at a register address; measured on an H100."""
 _SCOREBOARD_LATENCY = {
     "LDC": 35,
     "S2R": 25,
@@ -114,15 +108,15 @@ _SCOREBOARD_LATENCY = {
     "FLO": 0,
     "BREV": 0,
 }
-"""Cycles of instructions whose results a scoreboard announces and that are no access."""
+"""Latency in cycles of instructions with a scoreboard and no memory access."""
 
 
 @dataclass(frozen=True)
 class InstructionStream:
-    """What a warp executes.
+    """Instructions of a warp.
 
-    code: int64[instruction, WORDS]. memory: float64[class, instruction, FIGURES]. ways: which warps go which way.
-    executed: instructions by warps, of the whole launch; pipes: of them by pipe.
+    code: int64[instruction, WORDS]. memory: float64[class, instruction, PROFILE_WORDS]. warp_classes: branch profiles.
+    executed: warp instructions of the launch; pipes: by pipe.
     """
 
     code: Words
@@ -133,7 +127,7 @@ class InstructionStream:
 
 
 def classes_of(compiled: CompiledKernel, decisions: WarpDecisions) -> WarpClasses:
-    """Which warps of a compiled kernel go which way, by what single ones decided."""
+    """Return the warp classes of a compiled kernel from recorded decisions."""
     whole, request = _graph(compiled), compiled.launched.request
     return classify_warps(
         whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decisions, prod(request.grid),
@@ -146,12 +140,12 @@ def _graph(compiled: CompiledKernel) -> Graph:
 
 
 def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
-    """How often the blocks of the graph were, by all warps."""
+    """Return executions of each block by all warps."""
     return np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
 
 
 def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, warp_classes: WarpClasses) -> InstructionStream:
-    """From the counts of a compiled kernel, what caches were found to answer, and which warps go which way."""
+    """Return the instruction stream of a compiled kernel, given its traffic and warp classes."""
     whole = _graph(compiled)
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(warp_classes.lengths), len(code), PROFILE_WORDS))
@@ -201,7 +195,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, warp_clas
 
 
 def _defer_barriers(whole: Graph, code: Words) -> None:
-    """A warp waits at a barrier as late as the compiler lets it: what comes within _DEFERRED cycles behind is issued before."""
+    """Move barrier waits behind the instructions issued within _BARRIER_DEFERRAL cycles."""
     alone = {
         first
         for block, (first, _) in enumerate(whole.blocks)
@@ -218,7 +212,7 @@ def _defer_barriers(whole: Graph, code: Words) -> None:
 
 
 def _reorder_stores(compiled: CompiledKernel, whole: Graph, memory: Floats) -> None:
-    """Stores of a basic block find what those of the source find, in their order: which one comes first to a line hangs on it."""
+    """Give the stores of a block the profiles in source order: the first store to a line misses."""
     sites: dict[tuple[object, str], int] = {}
     for number, statement in sorted(compiled.source.statements.items()):
         sites.setdefault((statement.place, statement.site.kind), number)
@@ -229,7 +223,7 @@ def _reorder_stores(compiled: CompiledKernel, whole: Graph, memory: Floats) -> N
 
 
 def _executions_by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[str, float]:
-    """Executions by pipe, products of integers apart from the others of their pipe."""
+    """Return executions by pipe, integer products separately."""
     result: dict[str, float] = defaultdict(float)
     for block, (first, past) in enumerate(whole.blocks):
         for counted in compiled.instructions[first:past]:
@@ -241,13 +235,12 @@ def _executions_by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats
 
 
 def _passes(operation: str) -> int:
-    """Products that one of integers is made of: of all of 64 bits, and of the higher 32 of them, two. These let nothing else through
-    their pipe: products of 32 bits and of floating point numbers in turn take a cycle each on an H100, such and others 2.7."""
+    """Return the passes of an integer product: two for 64-bit and high products, which occupy both halves of the pipe."""
     return 2 if {"WIDE", "HI"} & {*operation.split(".")} else 1
 
 
 def _pipe_cycles(device: Device) -> dict[str, int]:
-    """Cycles that an instruction keeps a pipe of a scheduler busy."""
+    """Return scheduler cycles of an instruction by pipe."""
     lanes_per_cycle = device.timing.schedulers * WARP_SIZE
     rates = device.rates
     rates_by_pipe = {"alu": rates.alu, "fma": rates.fp32, "fp64": rates.fp64, "xu": rates.sfu, "imul": rates.imul}
@@ -271,8 +264,7 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 def _fill_accesses(
     compiled: CompiledKernel, traffic: Traffic, device: Device, by_class: Floats, code: Words, memory: Floats
 ) -> None:
-    """Fill in what accesses find: those that stand for the same statements of the source share what these found. by_class:
-    float64[class, instruction], executions."""
+    """Fill in access profiles; instructions of the same sites share one. by_class: float64[class, instruction], executions."""
     launched = compiled.launched
     assert launched.counts is not None
     source = compiled.source
@@ -346,7 +338,7 @@ def _fill_accesses(
 def _merge_common_sites(
     instructions_by_sites: Mapping[tuple[str, tuple[int, ...]], Sequence[int]],
 ) -> Iterator[tuple[str, tuple[int, ...], list[int]]]:
-    """Instructions and the sites that they stand for, of a kind; those together that stand for a site in common."""
+    """Merge groups of instructions with a common site."""
     pending = [(kind, set(sites_of), list(at)) for (kind, sites_of), at in instructions_by_sites.items()]
     while pending:
         kind, sites_of, at = pending.pop(0)
@@ -361,17 +353,17 @@ def _merge_common_sites(
 
 
 def _access_kind(counted: InstructionCount) -> str:
-    """Of an access."""
+    """Return the kind of an access."""
     return "constant_load" if counted.instruction.opcode == "LDC" else EFFECTS.get(counted.instruction.opcode, "")
 
 
 def _register_fill_cycles(counted: InstructionCount, device: Device) -> float:
-    """Cycles in which the registers of a warp are filled from L1, whatever they are filled with."""
+    """Return cycles to fill a warp's registers from L1."""
     return access_width(counted.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
 
 
 def _addresses_per_access(traffic: Traffic, sites: list[int]) -> float:
-    """Different addresses of constant memory that the lanes of an access want."""
+    """Return distinct constant addresses per access."""
     accesses, lines = (int(traffic.sites[sites, column].sum()) for column in (ACCESSES, LINES))
     return lines / accesses if accesses else 0.0
 
@@ -386,7 +378,7 @@ def _shared_profile(counts: Words, sites: list[int], executed: float, device: De
 
 
 def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> float:
-    """What L2 does for requests of so many sectors in so many lines, as sectors of lines that are read whole. stored: of stores."""
+    """Return the L2 cost of requests in equivalent sectors of fully read lines."""
     timing = device.timing
     rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
     first = rate / (timing.request_rate if stored else timing.load_rate)
@@ -398,9 +390,11 @@ def _profiles_by_class(
     traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, warp_aggregated: frozenset[int],
     exact: bool,
 ) -> Floats:  # fmt: skip
-    """float64[class, FIGURES] of accesses to global or local memory. executed: by class. together: sites whose atomics one lane makes
-    for all. made: that these sites are what is executed; else it is as much of them. A class of whose lines none was looked at, or few
-    of many, finds what the average warp does."""
+    """Return float64[class, PROFILE_WORDS] of global or local accesses.
+
+    executed: by class. warp_aggregated: sites of atomics executed by one lane. exact: whether executions equal the
+    sites' accesses. Classes with too few samples use the mean profile.
+    """
     total, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
     if not exact and total[ACCESSES]:
         fraction = min(1.0, executed.sum() / total[ACCESSES])
@@ -434,9 +428,11 @@ def _profiles_by_class(
 
 
 def _wait_fractions(sampled: Words, lines: float, stride: int) -> tuple[Floats, Floats]:
-    """Which parts of the lines that were looked at, and of the accesses that have such, are waited for: from device memory, from
-    there or the far half of L2, and from L2 at all. Of so many lines an access, one of `sampling_stride` was looked at. What another warp has
-    asked for is waited for too: so lines are waited for more often than L2 is asked for them, where accesses say so."""
+    """Return fractions of sampled lines, and of accesses with such, that wait for device memory, for far L2 or it, and
+    for L2 at all.
+
+    Requests of other warps in flight are waited for as well, so more lines wait than are requested.
+    """
     accesses = np.minimum(1.0, sampled[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] / max(1, sampled[ACCESSES]))
     unsampled = _unsampled_fraction(lines, stride)
     independent = stride * (1 - (unsampled + (1 - accesses) * (1 - unsampled)) ** (1 / max(1.0, lines)))
@@ -447,13 +443,12 @@ def _wait_fractions(sampled: Words, lines: float, stride: int) -> tuple[Floats, 
 
 
 def _unsampled_fraction(lines: float, stride: int) -> float:
-    """Which part of accesses has no line that was looked at."""
+    """Return the fraction of accesses without a sampled line."""
     return float((1 - 1 / stride) ** max(1.0, lines))
 
 
 def _line_correlation(sampled: Words, lines: float, stride: int) -> Floats:
-    """How far the lines of an access are waited for together, and not each by itself: 1 where one of them tells of all, 0 where it
-    tells nothing."""
+    """Return the correlation of waits among the lines of an access: 0 independent, 1 all together."""
     of_lines, of_accesses = _wait_fractions(sampled, lines, stride)
     unsampled = _unsampled_fraction(lines, stride)
     independent = 1 - ((1 - of_lines / stride) ** max(1.0, lines) - unsampled) / (1 - unsampled)
@@ -463,13 +458,13 @@ def _line_correlation(sampled: Words, lines: float, stride: int) -> Floats:
 
 
 def _any_line_waits(single: Floats, lines: float, correlation: Floats) -> Floats:
-    """Which part of accesses waits for any of so many lines."""
+    """Return the probability that any of an access's lines waits."""
     result: Floats = (1 - correlation) * (1 - (1 - single) ** max(1.0, lines)) + correlation * single
     return result
 
 
 def _burst_rate(sampled: Words) -> float:
-    """1 / how many accesses of a warp wait for L2 one after the other; 0 where that is what chance has so."""
+    """Return 1 / length of bursts of L2 waits of a warp; 0 if waits are independent."""
     waits, repeated = sampled[L2_WAITS], sampled[REPEATED_WAITS]
     if not waits or repeated < _MIN_BURST_LIFT * waits * waits / max(1, sampled[ACCESSES]):
         return 0.0
@@ -477,8 +472,8 @@ def _burst_rate(sampled: Words) -> float:
 
 
 def _max_wait_fraction(total: Floats) -> float:
-    """Which part of loads can wait for L2: those of sectors that the warp's last one did not have, and of the others those of which L2 is
-    asked for more lines than these touch."""
+    """Return an upper bound of loads that wait for L2: those to other sectors than the warp's last load, and additional
+    requests."""
     if not total[ACCESSES]:
         return 1.0
     lines, same = total[LINES] / total[ACCESSES], total[SAME_SECTORS] / total[ACCESSES]
@@ -488,15 +483,16 @@ def _max_wait_fraction(total: Floats) -> float:
 
 
 def _global_profile(
-    traffic: Traffic, total: Floats, sampled: Words, executed: float, device: Device, kind: str, adds: float, correlation: Floats, max_wait: float
+    traffic: Traffic, total: Floats, sampled: Words, executed: float, device: Device, kind: str, adds: float,
+    correlation: Floats, max_wait: float,
 ) -> Floats:  # fmt: skip
-    """total, looked_at: of the sites, as traffic has it of each. adds: what an atomic operation of a warp is for L2, in operations.
-    alike: as `_line_correlation`; most: as `_max_wait_fraction`."""
+    """Return an access profile. total, sampled: columns of the sites. adds: atomic operations at L2 per access.
+    correlation: `_line_correlation`. max_wait: `_max_wait_fraction`."""
     profile, timing = np.zeros(PROFILE_WORDS), device.timing
     if not total[ACCESSES] or not executed:
         return profile
     share = profile[ACCESS_FRACTION] = min(1.0, total[ACCESSES] / executed)
-    accesses = share * executed  # those of the source that nvcc did not merge
+    accesses = share * executed  # source accesses not merged by nvcc
     lines, sectors = total[LINES] / total[ACCESSES], total[SECTORS] / total[ACCESSES]
     profile[LSU_CYCLES] = max(
         timing.request_interval, total[CYCLES] / total[ACCESSES] * LINE / timing.l1_width, lines / timing.lookup_rate
@@ -510,7 +506,7 @@ def _global_profile(
         misses + (_UNPAIRED_COST + scattered * (timing.dram_row - _UNPAIRED_COST)) * total[UNPAIRED_SECTORS]
     ) / accesses
 
-    if not sampled[ACCESSES]:  # all go to a few lines
+    if not sampled[ACCESSES]:  # no sampled line: few lines
         wait_fractions = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
         of_lines, of_accesses = _wait_fractions(sampled, lines, traffic.sampling_stride)

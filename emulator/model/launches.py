@@ -1,4 +1,4 @@
-"""From a launch to its time on a device: it is emulated once for each set of counting rules."""
+"""Emulation of a launch for the performance model, once for each set of counting rules."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .time import Estimate, ObservedLaunch, estimate
 _COUNTING = (
     "compute_capability", "sector", "line", "load_sector", "loads_cached", "banks", "bank_width", "shared_load_merges",
 )  # fmt: skip
-"""Fields of a device that decide what is counted."""
+"""Device fields that affect counts."""
 
 
 def counting_rules(device: Device) -> tuple[object, ...]:
-    """What of a device decides the counts and the accesses of a launch: devices that agree in it share an emulation."""
+    """Return the device fields that affect counts and accesses; devices with equal rules share an emulation."""
     return tuple(getattr(device, name) for name in _COUNTING)
 
 
 class _LinesAndAccesses:
-    """A tracer of lines that keeps accesses to global memory too, for what the compiled kernel makes of them."""
+    """A tracer of cache lines and of global accesses; the latter are attributed to SASS instructions."""
 
     interval = 1
 
@@ -65,9 +65,12 @@ def observe(
     source_only: bool = False,
     max_lines: int = MAX_LINES,
 ) -> ObservedLaunch:
-    """Emulate a launch, counted and traced. Its request is as `runtime.request.prepare_request` gives it, its device one
-    with the counting rules of all devices that `estimate` is asked about. registers: a thread's, 0 where unknown.
-    source_only: leave the compiler out. most: lines of memory that are looked at. Raises SimtbedError where the kernel has faults."""
+    """Emulate a launch with counts and traces.
+
+    request: from `prepare_request`, with a device of the same counting rules as later estimates. registers: per thread,
+    0 if unknown. source_only: without the compiler. max_lines: of memory, in the trace. Raises SimtbedError for a
+    kernel with faults.
+    """
     request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
     lines = LineTrace(request, max_lines)
     tracer = _LinesAndAccesses(request, lines)
@@ -81,6 +84,6 @@ def observe(
 
 
 def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:
-    """The time of a launch on a device, or on its own: `estimate` of `observe`."""
+    """Return the time of a launch on a device, by default its own."""
     device = device or request.device
     return estimate(observe(replace(request, device=device), registers), device, cold)

@@ -1,4 +1,4 @@
-"""The accesses of a traced launch as cache lines: which sectors of which lines each access of each warp touches."""
+"""Trace of a launch's accesses as cache lines: lines and sectors of each warp access."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ from ..profiler.trace import CACHED, Entries
 from ..runtime.engine import Request
 
 LINE, SECTOR = 128, 32
-"""Bytes of a line and of a sector, on every device that there is a row of."""
+"""Bytes of a line and of a sector on all supported devices."""
 MAX_LINES = 1 << 18
-"""Touched lines that are kept. Where there are more, only every second, fourth, ... line of memory is: one by chance, but the same
-one throughout, and caches are simulated that are so many times smaller."""
+"""Lines in the trace. Beyond, a hash of the line number selects every 2nd, 4th, ... line, and simulated caches shrink
+accordingly."""
 MAX_ACCESSES = 1 << 26
-"""Accesses after which no further block is traced: what follows is taken for more of the same."""
+"""Accesses after which no further block is traced; the rest is extrapolated."""
 _ALLOCATION_ALIGNMENT = 1 << 21
-"""Arrays begin at multiples of this: device memory is given out in pages of so many bytes."""
+"""Alignment of arrays in bytes: pages of device memory."""
 _REGIONS = 1 << 14
-"""Parts of memory whose requests to L2 are told apart, each in one slice of L2: eight of them lie in 4 KiB."""
+"""Memory regions with separate L2 request counts; each is in one L2 slice, eight regions share 4 KiB."""
 _PLACEMENT_SAMPLES = 16
-"""How often it is drawn which group of eight slices has which 4 KiB, and in which order; what the busiest slice has is the average."""
+"""Random placements of regions in slices, averaged for the busiest slice."""
 RECORD = 4
-"""Words of an access: block << 16 | warp, phase << 32 | stored << 16 | site, the first of its lines, and number << 8 | how many lines
-there are. number: of the access in its warp, as if warps that wait at a barrier made accesses. stored: lines of the stores of the
-warp until then, in 16 bits."""
+"""Words of an access record: block << 16 | warp; phase << 32 | store lines of the warp so far (16 bits) << 16 | site;
+first line; access number << 8 | line count. Access numbers are synchronized at barriers."""
 WORDS, TOUCHED = 6, 4
-"""Bits of a kept line below its number: how many words of it an access has, and which sectors these lie in."""
+"""Bits of a line entry below its number: count of accessed words, and sector mask."""
 LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
-"""Kinds of access. Of constant memory only the different addresses of an access are counted, as its lines."""
+"""Kinds of accesses. For constant memory, lines are distinct addresses."""
 ACCESSES, LINES, SECTORS, CYCLES, NON_ADJACENT, SAME_SECTORS, PARTIAL_SECTORS, TOTALS = range(8)
-"""Of a site, in the whole launch: accesses by warps, lines that they touch, sectors, cycles that L1 takes for them, accesses whose
-lines do not lie side by side, those to just the sectors that the warp's last one had, and sectors of which it does not have all. CYCLES: of
-each access the more of those of its words, of which each of the 32 banks that a line lies in reads one at a time, as shared memory does for
-stores, and those of its lines, of which each of four banks of tags finds one at a time."""
+"""Columns of a site: warp accesses; lines; sectors; L1 cycles; accesses with non-adjacent lines; accesses to the
+sectors of the warp's previous one; partially written sectors. L1 cycles of an access: maximum of words per bank (32
+banks) and lines per tag bank (four banks)."""
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
-"""Bits of a line's number whose parities tell its bank of tags. Read from what Nsight Compute counts on an H100
-(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`) of random load patterns and of lines 2^5 to 2^22 apart."""
+"""Line-number bits whose parities select the tag bank. Inferred from Nsight Compute on an H100
+(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`), loads of `reports.hardware.patterns` and lines 2^5 to 2^22
+apart."""
 _HASH_SLOTS, _RECENT_SLOTS = 256, 1 << 16
+"""Slots of the hash tables of an access's lines and of recent sectors."""
 _LINE_WORDS = 6
-"""Words of a line that an access touches: its number, the bits of the words that any lane has, and of those of each phase."""
+"""Words of a line of an access: number, word mask of all lanes, word mask by phase."""
 HASH_BITS = 40
-"""Of the number that is drawn for a line: its first ones say whether the line is kept, the next ones its set."""
+"""Bits of a line's hash: the first ones select sampled lines, the next ones the cache set."""
 
 Words = npt.NDArray[np.int64]
 
 
 @st.device
 def hash_line(line: i64) -> i64:
-    """A number of 40 bits, the same for a line each time. Those of neighbours lie far from each other, and those of a range of lines
-    evenly: so do lines in the sets of a cache of the hardware, where 24 MiB in order fill 30 MiB without one that is lost."""
+    """Return a 40-bit multiplicative hash of a line number. Ranges of lines spread evenly over sets, as on the
+    hardware: 24 MiB in sequence fit in 30 MiB without conflict misses."""
     return ((line * -0x61C8864680B583EB) >> 24) & 0xFFFFFFFFFF
 
 
 @st.device
 def l2_slice_region(line: i64) -> i64:
-    """The part of memory that a line belongs to: lines eight apart of 4 KiB are one. Which group of eight slices has 4 KiB looks like
-    chance: of additions to random words of 4, 16, 64, 256 KiB and 1 MiB an H200 does 6.0, 17.9, 24.0, 41.0 and 50.6 a cycle."""
+    """Return the region of a line: every eighth line of 4 KiB. The hash from 4 KiB to slice groups is pseudo-random;
+    fitted to random atomics on an H200."""
     mixed = (line >> 5) * -0x61C8864680B583EB
     mixed = (mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)) * -0x40A7B892E31B1A47
     return (((mixed >> 32) & 0x7FF) << 3) | (line & 7)
@@ -77,8 +77,8 @@ def l2_slice_region(line: i64) -> i64:
 
 @st.device
 def atomic_passes(word_lanes: Global[i64], first: i64) -> i64:
-    """Turns that the atomic operations of a warp on a line take, whose words had so many lanes each; forgets them. Of a sector the
-    lanes of one word come one after another; one turn is enough for one lane, and two for those of all of its words."""
+    """Return passes of a warp's atomics on a line, and clear the counts. Lanes of one word are serialized; per sector,
+    one pass per lane, at most two per lane of its busiest word."""
     passes = i64(0)
     for sector in range(i64(4)):
         lanes, most = i64(0), i64(0)
@@ -92,7 +92,7 @@ def atomic_passes(word_lanes: Global[i64], first: i64) -> i64:
 
 @st.device
 def count_addresses(word_lanes: Global[i64], first: i64, line: i64, hot_regions: Global[i64], at: i64) -> i64:
-    """Different words of a line that lanes have; their lanes are added up, by word."""
+    """Return distinct words of a line; adds their lanes to `hot_regions`."""
     addresses = i64(0)
     for word in range(i64(32)):
         if word_lanes[first + word] > 0:
@@ -104,8 +104,7 @@ def count_addresses(word_lanes: Global[i64], first: i64, line: i64, hot_regions:
 
 @st.device
 def max_bank_words(line_words: Global[i64], line_count: i64, phase: i64, bit_slices: Global[i64]) -> i64:
-    """Words of the bank that has most, of so many lines with the words that a phase asks them for. slices: 0, of six: the numbers of all
-    banks at once, a bit of them each."""
+    """Return the words of the busiest bank, by bit-sliced counters."""
     if line_count == 1:
         return i64(1) if line_words[2 + phase] != 0 else i64(0)
     for which in range(line_count):
@@ -127,7 +126,7 @@ def max_bank_words(line_words: Global[i64], line_count: i64, phase: i64, bit_sli
 
 @st.device
 def l1_cycles(line_words: Global[i64], line_count: i64, phases: i64, bit_slices: Global[i64]) -> i64:
-    """CYCLES of an access to so many lines."""
+    """Return L1 cycles of an access."""
     cycles, tags = i64(0), i64(0)
     for phase in range(phases):
         cycles += max_bank_words(line_words, line_count, phase, bit_slices)
@@ -150,13 +149,13 @@ def _compact(
     hot_rows: Global[i64], access_numbers: Global[i64], phase_numbers: Global[i64],
     stored_lines: Global[i64], recent_sectors: Global[i64],
 ) -> i64:  # fmt: skip
-    """Append accesses: their records and, of every `sampling_stride`-th line of memory, what they touch. room: bytes of a thread's local
-    array; threads: of the GPU, whose local arrays lie there at once: word by word, those of a warp's lanes side by side. used: access
-    number, then how many records there are. tally: 0, of the words of 32 lines; slices: 0, of six. served: where the turns of a site's
-    stores and atomic operations begin in hot, -1 of those that are none. numbers: of each warp's last access, those that wait for others at
-    barriers as if they made accesses; reached: of each block its phase, the highest number before it, and the highest. written: lines of
-    the stores of each warp. before: a warp, a site, and a number of the sectors of the last access, where others have not come in between.
-    How many lines there are."""
+    """Append records and sampled lines of accesses; return the number of lines.
+
+    local_bytes: of a thread's local array; threads: resident on the GPU, whose local words are interleaved. counters:
+    access number, records. hot_rows: row of a site's stores or atomics in hot_regions, else -1. access_numbers: by
+    warp. phase_numbers: by block, phase, highest number before it, highest number. stored_lines: by warp.
+    recent_sectors: hash table of warp, site and sector signature. word_lanes, bit_slices: zeroed buffers.
+    """
     stored = i64(0)
     kept_records = i64(0)
     number = counters[0]
@@ -280,11 +279,10 @@ def _compact(
 
 @dataclass
 class LineTrace:
-    """A tracer that keeps the lines of accesses. most: lines that are kept at most, save for the last ones; accesses: after which
-    no further block is traced.
+    """A tracer of cache lines. most: sampled lines, at most; accesses: limit of traced accesses.
 
-    apart: one of so many lines of memory is kept. totals: int64[site, TOTALS], of all traced accesses; work: of each warp. fetching:
-    sites of atomic operations whose result is used.
+    sampling_stride: one of so many lines is in the trace. totals: int64[site, TOTALS], of all traced accesses; work:
+    accesses by warp. fetching: sites of atomics with used results.
     """
 
     request: Request
@@ -331,7 +329,7 @@ class LineTrace:
                 self._local_bytes[number] = local_sizes.get(site.array, 0)
                 self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
         access_words = self._size[np.isin(self.kinds, (LOCAL_LOAD, LOCAL_STORE))] // 4
-        self._max_lines_per_access = 32 * int(access_words.max(initial=1))  # lines of an access, at most
+        self._max_lines_per_access = 32 * int(access_words.max(initial=1))
         atomic_sites = [n for n in range(len(sites)) if self.kinds[n] == ATOMIC]
         self.fetching = frozenset(n for n in atomic_sites if sites[n].access.operation is Operation.ATOMIC)
         slice_sites = [n for n in range(len(sites)) if self.kinds[n] in (STORE, ATOMIC)]
@@ -389,10 +387,10 @@ class LineTrace:
             while self._count > self.most:
                 self._halve_sampling()
             if self._counters[0] > self.accesses and self.blocks > 1 << 61:
-                self.blocks = self._last + 1  # those under way are traced to their end
+                self.blocks = self._last + 1  # running blocks are traced to their end
 
     def _halve_sampling(self) -> None:
-        """Keep every second line of those that are kept."""
+        """Drop half of the sampled lines."""
         self.sampling_stride *= 2
         lines, records = np.concatenate(self._lines), np.concatenate(self._records).reshape(-1, RECORD)
         is_sampled = hash_lines(lines >> (WORDS + TOUCHED)) * self.sampling_stride < 1 << HASH_BITS
@@ -422,14 +420,14 @@ class LineTrace:
 
     @property
     def traced_blocks(self) -> int:
-        """Blocks that were traced."""
+        """Number of traced blocks."""
         return min(self.blocks, int(np.prod(self.request.grid)))
 
     def busiest_slice_cycles(
         self, slices: int, store_cycles: float, atomic_cycles: float, warp_aggregated: Collection[int] = ()
     ) -> float:
-        """Cycles of the slice of L2 that has most to do, in the whole launch. stored, added: cycles of a line of a store, and of a turn
-        of an atomic operation. together: sites where one lane acts for all that have its address."""
+        """Return cycles of the busiest L2 slice in the launch. store_cycles, atomic_cycles: per line of a store, per
+        atomic pass. warp_aggregated: sites with one active lane per address."""
         cycles = np.zeros(_REGIONS)
         for number, site in enumerate(np.flatnonzero(np.isin(self.kinds, (STORE, ATOMIC)))):
             cycles_per_request = store_cycles if self.kinds[site] == STORE else atomic_cycles
@@ -443,22 +441,22 @@ class LineTrace:
 
     @property
     def hottest_float_adds(self) -> float:
-        """Additions of floating point numbers to the address that has most, in the whole launch."""
+        """Float additions to the most used address, in the launch."""
         return self._scale_to_launch(float(self._hot_regions[self._float_rows, 2].sum(axis=0).max()))
 
     def _scale_to_launch(self, value: float) -> float:
-        """What was found in the traced blocks, of all blocks."""
+        """Scale from traced blocks to all blocks."""
         return float(value * np.prod(self.request.grid) / self.traced_blocks)
 
     @property
     def imbalance(self) -> float:
-        """Accesses of the warp that makes most, as so many times those of the average warp."""
+        """Accesses of the longest warp relative to the mean."""
         mean = float(self.work.mean())
         return float(self.work.max()) / mean if mean and self.traced_blocks == np.prod(self.request.grid) else 1.0
 
     @cached_property
     def sorted(self) -> tuple[Words, Words, Words]:
-        """Records by block and warp, as [n * RECORD]; where those of each warp of each block begin; the lines."""
+        """Records by block and warp, int64[n * RECORD]; start of each warp's records; the lines."""
         records = np.concatenate([np.zeros(0, np.int64), *self._records]).reshape(-1, RECORD)
         lines = np.concatenate([np.zeros(0, np.int64), *self._lines])
         warps = -(-int(np.prod(self.request.block)) // 32)
@@ -471,7 +469,7 @@ class LineTrace:
 
 
 def hash_lines(lines: Words) -> Words:
-    """`hash_line`, of many lines."""
+    """Return `hash_line` of an array."""
     with np.errstate(over="ignore"):
         return ((lines * np.int64(-0x61C8864680B583EB)) >> 24) & np.int64(0xFFFFFFFFFF)
 

@@ -1,5 +1,4 @@
-"""The load and store unit of an SM: it does what schedulers have put into their queues, one after another, and keeps lines of stores
-open for a while, so that what the same warp stores there next goes to L2 with them."""
+"""Load/store unit of an SM: serves the scheduler queues in order, and merges stores of a warp into recently opened lines."""
 
 from __future__ import annotations
 
@@ -25,22 +24,20 @@ from .instruction_stream import BURST_SHARE, PEER, PROFILE_WORDS
     LINE_INTERVAL,
     REQUEST_INTERVAL,
 ) = range(16)
-"""Of the SM: bytes a cycle from L2 and from device memory; what cycles of the load and store unit are multiplied with; cycles until
-L2's near half, its far half and device memory answer; of a barrier; between two blocks that begin; until operands are read, and
-until a store has arrived; between warps that come to barriers; and in which a warp that jumped is not yet there. LINES, KEPT: lines
-that are open at once, and cycles after a store for which they are; SENDING: cycles between lines that go to L2; ASKING: between those
-that it is asked for."""
+"""Parameters of the SM: bytes per cycle from L2 and device memory; factor of LSU cycles; latencies of near L2, far L2,
+device memory and barriers; interval of block launches; operand read cycles; store latency; interval of barrier
+arrivals; branch latency; open store lines, and cycles they remain open; intervals of store lines and of requests to L2."""
 PARAMETERS = 16
+"""Number of parameters."""
 MAX_OPEN_STORES = 64
-"""Stores whose lines are open, at most; each has a line or more."""
+"""Stores with open lines, at most."""
 MAX_QUEUE_DEPTH = 16
-"""Instructions that the queue of a scheduler holds, at most."""
+"""Instructions in a scheduler's queue, at most."""
 GOLDEN_STEP = (5**0.5 - 1) / 2
-"""Its multiples, less what is whole of them, lie evenly: so instructions that are executed a few times each, as those of a loop that was
-unrolled, find together what one would that is executed as often as all of them."""
+"""Golden-ratio step of a low-discrepancy sequence: unrolled copies together sample as one instruction does."""
 
 PLASTIC_STEP = 0.7548776662466927
-"""Its multiples lie evenly too, whatever those of EVENLY do: which warps take the rarer way at one branch says nothing of another."""
+"""Second step of a two-dimensional low-discrepancy sequence (plastic number), independent of GOLDEN_STEP."""
 
 
 @st.device
@@ -54,9 +51,11 @@ def merges_with_open_store(
     max_lines: f64,
     max_age: f64,
 ) -> i64:
-    """Whether lines of a store are open since the warp stored to them before; after it they are, and of others those to which was
-    stored last. held: of each store whose lines are open, the warp, its place, how many lines they are, 0 for none, and when. place:
-    in lines of all stores of the warp; back: how many of them ago it stored to the same, 0 if never. most, kept: as LINES, KEPT."""
+    """Return whether a store merges with open lines of the warp's earlier store; then opens its lines.
+
+    open_stores: warp, position, lines (0: free), time of each. place: position in the warp's store lines;
+    reuse_distance: lines since the earlier store, 0 for none. max_lines, max_age: limits of open lines.
+    """
     match = i64(-1)
     if reuse_distance > f64(0):
         tolerance = f64(0.5) * lines + f64(0.01)
@@ -106,11 +105,13 @@ def serve(
     open_stores: Global[f64], store_counters: Global[f64],
     burst_positions: Global[f64], busy_until: Global[f64], state: Global[f64],
 ) -> None:  # fmt: skip
-    """Have the unit do instruction n of a warp, which came to it at a time. busy: until when the unit, the port to L2 and device memory
-    are. stored: of each warp, lines of its stores, and what is left of stores to lines that it has stored to before. boards: when
-    scoreboards are free; unknown: instructions of which that is not yet known. settled: by slot, when its stores have arrived. order: the
-    number of the warp; passed: of each warp that is there and instruction, that number, from 1, and how far its accesses have come to where
-    those wait for L2 that wait one after the other: as far as those of the others of its block, as barriers and what they share have it."""
+    """Serve instruction n of a warp.
+
+    busy_until: of the LSU, the L2 port and device memory. store_counters: by warp, store lines and pending rehits.
+    scoreboards: release times; pending_writes: instructions with an unknown time. stores_arrived: by slot. order:
+    number of the warp; burst_positions: by warp and instruction, warp number + 1 and phase of its burst, shared by the
+    warps of a block.
+    """
     start = max(arrival, busy_until[0])
     latency = f64(code[n * 9 + 7])
     profile = (class_index * size + n) * PROFILE_WORDS
@@ -172,7 +173,7 @@ def serve(
                 state[4] += dram_transfer
             if sample < memory[profile + 6]:
                 completion = max(completion, busy_until[2] + rates[5])
-            if latency == f64(0):  # a block has ended once its stores have arrived
+            if latency == f64(0):  # a block ends when its stores arrive
                 stores_arrived[slot] = max(stores_arrived[slot], busy_until[1] + rates[9])
                 completion = f64(0)
     busy_until[0] = start + lsu_cycles
@@ -180,7 +181,7 @@ def serve(
     if scoreboard >= 0:
         scoreboards[warp_index * 6 + scoreboard] = max(
             scoreboards[warp_index * 6 + scoreboard], max(busy_until[0] + latency, completion)
-        )  # it counts those under way
+        )  # scoreboards count outstanding operations
         pending_writes[warp_index * 6 + scoreboard] -= 1
     scoreboard = code[n * 9 + 3]
     if scoreboard >= 0:
@@ -192,7 +193,7 @@ def serve(
 
 @st.device
 def ready_at(warp_index: i64, waits: i64, earliest: f64, scoreboards: Global[f64], pending_writes: Global[i64]) -> f64:
-    """When a warp can issue an instruction that waits for scoreboards, by their mask; not yet, as long as one is not known."""
+    """Return when a warp can issue, given awaited scoreboards; far in the future while one is pending."""
     when = earliest
     for scoreboard in range(i64(6)):
         if (waits >> scoreboard) & 1 != 0:

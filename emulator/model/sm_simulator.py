@@ -1,9 +1,8 @@
-"""One SM, cycle by cycle: warps issue what they are ready for, in order, and wait for each other at pipes, memories and barriers.
+"""Cycle-level simulator of one SM: warp schedulers, scoreboards, pipes, load/store unit, barriers.
 
-Blocks that fit are resident at once; another one comes when one has ended. Every warp goes the way of the average warp of its
-class: at a branch the rarer way is taken whenever its share has added up to one, and both, one after the other up to where lanes meet
-again, whenever that of executions has in which lanes part. Memories are queues that serve so many bytes a cycle, and answer after
-their latency.
+Resident blocks run concurrently; a finished block is replaced. Warps of a class share branch probabilities:
+error-diffusion accumulators decide which executions take the minority or the divergent path (both sides in sequence, up to
+reconvergence). Memories are queues with a bandwidth and a latency.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from .lsu import (
 )  # fmt: skip
 
 MAX_INSTRUCTIONS = 300_000
-"""Instructions that are simulated of a launch; what follows is taken to go at the pace of the second half of them."""
+"""Simulated instructions of a launch; the rest continues at the rate of the second half."""
 (
     TIME,
     ISSUED,
@@ -58,18 +57,17 @@ MAX_INSTRUCTIONS = 300_000
     REHIT_SECTORS,
     MERGED_STORE_SECTORS,
 ) = range(10)
-"""Of what was simulated: cycles, instructions issued, cycles that the load and store unit, the port to L2 and device memory were busy,
-cycles and instructions of its first half, and blocks that have ended. AGAIN, TOGETHER: sectors of stores that the same warp had
-stored to before, and those of them that went to L2 with what it had stored."""
+"""Results: cycles, issued instructions, busy cycles of LSU, L2 port and device memory, cycles and instructions of the
+first half, finished blocks, store sectors with an earlier store by the warp, and those merged with it."""
 
 LOADED_LATENCY_INCREASE = 0.6
-"""By what part device memory answers later when it is busy all the time."""
+"""Relative increase of the device-memory latency at full load."""
 _MAX_WAITING_GROUPS = 32
-"""Groups of lanes of a warp that wait for others, at most."""
+"""Waiting groups of lanes per warp, at most."""
 _QUEUE_WORDS = 2 + 2 * MAX_QUEUE_DEPTH
-"""Words of a queue: how many instructions were taken from it, how many were put in, and of each of these its warp and its number."""
+"""Words of a queue: instructions removed, instructions added, warp and instruction of each entry."""
 _BARRIER_INTERVAL = 2.1
-"""Cycles between warps of an SM that come to barriers, or for what these counted: 1 to 64 warps measured on an H100."""
+"""Cycles between barrier arrivals of an SM; 1 to 64 warps measured on an H100."""
 
 
 @native
@@ -89,16 +87,16 @@ def _simulate(
     issue_times: Global[f64], queued_per_slot: Global[i64],
     state: Global[f64],
 ) -> None:  # fmt: skip
-    """Run `block_count` blocks, or until `max_instructions` instructions have been issued. classes: of their warps; count: of basic blocks of a class; size:
-    of instructions, whose figures of memory each class has. status of a warp: 0 it has ended, 1 it runs, 2 it waits at a barrier, 3 it
-    is to begin. base: where the basic blocks of its class are. shares, apart: by warp and basic block, executions of the rarer way alone,
-    and with lanes that part, that are still to come. chances: by class and instruction, executions that are still to access memory, and
-    where in a row of numbers, which fill 0 to 1 evenly, the one is that says how far this access goes. groups: of a warp's lanes that
-    are yet to go on; waiting: by warp and group, the basic block where it does, and that in which the others wait for it; of those that
-    are waited for there, the last one is the first to go on. strands, meets: as in `WarpClasses`. queues: of the
-    schedulers, in turn; issued_at:
-    when what is in them was; depth: how much is, at most. open: by slot, what of it is in queues. since: when a warp could go on, were all
-    scoreboards free. The oldest warp of a scheduler comes first; but of those that are to store the one that waits longest."""
+    """Run `block_count` blocks, or until `max_instructions` are issued.
+
+    classes: of the warps; count: basic blocks per class; size: instructions. status of a warp: 0 finished, 1 running, 2
+    at a barrier, 3 to start. base: first basic block of its class. minority_accumulators, divergence_accumulators: by
+    warp and basic block. access_accumulators: by class and instruction, pending accesses and a low-discrepancy sample
+    of the memory level. waiting_counts, waiting_groups: by warp, groups of lanes with their basic block and convergence
+    block; the last one runs first. unreachable_convergence, convergence_blocks: see `WarpClasses`. queues: of the
+    schedulers; issue_times: of their entries; queue_depth: capacity. queued_per_slot: entries by block slot. Schedulers
+    prefer the oldest warp, among stores the one that waits longest.
+    """
     slots = resident * warps
     started = i64(0)
     issued = i64(0)
@@ -199,7 +197,7 @@ def _simulate(
                         pipe = code[pc[warp_index] * 9 + 4]
                         if pipe >= 0 and pipe < 7:
                             when = max(when, pipes[scheduler * 8 + pipe])
-                            if code[pc[warp_index] * 9 + 8] > 0:  # one may wait before it
+                            if code[pc[warp_index] * 9 + 8] > 0:  # the pipe accepts one instruction ahead
                                 when = max(when, pipes[scheduler * 8 + 7] - f64(code[pc[warp_index] * 9 + 8]))
                         elif pipe == 7:
                             if not has_space:
@@ -284,7 +282,9 @@ def _simulate(
                     elif minority_accumulators[counter] >= f64(0.999999):
                         minority_block = blocks[block * 5 + 3]
                         can_exit = True
-                        if exit_counters[block] >= 0 and minority_block >= 0:  # a loop is left when nobody waits inside
+                        if (
+                            exit_counters[block] >= 0 and minority_block >= 0
+                        ):  # a loop is left without groups waiting inside
                             for k in range(waiting_counts[warp_index]):
                                 inside = (
                                     minority_block * (count + 1) + waiting_groups[2 * (warp_index * 32 + k) + 1] + 1
@@ -295,7 +295,7 @@ def _simulate(
                             next_block = minority_block
                 reconverged = True
                 while reconverged and waiting_counts[warp_index] > 0:
-                    # Who cannot come any more to where others wait, waits too, and lets these go on.
+                    # A group that can no longer reach the others' convergence point waits, and the others run.
                     last = waiting_counts[warp_index] - 1
                     while (
                         last >= 0
@@ -360,9 +360,8 @@ def _simulate(
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What blocks took on one SM. cycles: of all. issued: instructions that were simulated. busy: cycles, as parts of those
-    simulated, that a memory was. together: of the sectors of stores that their warp had stored to before, the share that went to L2
-    with these."""
+    """Result of an SM. cycles: of all blocks. issued: simulated instructions. busy: fraction of cycles by memory.
+    merge_ratio: fraction of rehit store sectors that merged."""
 
     cycles: float
     issued: float
@@ -374,9 +373,11 @@ def run(
     stream: InstructionStream, device: Device, blocks: Words, resident: int, fraction: float, active: int, instructions_per_block: float,
     scale: Mapping[str, float], loaded: float = LOADED_LATENCY_INCREASE,
 ) -> SimulationResult:  # fmt: skip
-    """Blocks on one SM. blocks: int64[block, warp], the classes of their warps; part: as much of their time as is asked for;
-    active: SMs at work; each: instructions of a block, on average. scale: factors of "L1", "L2", "DRAM", "latency", "blocks".
-    loaded: by what part device memory answers later when it is busy."""
+    """Simulate blocks on an SM.
+
+    blocks: int64[block, warp], classes; fraction: of their time to return; active: SMs in use; instructions_per_block:
+    mean. scale: factors of "L1", "L2", "DRAM", "latency", "blocks". loaded: see LOADED_LATENCY_INCREASE.
+    """
     block_count = len(blocks)
     resident = min(resident, block_count)
     simulated = _simulate_sample(stream, device, blocks, resident, active, scale)
@@ -397,7 +398,7 @@ def run(
             busy_fractions,
             merge_ratio,
         )
-    if simulated[FINISHED_BLOCKS] >= resident:  # in the middle of many blocks
+    if simulated[FINISHED_BLOCKS] >= resident:  # steady state
         return SimulationResult(
             _extrapolate(simulated, instructions_per_block * block_count * fraction),
             float(issued),
@@ -416,7 +417,7 @@ def run(
 
 
 def _extrapolate(simulated: Any, instructions: float) -> float:
-    """Cycles of so many instructions, of which the first or, but for what averages leave out, all were simulated."""
+    """Return the cycles of so many instructions from the simulated ones."""
     issued = float(simulated[ISSUED])
     if issued < MAX_INSTRUCTIONS:
         return float(simulated[TIME]) * max(1.0, instructions / max(1.0, issued))
@@ -425,7 +426,7 @@ def _extrapolate(simulated: Any, instructions: float) -> float:
 
 
 def single_warp_cycles(stream: InstructionStream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
-    """Cycles of a warp of a class that has the SM for itself."""
+    """Return the cycles of a warp of a class alone on the SM."""
     return _extrapolate(
         _simulate_sample(stream, device, np.full((1, 1), kind), 1, 1, scale), float(stream.warp_classes.lengths[kind])
     )

@@ -1,4 +1,4 @@
-"""What if: a launch made again with other blocks, constants and devices, each with the time that the model gives it."""
+"""What-if sweeps: a launch repeated with other blocks, constants and devices, each with its modeled time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Dim3 = tuple[int, int, int]
 Registers = Callable[[Any, Device], int]
-"""The registers a thread that a compiler gives a request's kernel on a device; 0 where that is not known."""
+"""Registers per thread of a request's kernel on a device, from a compiler; 0 if unknown."""
 COLUMNS = (
     "kernel", "launch", "device", "grid", "block", "const", "time_us", "low_us", "high_us", "bound", "warp_instructions",
     "l1_hit", "l2_hit", "dram_bytes",
@@ -49,7 +49,7 @@ _MAX_CONFIGURATIONS = 100_000
 
 @dataclass(frozen=True)
 class RepeatableLaunch:
-    """A launch that can be made again. arguments: by name, Const ones included. number: of the launch."""
+    """A launch to repeat. arguments: by name, with Const ones. number: of the launch."""
 
     kernel: Kernel
     grid: Dim3
@@ -62,7 +62,7 @@ class RepeatableLaunch:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Its Const arguments, those left to their defaults included."""
+        """Const arguments, with defaults."""
         arguments, parameters = {**self.kernel.defaults, **self.arguments}, signature_of(self.kernel).parameters
         return {
             name: arguments[name]
@@ -73,7 +73,7 @@ class RepeatableLaunch:
 
 @dataclass(frozen=True)
 class Configuration:
-    """How a launch is made. choice: what was chosen, the same for all launches."""
+    """A launch configuration. choice: label, equal for all launches."""
 
     grid: Dim3
     block: Dim3
@@ -83,8 +83,8 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Axes:
-    """What is varied. blocks, grids: empty for those of the launch; a grid then covers the same threads. constants: values
-    by name. ties: constants that follow an extent of the block, as {"BLOCK": "block.x"}."""
+    """Varied parameters. blocks, grids: empty for the launch's own; a grid then covers the same threads. constants:
+    values by name. ties: constants equal to an extent of the block, such as {"BLOCK": "block.x"}."""
 
     blocks: tuple[Dim3, ...] = ()
     grids: tuple[Dim3, ...] = ()
@@ -92,7 +92,7 @@ class Axes:
     ties: Mapping[str, str] = field(default_factory=dict)
 
     def configurations(self, launch: RepeatableLaunch) -> list[Configuration]:
-        """The configurations of a launch; constants that its kernel does not have are left out."""
+        """Return the configurations of a launch; unknown constants are ignored."""
         launch_constants = launch.constants
         names = [name for name in self.constants if name in launch_constants]
         result = []
@@ -115,10 +115,9 @@ class Axes:
 
 
 class SweepTable(list[dict[str, Any]]):
-    """Rows with COLUMNS, one a launch and configuration: `pandas.DataFrame(table)` takes it as it is.
+    """Rows with COLUMNS, one per launch and configuration; accepted by `pandas.DataFrame`.
 
-    choices: of each row, what was chosen. refused: configurations that cannot be launched, with the reason.
-    explanations: of each row, in words.
+    choices: label of each row. refused: invalid configurations with reasons. explanations: text of each row.
     """
 
     def __init__(self, objective: str = "time") -> None:
@@ -133,12 +132,12 @@ class SweepTable(list[dict[str, Any]]):
         return COLUMNS
 
     def column(self, name: str) -> list[Any]:
-        """The values of one column. Raises LaunchError with the columns there are."""
+        """Return the values of a column. Raises LaunchError for an unknown one."""
         one_of("column", name, COLUMNS)
         return [row[name] for row in self]
 
     def sums(self) -> dict[tuple[str, str], dict[str, float]]:
-        """By kernel and device: the objective of each choice, all launches together."""
+        """Return the objective of each choice by kernel and device, summed over launches."""
         totals: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for row, choice in zip(self, self.choices, strict=True):
             by_choice = totals[row["kernel"], row["device"]]
@@ -146,7 +145,7 @@ class SweepTable(list[dict[str, Any]]):
         return dict(totals)
 
     def best(self) -> dict[tuple[str, str], tuple[str, float]]:
-        """By kernel and device: the best choice, and its margin over the next, as a share of the next; 0 where there is none."""
+        """Return the best choice by kernel and device, and its relative margin over the next, 0 if there is none."""
         result = {}
         for key, by_choice in self.sums().items():
             best_choice, *rest = sorted(by_choice, key=lambda choice: by_choice[choice])
@@ -157,7 +156,7 @@ class SweepTable(list[dict[str, Any]]):
         return result
 
     def csv(self) -> str:
-        """As comma-separated values, with a line of names."""
+        """Return comma-separated values with a header."""
         into = io.StringIO()
         writer = csv.writer(into, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -166,7 +165,7 @@ class SweepTable(list[dict[str, Any]]):
         return into.getvalue()
 
     def _repr_html_(self) -> str:
-        """In a notebook: a table."""
+        """Return an HTML table for notebooks."""
         from html import escape
 
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)
@@ -183,8 +182,8 @@ def _flat(value: Any) -> str:
 # ------------------------------------------------------------------ planning
 @dataclass(frozen=True)
 class SweepTask:
-    """One configuration of a launch on devices that count alike. request: None where it cannot be launched, for the reason
-    `refused`. kernel, number: of the launch."""
+    """A configuration on devices with equal counting rules. request: None if invalid, with the reason in `refused`.
+    kernel, number: of the launch."""
 
     kernel: str
     number: int
@@ -196,7 +195,7 @@ class SweepTask:
 
 
 def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> list[SweepTask]:
-    """What there is to emulate of a launch. Arrays that configurations share are one object."""
+    """Return the tasks of a launch. Configurations share equal arrays."""
     groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
     for device in devices:
         groups[counting_rules(device)].append(device)
@@ -224,7 +223,7 @@ def _request(launch: RepeatableLaunch, chosen: Configuration, device: Device) ->
 
 
 def _sharing(request: Request | None, first: Request) -> Request | None:
-    """A request with the arrays of another one where they are the same."""
+    """Replace equal arrays by those of another request."""
     if request is None:
         return None
     shared_arguments = dict(request.arguments)
@@ -238,7 +237,7 @@ def _sharing(request: Request | None, first: Request) -> Request | None:
 
 
 def _new_in_both(name: str, first: Request, second: Request) -> bool:
-    """Whether an array is made for both launches, of the same elements."""
+    """Return whether an array is allocated for both launches with equal contents."""
     contents = [request.filled[name].tobytes() for request in (first, second) if name in request.filled]
     return len(contents) == 2 and contents[0] == contents[1]
 
@@ -250,7 +249,7 @@ def _plain(value: Any) -> Any:
 # ------------------------------------------------------------------ running
 @dataclass(frozen=True)
 class SweepWork:
-    """A task, and how its times are computed."""
+    """A task with estimation options."""
 
     task: SweepTask
     cold: bool
@@ -258,7 +257,7 @@ class SweepWork:
     source_only: bool = False
 
     def name(self) -> str:
-        """By its content, under which the disk cache keeps what it found."""
+        """Return the content-based name of the cache entry."""
         task, request = self.task, self.task.request
         assert request is not None
         program = request.specialisation.key or fingerprint(request.program)
@@ -268,7 +267,7 @@ class SweepWork:
             f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{tool_versions}\0".encode()
         )
         if self.registers is not None:
-            source = disk_cache.source_digest(inspect.getfile(self.registers))  # the edition does not cover it
+            source = disk_cache.source_digest(inspect.getfile(self.registers))  # not covered by the edition
             digest.update(f"{self.registers.__qualname__}\0{source}\0".encode())
         digest.update(f"{task.kernel}\0{task.branch_arm}\0{task.constants}\0".encode())
         for name, value in sorted(request.arguments.items()):
@@ -279,12 +278,11 @@ class SweepWork:
 
 
 Answer = tuple[list[dict[str, Any]], list[str], str]
-"""Rows, their explanations, and why there are none."""
+"""Rows, explanations, and the reason for no rows."""
 
 
 def solve(work: SweepWork) -> Answer:
-    """The rows of a task, from the disk cache where they are known. Why there are none is found out again: memory may be there
-    by then."""
+    """Return the rows of a task, cached on disk. Failures are not cached: memory may be sufficient later."""
     if work.task.request is None:
         return [], [], work.task.refused
     name = work.name()
@@ -331,10 +329,9 @@ def run(
     source_only: bool = False,
     progress: Callable[[str], None] = lambda done: None,
 ) -> SweepTable:
-    """All tasks, on all cores of this machine, or on a Dask cluster.
+    """Run tasks on all cores, or on a Dask cluster.
 
-    What was found is kept in the disk cache task by task, so that a sweep that was interrupted goes on where it was.
-    Raises LaunchError where no configuration can be launched.
+    Results are cached per task, so an interrupted sweep resumes. Raises LaunchError if no configuration is valid.
     """
     one_of("objective", objective, OBJECTIVES)
     if len(tasks) > _MAX_CONFIGURATIONS:
@@ -349,12 +346,12 @@ def run(
         if refused and refused not in table.refused:
             table.refused.append(refused)
     if not table:
-        raise LaunchError(table.refused[0] if table.refused else "there is no launch to make again")
+        raise LaunchError(table.refused[0] if table.refused else "there is no launch to repeat")
     return table
 
 
 def require_constants(axes: Axes, available: Iterable[str]) -> None:
-    """Raises LaunchError for a constant that no launch has."""
+    """Raise LaunchError for a constant of no launch."""
     names = sorted(set(available))
     for name in (*axes.constants, *axes.ties):
         if name not in names:
@@ -372,7 +369,7 @@ def _answer_all(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWo
         pool.shutdown(cancel_futures=True)
 
 
-# ------------------------------------------------------------------ from Python
+# ------------------------------------------------------------------ Python interface
 def whatif(
     kernel: Kernel,
     *,
@@ -392,14 +389,14 @@ def whatif(
     cooperative: bool = False,
     types: Mapping[str, str] | None = None,
 ) -> SweepTable:
-    """The time of a launch as `launch` makes it, with other blocks, constants and devices: a table of rows, one a choice.
+    """Return the time of a launch with other blocks, constants and devices: a table with one row per choice.
 
-    device: one as `launch` takes it, or several. blocks: instead of `block`; the grid then covers the same threads, unless
-    `grids` are given. const: values of Const parameters by name. tie: Const parameters that follow an extent of the block,
-    {"BLOCK": "block.x"}. objective: what `best` asks for, "time" or "bytes" of device memory. cold: with empty caches.
-    dask: a cluster as `map_over_cluster` takes it. source_only: leave nvcc out, where it is installed; registers then do not limit.
+    device: one, or several. blocks: instead of `block`; the grid then covers the same threads, unless `grids` is given.
+    const: values of Const parameters by name. tie: Const parameters equal to an extent of the block, such as {"BLOCK":
+    "block.x"}. objective of `best`: "time", or "bytes" of device memory. cold: with empty caches. dask: a cluster for
+    `map_over_cluster`. source_only: without nvcc; registers then do not limit.
 
-    Raises LaunchError and CompileError where no choice can be launched.
+    Raises LaunchError and CompileError if no choice is valid.
     """
     several = device if isinstance(device, list | tuple) else [device]
     for name, extent in (tie or {}).items():
@@ -415,12 +412,12 @@ def whatif(
 
 
 def host_values(argument: Any) -> Any:
-    """An argument of a launch as it can be given again: arrays that stay with an engine as what is in them."""
+    """Return an argument for repeated launches, with device arrays copied to the host."""
     return argument.numpy() if isinstance(argument, DeviceArray) else argument
 
 
 def dim3(extent: Any) -> Dim3:
-    """One to three whole numbers as three; what is wrong with them the launch says."""
+    """Return an extent as three whole numbers. Raises LaunchError for invalid ones."""
     sizes = tuple(extent) if isinstance(extent, list | tuple) else (extent,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n > 0 for n in sizes):
         raise LaunchError(f"an extent is one to three positive whole numbers, not {shown(extent)}")

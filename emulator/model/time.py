@@ -1,7 +1,8 @@
-"""The time of a launch on a GPU: what each part of it would take alone, and how they overlap.
+"""Execution time of a launch on a device.
 
-An interval model: of an SM, the cycles that each pipe, L1, L2, device memory and the chain of each warp need are computed
-apart; the slowest of them is nearly the time, and the others add to it as far as they are near.
+With a compiled kernel, one SM is simulated cycle by cycle (`sm_simulator`) and bounded by device-wide limits. From the
+source alone an interval model is used: cycles of each pipe, L1, L2, device memory and the critical path of a warp,
+combined by a power mean.
 """
 
 from __future__ import annotations
@@ -35,34 +36,34 @@ from .validated import VALIDATED
 from .warp_classes import WarpClasses, Words
 
 OVERLAP_EXPONENT = 4.0
-"""How little the parts that are not the slowest add: times add up as powers with this exponent. An assumption so far."""
+"""Exponent of the power mean: larger values add less of the lesser limits. Assumed, not measured."""
 CRITICAL_PATH_SCALE, INSTRUCTION_SCALE = 1.0, 1.0
-"""Factors of the chain of a warp, and of instructions, which are counted from the source. Assumptions so far, as SHARPNESS is:
-`simtbed hardware errors` prints what fits measured times."""
+"""Factors of the critical path and of instructions counted from the source. Assumed; `simtbed hardware errors` prints
+the best fit."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
-"""Limits that no instruction is counted in."""
+"""Limits without instructions."""
 MIN_NVCC_CAPABILITY = (7, 5)
-"""The oldest compute capability that today's nvcc compiles for."""
+"""Lowest compute capability supported by current nvcc."""
 _IMBALANCE_LIMIT = 3.0
-"""Accesses of the longest warp, as so many times the average, from which on launches were not validated."""
+"""Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5
-"""A time is stated from so many times less to so many times more, until errors on this device have been recorded."""
+"""Factor of the stated interval on devices without recorded errors."""
 _MAX_EXACT_BLOCKS = 1 << 16
-"""Blocks up to which it is looked at which SM has most to do."""
+"""Blocks up to which the most loaded SM is determined."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 
 def limit_scale(limit: str) -> float:
-    """By which a limit of that name is multiplied."""
+    """Return the factor of a limit."""
     return CRITICAL_PATH_SCALE if limit == "latency" else 1.0 if limit in MEMORIES else INSTRUCTION_SCALE
 
 
 @dataclass(frozen=True)
 class ObservedLaunch:
-    """A launch that was emulated: what it counted, and its accesses. registers: a thread's, where a compiler told.
+    """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
 
-    decisions: which way its branches went; without them only the source is counted. kernels: compiled, by architecture; why they
-    could not be where it is text.
+    decisions: of branches and loops; without them only the source is counted. kernels: compiled, by architecture, or
+    the reason of failure.
     """
 
     request: Request
@@ -73,9 +74,9 @@ class ObservedLaunch:
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
 
     def compiled(self, device: Device) -> CompiledKernel | str:
-        """What nvcc makes of the kernel for a device, and what that executed; or why that is not known, in words."""
+        """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
         if self.decisions is None:
-            return "the source was counted alone"
+            return "only the source was counted"
         if device.compute_capability < MIN_NVCC_CAPABILITY:
             return f"today's nvcc does not compile for {device.name}"
         arch = "sm_{}{}".format(*device.compute_capability)
@@ -89,7 +90,7 @@ class ObservedLaunch:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block, static and dynamic."""
+        """Shared memory per block in bytes, static and dynamic."""
         return self.request.dynamic_shared + self.request.prepared.shared
 
     @property
@@ -98,16 +99,16 @@ class ObservedLaunch:
 
     @property
     def warps(self) -> int:
-        """Of a block."""
+        """Warps per block."""
         return -(-prod(self.request.block) // WARP_SIZE)
 
     def occupancy(self, device: Device) -> Occupancy:
-        """Without registers where nobody told them."""
+        """Return the occupancy; registers do not limit it if unknown."""
         return occupancy(device, prod(self.request.block), self.registers, self.shared_bytes)
 
     @property
     def instructions(self) -> dict[str, int]:
-        """By pipe, of all warps."""
+        """Warp instructions by pipe."""
         result: dict[str, int] = {}
         for site, row in zip(self.request.prepared.sites, self.counts, strict=True):
             for pipe, count in expanded(site.costs).items():
@@ -115,18 +116,18 @@ class ObservedLaunch:
         return result
 
     def column(self, column: int, space: str) -> int:
-        """Of all accesses to a memory."""
+        """Return the sum of a counter over all accesses to a memory."""
         rows = zip(self.request.prepared.sites, self.counts, strict=True)
         return sum(int(r[column]) for s, r in rows if isinstance(s.action, AccessKind) and s.action.space == space)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a launch would take.
+    """Estimated time of a launch.
 
-    time_us, low_us, high_us: microseconds, and the interval they are stated with. bound: what the launch waits for most.
-    limits: what each part would take alone, in microseconds. traffic: of the memories. occupancy: theoretical.
-    remarks: why the time should be doubted. warp_instructions: machine instructions, estimated from the source.
+    time_us, low_us, high_us: microseconds, with the interval. bound: limiting resource. limits: time of each resource
+    alone, in microseconds. traffic: of the memories. occupancy: theoretical. warp_instructions: SASS instructions.
+    remarks: reservations.
     """
 
     time_us: float
@@ -143,11 +144,11 @@ class Estimate:
 def estimate(
     observed: ObservedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None, **overrides: Any
 ) -> Estimate:
-    """The time of a launch on a device, by the emulator's counts and accesses.
+    """Return the time of a launch on a device from the emulator's counts and accesses.
 
-    The launch was emulated for a device with the same rules of memory. cold: with an empty L2; else as after an earlier launch of
-    the same. traffic: of its memories, if it is known already. given: parts of the model put otherwise, for `changes`:
-    `resident` blocks of an SM, `balanced` (all SMs get the same), factors of `limits` by name (`scale`), `sm_simulator.LOADED_LATENCY_INCREASE`.
+    The emulation must use a device with equal counting rules. cold: with an empty L2; else after an identical launch.
+    traffic: of its memories, if known. overrides, for `changes`: `resident` blocks per SM, `balanced` (equal work per
+    SM), `scale` (factors of limits by name), `loaded` (`sm_simulator.LOADED_LATENCY_INCREASE`).
     """
     kernel = observed.compiled(device)
     if isinstance(kernel, CompiledKernel) and not observed.registers:
@@ -212,7 +213,7 @@ def estimate(
         longest_class, length_ratio = instructions_of_warps.warp_classes.imbalance
         longest = length_ratio * single_warp_cycles(instructions_of_warps, device, longest_class, scale)
         cycles = max(result.cycles, limits["atomics"], limits["slices"], longest)
-        # The source's accesses may be more than those of the compiled kernel: no part takes longer alone than all together.
+        # source accesses may exceed the compiled kernel's; no limit exceeds the total
         limits = {name: min(limit, cycles) for name, limit in limits.items()}
         remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     time = cycles / clock + timing.launch / 1000
@@ -233,15 +234,15 @@ def estimate(
 
 
 def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel) -> frozenset[int]:
-    """Sites of the source whose accesses the compiled kernel does not make."""
+    """Return source sites without accesses in the compiled kernel."""
     has_local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     register_sites = () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
     return kernel.memory.eliminated | set(map(int, register_sites))
 
 
 def _blocks_of_simulated_sm(warp_classes: WarpClasses, blocks: int, sms: int, all_resident: bool) -> Words:
-    """The blocks of the SM that is simulated, of those that have most of them: the one with most to do where all of them are placed
-    at once; else, as blocks go to whoever has ended one, the one that is nearest to the average."""
+    """Return the blocks of the simulated SM, among those with most blocks: the most loaded one if all are resident at
+    once; else the one closest to the mean, as blocks are scheduled dynamically."""
     first = np.arange((blocks - 1) % sms + 1 if blocks < _MAX_EXACT_BLOCKS else 1)
     blocks_by_sm = first[:, None] + sms * np.arange(ceil(blocks / sms))
     work = warp_classes.lengths[warp_classes.classes(blocks_by_sm)].sum(axis=(1, 2))
@@ -250,7 +251,7 @@ def _blocks_of_simulated_sm(warp_classes: WarpClasses, blocks: int, sms: int, al
 
 
 def _issue(instructions: Mapping[str, int | float], total: float, device: Device, share: float) -> dict[str, float]:
-    """Cycles that the schedulers and each pipe take on the SM that has most to do."""
+    """Return cycles of the schedulers and of each pipe on the busiest SM."""
     limits = {"issue": total * share * 100 / (device.timing.schedulers * device.timing.issue)}
     for pipe in _RATED:
         rate = getattr(device.rates, pipe)
@@ -260,7 +261,7 @@ def _issue(instructions: Mapping[str, int | float], total: float, device: Device
 
 
 def _rates_by_pipe(pipes: Mapping[str, float]) -> dict[str, float]:
-    """Machine instructions by the names of rates."""
+    """Return SASS instructions by the names of `Device.rates`."""
     names = {"alu": "alu", "imul": "imul", "fp32": "fma", "fp64": "fp64", "sfu": "xu"}
     return {name: pipes.get(pipe, 0.0) for name, pipe in names.items()}
 
@@ -268,7 +269,7 @@ def _rates_by_pipe(pipes: Mapping[str, float]) -> dict[str, float]:
 def _memories(
     observed: ObservedLaunch, traffic: Traffic, device: Device, share: float, warp_aggregated: frozenset[int]
 ) -> dict[str, float]:
-    """Cycles that each memory takes, and blocks to begin. together: sites of atomics that one lane makes for all."""
+    """Return cycles of each memory and of block launches. warp_aggregated: sites of atomics executed by one lane for all."""
     timing, clock, lines = device.timing, float(device.clock), observed.lines
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP_SIZE / max(1, device.rates.shared)
     sites = traffic.sites[traffic.kinds != CONSTANT]
@@ -305,14 +306,14 @@ def _memories(
 
 
 def _bound(limits: Mapping[str, float]) -> str:
-    """The part that takes longest; latency where none of the others takes most of what it takes."""
+    """Return the largest limit; "latency" if all others are below 0.7 of it."""
     other_limits = {name: limit for name, limit in limits.items() if name != "latency"}
     largest = max(other_limits, key=lambda name: other_limits[name])
     return largest if other_limits[largest] >= 0.7 * limits["latency"] else "latency"
 
 
 def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> Any:
-    """By site, the cycles of an access: as far away as its farthest line is answered."""
+    """Return the mean latency of an access by site, in cycles."""
     timing, sites, counts = device.timing, observed.request.prepared.sites, observed.counts
 
     def latency(site: int) -> float:
@@ -337,14 +338,14 @@ def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> An
 
 
 def _interval(kernel: CompiledKernel | str, device: Device, bound: str) -> tuple[float, float]:
-    """Factors of a time between which nine of ten measured ones lay, where some were measured."""
+    """Return factors of the interval with nine of ten measured times."""
     if isinstance(kernel, str) or device.name not in VALIDATED:
         return 1 / DEFAULT_INTERVAL_FACTOR, DEFAULT_INTERVAL_FACTOR
     return VALIDATED[device.name].factors(bound)
 
 
 def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
-    """Why a time is to be doubted."""
+    """Return reservations about a time."""
     remarks = [f"not validated on {device.name}: no measured times are recorded"]
     if device.name in VALIDATED:
         remarks = (
@@ -353,7 +354,7 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
             else [str(VALIDATED[device.name])]
         )
         if uses_dynamic_work(observed.request.prepared.program.kernel):
-            remarks.append("warps take work until none is left: each is taken to do as much as the others")
+            remarks.append("warps claim work dynamically: equal work is assumed")
         elif observed.lines.imbalance > _IMBALANCE_LIMIT:
             remarks.append(
                 f"uneven warps, beyond what was validated: the longest makes {observed.lines.imbalance:.1f} times the accesses"
@@ -361,9 +362,9 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
     if observed.blocks < device.sms:
         remarks.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
     if isinstance(kernel, CompiledKernel) and kernel.resources.spill_loads:
-        remarks.append("spilled registers are taken to be in L1")
+        remarks.append("spilled registers are assumed to be in L1")
     if not observed.registers:
-        remarks.append("registers are known to nvcc alone: taken not to limit")
+        remarks.append("the register count is unknown without nvcc: assumed not to limit occupancy")
     if time < 2 * device.timing.launch / 1000:
         remarks.append("mostly the launch itself")
     return remarks

@@ -1,4 +1,4 @@
-"""What the memories of a GPU were found to do in a launch: by site of the source, and by class of warps."""
+"""Memory traffic of a launch by source site and class of warps."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ Floats = npt.NDArray[np.float64]
     MERGEABLE_SECTORS,
     NON_ADJACENT,
 ) = range(12)
+"""Columns of a site. Sectors requested; those answered by L1, the near and far half of L2, and device memory; accesses;
+lines touched; missing sectors without a pair (device memory transfers two); lines requested from L2; L1 cycles; store
+sectors mergeable with earlier ones of the warp; accesses with non-adjacent lines."""
 L2_WAITS, FAR_WAITS, DRAM_WAITS, STORE_REHITS, STORE_REUSE_DISTANCE, SAME_SECTORS, PARTIAL_SECTORS, REPEATED_WAITS = (
     range(12, 20)
 )
-"""Of a site: sectors that its accesses ask for, and those of them that L1, the near half of L2, its far half and device memory
-answer; its accesses; the lines that they touch; and of the sectors that device memory answers those that are alone in their half of
-a line: it moves two at a time. ASKED: lines of which L2 is asked for sectors. CYCLES, STREWN, SAME, PARTIAL: as of `lines`. MERGED: sectors
-of stores that L1 can send with others of the same warp, as it still may have their lines open; AGAIN: lines of such, and BETWEEN: how many
-lines ago the warp stored to these. AWAITED, FAR_AWAITED, DRAM_AWAITED: accesses for whose farthest line L2, its far half and device memory
-are waited; what another warp has asked for just before is waited for as long. LASTING: accesses for which L2 is waited, as for the one of
-the warp before."""
+"""Accesses that wait for L2, its far half and device memory, by their farthest line (requests of other warps in flight
+count). Lines of store_rehits: stores to lines of an earlier store of the warp; the distance to these, in store lines.
+SAME_SECTORS, PARTIAL_SECTORS: see `line_trace`. Accesses that wait for L2 directly after another one of the warp."""
 COLUMNS = 20
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the memories of a GPU do in a launch. Sectors have 32 bytes.
+    """Traffic of the memories in a launch. Sectors have 32 bytes.
 
-    sites: int64[site, COLUMNS], of all blocks. looked_at: int64[class, site, COLUMNS], by class of warps, of the lines that were looked
-    at and of the accesses that have such. different: int64[class, site], how many lines these were. dram_read, dram_written: bytes from
-    and to device memory; dram_filled: those read for lines that had been written in part; dram_wasted: bytes more that could have been
-    moved in the time of these. apart: one of so many lines was looked at. traced: blocks that were simulated, of `blocks`; the others
-    are taken for more of what those in the middle did. together: of the sectors of stores that can go with others, the share that does.
+    sites: int64[site, COLUMNS], of all blocks. sampled: int64[class, site, COLUMNS], of sampled lines and of accesses
+    with such. distinct_lines: int64[class, site], sampled. dram_read, dram_written: bytes; dram_filled: read for
+    partially written lines; dram_wasted: bytes of unused transfer slots. sampling_stride: one of so many lines is
+    sampled. traced_blocks: simulated, of `blocks`; the others repeat the middle ones. merge_ratio: fraction of
+    mergeable store sectors that merge.
     """
 
     sites: Numbers
@@ -67,22 +66,20 @@ class Traffic:
     merge_ratio: float = 1.0
 
     def total(self, column: int, *kinds: int) -> int:
-        """Of all sites, or of those of some kinds of access."""
+        """Return the sum of a column over all sites, or those of some kinds."""
         rows = self.sites if not kinds else self.sites[np.isin(self.kinds, kinds)]
         return int(rows[:, column].sum())
 
     @property
     def merge_bound(self) -> float:
-        """Of the sectors of stores that can go with others, the share that no load comes before, if loads and runs of stores take turns:
-        a load takes longer than L1 keeps lines of stores open."""
+        """Upper bound of merge_ratio if loads and runs of stores alternate: a load outlasts open lines."""
         loads, stores = self.total(ACCESSES, LOAD, LOCAL_LOAD), self.total(ACCESSES, STORE, LOCAL_STORE)
         mergeable = self.total(MERGEABLE_SECTORS) / max(self.total(SECTORS, STORE, LOCAL_STORE), 1)
         return min(1.0, max(0.0, 1.0 - loads / stores) / mergeable) if stores and mergeable else 1.0
 
     @cached_property
     def classes(self) -> Floats:
-        """float64[class, site, COLUMNS], what of the sites each class has; but for ACCESSES where only some lines were looked at, which
-        are 0. Cycles of L1 are taken to be shared as lines are."""
+        """float64[class, site, COLUMNS], estimated from the samples; without ACCESSES if lines were sampled."""
         totals = self.sampled.sum(axis=0)
         share = np.divide(self.sampled, totals, out=np.zeros(self.sampled.shape), where=totals > 0)
         result: Floats = self.sites * share
@@ -94,18 +91,18 @@ class Traffic:
 
     @property
     def l1_hit(self) -> float:
-        """Of the sectors that loads ask for, the share that L1 answers."""
+        """Fraction of load sectors answered by L1."""
         requested = self.total(SECTORS, 0)
         return self.total(L1_HITS, 0) / requested if requested else 0.0
 
     @property
     def l2_sectors(self) -> int:
-        """That SMs ask of L2: loads that L1 does not answer, stores, atomic operations."""
+        """Sectors requested from L2: L1 load misses, stores, atomics."""
         return self.total(SECTORS) - self.total(L1_HITS) - round(self.merge_ratio * self.total(MERGEABLE_SECTORS))
 
     @property
     def stored(self) -> tuple[float, float]:
-        """Requests and sectors of stores that SMs send to L2: a line, but of local arrays each sector that is not stored to whole."""
+        """Requests and sectors of stores sent to L2: one request per line; for local arrays, one per partial sector."""
         lines, sectors = self.total(LINES, STORE, LOCAL_STORE), self.total(SECTORS, STORE, LOCAL_STORE)
         merged_lines = lines - self.total(L2_REQUESTS, STORE, LOCAL_STORE)
         local = max(0, self.total(PARTIAL_SECTORS, LOCAL_STORE) - self.total(LINES, LOCAL_STORE))
@@ -115,8 +112,7 @@ class Traffic:
 
     @property
     def l2_hit(self) -> float:
-        """Of the sectors asked of L2, the share that is found where it is asked first: in the half that is near the SM. So Nsight
-        Compute counts. A store is always answered."""
+        """Fraction of L2 sectors found in the near half, as counted by Nsight Compute. Stores always hit."""
         requested = self.l2_sectors
         unmerged = self.total(MERGEABLE_SECTORS) - round(self.merge_ratio * self.total(MERGEABLE_SECTORS))
         return (self.total(NEAR_HITS) + unmerged) / requested if requested else 0.0
@@ -127,8 +123,7 @@ class Traffic:
 
 
 def scale_to_launch(sampled: Numbers, totals: Numbers, kinds: Numbers, has_l1: bool) -> Numbers:
-    """What was found of some lines, of all that the sites accessed. A site of which no line was sampled goes to very few, which stay
-    in L1 (cached: there is one) or else in L2."""
+    """Scale sampled columns to all accesses. Sites without sampled lines touch few lines, assumed in L1 or, without it, in L2."""
     result = sampled.copy()
     result[:, [ACCESSES, LINES, SECTORS, CYCLES, NON_ADJACENT, SAME_SECTORS, PARTIAL_SECTORS]] = totals
     answered = [

@@ -1,4 +1,4 @@
-"""How far measured times were from the model's, by device and by what bounds a launch: `simtbed hardware errors` prints it."""
+"""Errors of the model against measured times, by device and bound, as printed by `simtbed hardware errors`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ValidationErrors:
-    """What was measured on a device. launches, kernels: how many. mean: error of the time.
-    factors_of: by bound, between which parts of the time nine of ten measured ones lay, and it
-    itself; others: of the bounds that few had."""
+    """Errors on a device. launches, kernels: measured. mean: relative error. factors_of: interval of nine of ten times
+    by bound; default_factors: for rare bounds."""
 
     launches: int
     kernels: int
@@ -20,7 +19,7 @@ class ValidationErrors:
     dated: str
 
     def factors(self, bound: str) -> tuple[float, float]:
-        """The interval's, of a launch with that bound."""
+        """Return the interval factors for a bound."""
         return self.factors_of.get(bound, self.default_factors)
 
     def __str__(self) -> str:

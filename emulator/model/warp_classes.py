@@ -1,7 +1,7 @@
-"""Which way warps take at the branches of a compiled kernel: those that decide alike are one class, of which there are few.
+"""Classes of warps with similar decisions, and their branch profiles in the compiled kernel.
 
-Each warp is told by how often it came to each statement list of the source, in instructions. Classes come by median cut (Heckbert
-1982): what differs most is parted at its mean, until there are CLASSES of them or all that is left is alike.
+A warp is described by its visits of each source statement list, weighted by instructions. Median cut (Heckbert 1982)
+splits the class with the largest deviation at its mean, up to CLASSES classes.
 """
 
 from __future__ import annotations
@@ -22,37 +22,36 @@ from ..profiler.warp_decisions import ENTRIES, EXECUTIONS, FALSE_COUNT, ITERATIO
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 ListSet = frozenset[tuple[int, str]]
-"""Statement lists of the source, each by the branch or loop that it is an arm of, and which one."""
+"""Source statement lists, each by its branch or loop and arm."""
 
 CLASSES = 16
-"""Classes of warps at most."""
+"""Maximal number of classes."""
 _RELATIVE_TOLERANCE = 0.02
-"""How near two numbers of executions must be to be one."""
+"""Tolerance for equal executions."""
 _TIE_TOLERANCE = 0.05
-"""How near the ways out of a loop and back must be to make it one of two turns, which all warps make: 1.95, not half of them 2 and 1."""
+"""Relative difference of a loop's exit and back edge up to which it has two trips in all warps."""
 _TRIP_COST = 0.01
-"""What a turn in a loop costs beside an execution that does not fit."""
+"""Cost of a loop trip, relative to a residual execution."""
 _DIVERGENCE_COST = 0.02
-"""What it costs that lanes part, beside the same."""
+"""Cost of divergence, relative to a residual execution."""
 _MAX_COMPILED_LOOPS = 3
-"""Compiled loops that one of the source may be as its turns are unrolled by two steps; more are copies of the whole loop, of each of which
-the turns of all tell nothing."""
+"""Compiled loops of a source loop unrolled in two stages; more are copies of the loop."""
 _MAX_DEVIATION = 0.01
-"""The standard deviation of instructions, as a share of those of the average warp, that warps of one class have without harm."""
+"""Standard deviation of instructions within a class, relative to the mean warp, that needs no split."""
 
 
 @dataclass(frozen=True)
 class WarpClasses:
-    """Of each class. blocks: int64[class, block, 5]: the first instruction, the one past the last, the usual next block and the
-    other one, -1 where the warp ends, and the block in which lanes that part here meet, -1 where they stay apart. rare, parted:
-    float64[class, block], the shares of the executions in which the warp goes the other way alone, and in which its lanes part and
-    it goes both, one after the other. loops: int64[class, block], where the other way is out of a loop, so that all warps count alike,
-    the block with whose executions those of this one are counted, as all ways out of a loop are; else -1. strands: bool[block, block + 1],
-    whether from the first no way leads to the second, one where lanes meet, unless they part anew; the second is counted from 1, 0 is
-    nowhere. meets: bool[block], whether lanes wait there for each other. lengths: float64[class], instructions of a warp. executions:
-    float64[class, block], of a warp. warps: float64[class], how many there are in the launch. longest: of the warp that executes most
-    of all, its class and how many times as much as that of the average warp of the class. kept: int64[n], blocks of the launch, in
-    order; of: int64[n, warp], the class of each of their warps.
+    """Branch profiles by class.
+
+    blocks: int64[class, block, 5]: first instruction, past the last, majority successor, minority successor (-1: exit),
+    convergence block of divergent lanes (-1: none). minority_shares, divergent_shares: float64[class, block],
+    probabilities of the minority successor and of divergence. exit_counters: int64[class, block], block of the shared
+    accumulator of a loop's exits, else -1. unreachable_convergence: bool[block, block + 1], whether no path leads from
+    the first to the second, a convergence block (index from 1; 0: none). convergence_blocks: bool[block]. lengths:
+    float64[class], instructions of a warp. executions: float64[class, block], of a warp. warps: float64[class], in the
+    launch. longest: class of the longest warp, and its instructions relative to the class mean. traced_blocks:
+    int64[n], in order; class_of: int64[n, warp].
     """
 
     blocks: Words
@@ -69,7 +68,7 @@ class WarpClasses:
     class_of: Words
 
     def classes(self, blocks: npt.NDArray[np.int64]) -> Words:
-        """Those of the warps of blocks, a dimension more than these have; of a block that was not kept those of its neighbour."""
+        """Return the classes of the warps of some blocks; blocks without a trace use their neighbor's."""
         result: Words = self.class_of[
             np.minimum(np.searchsorted(self.traced_blocks, blocks), len(self.traced_blocks) - 1)
         ]
@@ -80,12 +79,12 @@ def classify_warps(
     graph: Graph, executions: Floats, places: Sequence[tuple[int, ...]], source: SourceStatements, decided: WarpDecisions,
     grid: int, warps: int, tickets: bool,
 ) -> WarpClasses:  # fmt: skip
-    """executions: of the blocks of the graph, by all warps. places: of its instructions, among those of the source. grid: blocks
-    that were launched; warps: of each. tickets: whether they take work until none is left: then all are taken to do as much, while on
-    an emulator the first ones do."""
+    """Return the warp classes. executions: of the graph's blocks, by all warps. places: source locations by
+    instruction. grid: blocks; warps: per block. tickets: whether warps claim work dynamically; then all warps are
+    assumed equal."""
     sizes = np.array([past - first for first, past in graph.blocks], np.float64)
     mean_executions = executions / (grid * warps)
-    merged = mean_executions.copy()  # where lanes meet, each group that arrives executes the meeting point
+    merged = mean_executions.copy()  # each group executes a convergence point on arrival
     for convergence, setup in graph.bssy_block.items():
         merged[convergence] = min(mean_executions[convergence], mean_executions[setup])
     by_place = {
@@ -105,7 +104,7 @@ def classify_warps(
     gated = _gate_unrolled_blocks(graph, mean_executions, list_of_block, unrolled_lists, list_sets, visits)
     weights = np.bincount(
         list_of_block, mean_executions * sizes, len(list_sets)
-    )  # instructions that the average warp executes in each
+    )  # instructions of the average warp by list
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     class_by_divergence = _median_cut(visits * per_list, _MAX_DEVIATION * float(weights.sum()))
     class_of = np.zeros_like(class_by_divergence) if tickets else class_by_divergence
@@ -154,22 +153,22 @@ def classify_warps(
     )
 
 
-# ------------------------------------------------------------------ the source's statement lists
+# ------------------------------------------------------------------ statement lists
 def _assign_lists(
     graph: Graph, mean_executions: Floats, numbers: Sequence[int], has_no_line: Sequence[bool], mean_visits: Floats
 ) -> tuple[Words, dict[int, int]]:
-    """By block, which statement lists it belongs to: those of most instructions of all blocks that are executed together, of the
-    lists that warps came to as often as to the blocks, or more often, as to loops that are unrolled; but not what a compiler
-    took out of a loop, which has other blocks of that list. Blocks of which no instruction tells are taken for those through which all
-    ways to them lead, in no other loop than they; what is left over of unrolled loops for what comes before it. And the lists of loops
-    of which blocks have something that lie in fewer loops. each: executions by the average warp; numbers: of
-    the lists of each instruction, -1 for none; without: whether it has no line, and only speaks for a list beside others; mean: how often
-    the average warp came to them."""
+    """Return the list set of each block, and hoisted-from lists of unrolled loops by block.
+
+    A block belongs to the list of most instructions of its control-equivalent blocks, among lists with at least as many
+    visits; hoisted code is excluded. Blocks without a list use their dominator's; remainder loops that of the block
+    before. mean_executions: by the average warp. numbers: list by instruction, -1 for none. has_no_line: instructions
+    that vote only with others. mean_visits: by list.
+    """
     equivalent = _control_equivalence(graph)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     max_executions: dict[int, float] = defaultdict(float)
     enclosing_headers = [{loop.header for loop in graph.enclosing_loops(block)} for block in range(len(graph.blocks))]
-    deepest: Counter[int] = Counter()  # by list, how many loops are around the blocks that have something of it
+    deepest: Counter[int] = Counter()  # loop depth by list
     for block, (first, past) in enumerate(graph.blocks):
         votes[equivalent[block]].update(
             numbers[n] for n in range(first, past) if numbers[n] >= 0 and not has_no_line[n]
@@ -195,7 +194,7 @@ def _assign_lists(
             if mean_visits[n] <= max_executions[representative] * (1 + _RELATIVE_TOLERANCE)
         }
         candidates = {n: count for n, count in fits.items() if deepest[n] <= len(enclosing_headers[representative])}
-        if exact:  # by chance, maybe, where most of the block is of a loop of which it does just two or four iterations
+        if exact:  # possibly by chance, with two or four iterations of a loop
             max_votes, unrolled = (
                 max(exact.values()),
                 [2 * max_executions[representative], 4 * max_executions[representative]],
@@ -231,8 +230,7 @@ def _assign_preheaders(
     list_sets: Sequence[ListSet],
     mean_visits: Floats,
 ) -> None:
-    """Blocks that lead into a loop are executed as often as it is entered, where the average warp was found to come there as often; else by
-    some that turn in it."""
+    """Assign loop preheaders to the loop's entries if the counts agree; else gate them."""
     entry_lists = {site: n for n, entry_list in enumerate(list_sets) for site, arm in entry_list if arm == "entered"}
     for loop in graph.loops:
         sites = {
@@ -251,7 +249,7 @@ def _assign_preheaders(
 
 
 def _dominance_order(graph: Graph) -> list[int]:
-    """Blocks in an order in which each comes behind the one that dominates it."""
+    """Return blocks in preorder of the dominator tree."""
     below: dict[int | None, list[int]] = defaultdict(list)
     for block, dominator in enumerate(graph.dominators):
         below[dominator].append(block)
@@ -262,7 +260,7 @@ def _dominance_order(graph: Graph) -> list[int]:
 
 
 def _cap_by_dominator(graph: Graph, mean_executions: Floats, executed: Floats, ordered: Sequence[int]) -> Floats:
-    """Executions of blocks by a class; no more than those of what dominates them allow, to which all warps together had so many."""
+    """Return executions of a class, at most proportional to those of the dominator."""
     capped = executed.copy()
     for block in ordered:
         dominator = graph.dominators[block]
@@ -286,9 +284,11 @@ def _gate_unrolled_blocks(
     list_sets: Sequence[ListSet],
     visits: Floats,
 ) -> dict[int, Floats]:
-    """By block, how often each warp comes there as far as its turns tell, float64[warp]: blocks around what an unrolled loop does several
-    iterations at a time are executed where there are enough, by the warps that turn most; and such a loop by no others. stages: by block,
-    the list of the loop it has something of; known: what these lists are. came: how often each warp came to them."""
+    """Return float64[warp] visits of blocks entered with enough iterations only: unrolled bodies execute for the warps
+    with the most.
+
+    unrolled_lists: by block. list_sets: source lists. visits: by warp and list.
+    """
     gated: dict[int, Floats] = {}
     sites = [{site for site, arm in one if arm in ("body", "test")} for one in list_sets]
     for block, trip_list in sorted(unrolled_lists.items()):
@@ -315,7 +315,7 @@ def _gate_unrolled_blocks(
 
 
 def _control_equivalence(graph: Graph) -> list[int]:
-    """By block, the first of those that are executed together: each way through the one leads through the other, in one loop."""
+    """Return, by block, the first control-equivalent block in the same loop."""
     innermost = [next((loop.header for loop in graph.enclosing_loops(block)), -1) for block in range(len(graph.blocks))]
     postdominators: list[set[int]] = []
     for block in range(len(graph.blocks)):
@@ -336,7 +336,7 @@ def _control_equivalence(graph: Graph) -> list[int]:
 
 
 def _list_of_statement(statement: Statement, source: SourceStatements) -> tuple[int, str]:
-    """A loop itself is executed as often as its test; what is behind a statement by which lanes may leave, as the next branch."""
+    """Return the statement list of a statement. Loops count as their test, statements after an early exit as the next branch."""
     if statement.number in source.loops:
         return statement.number, "test"
     if statement.number in source.next_branch:
@@ -345,7 +345,7 @@ def _list_of_statement(statement: Statement, source: SourceStatements) -> tuple[
 
 
 def _visit_counts(list_sets: Sequence[ListSet], decided: WarpDecisions, grid: int, warps: int) -> tuple[Floats, Words]:
-    """How often each kept warp came to each of the lists, float64[warp, list], and the blocks that were kept."""
+    """Return float64[warp, list] visits of traced warps, and the traced blocks."""
     rows = decided.rows
     traced_blocks = decided.blocks(grid) if len(rows) else np.zeros(1, np.int64)
     row_warp = np.searchsorted(traced_blocks, rows[:, 0]) * warps + rows[:, 1]
@@ -371,7 +371,7 @@ def _visit_counts(list_sets: Sequence[ListSet], decided: WarpDecisions, grid: in
 
 
 def _median_cut(points: Floats, max_deviation: float) -> Words:
-    """The class of each point."""
+    """Return the class of each point."""
     class_of = np.zeros(len(points), np.int64)
     spread_by_class: dict[int, tuple[float, int]] = {}
 
@@ -397,19 +397,20 @@ def _median_cut(points: Floats, max_deviation: float) -> Words:
     return class_of
 
 
-# ------------------------------------------------------------------ flows
+# ------------------------------------------------------------------ branch profiles
 def _branch_profile(
     whole: Graph, executions: Floats, reachable: Sequence[set[int]], convergence_of_block: Sequence[int]
 ) -> tuple[Words, Floats, Floats, Words]:
-    """Of each block its two ways on, how often the rarer one is taken alone, and how often both are. Flows along edges fit the
-    executions of the blocks: where lanes part, more goes on than came, and so much less where they meet. Where these leave it open,
-    loops are entered rather than turned in once more, and lanes stay together. A callee is passed by: what is executed there takes as
-    long an instruction as the rest. reached, meetings: by block, what ways lead to, and where lanes that part behind it meet."""
+    """Return successors, minority and divergent probabilities, and exit counters of each block.
+
+    Edge flows are fitted to block executions by a linear program; divergence adds flow, reconvergence removes it. Ties
+    prefer loop entries over trips, and convergence. Calls are skipped. reachable: by block; convergence_of: by block.
+    """
     program, count = LinearProgram(), len(whole.blocks)
     weights = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
     arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
     out: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    trip_costs: dict[int, float] = defaultdict(float)  # by block, what it costs to turn in a loop behind it
+    trip_costs: dict[int, float] = defaultdict(float)  # cost of trips of loops behind a block
     for source, target in [
         *((e.source, e.target) for e in whole.edges if e.kind != "call"),
         *((b, -1) for b in whole.exits),
@@ -439,7 +440,7 @@ def _branch_profile(
     flows = program.solve()
     blocks = np.full((count, 5), -1, np.int64)
     minority_shares, divergent_shares, exit_counters = np.zeros(count), np.zeros(count), np.full(count, -1)
-    first_exit: dict[int, int] = {}  # by the first block of a loop, the first of those that lead out of it
+    first_exit: dict[int, int] = {}  # first exiting block by loop header
     for block, (first, past) in enumerate(whole.blocks):
         blocks[block, :2] = first, past
         enclosing = whole.enclosing_loops(block)
@@ -449,7 +450,7 @@ def _branch_profile(
         outgoing.sort(
             key=lambda one: (one[0] >= (1 - _TIE_TOLERANCE) * max_flow, one[1] == (max_flow > 0), one[0]), reverse=True
         )
-        exits = [(flow, target) for flow, _, target in outgoing[:2]]  # a loop of two turns is not left first
+        exits = [(flow, target) for flow, _, target in outgoing[:2]]  # loops with a tie take the back edge first
         if exits:
             blocks[block, 2] = exits[0][1]
         if len(exits) == 2:
@@ -469,7 +470,7 @@ def _branch_profile(
 
 
 def _unreachable_convergence(whole: Graph) -> npt.NDArray[np.bool_]:
-    """As `WarpClasses.unreachable_convergence`."""
+    """Return `WarpClasses.unreachable_convergence`."""
     result = np.zeros((len(whole.blocks), len(whole.blocks) + 1), np.bool_)
     for convergence, setup in whole.bssy_block.items():
         reaching, worklist = {convergence}, [convergence]
@@ -483,9 +484,8 @@ def _unreachable_convergence(whole: Graph) -> npt.NDArray[np.bool_]:
 
 
 def _convergence_of(whole: Graph, block: int, reachable: Sequence[set[int]]) -> int:
-    """Where lanes that part behind a block meet: at the BSYNC of the innermost BSSY around it that all of them come to, as some may leave
-    the loop that others go on with; or, where no BSSY is around it, at a barrier; -1 where they stay apart. reached: by block, what ways
-    lead to."""
+    """Return the convergence point of lanes that diverge at a block: the innermost BSYNC reachable from all successors,
+    else a barrier; -1 for none."""
     enclosing = [
         (setup, convergence)
         for convergence, setup in whole.bssy_block.items()

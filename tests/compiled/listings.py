@@ -1,4 +1,4 @@
-"""Listings made up for small kernels: each instruction with a part of the source line that it came from."""
+"""Synthetic SASS listings for small kernels, each instruction with its source line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simtbed.reports.hardware.recording import RecordingLauncher
 
 
 def launched(kernel: Any, **args: Any) -> KernelLaunches:
-    """A launch of a kernel by one warp, with counts and decisions."""
+    """Launch a kernel with one warp, with counts and decisions."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(kernel, grid=1, block=32, args=args)
     (one,) = launcher.kernels
@@ -23,7 +23,7 @@ def launched(kernel: Any, **args: Any) -> KernelLaunches:
 
 
 def placed(one: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstruction]:
-    """A listing: instructions at 0x0, 0x10, ..., each with a part of its line of what is printed of the kernel, or none."""
+    """Return a listing: instructions at 0x0, 0x10, ..., each with a substring of its printed line, or none."""
     texts = one.source.text.splitlines()
     lines = [next(n for n, text in enumerate(["", *texts]) if part in text and (n or not part)) for _, part in rows]
     return [
@@ -33,14 +33,14 @@ def placed(one: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstructi
 
 
 def matched(one: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
-    """A listing beside the loops of its kernel."""
+    """Return the loop matcher of a listing."""
     listing = placed(one, *rows)
     whole: Graph = graph(tuple(each.instruction for each in listing))
     return LoopMatcher(whole, [each.place for each in listing], one.statements.without_inlining())
 
 
 def walked(one: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
-    """A walk through a listing: warps and threads by block."""
+    """Return warp and thread executions by block from path sampling."""
     walk = PathEstimator(matched(one, *rows), one)
     found = walk.estimate()
     assert found is not None

@@ -1,4 +1,4 @@
-"""Lanes of a warp that go ways through blocks."""
+"""Warps with given lane paths through blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simtbed.compiled.reconvergence import LanePath, WarpReconvergence
 
 
 def executions(nodes: ExpandedCfg, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
-    """By block, how often a warp executes it, and its lanes together: so many lanes, one behind the other, go each way."""
+    """Return warp and thread executions by block. paths: number of lanes and blocks of each path."""
     number = {block: node for node, block in enumerate(nodes.blocks)}
     strands, first = list[LanePath](), 0
     for lanes, path in ways:

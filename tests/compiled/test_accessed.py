@@ -1,4 +1,4 @@
-"""What lanes access together in compiled kernels, beside what Nsight Compute counted of them on an H200."""
+"""Transactions by attributed accesses, compared with Nsight Compute on an H200."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simtbed.reports.hardware.recording import RecordingLauncher
 from tests.compiled.listings import launched, placed
 from tests.validation.recorded import KERNEL_CASES, load_record
 
-KEPT = load_record("kernels/h200")
+RECORDED = load_record("kernels/h200")
 CASES = {
     "newton_roots": "lanes leave a loop at different turns, and store together behind it",
     "n_queens": "the same, of lanes that leave an unrolled loop and those behind it",
@@ -46,12 +46,12 @@ CASES = {
 def compiled(
     name: str, accesses: bool = True, spaces: tuple[str, ...] = ("global", "shared")
 ) -> Iterator[tuple[Profiled, MemoryTraffic]]:
-    """accesses: whether what was recorded of them is there; spaces: of which memories."""
+    """accesses: whether accesses are recorded; spaces: of which memories."""
     (case,) = (case for case in find([KERNEL_CASES]) if case.name == f"validation {name}")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
     for one in launcher.kernels:
-        (profiled,) = (each for each in KEPT.counters[case.name] if each.source == one.digest)
+        (profiled,) = (each for each in RECORDED.counters[case.name] if each.source == one.digest)
         assert one.decisions is not None and one.decisions.accesses
         one.decisions.accesses = [replace(each, spaces=spaces) for each in one.decisions.accesses if accesses]
         yield profiled, counted(one, [ran.placed for ran in profiled.sass])[1]
@@ -72,11 +72,11 @@ def test_without_recorded_accesses_they_cost_what_the_source_says_on_average() -
     assert memory.counters["global_store_sectors"] > 2 * profiled.figures["global_store_sectors"]
 
 
-def test_the_differences_are_told_by_line() -> None:
+def test_differences_are_reported_by_line() -> None:
     ((_, memory),) = compiled("newton_roots")
     stores = [one for one in memory.differences if one.kind == "global_store"]
     assert len(stores) == 2
-    assert all("lanes together that come apart in the source" in one.what for one in stores)
+    assert all("with lanes converged that diverge in the source" in one.what for one in stores)
 
 
 @st.kernel
@@ -90,8 +90,8 @@ def searching(cdf: Global[f32], u: Global[f32], out: Global[i32]) -> None:
     out[t] = found
 
 
-def test_a_load_that_is_kept_is_told_from_one_of_another_array() -> None:
-    """Both are of the same elements of their arrays; one is made once before the loop, the other by all lanes together in it."""
+def test_an_elided_load_is_distinguished_from_one_of_another_array() -> None:
+    """Both have equal elements; one is hoisted, the other is in the loop."""
     values = {"cdf": np.arange(32, dtype=np.float32), "u": np.arange(32, dtype=np.float32)}
     one = launched(searching, **values, out=st.zeros(32, st.i32))
     _, memory = counted(
@@ -123,7 +123,7 @@ def of_two_sizes(x: Global[f32], wide: Global[f64], out: Global[f64]) -> None:
 
 
 def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instructions() -> None:
-    """Lanes with an odd number of iterations make one before those in pairs: so others come together than in the source."""
+    """Lanes with an odd count have one iteration before the pairs, so lanes regroup."""
     values = {"x": np.ones(32, np.float32), "wide": np.ones(32), "out": st.zeros(32, st.f64)}
     one = launched(of_two_sizes, **values)
     again = [("LDG.E R2, [R4]", "wide["), ("LDG.E.64 R8, [R6]", "wide[")]
@@ -146,13 +146,13 @@ def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instruction
             ("EXIT", ""),
         ),
     )
-    # In pairs lanes read two elements side by side, at times of two sectors: three times of 8 elements each, seven times of 4.
+    # pairs are two adjacent elements, possibly in two sectors: 8 elements three times, 4 seven times
     assert memory.counters["global_load_requests"] == 2 * (1 + 2 * 15)
     assert memory.counters["global_load_sectors"] == 2 * (1 + 2 * 15) + 3 + 7
 
 
 @st.kernel
-def in_two_parts(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
+def two_remainders(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
     t = st.thread.x
     total = st.f32(0)
     for part in range(2):
@@ -161,11 +161,11 @@ def in_two_parts(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
     out[t] = total
 
 
-def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() -> None:
-    """Half of the lanes make four turns and then two, the others two and then four: a part has two before those by threes, the second
-    of them under a predicate."""
+def test_a_remainder_is_aligned_with_its_execution_of_the_loop() -> None:
+    """Half of the lanes have four iterations and then two, the others two and then four. Two precede those by threes, the second
+    predicated."""
     turns = np.where(np.arange(64).reshape(2, 32) // 16 % 3 == 0, 4, 2).astype(np.int32)
-    one = launched(in_two_parts, turns=turns.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32))
+    one = launched(two_remainders, turns=turns.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32))
     _, memory = counted(
         one,
         placed(
@@ -184,7 +184,7 @@ def test_a_remainder_is_laid_beside_the_execution_of_the_loop_that_it_is_of() ->
             ("EXIT", ""),
         ),
     )
-    # Of each part all lanes make the first turn, of four sectors; half of them the second one, the others the last three.
+    # all lanes have the first iteration, of four sectors; half of them the second, the others the last three
     assert memory.counters["global_load_requests"] == 2 + 2 * 5
     assert memory.counters["global_load_sectors"] == 2 * 4 + 2 * (4 + 2 + 3 * 2)
 
@@ -207,8 +207,8 @@ def halving(x: Global[f32], out: Global[f32]) -> None:
     out[t] = a[t]
 
 
-def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
-    """Turns read from one array and write to the other; lanes beyond half of them are switched off."""
+def test_one_instruction_implements_accesses_of_both_arms() -> None:
+    """Iterations read one array and write the other; lanes beyond the half are predicated off."""
     one = launched(halving, x=np.zeros(64, np.float32), out=st.zeros(32, st.f32))
     turn = [
         ("@P0 LDS.64 R2, [R4]", "2 * t]"),
@@ -231,7 +231,7 @@ def test_one_instruction_stands_for_accesses_of_both_arms_of_a_branch() -> None:
             ("EXIT", ""),
         ),
     )
-    # 32 lanes read pairs in two phases, fewer in one; behind the loop all read one element each.
+    # 32 lanes read pairs in two phases, fewer in one; after the loop each reads one element
     assert memory.counters["shared_load_wavefronts"] == 2 + 1 + 1 + 1
     assert memory.counters["shared_store_wavefronts"] == 2 + 3
     assert memory.counters["shared_load_conflicts"] == memory.counters["shared_store_conflicts"] == 0
@@ -252,7 +252,7 @@ def behind_the_first(x: Global[f32], out: Global[f32]) -> None:
 
 
 def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
-    """In the first turn lanes part in the source, and load together in the compiled kernel."""
+    """Lanes diverge in the source's first iteration, but load together in the compiled kernel."""
     one = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
     _, memory = counted(
         one,
@@ -270,8 +270,8 @@ def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
     assert memory.counters["global_load_sectors"] == 2 * (4 + 127 * 5)
 
 
-def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_addresses() -> None:
-    """c is kept in a register; of a two elements are loaded, that of row i first."""
+def test_instructions_of_a_line_are_distinguished_by_address_registers() -> None:
+    """c is in a register; two elements of a are loaded, row i first."""
     ((_, memory),) = compiled("syrk_triangle")
     (case,) = (case for case in find([KERNEL_CASES]) if case.name == "validation syrk_triangle")
     launcher = RecordingLauncher("jit", devices.H200)
@@ -289,7 +289,7 @@ def test_instructions_of_a_line_are_told_apart_by_the_registers_of_their_address
 
 @pytest.mark.parametrize(("name", "known"), [("newton_roots", True), ("bitonic_block", False)])
 def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, known: bool) -> None:
-    """Global memory is enough for the one, and tells nothing of the other."""
+    """Global memory suffices for one kernel, and not for the other."""
     ((profiled, memory),) = compiled(name, spaces=("global",))
     figures = [figure for figure in memory.counters if figure.startswith((*GLOBAL, *SHARED))]
     right = all(memory.counters[figure] == round(profiled.figures[figure]) for figure in figures)

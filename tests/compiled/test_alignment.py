@@ -1,4 +1,4 @@
-"""Accesses of the source laid beside the instructions that stand for them."""
+"""Alignment of instructions with source accesses."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
     [
         ([4, 5, 6], [visit(0), visit(1), visit(0)], [(4,), (5,), (6,)]),
         ([4, 5, 6, 7], [visit(0, 2), visit(1, 2)], [(4, 5), (6, 7)]),
-        ([4, 5], [visit(0), visit(0), visit(0)], None),  # one too many, and none is predicated
+        ([4, 5], [visit(0), visit(0), visit(0)], None),  # one too many without a predicate
         ([4, 5, 6], [visit(0), visit(0)], None),
         ([4, NOT_PERFORMED, 6], [visit(0, predicated=True)] * 3, [(4,), (), (6,)]),
-        ([4, NOT_PERFORMED, 6], [visit(0), visit(0)], [(4,), (6,)]),  # a branch goes around it
-        ([4, NOT_PERFORMED, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # which is none of a branch's
-        # the last instruction of a loop of two is off where the number of turns is odd
+        ([4, NOT_PERFORMED, 6], [visit(0), visit(0)], [(4,), (6,)]),  # skipped by a branch
+        ([4, NOT_PERFORMED, 6], [visit(0), visit(0), visit(0, predicated=True)], None),  # not skipped by a branch
+        # the second instruction is off for an odd number of iterations
         ([4, LOOP_EXIT, 5, 6, LOOP_EXIT, 7], [visit(0), visit(1, predicated=True)] * 3, [(4,), (), (5,), (6,), (7,), ()]),
         ([4, NOT_PERFORMED], [visit(0, 2, predicated=True)], None),  # half of it
         ([4, 5, 6], [visit(0, 2), visit(1, 2)], None),
@@ -64,22 +64,22 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
         ([4], [], None),
     ],
 )  # fmt: skip
-def test_instructions_stand_for_accesses_in_order(
+def test_instructions_match_accesses_in_order(
     made: Sequence[int], visited: Sequence[Visit], wanted: list[Accesses] | None
 ) -> None:
     assert align_visits(made, visited) == wanted
 
 
-def test_a_remainder_may_come_before_the_turns_of_an_unrolled_loop() -> None:
-    """Of four turns and of two: of the first ones one instruction is off, although three turns follow."""
+def test_a_remainder_loop_may_precede_the_unrolled_loop() -> None:
+    """Four iterations and two: one instruction of the first execution is off, though three iterations follow."""
     first, main = [visit(0), visit(1, predicated=True)], [visit(2), visit(3), visit(4)]
     made, visited = [4, 5, 6, 7, LOOP_EXIT, 8, 9], [*first, *main, *first]
     assert align_visits(made, visited, entries=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
     assert align_visits(made, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
 
 
-def test_lanes_come_to_all_executions_of_a_loop_that_have_turns() -> None:
-    """Or to those that have accesses, where a branch goes around the others."""
+def test_lanes_reach_all_executions_of_a_loop_with_iterations() -> None:
+    """Or those with accesses, if a branch skips the others."""
     each = visit(0, predicated=True)
     assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 3, entries=[0, 1]) == [(), (4,), ()]
     assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 2, entries=[0]) == [(4,), ()]
@@ -91,7 +91,7 @@ def four_bytes(number: int) -> int:
 
 @given(some.lists(some.tuples(some.integers(0, 3), some.permutations(range(5))), min_size=1, max_size=8))
 def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[int]]]) -> None:
-    """Of blocks whose accesses lie alike, wherever they begin: a wide access begins where it may."""
+    """Equal relative addresses are arranged equally at any aligned base."""
     block = [visit(0, registers="R8"), visit(1, 2, registers="R29"), visit(2, 2, registers="R29", offset=8)]
     arranging = ArrangementCache(4)
     for n, (first, order) in enumerate(rows):
@@ -101,7 +101,7 @@ def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[
 
 
 def test_a_block_is_arranged_by_addresses() -> None:
-    """The compiler loads the last of three first, and the two others at once."""
+    """The compiler loads the last of three first, and the other two together."""
     block = [visit(0, registers="R8"), visit(1, 2, registers="R29")]
     assert arrange_by_address(block, [(5,), (4, 6)], 4, {4: 24, 5: 20, 6: 16}.__getitem__) == [(4,), (6, 5)]
     assert arrange_by_address(block, [(5,), (4, 6)], 4, {4: 24, 5: 40, 6: 60}.__getitem__) is None
@@ -109,8 +109,8 @@ def test_a_block_is_arranged_by_addresses() -> None:
     assert arrange_by_address([visit(0, offset=64), visit(1, offset=0)], [(1,), (17,)], 4, four_bytes) == [(17,), (1,)]
 
 
-def test_sites_are_told_apart_by_their_addresses() -> None:
-    """One walks along a row, the other down a column; the compiler merges loads of the row."""
+def test_sites_are_distinguished_by_address() -> None:
+    """One site reads a row, the other a column; loads of the row are merged."""
     rows, columns = [*range(8)], [*range(8, 16)]
     address = {n: 4 * n for n in rows} | {n: 1000 + 128 * n for n in columns}
     block = [
@@ -127,7 +127,7 @@ def test_sites_are_told_apart_by_their_addresses() -> None:
 
 
 def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
-    """A sum in shared memory is read before a loop, and what is added in each of its turns."""
+    """A sum in shared memory is read before a loop, and added to in each iteration."""
     sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
     telling = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
     before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
@@ -137,8 +137,8 @@ def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     assert telling.accesses_of_visits(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
 
 
-def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many ways of telling the other keys lead there."""
+def test_the_trial_of_a_key_is_memoized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of assignments of other keys does not matter."""
     looked_up = list[object]()
     plain = alignment._consume
 
@@ -155,8 +155,8 @@ def test_what_a_key_stands_for_is_looked_up_once_from_each_place_of_a_site(monke
     assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
 
 
-def test_blocks_whose_keys_are_known_are_gone_through_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many more than those in which there is something to choose: lanes turn a loop, and a way shows only behind it that it is wrong."""
+def test_blocks_with_assigned_keys_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks without choices outnumber the others: the error shows only after the loop."""
     tried = list[object]()
     plain = SiteAssigner._trial
 

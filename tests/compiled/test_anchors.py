@@ -1,4 +1,4 @@
-"""What both the source and the blocks of a compiled kernel show, by which the one is laid beside the other."""
+"""Features of source and SASS, and the paths found with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.compiled.listings import launched, matched, placed, walked
 
 
 def anchored(one: KernelLaunches, *rows: tuple[str, str]) -> Correspondence:
-    """The anchors of a listing."""
+    """Return the correspondence of a listing."""
     matcher = matched(one, *rows)
     return Correspondence(matcher, ExpandedCfg(matcher.graph))
 
@@ -31,7 +31,7 @@ def passing(out: Global[i32]) -> None:
 
 
 def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
-    """An iteration that goes on with the next one before its effect has none: that it was begun tells it."""
+    """An iteration that continues before its effect is visible by its start only."""
     seen, test, effect = "int seen", "& 3) == 1", "atomicMin"
     found = walked(
         launched(passing, out=st.zeros(8, st.i32)),
@@ -55,7 +55,7 @@ def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> Non
         ("EXIT", ""),
     )
     threads = {block: threads for block, (_, threads) in found.items()}
-    assert threads[2] == 16  # whoever makes an odd number
+    assert threads[2] == 16  # lanes with an odd count
     assert threads[6] == threads[8] == 4 * (0 + 0 + 1 + 1 + 2 + 2 + 3 + 3)
 
 
@@ -72,7 +72,7 @@ def nesting(x: Global[i32], out: Global[i32]) -> None:
     out[t] = seen
 
 
-def test_a_branch_is_no_predicated_instruction_of_the_arm_that_it_lies_in() -> None:
+def test_a_branch_is_no_predicated_instruction_of_its_arm() -> None:
     one = launched(nesting, x=np.arange(32, dtype=np.int32), out=st.zeros(96, st.i32))
     rows = [
         ("MOV R1, R0", "int t"),
@@ -90,7 +90,7 @@ def test_a_branch_is_no_predicated_instruction_of_the_arm_that_it_lies_in() -> N
     assert shown.unconditional[:, arm].sum() == 1 and not shown.predicated[:, arm].any()
 
 
-# ------------------------------------------------------------------ what a compiler may do without
+# ------------------------------------------------------------------ elided accesses
 @st.kernel
 def keeping(x: Global[f64], out: Global[f64]) -> None:
     t = st.thread.x
@@ -102,8 +102,8 @@ def keeping(x: Global[f64], out: Global[f64]) -> None:
     out[t] = m[t % 8]
 
 
-def test_an_operation_tells_more_than_the_local_array_that_it_is_stored_in() -> None:
-    """Parts of a local array are kept in registers."""
+def test_an_operation_is_stronger_evidence_than_a_local_store() -> None:
+    """Elements of a local array may be in registers."""
     shown = anchored(
         launched(keeping, x=st.zeros(8, st.f64), out=st.zeros(32, st.f64)),
         ("LDG.E.64 R2, [R4]", "= x[k];"),
@@ -134,7 +134,7 @@ def of_positive(x: Global[f32], n: i32, out: Global[f32]) -> None:
 
 
 def test_what_an_arm_computes_may_be_computed_for_all_lanes() -> None:
-    """All multiply, and those that take the arm add what they found: what the others computed they do not show in vain."""
+    """All lanes multiply, lanes of the arm add: speculated products are no excess."""
     one = launched(of_positive, x=np.arange(8, dtype=np.float32), n=8, out=st.zeros(32, st.f32))
     matcher = matched(
         one,

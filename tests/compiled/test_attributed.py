@@ -1,4 +1,4 @@
-"""Atomic operations that nvcc's line table has at the line of another one."""
+"""Atomics with wrong lines in nvcc's line table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RED = "REDG.E.ADD.STRONG.GPU [R4], R5"
 
 
 def lines(*parts: str) -> list[str]:
-    """Of a listing with an atomic operation at each of these, which ones they are found to be."""
+    """Return the corrected lines of a listing with an atomic at each line."""
     one = launched(tallied, out=st.zeros(80, st.i32))
     texts = one.source.text.splitlines()
     found = with_fixed_lines(placed(one, *((RED, part) for part in parts)), one.statements.without_inlining())
@@ -43,5 +43,5 @@ def lines(*parts: str) -> list[str]:
     ],
 )
 def test_each_is_at_its_own_line(given: list[str], found: list[str]) -> None:
-    """Copies of an unrolled loop follow each other; what does not go up stays where it was."""
+    """Copies of an unrolled loop are in order; incomplete groups are unchanged."""
     assert lines(*given) == found

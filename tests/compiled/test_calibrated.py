@@ -1,4 +1,4 @@
-"""Weights of a sample by which it did what is known that all did."""
+"""Calibration of sample weights to known totals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, n
 
 @given(some.integers(0, 1 << 30), some.integers(1, 6))
 def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
-    """Each block is executed so many times for each thing that a warp does."""
+    """Each event executes a fixed number of blocks."""
     did, sample, weights = drawn(seed, 1000, 200, things)
     found = calibrate(weights, sample, did.sum(axis=0))
     each = np.random.default_rng(seed).random((things, 4))
@@ -36,14 +36,14 @@ def test_all_of_them_keep_their_weights() -> None:
 
 
 def test_few_follow_no_chance() -> None:
-    """As many things as warps: there are weights by which they did all of them, but those say nothing."""
+    """With as many events as warps exact weights exist, but fit noise."""
     did, sample, weights = drawn(5, 1000, 16, 16)
     found = calibrate(weights, sample, did.sum(axis=0))
     assert found == pytest.approx(weights, rel=0.5)
     assert abs(found.sum() / 1000 - 1) < 0.1
 
 
-def test_what_nobody_of_the_sample_did_changes_nothing() -> None:
+def test_totals_without_samples_are_ignored() -> None:
     did, sample, weights = drawn(4, 100, 20, 3)
     sample[:, 2] = 0
     found = calibrate(weights, sample, did.sum(axis=0))
@@ -55,8 +55,8 @@ def test_no_weight_is_below_none() -> None:
     assert calibrate(np.ones(3), sample, np.array([1.0, 30.0])).min() >= 0
 
 
-def test_weights_are_together_what_they_were_where_one_comes_to_none() -> None:
-    """What so few tell is not followed further than that."""
+def test_the_sum_of_weights_is_kept_if_one_becomes_zero() -> None:
+    """Few warps limit the adjustment."""
     sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
     found = calibrate(np.ones(3), sample, np.array([1.0, 30.0]))
     assert found.sum() == pytest.approx(3) and found.min() == pytest.approx(0)

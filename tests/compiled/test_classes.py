@@ -1,4 +1,4 @@
-"""What the disassembly's names of instructions say."""
+"""Classification of opcodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions that a branch is made of: which lanes come to the blocks that test them."""
+"""Compound conditions and the lanes of their tested blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def nearer(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
 
 
 def of_nearer() -> dict[str, np.ndarray]:
-    """Lanes 0 to 3 have less, lanes 4 to 11 the same."""
+    """Lanes 0 to 3 are less, lanes 4 to 11 equal."""
     lanes = np.arange(32, dtype=np.int32)
     return {"x": np.where(lanes < 4, 0, 1).astype(np.int32), "y": np.where(lanes < 12, 1, 0).astype(np.int32)}
 
@@ -72,7 +72,7 @@ def test_conditions_that_are_tested_together_decide_together() -> None:
     assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 28, 2: 8, 3: 32}
 
 
-def test_the_flow_knows_which_part_of_the_lanes_some_conditions_leave() -> None:
+def test_the_flow_uses_fractions_of_condition_codes() -> None:
     one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
     arms = matched(one, *APART).arms.shares
     assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
@@ -94,7 +94,7 @@ def nearer_twice(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
 
 
 def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
-    """Of two copies of a branch the first tests all apart."""
+    """Of two copies of a branch, the first tests conditions one by one."""
     given = of_nearer()
     one = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
     moved = [
@@ -123,7 +123,7 @@ def across(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
 
 
 def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
-    """One of two holds in lanes 4 to 11, and nvcc tests both by one instruction more."""
+    """One of two holds in lanes 4 to 11; nvcc tests both with one more instruction."""
     lanes = np.arange(32, dtype=np.int32)
     x, y = np.where(lanes < 4, 5, 0).astype(np.int32), np.where(lanes < 12, 5, 0).astype(np.int32)
     one = launched(across, x=x, y=y, out=st.zeros(32, st.i32))
@@ -144,7 +144,7 @@ SPAN = Span("", 1, 0, 1, 0)
 
 
 def condition(name: str, type: Scalar, constant: int | None = None, first: bool = False) -> Condition:
-    """`a name b`, or with a constant, behind or before."""
+    """Return the condition `a name b`, or with a constant on either side."""
     a: ir.Expr = ir.Reg("a", type, SPAN)
     b: ir.Expr = ir.Reg("b", type, SPAN) if constant is None else ir.Const(constant, type, SPAN)
     return Condition.from_expression(ir.Op(name, (b, a) if first else (a, b), BOOL, SPAN))
@@ -188,7 +188,7 @@ def inside(x: Global[f32], out: Global[f32]) -> None:
 
 
 def test_what_is_tested_first_is_up_to_the_compiler() -> None:
-    """Of two comparisons that may be either condition, their directions do not tell; which stands first does."""
+    """Comparisons that match both conditions are resolved by order."""
     one = launched(inside, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
     matcher = matched(
         one,
@@ -239,9 +239,8 @@ def outside(x: Global[i32], out: Global[i32]) -> None:
         (outside, ["VIADD R3, R2, 0xffffffd0"], "LE.U32.AND P0, PT, R3, 0x9", 22),
     ],
 )  # fmt: skip
-def test_one_comparison_may_stand_for_two(kernel: st.Kernel, made: list[str], test: str, threads: int | None) -> None:
-    """With a bit that two numbers differ in set before, or the lower of two bounds taken away: the codes of the lanes behind it are those
-    of both conditions. Of other numbers it stands for none of them."""
+def test_one_comparison_may_implement_two(kernel: st.Kernel, made: list[str], test: str, threads: int | None) -> None:
+    """With a bit set before, or the lower bound subtracted, one comparison has the codes of both conditions."""
     lanes = np.arange(32) + (40 if kernel is not lettered else 91)
     x = lanes.astype(np.uint8 if kernel is not outside else np.int32)
     x = np.append(x[:-1], np.array([123], x.dtype)) if kernel is lettered else x

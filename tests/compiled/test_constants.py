@@ -1,4 +1,4 @@
-"""What a launch's constants decide: where they lie, what follows from them, and which ways no lane goes."""
+"""Constant propagation: bank layout, values, unreachable edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STACK = "LDC R1, c[0x0][0x28]"
 
 
 def never(*before: str, **constants: int) -> set[tuple[int, int]]:
-    """Of a kernel that branches to its third block behind some instructions. constants: c4 is a number at offset 0x4."""
+    """Return the unreachable edges of a kernel that branches to its third block after some instructions. c4: number at offset 0x4."""
     end = 16 * (len(before) + 2)
     texts = (*before, f"@P0 BRA 0x{end:x}", "MOV R9, R8", "EXIT")
     bank = dict[int, int]()
@@ -44,11 +44,11 @@ def never(*before: str, **constants: int) -> set[tuple[int, int]]:
         (("EXIT",), None),
     ],
 )
-def test_where_constants_lie_is_told_by_the_stack(texts: tuple[str, ...], layout: BankLayout | None) -> None:
+def test_the_stack_pointer_reveals_the_bank_layout(texts: tuple[str, ...], layout: BankLayout | None) -> None:
     assert BankLayout.detect([Instruction(16 * n, text) for n, text in enumerate(texts)]) == layout
 
 
-def test_parameters_lie_as_their_sizes_ask() -> None:
+def test_parameters_are_aligned() -> None:
     numbers = [np.int8(-1), None, np.int16(2), np.float64(1.0), np.int32(7)]
     bank = BankLayout(0, 12, 0x40).bank((32, 4, 1), (7, 1, 1), numbers)
     words = {at: int.from_bytes(bytes(bank[at + n] for n in range(4)), "little") for at in (0, 4, 12, 0x5C, 0x60)}
@@ -101,7 +101,7 @@ def test_what_is_not_known_excludes_nothing(before: tuple[str, ...]) -> None:
 
 
 def test_numbers_of_launches_are_kept_without_arrays() -> None:
-    """What is known of several launches is what they have alike."""
+    """Known bytes are those common to all launches."""
     args = {"x": np.arange(40, dtype=np.int32), "out": st.zeros(32, st.i32)}
     made = list[Launch]()
     with observing(Recorder(made.append, keep="program")):
@@ -137,8 +137,8 @@ def striding(x: Global[i32], out: Global[i32], step: i32) -> None:
     out[t] = total
 
 
-def test_of_a_loop_for_steps_of_either_sign_the_one_turns_that_the_launch_asks_for() -> None:
-    """Lanes make two iterations, or one from lane 8 on. Each copy of the loop may be either."""
+def test_a_loop_with_a_step_argument_uses_the_copy_of_its_sign() -> None:
+    """Lanes have two iterations, or one from lane 8 on, in either copy of the loop."""
     one = launched(striding, x=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32), step=np.int32(32))
     line, loop = "x[", "for ("
     rows = [

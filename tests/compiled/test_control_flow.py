@@ -1,4 +1,4 @@
-"""The graph of a compiled kernel: what divides 64 bits, and where the lanes of a warp go on together."""
+"""Control flow graph: 64-bit divisions, reconvergence, dominators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sass(*texts: str) -> Graph:
 
 
 def dividing(beside: str, callee: str) -> Graph:
-    """Blocks: 0 tests for high words, 1 calls, 2 comes back, 3 divides narrow numbers, 4 goes on, 5 is the callee."""
+    """Blocks: 0 tests high words, 1 calls, 2 returns, 3 divides narrow numbers, 4 continues, 5 is the callee."""
     return sass(
         "ISETP.NE.U32.AND P0, PT, R9, RZ, PT",
         "@!P0 BRA 0x50",
@@ -31,7 +31,7 @@ def dividing(beside: str, callee: str) -> Graph:
     )
 
 
-def test_a_division_of_64_bits_is_called_the_usual_way() -> None:
+def test_a_64_bit_division_is_no_slow_path() -> None:
     whole = dividing("I2F.U32.RP R9, R8", "I2F.U64.RP R10, R8")
     assert whole.long_division_callees == {5}
     assert whole.narrow_divisions == {3}
@@ -44,7 +44,7 @@ def test_no_other_callee_is_usual() -> None:
 
 
 @pytest.mark.parametrize("barrier", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC.ALL"])
-def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> None:
+def test_a_barrier_reconverges_a_warp(barrier: str) -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
     assert [whole.is_barrier(block) for block in range(len(whole.blocks))] == [False, False, True, False]
     nodes = ExpandedCfg(whole)
@@ -52,7 +52,7 @@ def test_behind_a_barrier_the_lanes_of_a_warp_go_on_together(barrier: str) -> No
     assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
-def test_a_barrier_of_other_kinds_parts_no_block() -> None:
+def test_other_barriers_split_no_block() -> None:
     assert len(sass("BAR.ARV 0x1, 0x40", "STG.E [R2], R1", "EXIT").blocks) == 1
 
 
@@ -63,8 +63,8 @@ def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     assert [warps for _, (warps, _) in sorted(found.items())] == [1, 1, 1, 2, 1]
 
 
-def test_what_dominates_a_block_comes_before_it_wherever_it_is_laid_out() -> None:
-    """The entry jumps over an arm to what comes first, which jumps back to the arm."""
+def test_dominators_do_not_depend_on_layout() -> None:
+    """The entry jumps over an arm to its dominator, which jumps back."""
     found = sass("MOV R0, 0x1", "BRA 0x50", "MOV R2, R1", "MOV R3, R2", "EXIT", "MOV R1, R0", "BRA 0x20")
     arm = next(block for block, (first, _) in enumerate(found.blocks) if first == 2)
     assert [one.text for one in found.instructions_before(3, arm)] == [

@@ -1,4 +1,4 @@
-"""Executions of blocks, and what is said of those that are not certain."""
+"""Executions of blocks and reasons of uncertainty."""
 
 from __future__ import annotations
 
@@ -33,25 +33,23 @@ def of(name: str, cases: str = KERNEL_CASES, kept: str = "kernels/h200") -> tupl
 
 
 def executions() -> Executions:
-    """Of a kernel that is walked, and whose warps decide otherwise each."""
+    """Return the executions of a kernel with path sampling and distinct warps."""
     return of("validation mandelbrot")[0]
 
 
 @pytest.mark.parametrize("believed", [False, True])
-def test_a_walk_whose_lanes_meet_more_often_than_in_the_source_is_not_believed(
-    believed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its lanes go through different copies of a loop, where the warps shuffle 1.6 times as often; by threads nothing is wrong."""
+def test_paths_with_excess_convergence_are_rejected(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes in different copies of a loop: 1.6 times the shuffles by warps, equal by threads."""
     if believed:
         monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
     found, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
     assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
-    assert ("where they meet" in found.walk.failure) != believed
+    assert ("reconverge later" in found.walk.failure) != believed
 
 
 @pytest.mark.parametrize("believed", [False, True])
-def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its lanes stay together where in the source they do not."""
+def test_paths_with_missing_effects_are_rejected(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes remain converged, unlike in the source."""
     if believed:
         monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
     found, _ = of("validation expand_frontier")
@@ -61,10 +59,8 @@ def test_a_walk_that_loses_effects_is_not_believed(believed: bool, monkeypatch: 
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flow_is_sure_of(
-    apart: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The flow leaves 2 % open, and goes by large operands' ways."""
+def test_paths_that_agree_with_certain_flow_are_preferred(apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flow leaves 2 % uncertain and follows edges of large operands."""
     run = PathEstimator.estimate
 
     def other(walk: PathEstimator) -> PathEstimate | None:
@@ -79,45 +75,43 @@ def test_a_walk_that_explains_no_more_is_believed_where_it_comes_to_what_the_flo
     assert abs(found.warp_instructions / ran - 1) < 0.02
 
 
-def test_what_the_flow_is_sure_of_stays_certain_where_a_walk_that_explains_no_more_is_believed() -> None:
-    """nvcc has dropped a few loads: the blocks around show not just what the source executed, whoever counts them."""
+def test_certain_flow_remains_certain_under_path_sampling() -> None:
+    """nvcc dropped some loads, so residuals are nonzero."""
     found, ran = of("sfs tiled", VARIANTS, "h200")
     assert found.warp_instructions == ran and found.walk.paths_by_hash
     loads = [n for n, one in enumerate(found.placed) if one.instruction.opcode == "LDS"]
     assert loads and all(found.least[n] == found.most[n] for n in loads)
 
 
-def test_turns_of_a_loop_that_is_left_in_its_middle_are_walked_as_often_as_what_follows() -> None:
+def test_trips_of_a_loop_with_a_mid_exit_equal_the_statements_after_it() -> None:
     found, ran = of("nested_loops", "tests.validation.cases:cases", "h200")
     assert found.warp_instructions == ran
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every third warp is not recorded whole."""
+    """Every third warp has an incomplete record."""
     asked, tell = list[WarpName](), DecisionReplay.trace
 
     def steps(replay: DecisionReplay, warp: WarpName, lanes: int) -> WarpTrace:
         asked.append(warp)
         if len(asked) % 3 == 0:
-            raise ReplayError("patterns that are not told apart")
+            raise ReplayError("only a summary of the decisions is recorded")
         return tell(replay, warp, lanes)
 
     monkeypatch.setattr(DecisionReplay, "trace", steps)
 
 
-def test_warps_that_are_recorded_whole_stand_for_the_others_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_warps_represent_the_others_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = executions()
     losing(monkeypatch)
     found = executions()
     assert found.warp_instructions == pytest.approx(whole.warp_instructions, rel=0.1)
-    assert any("are recorded whole, and stand for the others" in why for why in found.uncertainty.values())
+    assert any("have complete records and represent the others" in why for why in found.uncertainty.values())
 
 
 def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
-    assert any(
-        "its warps were not walked: that would take too long" in why for why in executions().uncertainty.values()
-    )
+    assert any("no path sampling: the search exceeds its budget" in why for why in executions().uncertainty.values())
 
 
 def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +132,8 @@ def counting_down(x: Global[i32], y: Global[i32], out: Global[i32], n: i32) -> N
             a, b = a - 1, b + 32
 
 
-def test_those_who_stay_in_the_kernel_are_counted_where_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much less often a load of theirs is made, that only the turns of a loop need."""
+def test_lanes_remaining_after_an_exit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if one of their loads, used in the loop only, executes less often."""
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     values = {"x": np.arange(32, dtype=np.int32) // 4, "y": np.arange(32, dtype=np.int32), "out": st.zeros(256, st.i32)}
     one = launched(counting_down, n=24, **values)
@@ -168,7 +162,7 @@ def trying(out: Global[i32]) -> None:
 
 @pytest.mark.parametrize(("turn", "groups"), [("NOP", 1), ("YIELD", 4)])
 def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int) -> None:
-    """Their number is certain all the same."""
+    """The number is certain anyway."""
     one = launched(trying, out=st.zeros(36, st.i32))
     listing = placed(
         one,
@@ -195,8 +189,8 @@ def warming(x: Global[f32], out: Global[f32]) -> None:
     out[t] = heat
 
 
-def test_operations_of_which_others_are_made_are_more_than_the_source_asked_for() -> None:
-    """An exponential is a MUFU and several additions and products: it is the MUFU that tells how often it is computed."""
+def test_expanded_operations_exceed_the_source() -> None:
+    """An exponential is a MUFU and several float operations: the MUFU counts it."""
     one = launched(warming, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
     exponential = "expf"
     listing = placed(
@@ -219,7 +213,7 @@ def test_operations_of_which_others_are_made_are_more_than_the_source_asked_for(
 
 
 def off(name: str) -> float:
-    """By how much instructions are off that are counted for a kernel of the H100's record."""
+    """Return the relative error of the instruction count for a kernel of the H100 record."""
     found, ran = of(f"validation {name}", kept="kernels/h100")
     return found.warp_instructions / ran - 1
 
@@ -237,20 +231,19 @@ def off(name: str) -> float:
 def test_what_the_compiler_does_to_loops_and_arms_is_known(
     name: str, whose: Any, what: str, instead: Any, least: float, most: float, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """It drops what the iteration behind the last one would need, makes one store for both arms, writes a loop twice; and where too many
-    lanes part otherwise to walk all warps, those that were walked tell how they part."""
+    """Dropped last-iteration code, merged stores of both arms, duplicated loops, and divergence of a sample."""
     if not known:
         monkeypatch.setattr(whose, what, instead)
     monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 5_000_000)
     assert abs(off(name)) < most if known else abs(off(name)) > least
 
 
-def test_long_divisions_of_inlined_calls_are_told_though_one_line_stands_for_both_calls() -> None:
+def test_long_divisions_of_inlined_calls_on_one_line_are_counted() -> None:
     found, ran = of("validation power_modulo")
     assert abs(found.warp_instructions / ran - 1) < 0.05
 
 
 def test_a_flow_that_explains_nearly_all_is_walked_as_well() -> None:
-    """Blocks of an unrolled loop that are executed less often than the others: 2 % of the loads were too many."""
+    """Blocks of an unrolled loop with fewer executions: 2 % of the loads were in excess."""
     found, ran = of("validation bucket_by_splitters")
     assert found.warp_instructions == ran

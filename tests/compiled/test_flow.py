@@ -1,4 +1,4 @@
-"""From what statements were executed to what instructions are: flow, unrolling, divergence, calls."""
+"""Executions of instructions from those of statements: flow, unrolling, divergence, calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def estimate_executions(
     warps: int,
     counted: KnownCounts | None = None,
 ) -> FlowEstimate:
-    """Of code whose lines are told apart by their calls where it has some."""
+    """Estimate with inlining information if the code has calls."""
     evidence = SourceEvidence(executed, any(one.calls for one in code))
     return estimated(code, evidence, threads, warps, counted)
 
@@ -80,14 +80,14 @@ def test_a_loop_runs_as_often_as_its_loads() -> None:
     assert found["EXIT"] == (1, 32)
 
 
-def test_copies_of_an_unrolled_loop_share_its_turns() -> None:
+def test_copies_of_an_unrolled_loop_share_its_iterations() -> None:
     body = "\n".join(f"3 | LDG.E R{n}, [R{n}]" for n in range(4))
     code = placed(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     found = by_text(estimate_executions(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
     assert found["LDG.E R0, [R0]"] == (5, 160)
 
 
-def test_a_wider_access_stands_for_several() -> None:
+def test_a_wider_access_implements_several() -> None:
     code = placed("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     found = by_text(estimate_executions(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
     assert found["LDS.128 R0, [R0]"] == (5, 160)
@@ -105,11 +105,11 @@ BRANCH = """
 """
 
 
-def test_lanes_that_part_meet_group_by_group() -> None:
+def test_diverged_lanes_reconverge_group_by_group() -> None:
     executed = [ran(1, "compute", 64), ran(2, "branch", 64, divergent=1), ran(3, "global_store", 5, warps=1)]
     found = by_text(estimate_executions(placed(BRANCH), executed, threads=64, warps=2))
     assert found["STG.E [R2.64], R0"] == (1, 5)
-    assert found["BSYNC B0"] == (3, 64)  # one warp arrives whole, the other in two groups
+    assert found["BSYNC B0"] == (3, 64)  # one warp arrives converged, the other in two groups
     assert found["EXIT"] == (2, 64)
 
 
@@ -137,7 +137,7 @@ def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
     assert found["FFMA R0, R1, R2, R3"] == (0, 0)
 
 
-def test_a_loop_that_its_lanes_leave_one_by_one_has_no_meeting_point() -> None:
+def test_a_loop_with_separate_exits_has_no_convergence_point() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     lanes = 32 * 33 // 2
     executed = [ran(2, "branch", lanes + 32, warps=33, divergent=31), ran(3, "global_atomic", lanes, warps=32)]
@@ -160,8 +160,9 @@ def test_without_highspy_one_line_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def test_the_pipes_are_those_of_the_hardware() -> None:
-    """Every recorded kernel, pipe by pipe: equal for features of the language. In the variants a few branches go to the
-    cbu, and kernels whose threads race are not the same in every pass of the profiler: nor those that wait for others."""
+    """Pipes of every recorded kernel, equal for language features. In variants some branches use the cbu, and racing or
+    waiting kernels
+    vary between profiler passes."""
     waiting = {"sum_of_the_grid", "turns_in_a_loop", "grid_barrier_in_a_function", "grid_barriers_until_it_is_enough"}
     features = {feature.name for feature in FEATURES} - waiting
     for case, kernels in load_record("h200").counters.items():
@@ -190,8 +191,8 @@ TWICE = """
 """
 
 
-def test_what_a_function_does_is_told_apart_by_its_calls() -> None:
-    """Line 3 is a function's; line 7 calls it for 5 lanes, line 8 for 20. Together its loads say 25 and no more."""
+def test_functions_are_distinguished_by_call() -> None:
+    """Line 3 is in a function, called on line 7 by 5 lanes and on line 8 by 20; 25 loads in total."""
     calls = {3: (7,), 4: (7,), 7: (8,), 8: (8,)}
     code = [replace(one, calls=calls.get(n, ())) for n, one in enumerate(placed(TWICE))]
     executed = [
@@ -204,7 +205,7 @@ def test_what_a_function_does_is_told_apart_by_its_calls() -> None:
 
 
 def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often() -> None:
-    """Of two loads of line 3 one remains; the rest of its block says how often it runs."""
+    """One of two loads on line 3 remains; the rest of its block determines its executions."""
     code = placed(
         "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
     )
@@ -229,8 +230,8 @@ ALTERNATING = """
 """
 
 
-def test_copies_of_a_branch_are_taken_alike() -> None:
-    """200 of 640 lanes, of 20 warps all, take the branch; nothing but that they are its copies tells how many at each."""
+def test_copies_of_a_branch_have_equal_shares() -> None:
+    """200 of 640 lanes, of all 20 warps, take the branch; equal shares determine each copy."""
     executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640, size=1)]
     code = placed(ALTERNATING)
     counted = KnownCounts(arms={2: ArmShare(1, 200 / 640, 1.0), 4: ArmShare(3, 200 / 640, 1.0)})
@@ -247,8 +248,8 @@ def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
     assert found["@P1 STG.E [R2], R1"] == (1, 20)
 
 
-def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
-    """A loop that stands in another counts its tests, one more than its iterations each time."""
+def test_iterations_are_counted_by_statements_that_are_no_loops() -> None:
+    """An inner loop counts its tests, one more than its iterations."""
     launcher = RecordingLauncher("jit")
     (naive,) = [case for case in find([VARIANTS]) if case.name == "pairhmm intratask-naive"]
     naive.run(launcher)
@@ -257,7 +258,7 @@ def test_how_often_a_loop_turns_is_told_by_what_is_no_loop_itself() -> None:
     assert {e.iterations for e in launched.executed if e.loop == (bands,)} == {1}
 
 
-def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
+def test_iterations_are_known_if_all_lanes_agree() -> None:
     launcher = RecordingLauncher("jit")
     (transposing,) = [case for case in find(["tests.validation.cases:cases"]) if case.name == "transpose, pitch 33"]
     transposing.run(launcher)
@@ -269,8 +270,8 @@ def test_how_often_loops_turn_is_known_where_all_lanes_agree() -> None:
     assert {e.iterations for e in launched.executed if not e.loop} == {0}
 
 
-def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
-    """However much speaks for its block."""
+def test_an_unused_slow_path_is_not_called() -> None:
+    """Even with evidence for its block."""
     texts = [
         "@P0 BRA 0x30",
         "CALL.REL.NOINC 0x50",
@@ -287,16 +288,16 @@ def test_a_slow_path_that_no_lane_took_is_not_called() -> None:
     assert open_.threads[1] == 32 and closed.threads[1] == 0
 
 
-def test_what_was_moved_out_of_a_loop_parts_no_warp() -> None:
-    """A warp stores ten times in the source, all its lanes together; once behind the compiled loop, to which lanes may come apart."""
+def test_sunk_stores_do_not_diverge() -> None:
+    """A warp stores ten times in the source, converged; once after the compiled loop, where lanes may arrive separately."""
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 2 | LDG.E R2, [R4.64]\n 2 | @P0 BRA `(l)\n 3 | STS [R3], R2\n 3 | EXIT")
     executed = [ran(1, "compute", 64), ran(2, "global_load", 640), ran(3, "shared_store", 640)]
     found = by_text(estimate_executions(code, executed, threads=64, warps=2))
     assert found["STS [R3], R2"] == (2, 64)
 
 
-def test_warps_come_to_a_callee_once_from_each_call() -> None:
-    """Two calls of a slow path by all lanes: its warps are not as few as its threads allow."""
+def test_warps_execute_a_callee_once_per_call() -> None:
+    """Two calls of a slow path by all lanes: more warp executions than threads require."""
     texts = [
         "CALL.REL.NOINC 0x40",
         "CALL.REL.NOINC 0x40",

@@ -1,4 +1,4 @@
-"""The compiled view of whole kernels, where nvcc and nvdisasm are at hand."""
+"""The compiled view of complete kernels, with nvcc and nvdisasm."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_without_decisions_there_is_no_compiled_view() -> None:
         result.compiled()
 
 
-def test_what_an_instruction_tells_the_scheduler_is_read_from_its_code() -> None:
-    """As nvdisasm 13 prints two instructions with -hex; what they wait for and hold is as their operands want it."""
+def test_scheduling_control_is_decoded() -> None:
+    """Two instructions of nvdisasm 13 -hex, with scoreboards as their operands require."""
     listing = """\t.section\t.text.kernel,"ax",@progbits
         /*0040*/                   IMAD.WIDE R2, R5, 0x4, R2 ;        /* 0x0000000405027825 */
                                                                       /* 0x001fca00078e0202 */

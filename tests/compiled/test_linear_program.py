@@ -1,4 +1,4 @@
-"""The linear program of flows: what it solves, and that its solver is silent."""
+"""Solutions of the linear program, and a silent solver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_cheapest_variables_fulfil_the_equations() -> None:
     assert program.solve()[[cheap, dear]] == pytest.approx([3.0, 2.0])
 
 
-def test_what_has_no_solution_is_told() -> None:
+def test_an_infeasible_program_is_reported() -> None:
     program = LinearProgram()
     program.equal({program.variable(1.0, upper_bound=1.0): 1.0}, 5.0)
     with pytest.raises(LaunchError, match="has no solution: Infeasible"):
@@ -24,7 +24,7 @@ def test_what_has_no_solution_is_told() -> None:
 
 
 def test_the_solver_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """Its output would stand among a command's."""
+    """Its output would mix with a command's."""
     program = LinearProgram()
     program.equal({program.variable(1.0): 1.0}, 5.0)
     assert program.solve().tolist() == [5.0]

@@ -1,4 +1,4 @@
-"""Loops of the source beside those of made-up listings."""
+"""Matching of source loops with synthetic listings."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ TURNING = [
 """A loop to whose second block an arm jumps back by itself."""
 
 
-def test_lanes_that_jump_back_by_themselves_turn_the_same_loop() -> None:
+def test_separate_back_edges_belong_to_one_loop() -> None:
     (loop,) = matched(steps(), *TURNING).graph.loops
     assert (loop.header, len(loop.latches)) == (1, 2)
 
 
 def test_a_loop_in_another_is_one_of_its_own() -> None:
-    """Something is done on every turn of the one around it alone."""
+    """The outer loop has code of its own in every iteration."""
     rows = [("MOV R3, RZ", WORD) if text.startswith("BSSY") else (text, part) for text, part in TURNING]
     assert len(matched(steps(), *rows).graph.loops) == 2
 
 
-def test_turns_of_all_ways_back_are_counted_together() -> None:
+def test_iterations_of_all_back_edges_are_summed() -> None:
     found = walked(steps(), *TURNING)
     told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
     assert [found[block][1] for block in (2, 3, 5, 8)] == told
@@ -93,7 +93,7 @@ PREDICATED_COST_SHARE = [
 
 
 def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
-    """Unless an arm inside has an effect, which would be there as well."""
+    """Unless an inner arm has an effect, which would be visible."""
     one = launched(marking, out=st.zeros(80, st.i32))
     shown = matched(one, *PREDICATED_COST_SHARE)
     assert not PathEstimator(shown, one).correspondence.has_silent_iterations
@@ -110,7 +110,7 @@ def skipping(x: Global[i32], out: Global[i32]) -> None:
     out[t] = at
 
 
-def test_a_test_that_is_a_loop_s_whole_body_is_executed_once_more_than_it_turns() -> None:
+def test_a_test_as_loop_body_has_an_additional_execution() -> None:
     one = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
     found = walked(
         one,
@@ -135,12 +135,13 @@ def summing(x: Global[i32], out: Global[i32]) -> None:
 
 
 LENGTHENED = 12
-"""Instructions by which the loop of four iterations a turn is longer than one of single iterations that turns as often."""
+"""Additional instructions of a loop with four iterations per trip over one with single iterations."""
 
 
 def summed() -> list[int]:
-    """Lanes that come to two loops: one of four iterations a turn, and one of single ones. `row` is computed once in the source, and again
-    before each of these."""
+    """Return lanes at two loops, of four iterations per trip and of one. `row` is computed once in the source, before
+    both loops in the
+    listing."""
     one = launched(summing, x=np.arange(64, dtype=np.int32), out=st.zeros(256, st.i32))
     found = walked(
         one,
@@ -184,7 +185,7 @@ def parting(out: Global[i32]) -> None:
 
 
 def stored() -> int:
-    """Lanes that come to a store beside which nvcc has put what another arm computes."""
+    """Return lanes at a store merged with code of another arm."""
     found = walked(
         launched(parting, out=st.zeros(64, st.i32)),
         ("MOV R1, R0", "int seen"),
@@ -216,7 +217,7 @@ def nesting(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
-    """Only predicated instructions of two arms inside, and what nvcc gives the line of the test, say whose block that is."""
+    """Only predicated code of two inner arms, and code on the test's line, identify the block."""
     one = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
     rows = [
         ("MOV R1, R0", "int t"),
@@ -244,8 +245,8 @@ def gathering(value: Global[float4], column: Global[i32], x: Global[float4], out
     out[t] = total
 
 
-def test_iterations_are_told_by_accesses_of_several_sizes_together() -> None:
-    """A turn has 16, 4 and 16 bytes of one line; four of them are four iterations, in a block of no loop."""
+def test_iterations_are_counted_by_accesses_of_several_sizes() -> None:
+    """An iteration has 16, 4 and 16 bytes on one line; four of them are unrolled."""
     arrays = {"value": st.zeros(8, float4), "x": st.zeros(8, float4)}
     one = launched(gathering, column=np.arange(8, dtype=np.int32), out=st.zeros(32, st.f32), **arrays)
     line = "column["
@@ -274,8 +275,8 @@ def guarded(keys: Global[i32], out: Global[i32]) -> None:
         out[t] = 5
 
 
-def test_a_load_may_be_made_before_the_barrier_behind_which_it_stands() -> None:
-    """It is the first of two at its line: whoever fails its test does not make the second."""
+def test_a_load_may_be_hoisted_over_a_barrier() -> None:
+    """It is the first of two on its line: lanes that fail its test skip the second."""
     one = launched(guarded, keys=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32))
     found = walked(
         one,
@@ -324,8 +325,8 @@ def searching(x: Global[i32], out: Global[i32]) -> None:
     out[t] = found
 
 
-def test_what_is_behind_the_test_that_ends_a_loop_is_for_those_who_stay() -> None:
-    """Nothing of the source is left there but the loop's end: of lanes that leave in the last iteration it tells others."""
+def test_code_after_a_loop_exit_test_belongs_to_remaining_lanes() -> None:
+    """Only the loop's end remains there."""
     x = np.array([0, 1, 2, 4, 5, 6, 7, 3, *[0] * 8], np.int32)
     one = launched(searching, x=x, out=st.zeros(32, st.i32))
     rows = [
@@ -394,7 +395,7 @@ def exchanging(x: Global[i32], out: Global[i32], n: i32) -> None:
 
 
 def test_where_lines_disagree_the_step_of_the_loop_decides() -> None:
-    """Two iterations a turn: nvcc says of what it joins that it is of the line behind."""
+    """Two iterations per trip: nvcc gives merged code the following line."""
     up, down, store = "__shfl_up", "__shfl_down", "out[k"
     one = launched(exchanging, x=np.arange(32, dtype=np.int32), out=st.zeros(8 * 32, st.i32), n=8)
     rows = [
@@ -423,7 +424,7 @@ def screening(x: Global[i32], out: Global[i32], n: i32) -> None:
 
 
 def test_an_address_that_was_computed_before_makes_no_arm() -> None:
-    """Most of the block is from a line of which that arm decides nothing."""
+    """Most of the block is on a line outside of the arm."""
     one = launched(screening, x=np.arange(96, dtype=np.int32), out=st.zeros(32, st.i32), n=np.int32(30))
     rows = [
         ("@P0 BRA 0x80", "t < n"),

@@ -1,4 +1,4 @@
-"""Which instructions stand for which accesses."""
+"""Assignment of instructions to accesses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def reading(x: Global[i32], out: Global[i32]) -> None:
     out[t] = letter
 
 
-def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_often() -> None:
-    """Both loads have the line of the test that uses their value."""
+def test_a_misattributed_instruction_matches_equal_executions() -> None:
+    """Both loads have the line of the test on their value."""
     one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
     once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
     rows = placed(one, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
@@ -42,7 +42,7 @@ def test_an_instruction_with_the_line_of_another_stands_for_what_is_executed_as_
     }
 
 
-def test_what_instructions_stand_for_is_told_by_their_offsets() -> None:
+def test_sites_are_reported_by_instruction_offset() -> None:
     one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
     once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
     (stored,) = (each for each in one.statements.statements.values() if each.site.kind == "global_store")
@@ -77,7 +77,7 @@ def counting(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
-    """Calls by 32 and by 8 lanes; both instructions have the line of the first."""
+    """Calls by 32 and by 8 lanes; both instructions have the first one's line."""
     one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
     stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
     sass = Instruction(0, "STS [R2], R4")

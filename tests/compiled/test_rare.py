@@ -1,4 +1,4 @@
-"""Ways of an operation that only special operands go."""
+"""Edges of an operation for special operands only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def sass(*texts: str) -> Graph:
 
 
 def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
-    """Of a block that ends in a branch over another."""
+    """Return the special edges of a block that branches over another one."""
     end = 16 * (len(tests) + 2)
     return set(special_edges_in(sass(*tests, f"{predicate} BRA 0x{end:x}", "FADD R1, R2, R3", "EXIT"), {0}))
 
@@ -50,13 +50,13 @@ def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
         ("ISETP.GE.U32.AND P0, PT, R0, 0x7fff, PT",),
     ],
 )
-def test_what_does_not_tell_leaves_both_ways(tests: tuple[str, ...]) -> None:
+def test_unknown_tests_keep_both_edges(tests: tuple[str, ...]) -> None:
     assert not rare(*tests)
 
 
 @pytest.mark.parametrize(("between", "told"), [("NOP", True), ("FSETP.GT.AND P1, PT, R4, R5, PT", False)])
-def test_a_test_before_the_block_tells_as_long_as_nothing_writes_its_predicate(between: str, told: bool) -> None:
-    """As of an operand that a loop does not change."""
+def test_an_earlier_test_holds_until_its_predicate_is_written(between: str, told: bool) -> None:
+    """Such as of a loop-invariant operand."""
     whole = sass(
         "FSETP.EQ.AND P1, PT, R4, RZ, PT", "@P2 BRA 0x30", between, "FSETP.EQ.OR P0, PT, R5, 1, P1", "@P0 BRA 0x60",
         "FADD R1, R2, R3", "EXIT",
@@ -64,14 +64,14 @@ def test_a_test_before_the_block_tells_as_long_as_nothing_writes_its_predicate(b
     assert set(special_edges_in(whole, {2})) == ({(2, 4)} if told else set())
 
 
-def test_a_test_may_lie_any_number_of_blocks_before() -> None:
+def test_a_test_may_be_many_blocks_earlier() -> None:
     tests = [f"@P2 BRA 0x{16 * (n + 2):x}" for n in range(1500)]
     whole = sass("FSETP.EQ.AND P1, PT, R4, RZ, PT", *tests, f"@P1 BRA 0x{16 * 1503:x}", "FADD R1, R2, R3", "EXIT")
     last = len(whole.blocks) - 3
     assert set(special_edges_in(whole, {last})) == {(last, last + 2)}
 
 
-def test_what_a_turn_writes_later_is_there_in_the_next_one() -> None:
+def test_a_later_write_reaches_the_next_iteration() -> None:
     whole = sass(
         "FSETP.EQ.AND P1, PT, R4, RZ, PT", "FSETP.EQ.OR P0, PT, R5, 1, P1", "FSETP.GT.AND P1, PT, R4, R5, PT", "@P0 BRA 0x50",
         "@P2 BRA 0x10", "EXIT",
@@ -100,7 +100,7 @@ CALLING = sass(
 """A callee that adds operands one of which is NaN, makes NaN of two zeros, and else divides."""
 
 
-def test_a_callee_is_gone_through_as_by_usual_operands() -> None:
+def test_a_callee_is_traversed_with_usual_operands() -> None:
     def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
         nodes = ExpandedCfg(CALLING, rare)
         node = next(n for n, calls in enumerate(nodes.call_stacks) if calls)
@@ -110,7 +110,7 @@ def test_a_callee_is_gone_through_as_by_usual_operands() -> None:
             (node,) = nodes.successors[node]
         return found
 
-    assert len(inside(frozenset())) == 2  # the shortest way: a sum with NaN
+    assert len(inside(frozenset())) == 2  # shortest path: a sum with NaN
     assert inside(special_operand_edges(CALLING, ())) == [2, 3, 4]
 
 

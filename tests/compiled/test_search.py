@@ -1,4 +1,4 @@
-"""The search for the cheapest way is held to one without beams, bounds or anything kept."""
+"""Beam search, compared with an exhaustive search without beams, bounds and memoization."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from simtbed.compiled.correspondence import GAP_COST_SHARE, Event
 from simtbed.compiled.replay import ReplayError, WarpTrace
 
 FEW = 3
-"""Anchors."""
+"""Features."""
 
 
 @dataclass
 class Case:
-    """onward: the nodes behind each, of which the last may leave the kernel. sure, maybe: by node and anchor. told: what a lane did."""
+    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. told: a
+    lane's events."""
 
     onward: list[list[int]]
     unconditional: list[list[int]]
@@ -68,7 +69,7 @@ class _Anchors:
 
 
 def cheapest(case: Case) -> float:
-    """What the cheapest way costs, by going on from all states until none is cheaper."""
+    """Return the cost of the cheapest path, by label correction over all states."""
     anchors, nodes = _Anchors(case), len(case.onward)
     tokens = [token for name in case.told for token in anchors.events[name]]
     left = [float(anchors.weights[one.feature]) * one.amount for one in tokens]
@@ -109,7 +110,7 @@ def cheapest(case: Case) -> float:
 
 
 def price(anchors: _Anchors, node: int, have: Any) -> float:
-    """What it costs that a node stands for so much of each anchor."""
+    """Return the cost of a node for matched amounts of each feature."""
     sure, most = anchors.unconditional[node], anchors.unconditional[node] + anchors.predicated[node]
     wrong = np.maximum(sure - have, 0) + np.maximum(have - most, 0)
     return float((anchors.weights * wrong).sum() + (0.0625 * np.clip(have, sure, most)).sum())
@@ -140,7 +141,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("wide")
 @given(cases())
-def test_the_cheapest_way_is_found(case: Case) -> None:
+def test_the_cheapest_path_is_found(case: Case) -> None:
     searches = case.paths
     way = searches.find(case.steps, 0)
     assert way.cost == pytest.approx(cheapest(case), abs=1e-5)
@@ -162,17 +163,17 @@ LOOP = Case(
 LOOP_PATH = [0, *[1, 2] * 1000, 1, 3]
 
 
-def test_iterations_are_looked_up() -> None:
+def test_iterations_are_memoized() -> None:
     searches = LOOP.paths
     assert searches.find(LOOP.steps, 0).path.tolist() == LOOP_PATH
     first = searches.visited
-    assert first < 1.2 * len(LOOP_PATH)  # a token each, and what is new
+    assert first < 1.2 * len(LOOP_PATH)  # one event each, and the new ones
     assert searches.find(LOOP.steps, 0).path.tolist() == LOOP_PATH
     assert searches.visited - first == 2 * 1001 + 1
 
 
-def test_a_way_that_is_known_depends_on_what_follows() -> None:
-    """Steps that are kept hold as far as they looked: the same tokens with others behind them lead elsewhere."""
+def test_memoized_steps_depend_on_lookahead() -> None:
+    """The same events with other successors lead elsewhere."""
     case = Case(
         onward=[[1, 2], [3], [3], []],
         unconditional=[[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 0]],
@@ -190,7 +191,7 @@ def test_a_way_that_is_known_depends_on_what_follows() -> None:
 
 @pytest.mark.usefixtures("wide")
 @given(cases())
-def test_room_is_made_as_it_is_needed(case: Case) -> None:
+def test_buffers_grow(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_cache, "_INITIAL_CAPACITY", 16)
         patch.setattr(search_cache, "_INITIAL_EVENTS", 4)
@@ -198,7 +199,7 @@ def test_room_is_made_as_it_is_needed(case: Case) -> None:
     assert little.cost == pytest.approx(case.paths.find(case.steps, 0).cost)
 
 
-def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_long_a_search_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "MAX_STATES_PER_LANE", 3)
     with pytest.raises(ReplayError, match="too long"):
         LOOP.paths.find(LOOP.steps, 0)
@@ -209,14 +210,14 @@ def test_too_long_a_way_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         LOOP.paths.find(LOOP.steps, 0)
 
 
-def test_no_way_to_the_end() -> None:
+def test_no_path_to_the_end() -> None:
     case = Case([[0], []], [[0, 0, 0]] * 2, [[0, 0, 0]] * 2, [0.0] * 2, [[(0, 1.0)]], [0])
     with pytest.raises(ReplayError, match="no way"):
         case.paths.find(case.steps, 0)
 
 
-def test_what_lies_between_costs_more() -> None:
-    """A node stands for tokens on both sides of one that the next node shows."""
+def test_gaps_cost_more() -> None:
+    """A node matches events around one of the next node."""
     case = Case(
         onward=[[1], [2], [3], []],
         unconditional=[[0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]],
@@ -229,8 +230,8 @@ def test_what_lies_between_costs_more() -> None:
     assert case.paths.find(case.steps, 0).cost == pytest.approx(missing + GAP_COST_SHARE * case.weights[2], abs=1e-6)
 
 
-def test_of_ways_that_show_the_same_the_first_in_the_code_is_gone() -> None:
-    """Copies of an arm: which of them a lane takes nothing else tells."""
+def test_ties_prefer_the_first_path_in_address_order() -> None:
+    """Copies of an arm, indistinguishable otherwise."""
     case = Case(
         onward=[[1, 2], [2], [3, 4], [4], []],
         unconditional=[[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]],

@@ -1,4 +1,4 @@
-"""The source of a compiled kernel as control: which branch decides about a statement."""
+"""Control structure of the source of a compiled kernel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_follows_a_guard_belongs_to_its_other_arm() -> None:
     ]
 
 
-def test_parts_of_a_list_are_told_apart() -> None:
+def test_segments_of_a_list_are_distinct() -> None:
     source, (first, then, behind, last) = stores()
     assert first.context is behind.context
     assert len({source.segment(one) for one in (first, then, behind, last)}) == 4
@@ -59,7 +59,7 @@ def test_parts_of_a_list_are_told_apart() -> None:
 
 
 def test_what_is_behind_a_guard_is_executed_as_often_as_the_next_branch() -> None:
-    """Behind the last guard of a list there is none; what stands before a guard is executed as often as the list."""
+    """There is none after the last guard of a list; statements before a guard execute as often as the list."""
     source, (first, then, behind, last) = stores()
     loop, _, second, _ = sorted(one.number for one in source.statements.values() if one.site.kind == "branch")
     assert loop in source.loops

@@ -1,4 +1,4 @@
-"""Stages of a loop: which blocks a lane goes through, by the number of its iterations."""
+"""Paths through unrolled loops by number of iterations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_largest_body_takes_what_it_can(unrolled: tuple[Graph, LoopRegion], 
     assert (found[ONE], found[FOUR]) == (iterations % 4, iterations // 4)
 
 
-def test_warps_turn_as_often_as_their_longest_lane_stage_by_stage(unrolled: tuple[Graph, LoopRegion]) -> None:
+def test_warps_iterate_as_often_as_their_longest_lane(unrolled: tuple[Graph, LoopRegion]) -> None:
     found = executions(UnrollingPaths(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
     assert found is not None
     assert (found.threads[ONE], found.warps[ONE]) == (30, 30)
@@ -67,20 +67,20 @@ def test_warps_turn_as_often_as_their_longest_lane_stage_by_stage(unrolled: tupl
     assert found.entries == {ONE: 10, FOUR: 10 + 2}
 
 
-def test_lanes_that_turn_longer_part_from_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
+def test_lanes_with_more_iterations_diverge(unrolled: tuple[Graph, LoopRegion]) -> None:
     found = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
     assert found is not None
     assert found.divergences == {ONE: 2 * 2, FOUR: 0}
 
 
-def test_executions_that_are_not_told_apart_are_as_the_others(unrolled: tuple[Graph, LoopRegion]) -> None:
+def test_unrecorded_executions_are_scaled(unrolled: tuple[Graph, LoopRegion]) -> None:
     found = executions(UnrollingPaths(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
     assert found is not None
     assert found.threads[FOUR] == 15
 
 
 def test_predicated_iterations_leave_the_bodies_what_they_would_have() -> None:
-    """Without a loop for what remains, up to three iterations are predicated instructions behind the body."""
+    """Without a remainder loop, up to three iterations are predicated after the body."""
     code = "2 | @!P0 BRA `(end)\n body:\n 3 | IADD3 R7, R7, R0, RZ\n 2 | @P1 BRA `(body)\n end:\n 3 | @P2 IADD3 R7, R7, R1, RZ\n 4 | EXIT"
     whole = graph(instructions(code))
     ways = UnrollingPaths(whole, region(whole, {1: 4}, whole.loops, None, frozenset({0})))
@@ -125,14 +125,14 @@ def rest() -> UnrollingPaths:
 
 
 @pytest.mark.parametrize("iterations", range(13))
-def test_predicated_iterations_are_those_that_the_turns_ask_for(rest: UnrollingPaths, iterations: int) -> None:
+def test_predicated_iterations_complete_the_count(rest: UnrollingPaths, iterations: int) -> None:
     found = rest.executions(iterations)
     assert found is not None
     assert (found[2], found[3], found[6]) == (iterations % 4 > 0, iterations % 4 > 1, iterations // 4)
 
 
-def test_who_has_no_iteration_left_does_not_go_where_bodies_are(rest: UnrollingPaths) -> None:
-    """Block 5 prepares the loop alone."""
+def test_lanes_without_iterations_skip_the_bodies(rest: UnrollingPaths) -> None:
+    """Block 5 prepares the loop only."""
     assert [rest.executions(n)[5] for n in (0, 3, 4, 7)] == [0, 0, 1, 1]  # type: ignore[index]
 
 
@@ -143,15 +143,15 @@ def test_what_another_branch_decides_is_not_certain(rest: UnrollingPaths) -> Non
     assert {1, 2, 3, 4, 5, 6, 8} <= way.certain
 
 
-def test_groups_that_leave_a_loop_in_other_turns_come_to_the_meeting_point_apart(rest: UnrollingPaths) -> None:
+def test_groups_leaving_in_different_trips_arrive_separately(rest: UnrollingPaths) -> None:
     found = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
     assert found is not None
     assert (found.threads[9], found.warps[9]) == (4, 3)
     assert 9 in found.certain
 
 
-def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
-    """Two iterations a turn, in two blocks, and one behind the loop."""
+def test_a_trip_has_the_iterations_of_all_its_blocks() -> None:
+    """Two iterations per trip, in two blocks, and one after the loop."""
     code = "body:\n 3 | LDG.E R0, [R0]\n 4 | BAR.ARV 0x1, 0x40\n 5 | @P1 BRA `(on)\n on:\n 3 | LDG.E R1, [R1]\n 2 | @P0 BRA `(body)\n"
     code += "2 | @!P2 BRA `(end)\n 3 | LDG.E R2, [R2]\n end:\n 6 | EXIT"
     whole = graph(instructions(code))
@@ -163,6 +163,6 @@ def test_a_turn_makes_the_iterations_of_all_its_blocks() -> None:
     assert (found[one], found[other], found[3]) == (35, 35, 1)
 
 
-def test_the_test_that_ends_a_loop_is_an_iteration_where_it_stands_inside() -> None:
+def test_a_final_test_in_the_body_is_an_iteration() -> None:
     assert turns((2, [0, 3])).with_final_test.iterations[0, :3].tolist() == [1, 4, 0]
     assert turns((2, [1, 3])).with_final_test.iterations[0, :3].tolist() == [1, 3, 0]

@@ -1,4 +1,4 @@
-"""How far a turn takes what its end tests, and ways into a loop that nothing is left for."""
+"""Loop counters: steps per trip, exhausted edges, remainder loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.compiled.listings import launched, placed
 
 
 def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Graph:
-    """A loop that counts down, behind a test that goes there or past two blocks on the way."""
+    """Return a graph with a loop that counts down, after a test with two blocks in between."""
     texts = (
         test,
         jump,
@@ -43,13 +43,13 @@ def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Grap
         ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "0x4", set()),
     ],
 )
-def test_no_lane_goes_on_with_a_count_of_which_nothing_is_left(
+def test_no_lane_continues_with_an_exhausted_count(
     test: str, jump: str, step: str, found: set[tuple[int, int]]
 ) -> None:
     assert exhausted_loop_edges(counting(test, jump, step)) == found
 
 
-def test_a_count_may_end_below_zero_and_lanes_meet_before_the_loop() -> None:
+def test_a_count_may_end_below_zero_after_reconvergence() -> None:
     texts = (
         "ISETP.GT.AND P0, PT, R8, -0x1, PT",
         "@!P0 BRA 0x30",
@@ -77,8 +77,8 @@ def adding(x: Global[i32], out: Global[i32]) -> None:
     out[t] = total
 
 
-def test_lanes_come_through_the_tests_for_larger_bodies() -> None:
-    """Bodies of eight and of four iterations. That of four can be entered past the tests, by lanes for which nothing would be left."""
+def test_lanes_pass_the_tests_for_larger_bodies() -> None:
+    """Bodies of eight and four iterations; the latter is also reachable with an exhausted count."""
     one = launched(adding, x=np.arange(16, dtype=np.int32), out=st.zeros(32, st.i32))
     line, loop = "x[", "for ("
     rows = [
@@ -137,13 +137,13 @@ def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
     [
         (12, 3, 4),
         (12, -3, 4),
-        (4, 128, 4),  # iterations are counted, and not what the source counts
-        (0xE443238, 2654435769, 8),  # round the end of 32 bits
+        (4, 128, 4),  # counts iterations, not the source's variable
+        (0xE443238, 2654435769, 8),  # wraps around 32 bits
         (8, 2654435769, 8),
         (1, 1, 1),
     ],
 )
-def test_iterations_are_told_by_how_far_they_step(amount: int, step: int, found: int) -> None:
+def test_iterations_are_inferred_from_steps(amount: int, step: int, found: int) -> None:
     assert iterations(amount, step) == found
 
 
@@ -158,17 +158,15 @@ def test_iterations_are_told_by_how_far_they_step(amount: int, step: int, found:
         (["LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "MOV R3, R9"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", None),
     ],
 )  # fmt: skip
-def test_what_unrolled_turns_leave_over_is_a_few_turns(
-    before: list[str], turn: str, end: str, most: int | None
-) -> None:
+def test_remainder_loops_are_bounded(before: list[str], turn: str, end: str, most: int | None) -> None:
     first = 16 * (len(before) + 1)
     texts = (*before, "BRA " + hex(first), turn, f"ISETP.{end}, PT", f"@P0 BRA {hex(first)}", "EXIT")
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
     assert [(sorted(loop.body), few) for loop, few in bounded_loops(whole)] == ([([1], most)] if most else [])
 
 
-def test_a_loop_of_a_few_turns_has_a_node_for_each() -> None:
-    """The last of them leads out of it alone."""
+def test_a_bounded_loop_has_a_node_per_iteration() -> None:
+    """Only the last one leads out."""
     texts = (
         "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "NOP", "BSSY B0, 0x60", "@P1 BRA 0x50", "NOP", "BSYNC B0", "IADD3 R3, R3, -0x1, RZ",
         "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20", "EXIT",

@@ -1,4 +1,4 @@
-"""Loads from tables of the compiler's own stand for no access of the source."""
+"""Loads from coefficient tables implement no source access."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def listed(*texts: str) -> list[Instruction]:
     [
         (SINE, {4, 5}),
         (["LDC.64 R4, c[0x0][0x210]", "IMAD.WIDE R4, R2, 0x4, R4", "LDG.E R6, desc[UR6][R4.64]"], set()),
-        ([*SINE, "LDG.E R9, desc[UR6][R8.64]"], {4, 5}),  # an address that was loaded
+        ([*SINE, "LDG.E R9, desc[UR6][R8.64]"], {4, 5}),  # a loaded address
         (["LDC.64 R4, c[0x4][RZ]", "LDC.64 R4, c[0x0][0x210]", "LDG.E R6, desc[UR6][R4.64]"], set()),
     ],
     ids=["table", "argument", "chased", "written again"],
@@ -54,7 +54,7 @@ def test_lanes_need_one_of_two_rows() -> None:
 
 @needs_sass
 def test_a_table_is_not_taken_for_the_array_of_another_line() -> None:
-    """As many sectors as an H200 counts, but for warps whose lanes all need the same row."""
+    """The sectors equal an H200's, except for warps whose lanes need the same row."""
     (case,) = [case for case in find([KERNEL_CASES]) if case.name == "validation lomb_periodogram"]
     launcher = RecordingLauncher("jit")
     case.run(launcher)

@@ -1,4 +1,4 @@
-"""Branches that all threads of a launch take alike."""
+"""Uniform branches of a launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def sass(*texts: str) -> Graph:
 
 
 def branches(*before: str) -> set[int]:
-    """Of a kernel that branches behind some instructions."""
+    """Return the uniform branches of a kernel that branches after some instructions."""
     end = 16 * (len(before) + 2)
     return set(Uniformity(sass(*before, f"@P0 BRA 0x{end:x}", "MOV R9, R8", "EXIT")).branches)
 
@@ -46,7 +46,7 @@ def test_what_follows_from_constants_is_uniform(before: tuple[str, ...]) -> None
         ("LDC R3, c[0x0][0x4]", "LDS.64 R2, [R4]", "ISETP.GT.AND P0, PT, R3, RZ, PT"),
     ],
 )
-def test_what_a_thread_or_memory_takes_part_in_is_not(before: tuple[str, ...]) -> None:
+def test_values_from_threads_or_memory_are_not_uniform(before: tuple[str, ...]) -> None:
     assert branches(*before) == set()
 
 

@@ -1,4 +1,4 @@
-"""Walking a compiled kernel: what warps did is told again, laid beside the blocks, and counted where lanes part and meet."""
+"""Path sampling: replay, path search, reconvergence, and weighting."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from tests.validation.recorded import KERNEL_CASES, load_record
 
 
 def sass(*texts: str) -> Graph:
-    """A graph of instructions at 0x0, 0x10, ..."""
+    """Return a graph of instructions at 0x0, 0x10, ..."""
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
-# ------------------------------------------------------------------ what a warp did
+# ------------------------------------------------------------------ replay
 @st.device
 def found_at(x: Global[i32], wanted: i32) -> i32:
     for k in range(6):
@@ -75,7 +75,7 @@ def wandered(threads: int) -> tuple[st.Result, DecisionReplay]:
     return result, DecisionReplay(body, RecordedDecisions(result.decisions), sites)
 
 
-def test_what_is_told_again_is_what_was_counted() -> None:
+def test_replayed_steps_equal_the_counts() -> None:
     result, replay = wandered(45)
     warps, lanes = Counter[int](), Counter[int]()
     for block in range(2):
@@ -102,7 +102,7 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
 
 
 def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
-    """Lanes 0 and 1 leave by one statement in the first turn, lane 2 in the second; nothing that is told marks the turns."""
+    """Lanes 0 and 1 leave by one statement in the first iteration, lane 2 in the second; no event marks iterations."""
     told = np.array([0, 0, 1], np.int32)
     steps = WarpTrace(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
     assert steps.sites.tolist() == [5, 5, 7]
@@ -111,7 +111,7 @@ def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
     assert did == {0b011: [0, 2], 0b100: [1, 2], (1 << 32) - 8: []}
 
 
-def test_a_record_that_is_not_whole_tells_nothing() -> None:
+def test_an_incomplete_record_is_rejected() -> None:
     _, replay = wandered(45)
     with pytest.raises(ReplayError, match="was not recorded for these lanes"):
         replay.trace((0, 0, 0), 31)
@@ -122,11 +122,11 @@ def test_a_record_that_is_not_whole_tells_nothing() -> None:
     with pytest.raises(ReplayError, match="more is recorded"):
         replay.trace((0, 1, 1), 13)
     replay.recorded.runs[past - 1, 1:] = -1, 1
-    with pytest.raises(ReplayError, match="not told apart"):
+    with pytest.raises(ReplayError, match="only a summary"):
         replay.trace((0, 1, 1), 13)
 
 
-def test_what_a_warp_did_may_take_any_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_buffers_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     _, replay = wandered(45)
     wanted = replay.trace((0, 1, 0), 32)
     monkeypatch.setattr(replay_module, "_INITIAL_CAPACITY", 1)
@@ -134,8 +134,8 @@ def test_what_a_warp_did_may_take_any_room(monkeypatch: pytest.MonkeyPatch) -> N
     assert found.events.tolist() == wanted.events.tolist() and found.lanes.tolist() == wanted.lanes.tolist()
 
 
-# ------------------------------------------------------------------ the blocks
-def test_a_callee_lies_once_behind_each_call() -> None:
+# ------------------------------------------------------------------ nodes
+def test_a_callee_is_cloned_per_call() -> None:
     nodes = ExpandedCfg(
         sass(
             "CALL.REL.NOINC 0x50",
@@ -162,15 +162,15 @@ def test_a_callee_lies_once_behind_each_call() -> None:
 
 
 def counted(whole: Graph, *ways: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
-    """Executions by block, of warps and threads; paths are of blocks."""
+    """Return warp and thread executions by block; paths are of blocks."""
     return executions(ExpandedCfg(whole), ways)
 
 
 BRANCH = sass("BSSY B0, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "@P1 EXIT", "BSYNC B0", "STG.E [R2], R1", "EXIT")
-"""Blocks: 0 makes the meeting point and parts, 1 is one arm, at whose end lanes may leave, 2 the meeting point, 3 behind it."""
+"""Blocks: 0 has the BSSY and diverges, 1 is one arm with a possible exit, 2 the convergence point, 3 follows."""
 
 
-def test_lanes_that_part_are_one_again_behind_their_meeting_point() -> None:
+def test_diverged_lanes_reconverge() -> None:
     assert counted(BRANCH, (20, [0, 1, 2, 3]), (12, [0, 2, 3])) == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
@@ -183,7 +183,7 @@ def test_who_left_is_not_waited_for() -> None:
     }
 
 
-def test_without_a_meeting_point_lanes_stay_apart() -> None:
+def test_lanes_without_a_convergence_point_remain_diverged() -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", "STG.E [R2], R1", "EXIT")
     assert counted(whole, (20, [0, 1, 2]), (12, [0, 2])) == {0: (1, 32), 1: (1, 20), 2: (2, 32)}
 
@@ -194,10 +194,9 @@ def test_lanes_leave_a_loop_group_by_group() -> None:
     assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
 
 
-# ------------------------------------------------------------------ who lets others go on
-def test_who_lets_others_go_on_is_not_waited_for() -> None:
-    """Lanes that have left a loop go on from its meeting point without those that still turn it: those that left in the first turn
-    together, as nobody had let them go on until then, later ones as they come."""
+# ------------------------------------------------------------------ yield
+def test_yielded_lanes_are_not_awaited() -> None:
+    """Lanes that left a loop continue without lanes still inside: those of the first iteration together, later ones on arrival."""
     whole = sass(
         "BSSY B0, 0x80", "NOP", "YIELD", "@P0 BRA 0x60", "@P1 BRA 0x60", "@P2 BRA 0x10", "MOV R1, R2", "BSYNC B0", "STG.E [R2], R1", "EXIT"
     )  # fmt: skip
@@ -210,20 +209,20 @@ def test_who_lets_others_go_on_is_not_waited_for() -> None:
     assert (found[6], found[7]) == ((5, 32), (3, 32))
 
 
-def test_groups_that_let_others_go_on_meet_where_they_do() -> None:
-    """Lanes that part for good are together again where one group has the other come first."""
+def test_yielded_groups_merge() -> None:
+    """Diverged lanes merge when one group yields to the other."""
     whole = sass("@P0 BRA 0x20", "NOP", "NOP", "YIELD", "STG.E [R2], R1", "EXIT")
     found = counted(whole, (20, [0, 1, 2, 3]), (12, [0, 2, 3]))
     assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
 MEASURED = json.loads((Path(__file__).parent / "yields.json").read_text(encoding="utf-8"))
-"""Kernels whose lanes leave loops with YIELD, each with the ways of its lanes and what an H100 executed: by block, warp instructions."""
+"""Kernels with YIELD in loops: lane paths, and warp instructions by block on an H100."""
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_lanes_part_as_they_did_on_a_gpu(name: str) -> None:
-    """Of one loop exactly; of loops in loops within a sixth."""
+def test_divergence_equals_a_gpu(name: str) -> None:
+    """Exactly for single loops; within a sixth for nested ones."""
     kept = MEASURED[name]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(kept["sass"])))
     nodes = ExpandedCfg(whole)
@@ -238,7 +237,7 @@ def test_lanes_part_as_they_did_on_a_gpu(name: str) -> None:
     assert abs(np.dot(found, sizes) / ran - 1) < (0.1 if name.startswith("nested") else 0.27)
 
 
-# ------------------------------------------------------------------ who shall be together
+# ------------------------------------------------------------------ collective instructions
 SUMMARIZED = sass(
     "@P0 BRA 0x20", "NOP", "UMOV UR4, 0xffffffff", "BRA.DIV UR4, 0x70", "VOTE.ANY R3, PT, P1", "STG.E [R2], R3", "EXIT",
     "BSSY B0, 0xb0", "WARPSYNC.COLLECTIVE R3, 0xa0", "VOTE.ANY R3, PT, P1", "BSYNC B0", "BRA 0x50",
@@ -258,28 +257,28 @@ def test_lanes_that_are_together_do_not() -> None:
     assert counted(SUMMARIZED, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
 
 
-def test_a_group_that_asks_for_itself_does_not_wait() -> None:
+def test_a_group_that_tests_its_own_mask_does_not_wait() -> None:
     """Its mask is no constant."""
     texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in SUMMARIZED.instructions]
     found = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
     assert found[3] == (2, 32) and 6 not in found
 
 
-# ------------------------------------------------------------------ real kernels
-KEPT = load_record("kernels/h200")
+# ------------------------------------------------------------------ recorded kernels
+RECORDED = load_record("kernels/h200")
 CASES = {case.name.removeprefix("validation "): case for case in find([KERNEL_CASES])}
 
 
 def launched(case: Case) -> tuple[KernelLaunches, Profiled]:
-    """A textbook kernel with counts and decisions, and what ran on an H200."""
+    """Return the launches of a validation kernel, and its record on an H200."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
-    (one,), (profiled,) = launcher.kernels, KEPT.counters[case.name]
+    (one,), (profiled,) = launcher.kernels, RECORDED.counters[case.name]
     return one, profiled
 
 
 def walked(name: str) -> float:
-    """How far the instructions that a walk counts are from those that ran, as a part of these."""
+    """Return the relative error of the instruction count by path sampling."""
     one, profiled = launched(CASES[name])
     placed = [ran.placed for ran in profiled.sass]
     whole = graph(tuple(each.instruction for each in placed))
@@ -327,7 +326,7 @@ NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "what is shown counts": ("mandelbrot", lambda patch: patch.setattr(correspondence, "COST_MISSING_EFFECT", 0.0)),
     "the beam is widened": ("inside_polygon", lambda patch: patch.setattr(paths, "MAX_BEAM", paths.INITIAL_BEAM)),
 }
-"""What makes a walk right: a kernel that is counted wrongly without it."""
+"""Conditions of a correct estimate, each with a kernel miscounted without it."""
 
 
 @pytest.mark.parametrize("without", NEEDED)
@@ -338,7 +337,7 @@ def test_every_constant_is_needed(without: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the instructions that it costs alone."""
+    """By its instruction cost alone."""
     whole = sass(
         "@P0 BRA 0x30", "CALL.REL.NOINC 0x50", "NOP", "STG.E [R2], R1", "EXIT", "MOV R1, R3", "RET.REL.NODEC R4 0x0"
     )
@@ -357,35 +356,35 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
     assert called()
 
 
-def test_a_walk_of_too_many_states_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_over_budget_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 0)
-    assert walked("tree_walk") < 0.05  # the fewest that stand for all are walked
+    assert walked("tree_walk") < 0.05  # the minimal sample is used
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     with pytest.raises(AssertionError):
         walked("bfs_step")
 
 
-def test_the_warps_that_were_walked_in_time_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of which many are alike are walked first: their number says nothing of the others."""
+def test_warps_within_the_budget_represent_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of equal warps are searched first; their size does not extend to the others."""
     monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 20_000_000)
     assert 0 < walked("suppress_boxes") < 0.05
 
 
-def test_some_warps_stand_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_warps_represent_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "MAX_WARPS", 64)
     assert 0 < walked("mandelbrot") < 0.1
 
 
-def test_warps_that_stand_for_others_did_what_all_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However few they are."""
+def test_samples_reproduce_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For any sample size."""
     monkeypatch.setattr(walk_module, "MAX_WARPS", 16)
     assert walked("mandelbrot") < 0.02
     monkeypatch.setattr(walk_module, "calibrate", lambda weights, did, totals: weights)
     assert walked("mandelbrot") > 0.05
 
 
-def test_a_function_s_loop_turns_as_often_as_each_of_its_calls_says() -> None:
-    """`root` is called before a loop and in it, and its loads lie at the line of its loop."""
+def test_a_function_s_loop_iterates_per_call() -> None:
+    """`root` is called before and in a loop, and its loads have the line of its loop."""
     one, profiled = launched(CASES["join_sets"])
     placed = [ran.placed for ran in profiled.sass]
     found = executions_of(placed, one)
@@ -394,7 +393,7 @@ def test_a_function_s_loop_turns_as_often_as_each_of_its_calls_says() -> None:
     assert made == pytest.approx(loads)
 
 
-# ------------------------------------------------------------------ kernels made up for a walk
+# ------------------------------------------------------------------ synthetic listings
 @st.kernel
 def stopping(x: Global[i32], out: Global[i32]) -> None:
     i = st.thread.x
@@ -407,15 +406,15 @@ def stopping(x: Global[i32], out: Global[i32]) -> None:
 
 
 def recorded() -> tuple[KernelLaunches, list[str]]:
-    """A launch of `stopping` by one warp, and the lines of what is printed of it."""
+    """Return a launch of `stopping` by one warp, and its printed lines."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(stopping, grid=1, block=32, args={"x": np.arange(8, dtype=np.int32), "out": st.zeros(32, st.i32)})
     (one,) = launcher.kernels
     return one, [line.text if hasattr(line, "text") else str(line) for line in one.source.lines]
 
 
-def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
-    """A walk through a listing of `stopping`, whose places are parts of its lines: warps and threads by block."""
+def corresponded(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
+    """Return warp and thread executions by block for a listing of `stopping`."""
     one, texts = recorded()
     lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
     whole = sass(*(text for text, _ in rows))
@@ -429,8 +428,8 @@ def laid_beside(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
 TEST, ADD, TRAILING_RECORDS, LOOP, STORE = "== i", "+= 100", "total += x", "for (", "out["
 
 
-def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
-    found = laid_beside(
+def test_an_arm_is_executed_by_its_lanes() -> None:
+    found = corresponded(
         ("MOV R1, RZ", LOOP),
         ("LDG.E R2, [R4]", TEST),
         ("BSSY B0, 0x70", TEST),
@@ -449,7 +448,7 @@ def test_an_arm_is_walked_by_the_lanes_that_took_it() -> None:
 
 
 def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> None:
-    """All loads of a turn come first, before the arms that each iteration takes."""
+    """All loads of a trip precede the arms of its iterations."""
     once = [
         ("LDG.E R2, [R4]", TEST),
         ("LDG.E R3, [R4]", TRAILING_RECORDS),
@@ -470,13 +469,13 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
         ("@P1 BRA 0x80", LOOP),
     ]
     rest = [("STG.E [R2], R1", STORE), ("EXIT", "")]
-    found = laid_beside(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
+    found = corresponded(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
     turning = {block: threads for block, (_, threads) in found.items() if threads not in (0, 32)}
     assert 4 * 32 in turning.values() and 256 not in turning.values()
 
 
 def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
-    """It would be executed once a thread, but nothing of the source is: its line eight times."""
+    """Once per thread, with no source statement on its line executed once."""
     one, texts = recorded()
     more = next(n for n, text in enumerate(texts, 1) if TRAILING_RECORDS in text)
     rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)

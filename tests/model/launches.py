@@ -1,4 +1,4 @@
-"""Kernels whose traffic and time can be worked out by hand."""
+"""Kernels with traffic and time computable by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def copy(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 @st.kernel
 def reads(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const, STRIDE: st.Const) -> None:
-    """Each block reads its own 128 * STRIDE bytes so often as TIMES says."""
+    """Each block reads its own 128 * STRIDE bytes TIMES times."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
     for _ in range(TIMES):
@@ -30,7 +30,7 @@ def reads(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const, STRIDE:
 
 @st.kernel
 def own_rows(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const) -> None:
-    """Each thread reads a row of its own, word by word."""
+    """Each thread reads its own row by words."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
     for k in range(TIMES):
@@ -40,21 +40,21 @@ def own_rows(x: st.Global[st.f32], out: st.Global[st.f32], TIMES: st.Const) -> N
 
 @st.kernel
 def halves(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
-    """Two numbers 32 bytes apart of each 64 bytes."""
+    """Two numbers at a distance of 32 bytes in each 64 bytes."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i] = x[16 * i] + x[16 * i + 8]
 
 
 @st.kernel
 def again(x: st.Global[st.f32], out: st.Global[st.f32], MASK: st.Const) -> None:
-    """All blocks write to MASK + 1 places."""
+    """All blocks write to MASK + 1 elements."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i & MASK] = x[i]
 
 
 @st.kernel
 def written_and_read(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
-    """x is read, then what was written."""
+    """x is read, then the written values."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i] = x[i]
     out[i] = out[i] + st.f32(1)
@@ -71,7 +71,7 @@ def table(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
 
 @st.kernel
 def chain(out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """TURNS sums, each of which waits for the one before."""
+    """TURNS dependent sums."""
     x = st.f32(1)
     for _ in st.unroll(range(TURNS)):
         x = x * st.f32(0.5) + st.f32(1)
@@ -80,21 +80,21 @@ def chain(out: st.Global[st.f32], TURNS: st.Const) -> None:
 
 @st.kernel
 def total(x: st.Global[st.i32], out: st.Global[st.i32], MASK: st.Const) -> None:
-    """Sums by atomic operations on MASK + 1 addresses."""
+    """Atomic sums at MASK + 1 addresses."""
     i = st.block.x * st.block_dim.x + st.thread.x
     st.atomic_add(out, i & MASK, x[i])
 
 
 @st.kernel
 def float_total(x: st.Global[st.f32], out: st.Global[st.f32], MASK: st.Const) -> None:
-    """As `total`, of floating point numbers."""
+    """As `total`, for floats."""
     i = st.block.x * st.block_dim.x + st.thread.x
     st.atomic_add(out, i & MASK, x[i])
 
 
 @st.kernel
 def swap(x: st.Global[st.f32], out: st.Global[st.i32]) -> None:
-    """A compare-and-swap whose result is used and an addition a thread, each on a number of its own."""
+    """A fetching compare-and-swap and an addition per thread, at separate addresses."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i + st.compare_swap(out, i, 0, 1)] = 0
     st.atomic_add(out, i, 1)
@@ -102,7 +102,7 @@ def swap(x: st.Global[st.f32], out: st.Global[st.i32]) -> None:
 
 @st.kernel
 def rows(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const, WORDS: st.Const) -> None:
-    """WORDS numbers a thread, side by side, each by a store of its own. READ: with a load before each."""
+    """WORDS adjacent numbers per thread, each by a store. READ: with a load before each."""
     i = st.block.x * st.block_dim.x + st.thread.x
     value = x[i]
     for k in st.unroll(range(WORDS)):
@@ -111,7 +111,7 @@ def rows(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const, WORDS: st
 
 @st.kernel
 def rows_moved(x: st.Global[st.f32], out: st.Global[st.f32], WORDS: st.Const) -> None:
-    """As many numbers a thread, each loaded and stored; a compiler makes the loads first."""
+    """WORDS numbers per thread, each loaded and stored; the compiler hoists the loads."""
     i = st.block.x * st.block_dim.x + st.thread.x
     for k in st.unroll(range(WORDS)):
         out[WORDS * i + k] = x[WORDS * i + k]
@@ -119,7 +119,7 @@ def rows_moved(x: st.Global[st.f32], out: st.Global[st.f32], WORDS: st.Const) ->
 
 @st.kernel
 def rows_one_by_one(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
-    """Each number that is stored says which one is loaded next."""
+    """Each stored number is the index of the next load."""
     i = st.block.x * st.block_dim.x + st.thread.x
     at = i
     for k in range(n):
@@ -130,14 +130,14 @@ def rows_one_by_one(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> 
 
 @st.kernel
 def voted(x: st.Global[st.i32], out: st.Global[st.i32]) -> None:
-    """Those of 1 are counted, by all at one address."""
+    """Count ones at one address."""
     if x[st.block.x * st.block_dim.x + st.thread.x] == 1:
         st.atomic_add(out, 0, 1)
 
 
 @st.kernel
 def read_again(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
-    """Two loads of one number, in two lines, of which a compiler makes one."""
+    """Two loads of one number on two lines, merged by the compiler."""
     i = st.block.x * st.block_dim.x + st.thread.x
     once = x[i]
     twice = x[i]
@@ -146,7 +146,7 @@ def read_again(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 @st.kernel
 def product(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
-    """The matrix x times itself, a thread an element."""
+    """The matrix x squared, one thread per element."""
     column, row = st.block.x * 8 + st.thread.x, st.block.y * 8 + st.thread.y
     total = st.f32(0)
     for k in range(n):
@@ -156,7 +156,7 @@ def product(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
 
 @st.kernel
 def spread(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const) -> None:
-    """One number of every STRIDE is written."""
+    """Write one number of every STRIDE."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i * STRIDE] = x[i]
 
@@ -165,7 +165,7 @@ def spread(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const) -> No
 def table_traffic(
     table: st.Constant[st.i32], out: st.Global[st.i32], turns: st.i32, mask: st.i32, apart: st.i32
 ) -> None:
-    """Warps look up numbers of a table in constant memory, one after the other."""
+    """Dependent lookups in a constant table."""
     i = st.block.x * st.block_dim.x + st.thread.x
     at = (i >> 5) * apart
     total = 0
@@ -177,7 +177,7 @@ def table_traffic(
 
 @st.kernel
 def broadcast(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """All lanes read the same four numbers of shared memory, side by side, so often as TURNS says."""
+    """All lanes read the same four adjacent numbers in shared memory, TURNS times."""
     held = st.shared(st.f32, 256)
     t = st.thread.x
     if t < 256:
@@ -192,7 +192,7 @@ def broadcast(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> 
 
 @st.kernel
 def exchange(x: st.Global[st.f32], out: st.Global[st.f32], STRIDE: st.Const, BLOCK: st.Const) -> None:
-    """Through shared memory, with as many bank conflicts as STRIDE has."""
+    """Exchange through shared memory with bank conflicts by STRIDE."""
     t = st.thread.x
     i = st.block.x * BLOCK + t
     held = st.shared(st.f32, BLOCK * STRIDE)
@@ -214,8 +214,7 @@ def observed(
     kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, source_only: bool = True,
     most: int = 1 << 40, outputs: int = 1, **consts: object,
 ) -> ObservedLaunch:  # fmt: skip
-    """A launch on floats or whole numbers that are all 1. elements: of x; one a thread if not said. outputs: of a thread. most: lines
-    that are kept."""
+    """Observe a launch on arrays of ones. elements: of x, by default one per thread. outputs: per thread. most: sampled lines."""
     n = blocks * block
     x, out = ("i32" if kernel in whole else "f32" for whole in ((total, voted), (total, voted, swap)))
     args = {

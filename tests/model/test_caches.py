@@ -1,4 +1,4 @@
-"""Caches: traffic that can be counted by hand, of cold and warm launches, on one SM and on all."""
+"""Caches: traffic computable by hand, cold and warm, on one SM and on all."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_cold_copy_reads_each_byte_once() -> None:
     assert traffic.total(SECTORS, LOAD) == traffic.total(MISSES, LOAD) == 1024 * 256 * 4 // 32
     assert traffic.dram_read == 1024 * 256 * 4
     assert traffic.dram_written == 0  # it fits L2, which writes back
-    assert traffic.l1_hit == 0.0 and traffic.l2_hit == 0.5  # each store is answered
+    assert traffic.l1_hit == 0.0 and traffic.l2_hit == 0.5  # stores always hit
 
 
 def test_a_warm_copy_that_fits_reads_nothing() -> None:
@@ -69,14 +69,14 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
 
 
 def test_blocks_behind_the_first_ones_are_on_other_sms_at_the_next_launch() -> None:
-    """Half of them in the other half of L2, where half of their lines were not kept."""
+    """Half of them in the other L2 partition, without copies of half of their lines."""
     first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))
     assert first.total(FAR_HITS) == 0 and first.l2_hit == 1.0
     assert all_of_them.total(FAR_HITS, LOAD) / all_of_them.total(SECTORS, LOAD) == pytest.approx(7 / 8 / 4, abs=0.02)
 
 
 def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
-    """Each block reads again what it has just stored, and has stored at the launch before."""
+    """Each block reads its own stores, repeated at the next launch."""
     device = replace(H200, timing=replace(H200.timing, l1_size=64))
     lines = observed(written_and_read, 132).lines
     cold, warm = (simulate(lines, device, 1, 0, cold) for cold in (True, False))
@@ -97,8 +97,8 @@ def test_what_a_block_reads_again_is_in_l1() -> None:
     assert traffic.total(L1_HITS, STORE) == 0
 
 
-def test_l1_holds_what_it_has_room_for() -> None:
-    """8 blocks of 256 lanes that read 32 bytes each: 64 KiB of sectors, but 256 KiB of lines."""
+def test_l1_holds_its_capacity() -> None:
+    """8 blocks of 256 lanes with 32 bytes each: 64 KiB of sectors, 256 KiB of lines."""
     launch = observed(reads, 8 * 132, elements=8 * 132 * 256 * 32, TIMES=4, STRIDE=32)
     roomy = simulate(launch.lines, replace(H200, timing=replace(H200.timing, l1_size=1 << 20)), 8, 0, cold=True)
     small = simulate(launch.lines, replace(H200, timing=replace(H200.timing, l1_size=64 << 10)), 8, 0, cold=True)
@@ -121,7 +121,7 @@ def test_a_table_that_all_blocks_read_is_read_once_from_memory() -> None:
 
 
 def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
-    """A table of three quarters of L2 that all SMs read stays where one L2 holds it, not where two halves hold it twice."""
+    """A table of three quarters of L2 fits in one partition, not in two with copies."""
     launch = observed(table, 264, elements=3 << 16, n=3 << 16)  # 768 KiB
     small = replace(H200, l2=1 * MIB, timing=replace(H200.timing, l1_size=1))
     one = replace(small, timing=replace(small.timing, l2_halves=1))
@@ -133,7 +133,7 @@ def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
 
 
 def test_warps_wait_at_barriers() -> None:
-    """No access after a barrier comes before one that is before it: the block reads all of x before it writes."""
+    """The block reads all of x before it writes."""
     launch = observed(exchange, 1, BLOCK=256, STRIDE=1)
     records, _, _ = launch.lines.sorted
     phases = records.reshape(-1, 4)[:, 1] >> 32
@@ -143,24 +143,24 @@ def test_warps_wait_at_barriers() -> None:
 
 
 def busiest(lines: LineTrace, together: tuple[int, ...] = (), slices: int = 96) -> float:
-    """Turns of atomic operations."""
+    """Return the passes of atomics on the busiest slice."""
     return lines.busiest_slice_cycles(slices, 0.0, 1.0, together)
 
 
-def test_atomic_operations_go_to_l2_and_the_busiest_slice_is_known() -> None:
+def test_atomics_bypass_l1_and_load_one_slice() -> None:
     everything, spread = (observed(total, 16, MASK=mask).lines for mask in (0, 255))
     assert busiest(everything) == 16 * 256
     one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC).tolist())
     assert busiest(everything, one_lane) == 16 * 8, "one lane for all of a warp"
-    assert busiest(spread) == 16 * 4 * 2  # of a line, whose sectors take two turns each
+    assert busiest(spread) == 16 * 4 * 2  # per line, with two passes per sector
     assert spread.hottest_float_adds == 0
     assert simulate(everything, H200, 8, 0, cold=True).total(L1_HITS, ATOMIC) == 0
 
 
 def test_slices_are_busy_as_far_as_memory_spreads() -> None:
-    """Of 4 KiB all eight slices of a group; of much more nearly all, the fuller the fewer there are."""
+    """4 KiB use all eight slices of a group; larger ranges nearly all."""
     once = observed(total, 4, MASK=1023).lines
-    assert busiest(once) == 4 * 4 * 2  # 4 of 32 lines, once, whose four sectors take two turns each
+    assert busiest(once) == 4 * 4 * 2  # 4 of 32 lines with two passes for each of four sectors
     wide = observed(total, 1024, MASK=(1 << 18) - 1).lines
     even = 2 * 4 * 8 * 1024
     for slices in (96, 80):
@@ -174,11 +174,11 @@ def test_stores_keep_slices_busy() -> None:
     assert lines.busiest_slice_cycles(8, 0.0, 1.0) == 0.0
 
 
-def test_additions_of_floating_point_numbers_are_told_by_address() -> None:
+def test_float_additions_are_counted_by_address() -> None:
     assert [observed(float_total, 16, MASK=mask).lines.hottest_float_adds for mask in (0, 31)] == [16 * 256, 16 * 8]
 
 
-def test_atomics_whose_result_is_used_are_told_from_the_others() -> None:
+def test_fetching_atomics_are_distinguished() -> None:
     lines = observed(swap, 2).lines
     atomic = np.flatnonzero(lines.kinds == ATOMIC)
     assert len(atomic) == 2 and set(lines.fetching) == {int(atomic[0])}
@@ -191,8 +191,8 @@ def test_words_of_one_bank_of_l1_are_read_one_after_another(stride: int, cycles:
     assert traffic.total(CYCLES, LOAD) == cycles * traffic.total(ACCESSES, LOAD) == cycles * 2 * 8 * 3
 
 
-def test_stores_that_follow_each_other_go_to_l2_together() -> None:
-    """Four stores a warp, each to words of the same 16 sectors."""
+def test_consecutive_stores_merge() -> None:
+    """Four stores per warp, to words of the same 16 sectors."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
     assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
     assert once.total(MERGEABLE_SECTORS) == 3 * 16 * 8 * 132
@@ -202,7 +202,7 @@ def test_stores_that_follow_each_other_go_to_l2_together() -> None:
     )
 
 
-def test_of_lines_that_are_open_no_longer_nothing_goes_together() -> None:
+def test_closed_lines_do_not_merge() -> None:
     lines = observed(rows, 132, outputs=8, READ=0, WORDS=8).lines
     few, enough = (
         simulate(lines, replace(H200, timing=replace(H200.timing, open_lines=n)), 1, 0, cold=True) for n in (7, 8)
@@ -210,8 +210,8 @@ def test_of_lines_that_are_open_no_longer_nothing_goes_together() -> None:
     assert few.total(MERGEABLE_SECTORS) == 0 and enough.total(MERGEABLE_SECTORS) == 7 * 32 * 8 * 132
 
 
-def test_what_goes_apart_is_asked_of_l2() -> None:
-    """Of four stores to the same sectors the second half of those that could go together does not."""
+def test_unmerged_stores_are_l2_requests() -> None:
+    """Of four stores to the same sectors, half of the mergeable ones do not merge."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
     half, loads, least = replace(once, merge_ratio=0.5), once.total(SECTORS, LOAD), 16 * 8 * 132
     assert once.stored == (4 * 8 * 132, least) and half.stored == (4 * 8 * 132 * 2.5, 2.5 * least)
@@ -219,14 +219,14 @@ def test_what_goes_apart_is_asked_of_l2() -> None:
     assert half.l2_hit == (once.total(NEAR_HITS) + 1.5 * least) / half.l2_sectors
 
 
-def test_a_sector_brings_its_neighbour() -> None:
-    """Half of the sectors are asked for first; the others are in L2 then."""
+def test_a_sector_fetches_its_pair() -> None:
+    """The other half of the sectors is then in L2."""
     lines = observed(halves, 64, elements=64 * 256 * 16).lines
     traffic = simulate(lines, H200, 8, 0, cold=True)
     assert traffic.total(MISSES, LOAD) == 64 * 256 and traffic.dram_read == 64 * 256 * 64
 
 
-def test_whether_all_lines_are_kept_or_some_as_many_stores_go_together() -> None:
+def test_merging_does_not_depend_on_sampling() -> None:
     for words in (4, 8):
         every, some = (
             observed(rows, 528, most=most, outputs=words, READ=0, WORDS=words).lines for most in (1 << 40, 1 << 14)
@@ -255,7 +255,7 @@ def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
 def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
     part = LineTrace(launch.request, most=1 << 40, accesses=8192 * 4)
-    LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # how far others are hangs on the machine
+    LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # the progress of other threads varies
     assert 1000 < part.traced_blocks < 4096
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
     assert less.blocks == whole.blocks == 8192 and less.traced_blocks == part.traced_blocks
@@ -263,7 +263,7 @@ def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     assert less.total(SECTORS) == pytest.approx(whole.total(SECTORS), rel=0.01)
 
 
-def test_records_are_whole_whatever_threads_did() -> None:
+def test_records_are_complete_for_any_threads() -> None:
     launch = observed(copy, 3000)
     records, first, lines = launch.lines.sorted
     assert len(records) == 4 * 2 * 8 * 3000 and first[-1] == 2 * 8 * 3000
@@ -271,8 +271,8 @@ def test_records_are_whole_whatever_threads_did() -> None:
     assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 10)) == 2 * 3000 * 8
 
 
-def test_some_lines_tell_of_all() -> None:
-    """A sweep of a table larger than L1, by all blocks: rates from one line of 16 are those from all of them."""
+def test_sampled_lines_represent_all() -> None:
+    """A table larger than L1, read by all blocks: rates from one line of 16 equal those of all lines."""
     every = observed(table, 264, elements=1 << 17, n=1 << 17)
     some = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
     assert every.lines.sampling_stride == 1 < 8 <= some.lines.sampling_stride
@@ -282,8 +282,8 @@ def test_some_lines_tell_of_all() -> None:
     assert part.dram_read == pytest.approx(whole.dram_read, rel=0.05)
 
 
-def test_blocks_that_read_the_same_at_the_same_time_share_it_whichever_lines_are_kept() -> None:
-    """Rows of a matrix stay in L1 while columns pass: an access that is not kept takes its time all the same."""
+def test_concurrent_blocks_share_lines_under_sampling() -> None:
+    """Rows of a matrix remain in L1 while columns pass: unsampled accesses take time too."""
     every, some = observed_product(256), observed_product(256, most=1 << 15)
     assert every.lines.sampling_stride == 1 < 32 <= some.lines.sampling_stride
     whole, part = (simulate(launch.lines, H200, 32, 0, cold=False) for launch in (every, some))
@@ -301,9 +301,8 @@ def test_device_memory_moves_two_sectors_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(("stride", "sectors", "filled"), [(1, 4, 0), (8, 4, 4), (16, 2, 2), (32, 1, 1)])
-def test_what_is_written_in_part_is_read_first(stride: int, sectors: int, filled: int) -> None:
-    """Of each line that stores go to: sectors that are written to device memory, and those of them that stores do not fill. A line of
-    which little is moved takes the time of five and a half sectors."""
+def test_partial_writes_are_filled(stride: int, sectors: int, filled: int) -> None:
+    """Written sectors per line, and partially written ones. A short line takes the time of 5.5 sectors."""
     blocks = 16384 // stride
     launch = observed(spread, blocks, outputs=stride, STRIDE=stride)
     traffic = simulate(launch.lines, replace(H200, l2=1 * MIB), 8, 0, cold=True)
@@ -314,8 +313,8 @@ def test_what_is_written_in_part_is_read_first(stride: int, sectors: int, filled
     assert traffic.dram_wasted == pytest.approx(32 * max(0.0, 5.5 - 2 * filled) * lines if filled else 0, rel=0.05)
 
 
-def test_l2_holds_no_more_of_what_is_written_than_a_part() -> None:
-    """Written again and again: a tenth of L2 stays there, of three quarters nearly all goes out each time."""
+def test_l2_limits_dirty_lines() -> None:
+    """Repeated writes: a tenth of L2 remains dirty; three quarters are mostly written back each time."""
     for share, written in ((0.1, 0.0), (0.75, 1.0)):
         blocks = int(share * MIB / 1024)
         launch = observed(copy, blocks)
@@ -324,13 +323,13 @@ def test_l2_holds_no_more_of_what_is_written_than_a_part() -> None:
 
 
 def test_what_a_block_has_written_is_in_l1() -> None:
-    """Whole sectors are there for a load, whoever of the SM stored them."""
+    """Fully written sectors hit, for any thread of the SM."""
     traffic = simulate(observed(written_and_read, 132).lines, H200, 8, 0, cold=True)
     assert traffic.l1_hit == pytest.approx(1 / 2)
 
 
 def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
-    """Of rows of 32 words every eighth load goes to other sectors."""
+    """In rows of 32 words every eighth load touches other sectors."""
     lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
     (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
     assert lines.totals[load, SAME_SECTORS] == lines.totals[load, EVERY] * 7 // 8
@@ -338,7 +337,7 @@ def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
 
 @st.kernel
 def wide_locals(which: st.Global[st.i32], out: st.Global[st.i64], LEFT: st.Const) -> None:
-    """Each lane stores eight bytes to an element of its own array that it is told."""
+    """Each lane stores eight bytes to a given element of its own array."""
     held = st.local(st.i64, 4)
     if st.thread.x < LEFT:
         held[which[st.thread.x]] = st.i64(7)
@@ -349,10 +348,10 @@ def wide_locals(which: st.Global[st.i32], out: st.Global[st.i64], LEFT: st.Const
     ("which", "left", "lines", "sectors", "partial"),
     [([0] * 32, 32, 2, 8, 0), ([0] * 32, 4, 2, 2, 2), ([k % 2 for k in range(32)], 32, 4, 16, 16), ([0] * 16 + [1] * 16, 32, 4, 8, 0)],
 )  # fmt: skip
-def test_words_of_local_arrays_lie_lane_by_lane(
+def test_local_arrays_are_interleaved_by_lane(
     which: list[int], left: int, lines: int, sectors: int, partial: int
 ) -> None:
-    """The words of an element are two lines, of each of which a sector holds those of eight lanes."""
+    """An element has two lines, with eight lanes per sector."""
     args = {"which": np.array(which, np.int32), "out": np.zeros(32, np.int64), "LEFT": left}
     found = observe(prepare_request(wide_locals, grid=1, block=32, args=args, device=H200)).lines
     (store,) = np.flatnonzero(found.kinds == LOCAL_STORE)
@@ -370,7 +369,7 @@ def strewn(out: st.Global[st.i32], MASK: st.Const) -> None:
 
 @pytest.mark.parametrize(("kib", "slices"), [(4, 8), (16, 24), (64, 32), (256, 55), (1024, 68)])
 def test_the_fewer_pieces_memory_has_the_fuller_is_the_busiest_slice(kib: int, slices: int) -> None:
-    """As evenly as additions of an H200 lie on so many slices: each does 0.75 a cycle, all together 6.0 to 50.6."""
+    """As even as additions on an H200: 0.75 per slice and cycle, 6.0 to 50.6 in total."""
     args = {"out": np.zeros(256 * kib, np.int32), "MASK": 256 * kib - 1}
     lines = observe(prepare_request(strewn, grid=128, block=512, args=args, device=H200)).lines
     assert 16 * 65536 / lines.busiest_slice_cycles(96, 0.0, 1.0) == pytest.approx(slices, rel=0.25)

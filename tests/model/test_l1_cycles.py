@@ -1,4 +1,4 @@
-"""Cycles of L1 for a load: those that Nsight Compute counted on an H100 of drawn patterns, and of two lines far apart."""
+"""L1 cycles of loads, compared with Nsight Compute on an H100 for random patterns and for two distant lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def cycles(kernel: Any, args: Mapping[str, Any]) -> float:
-    """Of one of the loads of a turn."""
+    """Return the cycles of one load."""
     request = prepare_request(kernel, grid=1, block=32, args={**args, "turns": TURNS}, device=H100)
     totals = observe(request, source_only=True).lines.totals
     loads = totals[totals[:, ACCESSES] == TURNS]
@@ -36,7 +36,7 @@ def cycles(kernel: Any, args: Mapping[str, Any]) -> float:
 
 @pytest.mark.parametrize("size", patterns.WIDTHS)
 def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
-    """Nsight's cycles have a tenth that the launch itself takes of each load; registers of 8 and 16 bytes are filled in 2 and 4."""
+    """Nsight's cycles include a tenth for the launch; registers of 8 and 16 bytes take 2 and 4 cycles."""
     kernel, _ = patterns.WIDTHS[size]
     measured = [row for row in rows("h100_l1_loads.csv") if row["kernel"] == kernel.__name__]
     assert len(measured) == patterns.EACH
@@ -46,9 +46,10 @@ def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
         assert found >= max(float(row["wavefronts"]), float(row["tags"])) - 0.15, row
 
 
-def test_lines_far_apart_lie_in_banks_of_tags_as_counted() -> None:
-    """Two words in banks of their own: more than one cycle where both lines lie in one bank of tags. The array began at 0x1e000000 on
-    the GPU, but for bits that no sum changes; here it begins at 2 MiB."""
+def test_tag_banks_of_distant_lines() -> None:
+    """Two words in different banks take more than one cycle if both lines are in one tag bank. The array's base was
+    0x1e000000 on the
+    GPU, and is 2 MiB here."""
     first = 0x1E000000 // 4 - (1 << 19)
     x, out = np.zeros(first + (1 << 27) + (1 << 12), np.float32), np.zeros(32, np.float32)
     for row in rows("h100_l1_lines_apart.csv"):

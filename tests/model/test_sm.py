@@ -1,5 +1,4 @@
-"""What warps of one SM wait for: barriers and what these count, as measured on an H100, and accesses that the compiler makes elsewhere
-than the source, or not at all."""
+"""SM simulation: barriers and their results as measured on an H100; hoisted and unexecuted accesses."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ def compiled(found: ObservedLaunch) -> Any:
     return kernel
 
 
-def beside_measured(name: str) -> tuple[float, float]:
-    """Microseconds of a launch, by the model and on an H100."""
+def compare_with_measured(name: str) -> tuple[float, float]:
+    """Return microseconds of a launch by the model and on an H100."""
     case = next(case for case in one_sm.cases() if case.name == name)
     found = observe(prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
     compiled(found)
@@ -57,9 +56,9 @@ def beside_measured(name: str) -> tuple[float, float]:
 # ------------------------------------------------------------------ barriers
 @pytest.mark.parametrize(("resident", "warps"), [(1, 1), (1, 8), (1, 32), (4, 4), (8, 8), (16, 4)])
 @pytest.mark.parametrize("kernel", [one_sm.barriers_in_turn, one_sm.counts_in_turn], ids=["barriers", "counts"])
-def test_warps_come_to_barriers_and_counts_one_after_another(kernel: st.Kernel, resident: int, warps: int) -> None:
-    """What a barrier counted takes as long again, and what comes right behind a barrier does not wait for it."""
-    found, measured = beside_measured(f"{kernel.__name__} {resident} {32 * warps}")
+def test_barrier_arrivals_are_serialized(kernel: st.Kernel, resident: int, warps: int) -> None:
+    """The result of a barrier takes as long again; instructions directly after a barrier do not wait."""
+    found, measured = compare_with_measured(f"{kernel.__name__} {resident} {32 * warps}")
     assert found == pytest.approx(measured, rel=0.1)
 
 
@@ -75,14 +74,14 @@ def test_warps_come_to_barriers_and_counts_one_after_another(kernel: st.Kernel, 
     ],
 )
 def test_products_share_a_pipe_as_measured(kernel: str, off: float, warps: int) -> None:
-    """Those of 32 bits take one half of it, those of 64 bits all of it twice as long: and longer still where sums are between them."""
-    found, measured = beside_measured(f"{kernel} {32 * warps}")
+    """32-bit products use half of the pipe, 64-bit ones all of it twice."""
+    found, measured = compare_with_measured(f"{kernel} {32 * warps}")
     assert found == pytest.approx(measured, rel=off)
 
 
 @pytest.mark.parametrize("lines", [0, 17])
 def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
-    found, measured = beside_measured(f"own_lines {lines} 1024")
+    found, measured = compare_with_measured(f"own_lines {lines} 1024")
     assert found == pytest.approx(measured, rel=0.12)
 
 
@@ -105,7 +104,7 @@ def figures(of: InstructionStream, made: Any, opcode: str, predicate: str = "") 
 
 @st.kernel
 def strided_copies(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
-    """Copies that are not waited for, and loads of which 16 lanes have one bank."""
+    """Asynchronous copies, and loads with 16 lanes per bank."""
     held = st.shared(st.f32, 512)
     t = st.thread.x
     for k in st.unroll(range(16)):
@@ -117,7 +116,7 @@ def strided_copies(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 
 def test_loads_that_are_never_made_take_no_banks() -> None:
-    """nvcc puts loads that no lane makes before copies that are not waited for."""
+    """nvcc places unexecuted loads before asynchronous copies."""
     x, out = np.zeros(512, np.float32), np.zeros(4 * 32, np.float32)
     of, made = streamed(strided_copies, 4, 32, x=x, out=out)
     never, real = figures(of, made, "LDS", "@!PT"), figures(of, made, "LDS")
@@ -126,7 +125,7 @@ def test_loads_that_are_never_made_take_no_banks() -> None:
 
 
 class Weights(NamedTuple):
-    """Five numbers, which the compiler reads one by one."""
+    """Five numbers, read one by one by the compiler."""
 
     a: st.f32
     b: st.f32
@@ -139,7 +138,7 @@ class Weights(NamedTuple):
 def weighed(
     x: st.Global[st.f32], by: st.Global[Weights], out: st.Global[st.f32], turns: st.i32, columns: st.i32
 ) -> None:
-    """Weights that are the same in all turns, of numbers from device memory."""
+    """Loop-invariant weights of numbers in device memory."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
     for k in range(turns):
@@ -151,8 +150,7 @@ def weighed(
 
 
 def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
-    """The compiler reads the weights once, and gives some of these loads the line of what they are used for: they go to one line,
-    while the others miss."""
+    """The compiler hoists the weights, with some loads on their users' line: they hit one line, while the others miss."""
     columns, turns = 132 * 64, 64
     weights = np.zeros(1, [(name, np.float32) for name in "abcde"])
     x, out = np.zeros(columns * turns, np.float32), np.zeros(columns, np.float32)
@@ -167,7 +165,7 @@ def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
     assert any(each[DRAM_READ_SECTORS] == 4.0 for each in figures(of, made, "LDG"))
 
 
-# ------------------------------------------------------------------ lines that are waited for
+# ------------------------------------------------------------------ waits
 def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
     """Of accesses some of whose lines were looked at: all from device memory, a sector a line."""
     found = np.zeros(COLUMNS, np.int64)
@@ -179,7 +177,7 @@ def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
 
 @pytest.mark.parametrize("together", [True, False])
 def test_lines_are_waited_for_together_or_each_by_itself(together: bool) -> None:
-    """32 lines an access, of which one in eight was looked at, and one in eight missed."""
+    """32 lines per access, one in eight sampled, one in eight missed."""
     draw = np.random.default_rng(1)
     accesses = 20_000
     missing = draw.random((accesses, 1 if together else 32)) < 1 / 8

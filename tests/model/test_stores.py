@@ -1,4 +1,4 @@
-"""Stores of a warp to lines that are open go to L2 with what it has stored there before."""
+"""Merging of a warp's stores into open lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BARRIER_RESULT = "lts__t_sectors_srcunit_tex_op_write.sum"
 
 
 def timed(name: str) -> ObservedLaunch:
-    """A launch of the warps of one SM."""
+    """A launch of one SM's warps."""
     case = next(case for case in one_sm.cases() if case.name == name)
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
     found = observe(request)
@@ -44,7 +44,7 @@ def with_timing(**given: float) -> Device:
 
 
 def sent(found: Estimate) -> float:
-    """Sectors of stores that go to L2, as so many times those that they fill."""
+    """Return L2 store sectors relative to those filled."""
     least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
     return found.traffic.stored[1] / least
 
@@ -57,14 +57,14 @@ def sent(found: Estimate) -> float:
         ("words_apart 4 8 32", 0.05), ("words_apart 9 32 512", 0.05),
     ],
 )  # fmt: skip
-def test_as_many_sectors_go_to_l2_as_were_counted(name: str, off: float) -> None:
+def test_l2_sectors_equal_the_counted_ones(name: str, off: float) -> None:
     found = estimate(timed(name), H200)
     least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
     assert sent(found) == pytest.approx(counted()[name]["metrics"][BARRIER_RESULT] / least, abs=off)
 
 
 def test_lines_are_open_that_were_stored_to_last() -> None:
-    """Four warps that store to six lines each need 24."""
+    """Four warps with stores to six lines each need 24."""
     launch = timed("words_in_turn 6 128")
     assert sent(estimate(launch, with_timing(open_lines=24))) < 1.1
     assert sent(estimate(launch, with_timing(open_lines=23))) > 5.5
@@ -77,14 +77,14 @@ def test_lines_are_open_for_a_while() -> None:
     assert sent(estimate(launch, with_timing(open_cycles=100))) == 4
 
 
-def test_what_waits_in_queues_comes_apart() -> None:
-    """Of two warps of a scheduler the one is ahead of the other by what its queue holds."""
+def test_queued_stores_do_not_merge() -> None:
+    """One of two warps is ahead by the length of its queue."""
     launch = timed("words_in_turn 4 256")
     assert sent(estimate(launch, with_timing(queue=12))) < sent(estimate(launch, with_timing(queue=2))) - 1
 
 
-def test_stores_that_a_compiler_changes_about_go_together() -> None:
-    """Of the four numbers of a thread it stores the last one first."""
+def test_reordered_stores_merge() -> None:
+    """The compiler stores the last of four numbers first."""
     case = next(case for kernel in KERNELS if kernel.name == "philox" for case in kernel.timed())
     request = prepare_request(case.kernel, grid=132, block=64, args={"out": case.make()["out"], "seed": 7}, device=H200)
     launch = observe(request)
@@ -93,13 +93,13 @@ def test_stores_that_a_compiler_changes_about_go_together() -> None:
     assert estimate(launch, H200).traffic.merge_ratio == 1.0
 
 
-def test_without_a_compiler_all_go_together() -> None:
+def test_all_stores_merge_without_a_compiler() -> None:
     launch = observed(rows, 132, 1024, device=H200, outputs=4, READ=0, WORDS=4)
     assert estimate(launch, H200).traffic.merge_ratio == 1.0
 
 
-def test_without_machine_code_stores_go_alone_where_loads_come_between() -> None:
-    """A load takes longer than lines stay open; where there are none, all that can go together do."""
+def test_intervening_loads_prevent_merging_without_sass() -> None:
+    """A load outlasts open lines; without loads all mergeable stores merge."""
     found = estimate(observed(written_and_read, 64, 128), H200).traffic
     assert found.total(MERGEABLE_SECTORS) > 0 and found.merge_ratio == 0.0
     assert found.stored[1] == found.total(SECTORS, STORE)

@@ -1,4 +1,4 @@
-"""What if: configurations, refusals, the best choice, what is kept, and a cluster that gives the same rows."""
+"""What-if sweeps: configurations, refusals, best choice, caching, Dask."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pyt
         exchanged(const={"STRIDE": [8]})
 
 
-def test_a_sweep_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_sweep_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     tmp_path.chmod(0o700)
     done: list[Any] = []
@@ -143,7 +143,7 @@ def test_other_contents_are_another_task(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(list(tmp_path.glob("*.whatif"))) == 3
 
 
-def test_a_table_goes_where_data_frames_come_from() -> None:
+def test_a_table_converts_to_a_data_frame() -> None:
     table = exchanged(const={"STRIDE": [1, 2]})
     rows = list(csv.DictReader(io.StringIO(table.csv())))
     assert [row["const"] for row in rows] == ["STRIDE=1 BLOCK=64", "STRIDE=2 BLOCK=64"]

@@ -1,4 +1,4 @@
-"""Warps that take work until none is left: who does how much is decided as they run."""
+"""Dynamic work distribution: warps claim work at run time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def by_shared(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> 
 
 @st.kernel
 def by_stride(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> None:
-    """Each row counts, and none is drawn."""
+    """Rows by a stride, without claims."""
     for row in range(st.block.x, n, st.grid_dim.x):
         place = st.atomic_add(ticket, 0, 1)
         if place < n:
@@ -56,7 +56,7 @@ def by_stride(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> 
 
 @st.kernel
 def in_shared(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> None:
-    """Warps of a block draw from a counter of their own: the block does what it does."""
+    """Warps of a block claim from a shared counter: the block's work is fixed."""
     drawn = st.shared(i32, 1)
     if st.thread.x == 0:
         drawn[0] = 0
@@ -70,7 +70,7 @@ def in_shared(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> 
 @pytest.mark.parametrize(
     ("kernel", "takes"), [(by_shuffle, True), (by_shared, True), (by_stride, False), (in_shared, False)]
 )
-def test_a_counter_in_global_memory_that_ends_a_loop_hands_out_work(kernel: st.Kernel, takes: bool) -> None:
+def test_a_global_counter_as_loop_bound_is_a_work_queue(kernel: st.Kernel, takes: bool) -> None:
     args = {"ticket": np.zeros(1, np.int32), "x": np.zeros(1024, np.float32), "out": np.zeros(1024, np.float32), "n": 4}
     request = prepare_request(kernel, grid=1, block=32, args=args)
     assert uses_dynamic_work(request.prepared.program.kernel) is takes
@@ -78,7 +78,7 @@ def test_a_counter_in_global_memory_that_ends_a_loop_hands_out_work(kernel: st.K
 
 @st.kernel
 def a_row_each(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) -> None:
-    """A counter as before, of which nothing is used."""
+    """A counter with an unused result."""
     st.atomic_add(ticket, 0, i32(st.lane == 0))
     row = st.block.x * (st.block_dim.x // 32) + st.warp
     total = f32(0)
@@ -88,7 +88,7 @@ def a_row_each(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) ->
 
 
 def test_work_is_taken_to_be_shared_as_evenly_as_rows_are() -> None:
-    """On an emulator the first warp takes every row."""
+    """On the emulator the first warp claims every row."""
     n = 132 * 8 * 8
     args = {
         "ticket": np.zeros(1, np.int32),

@@ -1,4 +1,4 @@
-"""Time: launches that a known part of the GPU bounds take what that part takes; steps help where they should."""
+"""Execution time of launches bound by a known resource, and the gain of changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROWS = devices.DEVICES.values()
 
 @pytest.mark.slow
 def test_a_large_copy_takes_what_device_memory_takes() -> None:
-    """Measured on an H200: reads run at 4.52 TB/s; as many blocks of 256 threads cannot begin in that time."""
+    """Measured on an H200: 4.52 TB/s of reads; block launches take less."""
     found = estimate(observed(copy, 1 << 17), H200)
     assert 8 * 256 * (1 << 17) / found.limits["DRAM"] / 1e6 == pytest.approx(4.52, rel=0.01)
     assert found.bound == "blocks" and found.limits["DRAM"] < found.limits["blocks"] < found.time_us
@@ -59,15 +59,15 @@ def test_the_two_hoppers_differ_as_their_memories_do() -> None:
 
 
 def test_arithmetic_takes_what_its_pipe_takes() -> None:
-    """Measured on an H200: 32.6 T multiplications and additions a second."""
+    """Measured on an H200: 32.6 T fused multiply-adds per second."""
     found = estimate(observed(chain, 132 * 8 * 4, TURNS=400), H200)
     operations = 132 * 8 * 4 * 256 * 800
     assert found.limits["fp32"] == pytest.approx(operations / 33.45e6, rel=0.01)
     assert found.bound in ("fp32", "issue")
 
 
-def test_a_lone_warp_takes_its_chain() -> None:
-    """800 products and sums, one after another, at 4 cycles each."""
+def test_a_single_warp_takes_its_critical_path() -> None:
+    """800 dependent operations of 4 cycles each."""
     found = estimate(observed(chain, 1, 32, TURNS=800), H200)
     assert found.bound == "latency"
     assert found.limits["latency"] * H200.clock == pytest.approx(1600 * 4, rel=0.05)
@@ -75,7 +75,7 @@ def test_a_lone_warp_takes_its_chain() -> None:
 
 
 def test_more_warps_hide_the_latency_of_each() -> None:
-    """As many turns of the chain on 1 to 8 blocks of an SM take the same; then the pipe is full."""
+    """1 to 8 blocks per SM take the same time until the pipe is full."""
     times = [estimate(observed(chain, 132 * n, 128, TURNS=400), H200).time_us for n in (1, 2, 4, 8, 16)]
     assert times[1] == pytest.approx(times[0], rel=0.1)
     assert times[4] > 1.5 * times[2]
@@ -87,7 +87,7 @@ def test_bank_conflicts_cost_what_they_serialise() -> None:
     assert worst.bound == "L1"
 
 
-def test_atomic_operations_on_one_address_go_one_after_another() -> None:
+def test_atomics_on_one_address_are_serialized() -> None:
     one, many = (estimate(observed(total, 4096, MASK=mask), H200) for mask in (0, 4095))
     assert one.bound == "atomics" and one.time_us > 10 * many.time_us
 
@@ -98,7 +98,7 @@ def test_floating_point_numbers_are_added_to_one_address_more_slowly() -> None:
 
 
 def test_atomics_that_return_a_value_take_longer_than_those_that_do_not() -> None:
-    """Measured on an H200: 51 sectors a cycle, or 39.5, of lanes that each have one."""
+    """Measured on an H200: 51 or 39.5 sectors per cycle, one lane each."""
     n = 1 << 12
     fast = replace(H200, timing=replace(H200.timing, atomic_interval=0.01))
     slow = replace(fast, timing=replace(fast.timing, fetch_rate=fast.timing.atomic_rate))
@@ -108,7 +108,7 @@ def test_atomics_that_return_a_value_take_longer_than_those_that_do_not() -> Non
 
 
 def test_stores_to_few_lines_keep_slices_of_l2_busy() -> None:
-    """As many stores, to all of memory or again and again to eight lines: each takes a slice 2.2 cycles."""
+    """Stores to all of memory or repeatedly to eight lines: 2.2 cycles per slice each."""
     few = estimate(observed(again, 1 << 12, MASK=255), H200)
     assert few.limits["slices"] == pytest.approx(2.2 * (1 << 12) * 8 / 8 / 1980)
     assert few.time_us > few.limits["slices"]
@@ -116,7 +116,7 @@ def test_stores_to_few_lines_keep_slices_of_l2_busy() -> None:
 
 
 def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
-    """Measured on an H200: 82 lines a cycle of which one sector is read, 110 sectors of whole lines; 62 that are written."""
+    """Measured on an H200: 82 lines per cycle with one sector read, 110 sectors of full lines; 62 written lines."""
     timing = H200.timing
     sectors = timing.l2_bandwidth * 1000 / 32 / H200.clock
     assert as_sectors(1, 1, H200, stored=False) == pytest.approx(sectors / timing.load_rate)
@@ -126,7 +126,7 @@ def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
 
 
 def test_l2_of_an_h100_gives_less_in_a_cycle_than_that_of_an_h200() -> None:
-    """By what its atomic operations were measured to: 44 of 51."""
+    """By measured atomics: 44 of 51."""
     launch = observed(reads, 512, elements=512 * 256 * 32, TIMES=1, STRIDE=32)
     one, other = (estimate(launch, device).limits["L2"] for device in (H100, H200))
     assert one / other == pytest.approx(51 / 44, rel=0.01)
@@ -140,7 +140,7 @@ def test_far_lines_cost_more() -> None:
 
 
 def test_a_tail_is_named() -> None:
-    """One block more than all SMs hold takes a turn more."""
+    """One block more than resident on all SMs takes another wave."""
     full = observed(chain, 132 * 8, 256, TURNS=2000)
     more = observed(chain, 132 * 8 + 1, 256, TURNS=2000)
     assert estimate(more, H200).time_us > 1.05 * estimate(full, H200).time_us
@@ -181,7 +181,7 @@ def test_steps_are_computed_by_the_model() -> None:
     assert step.time_us == again.time_us and step.saved == 1 - again.time_us / found.time_us
 
 
-def test_devices_that_count_alike_share_an_emulation() -> None:
+def test_devices_with_equal_counting_rules_share_an_emulation() -> None:
     assert counting_rules(replace(H200, l2=1 << 20, name="small")) == counting_rules(H200)
     assert counting_rules(replace(H200, banks=16)) != counting_rules(H200)
     assert counting_rules(K40) != counting_rules(H200)
@@ -189,7 +189,7 @@ def test_devices_that_count_alike_share_an_emulation() -> None:
 
 # ------------------------------------------------------------------ compiled
 def test_compiled_kernels_are_counted_as_they_are() -> None:
-    """Constants make nvcc compute the chain before it runs: one store is left of it."""
+    """With constants nvcc evaluates the loop at compile time: one store remains."""
     launch = observed(chain, 132, 128, source_only=False, TURNS=400)
     kernel = launch.compiled(H200)
     if isinstance(kernel, str):
@@ -197,11 +197,11 @@ def test_compiled_kernels_are_counted_as_they_are() -> None:
     found = estimate(launch, H200)
     assert found.warp_instructions < 132 * 4 * 20
     assert "instructions are counted as nvcc compiles them for sm_90" in found.remarks
-    assert estimate(launch, K40).warp_instructions > 132 * 4 * 400  # no nvcc for it
+    assert estimate(launch, K40).warp_instructions > 132 * 4 * 400  # not supported by nvcc
 
 
-def test_no_part_takes_longer_alone_than_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the SM that is simulated be done sooner than the source's accesses would be alone."""
+def test_no_limit_exceeds_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the simulated SM is faster than the source's accesses."""
     launch = observed(copy, 1 << 10, 128, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
@@ -212,7 +212,7 @@ def test_no_part_takes_longer_alone_than_the_launch(monkeypatch: pytest.MonkeyPa
 
 
 def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
-    """All lanes add 1 to one address: 8 turns a block, not 256."""
+    """All lanes add 1 to one address: 8 atomics per block, not 256."""
     launch = observed(voted, 2048, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
@@ -231,14 +231,14 @@ def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
 
 
 def test_numbers_that_all_lanes_read_together_take_two_wavefronts() -> None:
-    """Four numbers side by side are one load of 16 bytes, measured on an H200: 2.02 cycles where all lanes read the same, 4.01
-    where each reads its own."""
+    """Four adjacent numbers are one load of 16 bytes. Measured on an H200: 2.02 cycles for a broadcast, 4.01 for
+    separate addresses."""
     launch = observed(broadcast, 132 * 2, 1024, source_only=False, TURNS=2000)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
     loads = [one for one in kernel.instructions if one.instruction.opcode == "LDS"]
     assert {one.instruction.operation for one in loads} == {"LDS.128"}
-    cycles = 64 * 2000 * 2  # of an SM, with two blocks of 32 warps
+    cycles = 64 * 2000 * 2  # per SM, with two blocks of 32 warps
     assert cycles < estimate(launch, H200).time_us * 1980 < 1.5 * cycles
 
 
@@ -256,7 +256,7 @@ def test_validated_times_have_the_interval_that_was_measured() -> None:
 
 
 def test_uneven_warps_are_said_to_be_beyond_what_was_validated() -> None:
-    """One warp of 64 reads 64 times; the others once."""
+    """One warp of 64 reads 64 times, the others once."""
     args = {"x": np.ones(64, np.float32), "out": np.zeros(64 * 32, np.float32)}
     launch = observe(prepare_request(uneven, grid=64, block=32, args=args))
     assert launch.lines.imbalance == pytest.approx(65 / (65 + 63 * 2) * 64, rel=0.01)
@@ -276,7 +276,7 @@ def test_blocks_that_begin_limit_small_ones() -> None:
 
 
 @pytest.mark.parametrize(("stride", "time"), [(1, 7.8), (32, 73.9)])
-def test_conflicts_take_what_they_took(stride: int, time: float) -> None:
+def test_bank_conflicts_take_the_measured_time(stride: int, time: float) -> None:
     """16 exchanges through shared memory by 2,048 blocks, measured on an H200."""
     case = next(one for one in cases() if one.name == f"conflicts stride {stride} 256")
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()))
@@ -287,8 +287,8 @@ def test_conflicts_take_what_they_took(stride: int, time: float) -> None:
 
 
 @pytest.mark.parametrize(("grid", "block", "time"), [(132, 1024, 71.3), (1056, 128, 73.0)])
-def test_tables_of_constants_take_what_they_took(grid: int, block: int, time: float) -> None:
-    """2,048 numbers of one of 512 bytes, by each of 32 warps of an SM, measured on an H100."""
+def test_constant_tables_take_the_measured_time(grid: int, block: int, time: float) -> None:
+    """2,048 lookups in a table of 512 bytes by each of 32 warps per SM, measured on an H100."""
     args = {
         "table": np.arange(128, dtype=np.int32),
         "out": np.zeros(grid * block, np.int32),

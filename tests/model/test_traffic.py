@@ -1,4 +1,4 @@
-"""What classes of warps find in memory: each its own, also where one of a few finds all in L1."""
+"""Memory traffic by warp class, including classes that hit in L1 only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LOADS = 64
 
 @st.kernel
 def rows(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """The first block reads its own line so often, the others one line each."""
+    """The first block reads its own line TURNS times, the others one line each."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
     for _ in range(TURNS if st.block.x == 0 else 1):
@@ -81,8 +81,7 @@ def test_each_class_has_its_own_hits() -> None:
 
 
 def loads(*likely: float) -> tuple[InstructionStream, int]:
-    """Loads one after another, each of which the next instruction waits for; of as many classes as given, how likely it is that one is
-    answered by L2."""
+    """Return dependent loads, of as many classes as probabilities to wait for L2."""
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
     found = classify_warps(whole, np.ones(1), [()] * len(texts), SourceStatements(), WarpDecisions(), 1, 1, False)
@@ -113,7 +112,7 @@ def test_a_class_waits_for_what_it_finds(kind: int) -> None:
     assert cycles == pytest.approx(_LOADS * each, rel=0.1)
 
 
-def test_instructions_that_are_executed_once_each_wait_as_often_as_one_that_turns() -> None:
+def test_unrolled_instructions_wait_as_often_as_a_loop() -> None:
     stream, _ = loads(0.25)
     cycles = run(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
     mean = 0.75 * H200.timing.l1 + 0.25 * H200.timing.l2
@@ -121,7 +120,7 @@ def test_instructions_that_are_executed_once_each_wait_as_often_as_one_that_turn
 
 
 def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
-    """A tenth of the loads wait, whether or not twenty of a warp do so in a row: then those of some warps."""
+    """A tenth of the loads wait, in bursts of twenty per warp or independently."""
     stream, _ = loads(0.1)
     apart, together = (np.array(stream.memory) for _ in range(2))
     together[:, :, BURST_SHARE] = 0.1 / 20
@@ -132,8 +131,8 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
         assert cycles == pytest.approx(mean, rel=0.15)
 
 
-def test_loads_that_stand_for_the_same_wait_together_where_those_do() -> None:
-    """Of sixteen loads that nothing waits for in between, one in sixteen waits; in one of sixteen rounds all of them."""
+def test_loads_of_one_site_wait_in_bursts() -> None:
+    """One of sixteen independent loads waits; in bursts, all of one round in sixteen."""
     stream, _ = loads(1 / 16)
     code = np.array(stream.code)
     code[:, WAITS] = 0
@@ -149,7 +148,7 @@ def test_loads_that_stand_for_the_same_wait_together_where_those_do() -> None:
 
 @pytest.mark.parametrize(("turns", "lasting"), [(1, False), (9, True)])
 def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: bool) -> None:
-    """Each warp reads 64 lines of its own in order, once or again and again."""
+    """Each warp reads 64 lines of its own in order, once or repeatedly."""
     kernel_args = {"x": np.zeros(64 * 32, np.float32), "out": np.zeros(32, np.float32), "TURNS": turns}
     request = prepare_request(first_touches, grid=1, block=32, args=kernel_args, device=H200)
     traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)

@@ -1,4 +1,4 @@
-"""Ways of warps: what a class executes follows from how often its blocks were, also where lanes part."""
+"""Warp classes: a class executes its blocks as often as counted, also with divergence."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ AROUND = StatementList(-1, "kernel", None)
 
 
 def sass(*texts: str) -> Graph:
-    """A graph of instructions at 0x0, 0x10, ..."""
+    """Return a graph of instructions at 0x0, 0x10, ..."""
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
 def classes_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
-    """Of one warp that executed the blocks so often."""
+    """Return the classes of one warp with these block executions."""
     places = [()] * len(whole.instructions)
     return classify_warps(
         whole, np.array(executions, np.float64), places, SourceStatements(), WarpDecisions(), 1, 1, False
@@ -41,13 +41,13 @@ def ran(whole: Graph, found: WarpClasses, kind: int = 0) -> SimulationResult:
     return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
 
 
-def test_where_lanes_part_for_good_the_warp_goes_both_ways() -> None:
-    """Some lanes leave the kernel, the others turn in a loop a hundred times."""
+def test_a_warp_executes_both_sides_without_reconvergence() -> None:
+    """Some lanes exit, the others loop a hundred times."""
     whole = sass("@P0 BRA 0x30", "NOP", "EXIT", "NOP", "@P1 BRA 0x30", "EXIT")
     assert ran(whole, classes_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
 
 
-def test_lanes_that_part_go_on_together_where_they_meet() -> None:
+def test_diverged_lanes_continue_after_reconvergence() -> None:
     whole = sass(
         "BSSY B0, 0x70", "@P0 BRA 0x40", "NOP", "BRA 0x60", "NOP", "NOP", "BSYNC B0", "NOP", "NOP", "EXIT"
     )  # fmt: skip
@@ -56,15 +56,14 @@ def test_lanes_that_part_go_on_together_where_they_meet() -> None:
     assert ran(whole, found).issued == 2 + 2 + 2 + 1 + 3
 
 
-def test_a_loop_that_lanes_leave_one_by_one_turns_no_more_often() -> None:
-    """Each group of lanes that leaves executes what is behind the loop, then waits; the last one goes on."""
+def test_separate_exits_do_not_add_iterations() -> None:
+    """Each leaving group executes the code after the loop, then waits; the last one continues."""
     whole = sass("BSSY B0, 0x50", "NOP", "@P0 BRA 0x10", "NOP", "BSYNC B0", "EXIT")
     assert ran(whole, classes_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
 
 
-def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
-    """Ten turns, in each of which lanes go both ways; in five of them some of one way leave the loop, while the others wait for those of
-    the other way inside."""
+def test_exited_lanes_wait_for_diverged_lanes() -> None:
+    """Ten iterations with divergence; in five of them some lanes of one side leave, while the others wait for the other side."""
     whole = sass(
         "BSSY B0, 0xc0", "BSSY B1, 0x90", "@P0 BRA 0x70", "NOP", "@!P1 BRA 0x80", "NOP", "BRA 0xb0", "NOP", "BSYNC B1", "NOP",
         "@P2 BRA 0x10", "BSYNC B0", "EXIT",
@@ -74,26 +73,26 @@ def test_lanes_that_leave_a_loop_wait_for_those_that_part_in_it() -> None:
     assert ran(whole, found).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
 
 
-def test_a_loop_of_two_turns_turns_twice() -> None:
-    """Out of it as often as back."""
+def test_a_loop_of_two_iterations_runs_twice() -> None:
+    """Equal exit and back edge counts."""
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
     assert ran(whole, classes_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
 
 
-def test_a_loop_that_nobody_enters_is_left() -> None:
+def test_an_unused_loop_is_skipped() -> None:
     whole = sass("@P0 BRA 0x30", "NOP", "@P1 BRA 0x10", "EXIT")
     assert ran(whole, classes_of(whole, [1, 0, 1])).issued == 2
 
 
-def test_ways_out_of_a_loop_are_counted_together() -> None:
-    """A warp of two leaves in the middle of the loop: each of them turns ten times, not twenty."""
+def test_exits_of_a_loop_share_a_counter() -> None:
+    """One of two warps leaves in the middle of the loop: each has ten iterations, not twenty."""
     whole = sass("NOP", "@P0 BRA 0x40", "NOP", "@P1 BRA 0x0", "EXIT")
     issued = ran(whole, classes_of(whole, [10, 9.5, 1])).issued
     assert issued == pytest.approx(2 * 10 + 2 * 9.5 + 1, abs=2)
 
 
-def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
-    """Two warps, one of which turns three times as often."""
+def test_hoisted_code_is_executed_once() -> None:
+    """Two warps, one with three times the iterations."""
     body: Any = StatementList(0, "body", AROUND)
     source = SourceStatements({1: Statement(1, None, (7,), body, 40, 40)})  # type: ignore[arg-type]
     decided = WarpDecisions()
@@ -105,8 +104,8 @@ def test_what_a_compiler_took_out_of_a_loop_is_executed_once() -> None:
     assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
 
-def test_what_has_no_line_tells_nothing() -> None:
-    """One of two warps leaves by a statement without a line, as the end of the kernel has none."""
+def test_instructions_without_a_line_are_no_evidence() -> None:
+    """One of two warps leaves by a statement without a line, such as the kernel's end."""
     left: Any = StatementList(0, "then", AROUND)
     source = SourceStatements({1: Statement(1, None, (0,), left, 1, 32), 2: Statement(2, None, (7,), AROUND, 2, 64)})  # type: ignore[arg-type]
     decided = WarpDecisions()
@@ -117,14 +116,14 @@ def test_what_has_no_line_tells_nothing() -> None:
     assert [ran(whole, found, kind).issued for kind in found.class_of[0].tolist()] == [3, 3]
 
 
-def test_a_warp_that_jumps_goes_on_later() -> None:
+def test_a_jump_has_a_latency() -> None:
     turns, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
     jumping = ran(turns, classes_of(turns, [20, 1])).cycles
     assert jumping == pytest.approx(ran(straight, classes_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
 
 
 def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
-    """Two warps come to a list; one of them goes on behind a statement by which lanes leave, to a loop that turns ten times."""
+    """One of two warps continues after an exit, to a loop of ten iterations."""
     statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
     source = SourceStatements(statements, loops={3: None}, next_branch={1: 3, 3: 3})  # type: ignore[dict-item]
     decided = WarpDecisions()
@@ -137,7 +136,7 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
 
 
 def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
-    """A loop of the source at line 7, with something at line 8 in it, that each warp enters once, if it turns at all."""
+    """A source loop at line 7 with a statement at line 8, entered once by each warp with iterations."""
     body: Any = StatementList(0, "body", AROUND)
     source = SourceStatements(
         {0: Statement(0, None, (7,), AROUND, 1, 1), 1: Statement(1, None, (8,), body, 1, 1)},  # type: ignore[arg-type]
@@ -149,8 +148,8 @@ def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
     return source, decided
 
 
-def test_what_unrolled_turns_leave_over_takes_no_longer_in_long_loops() -> None:
-    """Three warps turn twice, one turns 34 times: two by one, the others in turns of four, to which the first three do not come."""
+def test_remainder_loops_do_not_scale_with_the_count() -> None:
+    """Three warps have two iterations, one has 34: two in the remainder loop, the others unrolled by four."""
     source, decided = turning(2, 2, 2, 34)
     whole = sass(
         "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "BRA 0x20", "IADD3 R3, R3, -0x1, RZ", "ISETP.NE.AND P0, PT, R3, RZ, PT",
@@ -172,8 +171,8 @@ def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
     assert [found.executions[found.class_of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
 
 
-def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
-    """Half of the turns come to a block of another list, to which warps that never turn came as well."""
+def test_executions_are_capped_by_the_dominator() -> None:
+    """Half of the iterations reach a block of another list, also visited by warps without iterations."""
     source, decided = turning(0, 4, 0, 4)
     source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 1, 0, 1, 0, 0], [0, 1, 3, 1, 0, 1, 0, 0]])
@@ -184,7 +183,7 @@ def test_no_block_is_executed_oftener_than_what_leads_to_it() -> None:
     assert found.executions[found.class_of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
 
 
-def test_the_longest_warp_is_told_from_its_class() -> None:
+def test_the_longest_warp_is_reported_relative_to_its_class() -> None:
     source, decided = turning(*[1000] * 30, 1010, 990)
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
     found = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
@@ -192,7 +191,7 @@ def test_the_longest_warp_is_told_from_its_class() -> None:
     assert found.imbalance[0] == 0 and found.imbalance[1] == pytest.approx(1.01, abs=0.001)
 
 
-def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
+def test_consecutive_blocks_are_all_simulated() -> None:
     whole = sass(*["NOP"] * 9, "EXIT")
     found = classes_of(whole, [1])
     code = np.zeros((10, WORDS), np.int64)
@@ -202,7 +201,7 @@ def test_blocks_that_come_one_after_another_are_all_simulated() -> None:
 
 
 def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -> None:
-    """Two warps turn 24 times, two iterations a turn; one of them comes to an arm each time: 12 times on average, as to the loop."""
+    """Two warps have 24 iterations, two per trip; one of them enters an arm each time: 12 on average, as the loop."""
     source, decided = turning(24, 24)
     source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 24, 0, 24, 0, 0]])
