@@ -47,8 +47,7 @@ sectors of the warp's previous one; partially written sectors. L1 cycles of an a
 banks) and lines per tag bank (four banks)."""
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
 """Line-number bits whose parities select the tag bank. Inferred from Nsight Compute on an H100
-(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`), loads of `reports.hardware.patterns` and lines 2^5 to 2^22
-apart."""
+(`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`), loads of `reports.hardware.patterns` and lines at distances of 2^5 to 2^22."""
 _HASH_SLOTS, _RECENT_SLOTS = 256, 1 << 16
 """Slots of the hash tables of an access's lines and of recent sectors."""
 _LINE_WORDS = 6
