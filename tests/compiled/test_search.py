@@ -212,7 +212,7 @@ def test_too_long_a_search_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_path_to_the_end() -> None:
     case = Case([[0], []], [[0, 0, 0]] * 2, [[0, 0, 0]] * 2, [0.0] * 2, [[(0, 1.0)]], [0])
-    with pytest.raises(ReplayError, match="no way"):
+    with pytest.raises(ReplayError, match="no path"):
         case.paths.find(case.steps, 0)
 
 

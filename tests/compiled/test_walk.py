@@ -119,7 +119,7 @@ def test_an_incomplete_record_is_rejected() -> None:
         replay.trace((0, 7, 0), 32)
     _, past = replay.recorded.runs_of_warp[0, 1, 1]
     replay.recorded.runs[past - 1, 2] += 1
-    with pytest.raises(ReplayError, match="more is recorded"):
+    with pytest.raises(ReplayError, match="decisions remain"):
         replay.trace((0, 1, 1), 13)
     replay.recorded.runs[past - 1, 1:] = -1, 1
     with pytest.raises(ReplayError, match="only a summary"):
