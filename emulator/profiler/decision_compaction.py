@@ -145,7 +145,7 @@ class Notes(NamedTuple):
 
     words: Global[i32]
     pairs: Global[i64]
-    count: i64
+    length: i64
 
 
 class PatternArrays(NamedTuple):
@@ -203,7 +203,7 @@ def _count_patterns(
 
     read: the end of the notes counted; not all are if half of the slots are in use.
     """
-    for n in range(first, notes.count):
+    for n in range(first, notes.length):
         if 2 * table.used[table.sites] >= table.size:
             read[0] = n
             return
@@ -233,7 +233,7 @@ def _count_patterns(
             table.excess[3 * site + 1] += executions * by_lanes
             table.excess[3 * site + 2] += executions * by_warp
         rows[n] = i32(row)
-    read[0] = notes.count
+    read[0] = notes.length
 
 
 @native

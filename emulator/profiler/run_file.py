@@ -28,7 +28,7 @@ def encode(launches: Sequence[Launch], target: str) -> dict[str, Any]:
     kernels = list({id(one.kernel): one.kernel for one in launches}.values())
     devices = list(dict.fromkeys(one.device for one in launches))
     numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
-    launches = [
+    encoded = [
         {
             **{name: getattr(one, name) for name in _PLAIN},
             "kernel": numbers[id(one.kernel)],
@@ -47,7 +47,7 @@ def encode(launches: Sequence[Launch], target: str) -> dict[str, Any]:
         "sources": {file: text for kernel in kernels for file, text in kernel.sources.items()},
         "devices": [asdict(device) for device in devices],
         "kernels": [_encode_kernel(kernel) for kernel in kernels],
-        "launches": launches,
+        "launches": encoded,
     }
 
 

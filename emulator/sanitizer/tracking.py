@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..ir import nodes as ir
 from ..ir.access import Operation
 from ..ir.effects import accesses, is_ordered, row_of
@@ -143,12 +145,12 @@ class Plan:
 
     def _written(self, race: RaceState, name: str, length: int) -> Any:
         """Return the WRITTEN plane of a global array."""
-        start = int(race.planes.reshape(-1, 4)[self.tracked[name].number, 0])
+        start = int(np.asarray(race.planes).reshape(-1, 4)[self.tracked[name].number, 0])
         return race.epochs[start : start + length]
 
     def select_block(self, race: RaceState, block: int, blocks: int) -> None:
         """Select the planes of shared and local arrays of one block of a cooperative launch."""
-        places, start = race.planes.reshape(-1, 4), shadow.PADDING
+        places, start = np.asarray(race.planes).reshape(-1, 4), shadow.PADDING
         for name, tracked in self.tracked.items():
             step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
             mine = self.types[name].space != "global"

@@ -267,7 +267,7 @@ class _Thread:
                 raise TypeError(f"{type(stmt).__name__} is unknown to the reference interpreter")
         return None
 
-    def jump(self, stmt: ir.Break | ir.Continue | ir.Return, frame: _Frame) -> str:
+    def jump(self, stmt: ir.Break | ir.Continue | ir.Return, frame: _Frame) -> Jump:
         if isinstance(stmt, ir.Break):
             return "break"
         if isinstance(stmt, ir.Continue):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ...errors import Diagnostic
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
@@ -54,7 +56,7 @@ def findings(
 
     names, arrays: by number of the array. barriers: their lines.
     """
-    rows = sorted((row for row in h.findings.reshape(-1, PAIR) if row[USED]), key=_order)
+    rows = sorted((row for row in np.asarray(h.findings).reshape(-1, PAIR) if row[USED]), key=_order)
     harmful = {_places(row, sites) for row in rows if not row[REMARK]}
     together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are merged
     for row in rows:

@@ -38,4 +38,4 @@ def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
     if any(tracked.for_races for tracked in plan.tracked.values()):
         called.add("access")
     addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]
-    return np.array([*addresses, *(array.ctypes.data for array in race_state)], np.int64)
+    return np.array([*addresses, *(np.asarray(array).ctypes.data for array in race_state)], np.int64)
