@@ -18,13 +18,13 @@ def launched(kernel: Any, **args: Any) -> KernelLaunches:
     """Launch a kernel with one warp, with counts and decisions."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(kernel, grid=1, block=32, args=args)
-    (one,) = launcher.kernels
-    return one
+    (launches,) = launcher.kernels
+    return launches
 
 
-def placed(one: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstruction]:
+def placed(launches: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstruction]:
     """Return a listing: instructions at 0x0, 0x10, ..., each with a substring of its printed line, or none."""
-    texts = one.source.text.splitlines()
+    texts = launches.source.text.splitlines()
     lines = [next(n for n, text in enumerate(["", *texts]) if part in text and (n or not part)) for _, part in rows]
     return [
         LocatedInstruction(Instruction(16 * n, text), line)
@@ -32,17 +32,17 @@ def placed(one: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInstructi
     ]
 
 
-def matched(one: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
+def matched(launches: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
     """Return the loop matcher of a listing."""
-    listing = placed(one, *rows)
+    listing = placed(launches, *rows)
     whole: Graph = graph(tuple(each.instruction for each in listing))
-    return LoopMatcher(whole, [each.place for each in listing], one.statements.without_inlining())
+    return LoopMatcher(whole, [each.place for each in listing], launches.statements.without_inlining())
 
 
-def walked(one: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
+def walked(launches: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """Return warp and thread executions by block from path sampling."""
-    walk = PathEstimator(matched(one, *rows), one)
-    found = walk.estimate()
-    assert found is not None
+    walk = PathEstimator(matched(launches, *rows), launches)
+    result = walk.estimate()
+    assert result is not None
     blocks = range(len(walk.matcher.graph.blocks))
-    return {b: (round(found.warps[b]), round(found.threads[b])) for b in blocks if found.threads[b]}
+    return {b: (round(result.warps[b]), round(result.threads[b])) for b in blocks if result.threads[b]}

@@ -9,11 +9,11 @@ from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.compiled.reconvergence import LanePath, WarpReconvergence
 
 
-def executions(nodes: ExpandedCfg, ways: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
+def executions(nodes: ExpandedCfg, paths: Iterable[tuple[int, Sequence[int]]]) -> dict[int, tuple[int, int]]:
     """Return warp and thread executions by block. paths: number of lanes and blocks of each path."""
     number = {block: node for node, block in enumerate(nodes.blocks)}
     strands, first = list[LanePath](), 0
-    for lanes, path in ways:
+    for lanes, path in paths:
         strands.append(LanePath(((1 << lanes) - 1) << first, np.array([number[b] for b in path], np.int32)))
         first += lanes
     warps, threads = WarpReconvergence(nodes).executions(strands)

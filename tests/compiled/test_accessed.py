@@ -82,12 +82,12 @@ def test_differences_are_reported_by_line() -> None:
 @st.kernel
 def searching(cdf: Global[f32], u: Global[f32], out: Global[i32]) -> None:
     t = st.thread.x
-    found = -1
+    result = -1
     for k in range(32):
         if cdf[k] >= u[t]:
-            found = k
+            result = k
             break
-    out[t] = found
+    out[t] = result
 
 
 def test_an_elided_load_is_distinguished_from_one_of_another_array() -> None:

@@ -30,7 +30,7 @@ def visit(
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("LDS R7, [R21]", ("R21", 0)),
         ("@!P0 STS [R22+0x10], R3", ("R22", 16)),
@@ -41,12 +41,12 @@ def visit(
         ("ATOMS.ADD RZ, [0x40], R1", ("", 0x40)),
     ],
 )
-def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, int]) -> None:
-    assert address_of(text) == wanted
+def test_an_address_has_registers_and_an_offset(text: str, expected: tuple[str, int]) -> None:
+    assert address_of(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("made", "visited", "wanted"),
+    ("sequence", "visited", "expected"),
     [
         ([4, 5, 6], [visit(0), visit(1), visit(0)], [(4,), (5,), (6,)]),
         ([4, 5, 6, 7], [visit(0, 2), visit(1, 2)], [(4, 5), (6, 7)]),
@@ -65,17 +65,17 @@ def test_an_address_has_registers_and_an_offset(text: str, wanted: tuple[str, in
     ],
 )  # fmt: skip
 def test_instructions_match_accesses_in_order(
-    made: Sequence[int], visited: Sequence[Visit], wanted: list[Accesses] | None
+    sequence: Sequence[int], visited: Sequence[Visit], expected: list[Accesses] | None
 ) -> None:
-    assert align_visits(made, visited) == wanted
+    assert align_visits(sequence, visited) == expected
 
 
 def test_a_remainder_loop_may_precede_the_unrolled_loop() -> None:
     """Four iterations and two: one instruction of the first execution is off, though three iterations follow."""
     first, main = [visit(0), visit(1, predicated=True)], [visit(2), visit(3), visit(4)]
-    made, visited = [4, 5, 6, 7, LOOP_EXIT, 8, 9], [*first, *main, *first]
-    assert align_visits(made, visited, entries=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
-    assert align_visits(made, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
+    sequence, visited = [4, 5, 6, 7, LOOP_EXIT, 8, 9], [*first, *main, *first]
+    assert align_visits(sequence, visited, entries=[0, 5]) == [(4,), (), (5,), (6,), (7,), (8,), (9,)]
+    assert align_visits(sequence, visited) == [(4,), (5,), (6,), (7,), (8,), (9,), ()]
 
 
 def test_lanes_reach_all_executions_of_a_loop_with_iterations() -> None:
@@ -117,10 +117,10 @@ def test_sites_are_distinguished_by_address() -> None:
         *(visit(n, registers="R6", offset=128 * n) for n in range(4)),
         visit(4, 4, registers="R20", offset=16),
     ]
-    telling = SiteAssigner([SiteAccesses(rows, True), SiteAccesses(columns, True)], 4, address.__getitem__)
-    told = telling.assign([block, block], {})
-    assert told == {(0, "R6"): 1, (0, "R20"): 0}
-    assert telling.accesses_of_visits([block, block], told) == [
+    assigner = SiteAssigner([SiteAccesses(rows, True), SiteAccesses(columns, True)], 4, address.__getitem__)
+    assigned = assigner.assign([block, block], {})
+    assert assigned == {(0, "R6"): 1, (0, "R20"): 0}
+    assert assigner.accesses_of_visits([block, block], assigned) == [
         [(8,), (9,), (10,), (11,), (0, 1, 2, 3)],
         [(12,), (13,), (14,), (15,), (4, 5, 6, 7)],
     ]
@@ -129,12 +129,12 @@ def test_sites_are_distinguished_by_address() -> None:
 def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     """A sum in shared memory is read before a loop, and added to in each iteration."""
     sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
-    telling = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
+    assigner = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
     before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
     visited = [before, turn, turn, before, turn, turn]
-    told = telling.assign(visited, {})
-    assert told == {(0, "R1"): 0, (1, "R3"): 1}
-    assert telling.accesses_of_visits(visited, told) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
+    assigned = assigner.assign(visited, {})
+    assert assigned == {(0, "R1"): 0, (1, "R3"): 1}
+    assert assigner.accesses_of_visits(visited, assigned) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
 
 
 def test_the_trial_of_a_key_is_memoized(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,9 +149,9 @@ def test_the_trial_of_a_key_is_memoized(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(alignment, "_consume", taken)
     sites, blocks = 3, 12
     each = [SiteAccesses([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
-    telling = SiteAssigner(each, 4, lambda number: 4 * (number * 7 % 5))
+    assigner = SiteAssigner(each, 4, lambda number: 4 * (number * 7 % 5))
     visited = [[visit(n, block=n, registers=f"R{n}")] for n in range(blocks)]
-    telling.assign(visited, {})
+    assigner.assign(visited, {})
     assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
 
 
@@ -168,14 +168,14 @@ def test_blocks_with_assigned_keys_are_skipped(monkeypatch: pytest.MonkeyPatch) 
     turns = 1000
     row, column = [*range(0, 4 * turns, 2)], [*range(1, 2 * turns, 2)]
     turn = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
-    telling = SiteAssigner(
+    assigner = SiteAssigner(
         [SiteAccesses(row, False), SiteAccesses(column, False)], 4, lambda number: 4 * (number * 7 % 5)
     )
-    told = telling.assign([turn] * turns, {})
-    assert told is not None and sorted(told.values()) == [0, 0, 1]
+    assigned = assigner.assign([turn] * turns, {})
+    assert assigned is not None and sorted(assigned.values()) == [0, 0, 1]
     assert len(tried) < 50
 
 
 def test_stores_are_never_left_out() -> None:
-    telling = SiteAssigner([SiteAccesses([0, 2], False), SiteAccesses([1, 3], False)], 4, four_bytes)
-    assert telling.assign([[visit(0)], [visit(1)]], {}) is None
+    assigner = SiteAssigner([SiteAccesses([0, 2], False), SiteAccesses([1, 3], False)], 4, four_bytes)
+    assert assigner.assign([[visit(0)], [visit(1)]], {}) is None

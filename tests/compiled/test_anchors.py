@@ -13,9 +13,9 @@ from simtbed.language.hints import Global, f32, f64, i32
 from tests.compiled.listings import launched, matched, placed, walked
 
 
-def anchored(one: KernelLaunches, *rows: tuple[str, str]) -> Correspondence:
+def anchored(launches: KernelLaunches, *rows: tuple[str, str]) -> Correspondence:
     """Return the correspondence of a listing."""
-    matcher = matched(one, *rows)
+    matcher = matched(launches, *rows)
     return Correspondence(matcher, ExpandedCfg(matcher.graph))
 
 
@@ -33,7 +33,7 @@ def passing(out: Global[i32]) -> None:
 def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
     """An iteration that continues before its effect is visible by its start only."""
     seen, test, effect = "int seen", "& 3) == 1", "atomicMin"
-    found = walked(
+    result = walked(
         launched(passing, out=st.zeros(8, st.i32)),
         ("@P0 BRA 0x110", "for ("),
         ("@P1 BRA 0x60", "for ("),
@@ -54,7 +54,7 @@ def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> Non
         ("NOP", "for ("),
         ("EXIT", ""),
     )
-    threads = {block: threads for block, (_, threads) in found.items()}
+    threads = {block: threads for block, (_, threads) in result.items()}
     assert threads[2] == 16  # lanes with an odd count
     assert threads[6] == threads[8] == 4 * (0 + 0 + 1 + 1 + 2 + 2 + 3 + 3)
 
@@ -73,7 +73,7 @@ def nesting(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_a_branch_is_no_predicated_instruction_of_its_arm() -> None:
-    one = launched(nesting, x=np.arange(32, dtype=np.int32), out=st.zeros(96, st.i32))
+    launches = launched(nesting, x=np.arange(32, dtype=np.int32), out=st.zeros(96, st.i32))
     rows = [
         ("MOV R1, R0", "int t"),
         ("@P0 BRA 0x70", "& 1) == 0"),
@@ -85,8 +85,8 @@ def test_a_branch_is_no_predicated_instruction_of_its_arm() -> None:
         ("STG.E [R6], R1", "out[t] ="),
         ("EXIT", ""),
     ]
-    shown = anchored(one, *rows)
-    arm = shown.keys.index(((placed(one, *rows)[1].line,), "then"))
+    shown = anchored(launches, *rows)
+    arm = shown.keys.index(((placed(launches, *rows)[1].line,), "then"))
     assert shown.unconditional[:, arm].sum() == 1 and not shown.predicated[:, arm].any()
 
 
@@ -135,9 +135,9 @@ def of_positive(x: Global[f32], n: i32, out: Global[f32]) -> None:
 
 def test_what_an_arm_computes_may_be_computed_for_all_lanes() -> None:
     """All lanes multiply, lanes of the arm add: speculated products are no excess."""
-    one = launched(of_positive, x=np.arange(8, dtype=np.float32), n=8, out=st.zeros(32, st.f32))
+    launches = launched(of_positive, x=np.arange(8, dtype=np.float32), n=8, out=st.zeros(32, st.f32))
     matcher = matched(
-        one,
+        launches,
         ("LDG.E R2, [R4]", "x[k]"),
         ("FADD R2, R2, -1", "x[k]"),
         ("FMUL R3, R2, R2", "total +="),
@@ -147,6 +147,6 @@ def test_what_an_arm_computes_may_be_computed_for_all_lanes() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     )
-    walk = PathEstimator(matcher, one)
+    walk = PathEstimator(matcher, launches)
     assert walk.estimate() is not None
     assert max(way.cost for way in walk.paths_by_hash.values()) < 0.1

@@ -21,10 +21,10 @@ def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, n
 def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
     """Each event executes a fixed number of blocks."""
     did, sample, weights = drawn(seed, 1000, 200, things)
-    found = calibrate(weights, sample, did.sum(axis=0))
+    result = calibrate(weights, sample, did.sum(axis=0))
     each = np.random.default_rng(seed).random((things, 4))
-    assert found.min() > 0
-    assert found @ (sample @ each) == pytest.approx((did @ each).sum(axis=0))
+    assert result.min() > 0
+    assert result @ (sample @ each) == pytest.approx((did @ each).sum(axis=0))
     assert weights @ (sample @ each) != pytest.approx((did @ each).sum(axis=0), rel=1e-9)
 
 
@@ -38,16 +38,16 @@ def test_all_of_them_keep_their_weights() -> None:
 def test_few_follow_no_chance() -> None:
     """With as many events as warps exact weights exist, but fit noise."""
     did, sample, weights = drawn(5, 1000, 16, 16)
-    found = calibrate(weights, sample, did.sum(axis=0))
-    assert found == pytest.approx(weights, rel=0.5)
-    assert abs(found.sum() / 1000 - 1) < 0.1
+    result = calibrate(weights, sample, did.sum(axis=0))
+    assert result == pytest.approx(weights, rel=0.5)
+    assert abs(result.sum() / 1000 - 1) < 0.1
 
 
 def test_totals_without_samples_are_ignored() -> None:
     did, sample, weights = drawn(4, 100, 20, 3)
     sample[:, 2] = 0
-    found = calibrate(weights, sample, did.sum(axis=0))
-    assert found @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))
+    result = calibrate(weights, sample, did.sum(axis=0))
+    assert result @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))
 
 
 def test_no_weight_is_below_none() -> None:
@@ -58,5 +58,5 @@ def test_no_weight_is_below_none() -> None:
 def test_the_sum_of_weights_is_kept_if_one_becomes_zero() -> None:
     """Few warps limit the adjustment."""
     sample = np.array([[1.0, 0.0], [0.0, 1.0], [9.0, 1.0]])
-    found = calibrate(np.ones(3), sample, np.array([1.0, 30.0]))
-    assert found.sum() == pytest.approx(3) and found.min() == pytest.approx(0)
+    result = calibrate(np.ones(3), sample, np.array([1.0, 30.0]))
+    assert result.sum() == pytest.approx(3) and result.min() == pytest.approx(0)

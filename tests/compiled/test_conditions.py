@@ -55,32 +55,37 @@ SUMMARIZED = [
 
 
 def test_each_condition_is_tested_by_the_lanes_that_the_others_left_open() -> None:
-    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    found = {block: threads for block, (_, threads) in walked(one, *APART).items()}
-    assert found == {0: 32, 1: 28, 2: 8, 3: 8, 4: 32}
+    launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    result = {block: threads for block, (_, threads) in walked(launches, *APART).items()}
+    assert result == {0: 32, 1: 28, 2: 8, 3: 8, 4: 32}
 
 
 def test_conditions_that_are_tested_together_decide_together() -> None:
-    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
     together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in SUMMARIZED]
-    matcher = matched(one, *together)
+    matcher = matched(launches, *together)
     assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {
         1: 0b01010101,
         2: 0b11101010,
     }
     assert matcher.arms.heads[2][1] == "then"
-    assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 28, 2: 8, 3: 32}
+    assert {block: threads for block, (_, threads) in walked(launches, *together).items()} == {
+        0: 32,
+        1: 28,
+        2: 8,
+        3: 32,
+    }
 
 
 def test_the_flow_uses_fractions_of_condition_codes() -> None:
-    one = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    arms = matched(one, *APART).arms.shares
+    launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
+    arms = matched(launches, *APART).arms.shares
     assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
         1: (0, 28 / 32, 1.0),
         2: (0, 8 / 32, 1.0),
         3: (0, 8 / 32, 1.0),
     }
-    assert executions_of(placed(one, *APART), one).threads[4] == 28
+    assert executions_of(placed(launches, *APART), launches).threads[4] == 28
 
 
 @st.kernel
@@ -96,12 +101,12 @@ def nearer_twice(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
 def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
     """Of two copies of a branch, the first tests conditions one by one."""
     given = of_nearer()
-    one = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
+    launches = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
     moved = [
         (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part) for text, part in SUMMARIZED
     ]
-    found = walked(one, *APART[:-1], *moved)
-    assert {block: threads for block, (_, threads) in found.items()} == {
+    result = walked(launches, *APART[:-1], *moved)
+    assert {block: threads for block, (_, threads) in result.items()} == {
         0: 32,
         1: 28,
         2: 8,
@@ -126,7 +131,7 @@ def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
     """One of two holds in lanes 4 to 11; nvcc tests both with one more instruction."""
     lanes = np.arange(32, dtype=np.int32)
     x, y = np.where(lanes < 4, 5, 0).astype(np.int32), np.where(lanes < 12, 5, 0).astype(np.int32)
-    one = launched(across, x=x, y=y, out=st.zeros(32, st.i32))
+    launches = launched(across, x=x, y=y, out=st.zeros(32, st.i32))
     together = [
         *APART[:2],
         ("ISETP.GT.AND P0, PT, R2, 0x3, PT", "&&"),
@@ -136,7 +141,7 @@ def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
         ("@P0 BRA 0x80", "&&"),
         *APART[8:],
     ]
-    assert {block: threads for block, (_, threads) in walked(one, *together).items()} == {0: 32, 1: 8, 2: 4, 3: 32}
+    assert {block: threads for block, (_, threads) in walked(launches, *together).items()} == {0: 32, 1: 8, 2: 4, 3: 32}
 
 
 # ------------------------------------------------------------------ comparisons
@@ -174,10 +179,10 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
 def test_a_comparison_may_be_that_of_a_condition_or_of_its_contrary(
     given: Condition, text: str, held: bool | None
 ) -> None:
-    one = Instruction(0, text)
+    launches = Instruction(0, text)
     a, b = text.split(", ")[2:4]
     constant = [not each.startswith("R") or each == "RZ" for each in (a, b)]
-    assert given.holds(one, one.operation.split(".")[1], constant) is held
+    assert given.holds(launches, launches.operation.split(".")[1], constant) is held
 
 
 @st.kernel
@@ -189,9 +194,9 @@ def inside(x: Global[f32], out: Global[f32]) -> None:
 
 def test_what_is_tested_first_is_up_to_the_compiler() -> None:
     """Comparisons that match both conditions are resolved by order."""
-    one = launched(inside, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
+    launches = launched(inside, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
     matcher = matched(
-        one,
+        launches,
         ("LDG.E R2, [R4]", "= x["),
         ("FSETP.GT.AND P1, PT, R2, 2, PT", "&&"),
         ("FSETP.GEU.AND P0, PT, R2, 4, PT", "&&"),
@@ -244,8 +249,8 @@ def test_one_comparison_may_implement_two(kernel: st.Kernel, made: list[str], te
     lanes = np.arange(32) + (40 if kernel is not lettered else 91)
     x = lanes.astype(np.uint8 if kernel is not outside else np.int32)
     x = np.append(x[:-1], np.array([123], x.dtype)) if kernel is lettered else x
-    one = launched(kernel, x=x, out=st.zeros(32, st.i32))
-    branch = next(part for part in ("||", "&&") if part in one.source.text)
+    launches = launched(kernel, x=x, out=st.zeros(32, st.i32))
+    branch = next(part for part in ("||", "&&") if part in launches.source.text)
     listing = [
         ("LDG.E.U8 R2, [R4]", "x["),
         *((text, branch) for text in made),
@@ -254,9 +259,9 @@ def test_one_comparison_may_implement_two(kernel: st.Kernel, made: list[str], te
         ("STG.E [R8], R1", "= 5"),
         ("EXIT", ""),
     ]
-    conditions = matched(one, *listing).conditions
+    conditions = matched(launches, *listing).conditions
     if threads is None:
         assert 1 not in conditions.blocks
     else:
         assert conditions.arm(conditions.blocks[1]) == (conditions.blocks[1].place, "then")
-        assert {block: found for block, (_, found) in walked(one, *listing).items()} == {0: 32, 1: threads, 2: 32}
+        assert {block: found for block, (_, found) in walked(launches, *listing).items()} == {0: 32, 1: threads, 2: 32}

@@ -112,8 +112,8 @@ def test_numbers_of_launches_are_kept_without_arrays() -> None:
 
     def known(*which: int) -> dict[int, int]:
         requests = [request for n in which if (request := kept[n]) is not None]
-        (one,) = printed_kernels([(request, None, None) for request in requests])
-        return one.bank(BankLayout(0x0, 0xC, 0x210))
+        (launches,) = printed_kernels([(request, None, None) for request in requests])
+        return launches.bank(BankLayout(0x0, 0xC, 0x210))
 
     words = [
         {at: bank.get(at) for at in (0x0, 0xC, 0x220)} for bank in (known(0), known(0, 1), known(1, 2), known(0, 2))
@@ -139,7 +139,7 @@ def striding(x: Global[i32], out: Global[i32], step: i32) -> None:
 
 def test_a_loop_with_a_step_argument_uses_the_copy_of_its_sign() -> None:
     """Lanes have two iterations, or one from lane 8 on, in either copy of the loop."""
-    one = launched(striding, x=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32), step=np.int32(32))
+    launches = launched(striding, x=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32), step=np.int32(32))
     line, loop = "x[", "for ("
     rows = [
         (STACK, ""),
@@ -156,6 +156,6 @@ def test_a_loop_with_a_step_argument_uses_the_copy_of_its_sign() -> None:
         ("STG.E [R8], R3", "out["),
         ("EXIT", ""),
     ]
-    found = executions_of(placed(one, *rows), one)
-    assert (found.threads[4], found.threads[8]) == (0, 40)
-    assert not found.uncertainty
+    result = executions_of(placed(launches, *rows), launches)
+    assert (result.threads[4], result.threads[8]) == (0, 40)
+    assert not result.uncertainty

@@ -48,8 +48,8 @@ def test_a_barrier_reconverges_a_warp(barrier: str) -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")
     assert [whole.is_barrier(block) for block in range(len(whole.blocks))] == [False, False, True, False]
     nodes = ExpandedCfg(whole)
-    found = executions(nodes, [(20, [0, 1, 2, 3]), (12, [0, 2, 3])])
-    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
+    result = executions(nodes, [(20, [0, 1, 2, 3]), (12, [0, 2, 3])])
+    assert result == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
 def test_other_barriers_split_no_block() -> None:
@@ -59,15 +59,15 @@ def test_other_barriers_split_no_block() -> None:
 def test_who_left_is_not_waited_for_at_a_barrier() -> None:
     whole = sass("@P0 EXIT", "@P1 BRA 0x30", "MOV R1, R2", "BAR.SYNC 0x0", "EXIT")
     nodes = ExpandedCfg(whole)
-    found = executions(nodes, [(5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4])])
-    assert [warps for _, (warps, _) in sorted(found.items())] == [1, 1, 1, 2, 1]
+    result = executions(nodes, [(5, [0]), (20, [0, 1, 2, 3, 4]), (7, [0, 1, 3, 4])])
+    assert [warps for _, (warps, _) in sorted(result.items())] == [1, 1, 1, 2, 1]
 
 
 def test_dominators_do_not_depend_on_layout() -> None:
     """The entry jumps over an arm to its dominator, which jumps back."""
-    found = sass("MOV R0, 0x1", "BRA 0x50", "MOV R2, R1", "MOV R3, R2", "EXIT", "MOV R1, R0", "BRA 0x20")
-    arm = next(block for block, (first, _) in enumerate(found.blocks) if first == 2)
-    assert [one.text for one in found.instructions_before(3, arm)] == [
+    result = sass("MOV R0, 0x1", "BRA 0x50", "MOV R2, R1", "MOV R3, R2", "EXIT", "MOV R1, R0", "BRA 0x20")
+    arm = next(block for block, (first, _) in enumerate(result.blocks) if first == 2)
+    assert [one.text for one in result.instructions_before(3, arm)] == [
         "MOV R2, R1",
         "BRA 0x20",
         "MOV R1, R0",

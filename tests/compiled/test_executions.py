@@ -27,9 +27,9 @@ def of(name: str, cases: str = KERNEL_CASES, kept: str = "kernels/h200") -> tupl
     (case,) = find([cases], name)
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
-    one = launcher.kernels[0]
-    (profiled,) = (each for each in load_record(kept).counters[case.name] if each.source == one.digest)
-    return executions_of([ran.placed for ran in profiled.sass], one), sum(ran.warps for ran in profiled.sass)
+    launches = launcher.kernels[0]
+    (profiled,) = (each for each in load_record(kept).counters[case.name] if each.source == launches.digest)
+    return executions_of([ran.placed for ran in profiled.sass], launches), sum(ran.warps for ran in profiled.sass)
 
 
 def executions() -> Executions:
@@ -42,9 +42,9 @@ def test_paths_with_excess_convergence_are_rejected(believed: bool, monkeypatch:
     """Lanes in different copies of a loop: 1.6 times the shuffles by warps, equal by threads."""
     if believed:
         monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
-    found, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
-    assert (abs(found.warp_instructions / ran - 1) > 0.1) == believed
-    assert ("reconverge later" in found.walk.failure) != believed
+    result, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
+    assert (abs(result.warp_instructions / ran - 1) > 0.1) == believed
+    assert ("reconverge later" in result.walk.failure) != believed
 
 
 @pytest.mark.parametrize("believed", [False, True])
@@ -52,10 +52,10 @@ def test_paths_with_missing_effects_are_rejected(believed: bool, monkeypatch: py
     """Lanes remain converged, unlike in the source."""
     if believed:
         monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
-    found, _ = of("validation expand_frontier")
-    efficiency = found.thread_instructions / (32 * found.warp_instructions)
+    result, _ = of("validation expand_frontier")
+    efficiency = result.thread_instructions / (32 * result.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
-    assert ("miss effects" in found.walk.failure) != believed
+    assert ("miss effects" in result.walk.failure) != believed
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -64,28 +64,28 @@ def test_paths_that_agree_with_certain_flow_are_preferred(apart: bool, monkeypat
     run = PathEstimator.estimate
 
     def other(walk: PathEstimator) -> PathEstimate | None:
-        found = run(walk)
-        if found is not None and apart:
-            found.warps *= 1.1
-        return found
+        result = run(walk)
+        if result is not None and apart:
+            result.warps *= 1.1
+        return result
 
     monkeypatch.setattr(PathEstimator, "estimate", other)
-    found, ran = of("validation mri_q")
-    assert (abs(found.warp_instructions / ran - 1) < 0.001) != apart
-    assert abs(found.warp_instructions / ran - 1) < 0.02
+    result, ran = of("validation mri_q")
+    assert (abs(result.warp_instructions / ran - 1) < 0.001) != apart
+    assert abs(result.warp_instructions / ran - 1) < 0.02
 
 
 def test_certain_flow_remains_certain_under_path_sampling() -> None:
     """nvcc dropped some loads, so residuals are nonzero."""
-    found, ran = of("sfs tiled", VARIANTS, "h200")
-    assert found.warp_instructions == ran and found.walk.paths_by_hash
-    loads = [n for n, one in enumerate(found.placed) if one.instruction.opcode == "LDS"]
-    assert loads and all(found.least[n] == found.most[n] for n in loads)
+    result, ran = of("sfs tiled", VARIANTS, "h200")
+    assert result.warp_instructions == ran and result.walk.paths_by_hash
+    loads = [n for n, one in enumerate(result.placed) if one.instruction.opcode == "LDS"]
+    assert loads and all(result.least[n] == result.most[n] for n in loads)
 
 
 def test_trips_of_a_loop_with_a_mid_exit_equal_the_statements_after_it() -> None:
-    found, ran = of("nested_loops", "tests.validation.cases:cases", "h200")
-    assert found.warp_instructions == ran
+    result, ran = of("nested_loops", "tests.validation.cases:cases", "h200")
+    assert result.warp_instructions == ran
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,9 +104,9 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_complete_warps_represent_the_others_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = executions()
     losing(monkeypatch)
-    found = executions()
-    assert found.warp_instructions == pytest.approx(whole.warp_instructions, rel=0.1)
-    assert any("have complete records and represent the others" in why for why in found.uncertainty.values())
+    result = executions()
+    assert result.warp_instructions == pytest.approx(whole.warp_instructions, rel=0.1)
+    assert any("have complete records and represent the others" in why for why in result.uncertainty.values())
 
 
 def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +116,10 @@ def test_that_warps_are_not_walked_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_bounds_are_whole_numbers_and_certain_where_they_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
-    found = executions()
-    open_ = [n for n, block in enumerate(found.block_of) if block in found.uncertainty]
-    assert open_ and all(found.least[n] == int(found.least[n]) < found.most[n] == int(found.most[n]) for n in open_)
-    assert all(found.least[n] == found.warps[n] == found.most[n] for n in range(len(found.warps)) if n not in open_)
+    result = executions()
+    open_ = [n for n, block in enumerate(result.block_of) if block in result.uncertainty]
+    assert open_ and all(result.least[n] == int(result.least[n]) < result.most[n] == int(result.most[n]) for n in open_)
+    assert all(result.least[n] == result.warps[n] == result.most[n] for n in range(len(result.warps)) if n not in open_)
 
 
 @st.kernel
@@ -136,9 +136,9 @@ def test_lanes_remaining_after_an_exit_are_counted(monkeypatch: pytest.MonkeyPat
     """Even if one of their loads, used in the loop only, executes less often."""
     monkeypatch.setattr(walk_module, "HARD_SEARCH_BUDGET", 0)
     values = {"x": np.arange(32, dtype=np.int32) // 4, "y": np.arange(32, dtype=np.int32), "out": st.zeros(256, st.i32)}
-    one = launched(counting_down, n=24, **values)
+    launches = launched(counting_down, n=24, **values)
     rows = placed(
-        one,
+        launches,
         ("ISETP.GE.AND P0, PT, R0, UR4, PT", "if ("),
         ("@P0 EXIT", "if ("),
         ("LDG.E R2, [R4]", "x["),
@@ -148,7 +148,7 @@ def test_lanes_remaining_after_an_exit_are_counted(monkeypatch: pytest.MonkeyPat
         ("@P2 BRA 0x50", "while ("),
         ("EXIT", ""),
     )
-    assert executions_of(rows, one).threads.tolist() == [32, 32, 24, 24, 20, 60, 60, 20]
+    assert executions_of(rows, launches).threads.tolist() == [32, 32, 24, 24, 20, 60, 60, 20]
 
 
 @st.kernel
@@ -163,9 +163,9 @@ def trying(out: Global[i32]) -> None:
 @pytest.mark.parametrize(("turn", "groups"), [("NOP", 1), ("YIELD", 4)])
 def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int) -> None:
     """The number is certain anyway."""
-    one = launched(trying, out=st.zeros(36, st.i32))
+    launches = launched(trying, out=st.zeros(36, st.i32))
     listing = placed(
-        one,
+        launches,
         ("BSSY B0, 0x60", "while"),
         ("@P0 BRA 0x50", "while"),
         ("REDG.E.ADD.STRONG.GPU [R4], R5", "atomicAdd"),
@@ -175,9 +175,9 @@ def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int
         ("STG.E [R2], R1", "+ 4]"),
         ("EXIT", ""),
     )
-    found = executions_of(listing, one)
-    assert (found.warps[6], found.threads[6]) == (groups, 32)
-    assert found.threads[2] == 8 * (1 + 2 + 3)
+    result = executions_of(listing, launches)
+    assert (result.warps[6], result.threads[6]) == (groups, 32)
+    assert result.threads[2] == 8 * (1 + 2 + 3)
 
 
 @st.kernel
@@ -191,10 +191,10 @@ def warming(x: Global[f32], out: Global[f32]) -> None:
 
 def test_expanded_operations_exceed_the_source() -> None:
     """An exponential is a MUFU and several float operations: the MUFU counts it."""
-    one = launched(warming, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
+    launches = launched(warming, x=np.arange(32, dtype=np.float32), out=st.zeros(32, st.f32))
     exponential = "expf"
     listing = placed(
-        one,
+        launches,
         ("LDG.E R2, [R4]", "= x["),
         ("@P0 BRA 0xa0", "> 7.0"),
         ("FADD R3, -R2, 1", exponential),
@@ -208,14 +208,14 @@ def test_expanded_operations_exceed_the_source() -> None:
         ("STG.E [R6], R2", "out["),
         ("EXIT", ""),
     )
-    found = executions_of(listing, one)
-    assert [found.threads[n] for n in (0, 6, 10)] == [32, 24, 32]
+    result = executions_of(listing, launches)
+    assert [result.threads[n] for n in (0, 6, 10)] == [32, 24, 32]
 
 
 def off(name: str) -> float:
     """Return the relative error of the instruction count for a kernel of the H100 record."""
-    found, ran = of(f"validation {name}", kept="kernels/h100")
-    return found.warp_instructions / ran - 1
+    result, ran = of(f"validation {name}", kept="kernels/h100")
+    return result.warp_instructions / ran - 1
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -239,11 +239,11 @@ def test_what_the_compiler_does_to_loops_and_arms_is_known(
 
 
 def test_long_divisions_of_inlined_calls_on_one_line_are_counted() -> None:
-    found, ran = of("validation power_modulo")
-    assert abs(found.warp_instructions / ran - 1) < 0.05
+    result, ran = of("validation power_modulo")
+    assert abs(result.warp_instructions / ran - 1) < 0.05
 
 
 def test_a_flow_that_explains_nearly_all_is_walked_as_well() -> None:
     """Blocks of an unrolled loop with fewer executions: 2 % of the loads were in excess."""
-    found, ran = of("validation bucket_by_splitters")
-    assert found.warp_instructions == ran
+    result, ran = of("validation bucket_by_splitters")
+    assert result.warp_instructions == ran

@@ -66,31 +66,31 @@ def by_text(estimate: FlowEstimate) -> dict[str, tuple[float, float]]:
 
 def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
-    found = estimate_executions(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
-    assert found.warps.tolist() == [3, 3, 3, 0]
-    assert (found.warp_instructions, found.thread_instructions) == (9, 288)
+    result = estimate_executions(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
+    assert result.warps.tolist() == [3, 3, 3, 0]
+    assert (result.warp_instructions, result.thread_instructions) == (9, 288)
 
 
 def test_a_loop_runs_as_often_as_its_loads() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(
+    result = by_text(
         estimate_executions(code, [ran(2, "branch", 32 * 11), ran(3, "global_load", 320)], threads=32, warps=1)
     )
-    assert found["LDG.E R2, [R2]"] == (10, 320)
-    assert found["EXIT"] == (1, 32)
+    assert result["LDG.E R2, [R2]"] == (10, 320)
+    assert result["EXIT"] == (1, 32)
 
 
 def test_copies_of_an_unrolled_loop_share_its_iterations() -> None:
     body = "\n".join(f"3 | LDG.E R{n}, [R{n}]" for n in range(4))
     code = placed(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(estimate_executions(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
-    assert found["LDG.E R0, [R0]"] == (5, 160)
+    result = by_text(estimate_executions(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
+    assert result["LDG.E R0, [R0]"] == (5, 160)
 
 
 def test_a_wider_access_implements_several() -> None:
     code = placed("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    found = by_text(estimate_executions(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
-    assert found["LDS.128 R0, [R0]"] == (5, 160)
+    result = by_text(estimate_executions(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
+    assert result["LDS.128 R0, [R0]"] == (5, 160)
 
 
 BRANCH = """
@@ -107,16 +107,16 @@ BRANCH = """
 
 def test_diverged_lanes_reconverge_group_by_group() -> None:
     executed = [ran(1, "compute", 64), ran(2, "branch", 64, divergent=1), ran(3, "global_store", 5, warps=1)]
-    found = by_text(estimate_executions(placed(BRANCH), executed, threads=64, warps=2))
-    assert found["STG.E [R2.64], R0"] == (1, 5)
-    assert found["BSYNC B0"] == (3, 64)  # one warp arrives converged, the other in two groups
-    assert found["EXIT"] == (2, 64)
+    result = by_text(estimate_executions(placed(BRANCH), executed, threads=64, warps=2))
+    assert result["STG.E [R2.64], R0"] == (1, 5)
+    assert result["BSYNC B0"] == (3, 64)  # one warp arrives converged, the other in two groups
+    assert result["EXIT"] == (2, 64)
 
 
 def test_a_predicated_access_is_executed_at_least_as_often_as_it_acts() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
-    found = by_text(estimate_executions(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
-    assert found["@P0 LDG.E R2, [R2]"] == (1, 32)
+    result = by_text(estimate_executions(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
+    assert result["@P0 LDG.E R2, [R2]"] == (1, 32)
 
 
 DIVISION = """
@@ -132,18 +132,18 @@ DIVISION = """
 
 
 def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
-    found = by_text(estimate_executions(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
-    assert found["FCHK P0, R0, R1"] == (1, 32)
-    assert found["FFMA R0, R1, R2, R3"] == (0, 0)
+    result = by_text(estimate_executions(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
+    assert result["FCHK P0, R0, R1"] == (1, 32)
+    assert result["FFMA R0, R1, R2, R3"] == (0, 0)
 
 
 def test_a_loop_with_separate_exits_has_no_convergence_point() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     lanes = 32 * 33 // 2
     executed = [ran(2, "branch", lanes + 32, warps=33, divergent=31), ran(3, "global_atomic", lanes, warps=32)]
-    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
-    assert found["ATOMG.E.CAS PT, R1, [R2], R3, R4"] == (32, lanes)
-    assert found["EXIT"] == (32, 32)
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["ATOMG.E.CAS PT, R1, [R2], R3, R4"] == (32, lanes)
+    assert result["EXIT"] == (32, 32)
 
 
 def test_without_highspy_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,12 +167,12 @@ def test_the_pipes_are_those_of_the_hardware() -> None:
     features = {feature.name for feature in FEATURES} - waiting
     for case, kernels in load_record("h200").counters.items():
         for one in kernels if case not in waiting else ():
-            found = dict.fromkeys(PIPES, 0)
+            result = dict.fromkeys(PIPES, 0)
             for each in one.sass:
                 for pipe in pipes_of(each.placed.instruction):
-                    found[pipe] += each.warps
+                    result[pipe] += each.warps
             slack = 0 if case in features else 0.05 * one.figures["warp_instructions"]
-            assert {p: n for p, n in found.items() if abs(n - one.pipes[p]) > slack} == {}, case
+            assert {p: n for p, n in result.items() if abs(n - one.pipes[p]) > slack} == {}, case
 
 
 TWICE = """
@@ -199,9 +199,9 @@ def test_functions_are_distinguished_by_call() -> None:
         ran(3, "global_load", 5, calls=(7,)), ran(3, "compute", 5, calls=(7,)),
         ran(3, "global_load", 20, calls=(8,)), ran(3, "compute", 20, calls=(8,)),
     ]  # fmt: skip
-    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
-    assert found["LDG.E R2, [R2]"] == (1, 5)
-    assert found["LDG.E R3, [R3]"] == (1, 20)
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["LDG.E R2, [R2]"] == (1, 5)
+    assert result["LDG.E R3, [R3]"] == (1, 20)
 
 
 def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often() -> None:
@@ -210,8 +210,8 @@ def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often()
         "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
     )
     executed = [ran(3, "global_load", 320), ran(3, "global_load", 320), ran(4, "compute", 320)]
-    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
-    assert found["LDG.E R2, [R2]"] == (10, 320)
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["LDG.E R2, [R2]"] == (10, 320)
 
 
 ALTERNATING = """
@@ -235,8 +235,8 @@ def test_copies_of_a_branch_have_equal_shares() -> None:
     executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640, size=1)]
     code = placed(ALTERNATING)
     counted = KnownCounts(arms={2: ArmShare(1, 200 / 640, 1.0), 4: ArmShare(3, 200 / 640, 1.0)})
-    found = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
-    assert [found[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
+    assert [result[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
 
 
 def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
@@ -244,8 +244,8 @@ def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
         "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
     )
     executed = [ran(4, "compute", 1), ran(4, "global_store", 1), ran(5, "compute", 20)]
-    found = by_text(estimate_executions(code, executed, threads=32, warps=1))
-    assert found["@P1 STG.E [R2], R1"] == (1, 20)
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["@P1 STG.E [R2], R1"] == (1, 20)
 
 
 def test_iterations_are_counted_by_statements_that_are_no_loops() -> None:
@@ -292,8 +292,8 @@ def test_sunk_stores_do_not_diverge() -> None:
     """A warp stores ten times in the source, converged; once after the compiled loop, where lanes may arrive separately."""
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 2 | LDG.E R2, [R4.64]\n 2 | @P0 BRA `(l)\n 3 | STS [R3], R2\n 3 | EXIT")
     executed = [ran(1, "compute", 64), ran(2, "global_load", 640), ran(3, "shared_store", 640)]
-    found = by_text(estimate_executions(code, executed, threads=64, warps=2))
-    assert found["STS [R3], R2"] == (2, 64)
+    result = by_text(estimate_executions(code, executed, threads=64, warps=2))
+    assert result["STS [R3], R2"] == (2, 64)
 
 
 def test_warps_execute_a_callee_once_per_call() -> None:
@@ -307,5 +307,5 @@ def test_warps_execute_a_callee_once_per_call() -> None:
         "RET.REL.NODEC R4 0x0",
     ]
     listed = [LocatedInstruction(Instruction(16 * n, text), 7 if n == 2 else 0) for n, text in enumerate(texts)]
-    found = estimated(listed, SourceEvidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
-    assert (found.threads[4], found.warps[4]) == (32, 4)
+    result = estimated(listed, SourceEvidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
+    assert (result.threads[4], result.warps[4]) == (32, 4)

@@ -44,25 +44,25 @@ def rows_of(lengths: list[int]) -> st.Result:
 @pytest.mark.slow
 def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
     lengths = np.random.default_rng(2).integers(0, 40, 128).tolist()
-    found = rows_of(lengths).compiled()
+    result = rows_of(lengths).compiled()
     loads = [
-        one for one in found.instructions if one.instruction.opcode == "LDG" and found.name and _in_loop(one, found)
+        one for one in result.instructions if one.instruction.opcode == "LDG" and result.name and _in_loop(one, result)
     ]
     assert len(loads) > 4  # nvcc unrolls
     assert sum(one.threads for one in loads) == sum(lengths)
     assert not any(one.uncertainty for one in loads)
 
 
-def _in_loop(one: object, found: object) -> bool:
-    text = found.launched.source.lines[one.place[0] - 1].text  # type: ignore[attr-defined]
+def _in_loop(one: object, result: object) -> bool:
+    text = result.launched.source.lines[one.place[0] - 1].text  # type: ignore[attr-defined]
     return "values[k]" in text
 
 
 @needs_sass
 @pytest.mark.slow
 def test_equal_rows_take_the_unrolled_body_alone() -> None:
-    found = rows_of([16] * 32).compiled()
-    loads = [one for one in found.instructions if one.instruction.opcode == "LDG" and _in_loop(one, found)]
+    result = rows_of([16] * 32).compiled()
+    loads = [one for one in result.instructions if one.instruction.opcode == "LDG" and _in_loop(one, result)]
     assert {one.warps for one in loads} == {0.0, 1.0}
     assert sum(one.warps for one in loads) == 16
 

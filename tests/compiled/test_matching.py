@@ -63,9 +63,9 @@ def test_a_loop_in_another_is_one_of_its_own() -> None:
 
 
 def test_iterations_of_all_back_edges_are_summed() -> None:
-    found = walked(steps(), *TURNING)
+    result = walked(steps(), *TURNING)
     told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
-    assert [found[block][1] for block in (2, 3, 5, 8)] == told
+    assert [result[block][1] for block in (2, 3, 5, 8)] == told
 
 
 @st.kernel
@@ -94,11 +94,11 @@ PREDICATED_COST_SHARE = [
 
 def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
     """Unless an inner arm has an effect, which would be visible."""
-    one = launched(marking, out=st.zeros(80, st.i32))
-    shown = matched(one, *PREDICATED_COST_SHARE)
-    assert not PathEstimator(shown, one).correspondence.has_silent_iterations
-    hidden = matched(one, *((text, part) for text, part in PREDICATED_COST_SHARE if part != FIVE))
-    assert PathEstimator(hidden, one).correspondence.has_silent_iterations
+    launches = launched(marking, out=st.zeros(80, st.i32))
+    shown = matched(launches, *PREDICATED_COST_SHARE)
+    assert not PathEstimator(shown, launches).correspondence.has_silent_iterations
+    hidden = matched(launches, *((text, part) for text, part in PREDICATED_COST_SHARE if part != FIVE))
+    assert PathEstimator(hidden, launches).correspondence.has_silent_iterations
 
 
 @st.kernel
@@ -111,9 +111,9 @@ def skipping(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_a_test_as_loop_body_has_an_additional_execution() -> None:
-    one = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
-    found = walked(
-        one,
+    launches = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
+    result = walked(
+        launches,
         ("MOV R1, RZ", "int t"),
         ("LDG.E R2, [R4]", "while (x"),
         ("VIADD R1, R1, 0x1", "at += 1"),
@@ -121,7 +121,7 @@ def test_a_test_as_loop_body_has_an_additional_execution() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     )
-    assert found == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
+    assert result == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
 
 
 @st.kernel
@@ -142,9 +142,9 @@ def summed() -> list[int]:
     """Return lanes at two loops, of four iterations per trip and of one. `row` is computed once in the source, before
     both loops in the
     listing."""
-    one = launched(summing, x=np.arange(64, dtype=np.int32), out=st.zeros(256, st.i32))
-    found = walked(
-        one,
+    launches = launched(summing, x=np.arange(64, dtype=np.int32), out=st.zeros(256, st.i32))
+    result = walked(
+        launches,
         *[("IMAD R1, R0, 0x7, RZ", "int row")] * 4,
         ("@P0 BRA 0x1a0", "for ("),
         *[("MOV R8, R1", "int row")] * 4,
@@ -158,7 +158,7 @@ def summed() -> list[int]:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     )
-    return [found.get(block, (0, 0))[1] for block in (2, 5)]
+    return [result.get(block, (0, 0))[1] for block in (2, 5)]
 
 
 FEWEST_ROUNDS = [sum(t // 4 for t in range(32)), sum(t % 4 for t in range(32))]
@@ -186,7 +186,7 @@ def parting(out: Global[i32]) -> None:
 
 def stored() -> int:
     """Return lanes at a store merged with code of another arm."""
-    found = walked(
+    result = walked(
         launched(parting, out=st.zeros(64, st.i32)),
         ("MOV R1, R0", "int seen"),
         ("@P0 BRA 0xf0", "if ("),
@@ -195,7 +195,7 @@ def stored() -> int:
         ("STG.E [R8], R1", END),
         ("EXIT", ""),
     )
-    return found[1][1]
+    return result[1][1]
 
 
 def test_code_counts_less_than_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def nesting(x: Global[i32], out: Global[i32]) -> None:
 
 def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
     """Only predicated code of two inner arms, and code on the test's line, identify the block."""
-    one = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
+    launches = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
     rows = [
         ("MOV R1, R0", "int t"),
         ("@P0 BRA 0xa0", "& 1) == 0"),
@@ -230,10 +230,10 @@ def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
         ("STG.E [R6], R1", "out["),
         ("EXIT", ""),
     ]
-    ((block, (place, arm)),) = matched(one, *rows).arms.heads.items()
-    assert (block, place[0], arm) == (1, placed(one, *rows)[1].line, "then")
-    found = executions_of(placed(one, *rows), one)
-    assert [found.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
+    ((block, (place, arm)),) = matched(launches, *rows).arms.heads.items()
+    assert (block, place[0], arm) == (1, placed(launches, *rows)[1].line, "then")
+    result = executions_of(placed(launches, *rows), launches)
+    assert [result.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
 
 
 @st.kernel
@@ -248,10 +248,10 @@ def gathering(value: Global[float4], column: Global[i32], x: Global[float4], out
 def test_iterations_are_counted_by_accesses_of_several_sizes() -> None:
     """An iteration has 16, 4 and 16 bytes on one line; four of them are unrolled."""
     arrays = {"value": st.zeros(8, float4), "x": st.zeros(8, float4)}
-    one = launched(gathering, column=np.arange(8, dtype=np.int32), out=st.zeros(32, st.f32), **arrays)
+    launches = launched(gathering, column=np.arange(8, dtype=np.int32), out=st.zeros(32, st.f32), **arrays)
     line = "column["
     matcher = matched(
-        one,
+        launches,
         ("@P0 BRA 0x60", "for ("),
         ("LDG.E R2, [R4]", line),
         ("LDG.E.128 R8, [R6]", line),
@@ -277,9 +277,9 @@ def guarded(keys: Global[i32], out: Global[i32]) -> None:
 
 def test_a_load_may_be_hoisted_over_a_barrier() -> None:
     """It is the first of two on its line: lanes that fail its test skip the second."""
-    one = launched(guarded, keys=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32))
-    found = walked(
-        one,
+    launches = launched(guarded, keys=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32))
+    result = walked(
+        launches,
         ("MOV R1, R0", "int t"),
         ("LDG.E R2, [R4]", "&&"),
         ("BAR.SYNC.DEFER_BLOCKING 0x0", "syncthreads"),
@@ -289,7 +289,7 @@ def test_a_load_may_be_hoisted_over_a_barrier() -> None:
         ("STG.E [R6], R5", FIVE),
         ("EXIT", ""),
     )
-    assert found == {0: (1, 32), 1: (1, 32), 2: (1, 32), 3: (1, 8), 4: (1, 5), 5: (3, 32)}
+    assert result == {0: (1, 32), 1: (1, 32), 2: (1, 32), 3: (1, 8), 4: (1, 5), 5: (3, 32)}
 
 
 @st.kernel
@@ -301,9 +301,9 @@ def leaving(x: Global[i32], out: Global[i32]) -> None:
 
 
 def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
-    one = launched(leaving, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    launches = launched(leaving, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
     matcher = matched(
-        one,
+        launches,
         ("@P0 BRA 0x40", "for ("),
         ("LDG.E R2, [R4]", "= x["),
         ("@P1 BRA 0x10", "for ("),
@@ -317,18 +317,18 @@ def test_what_was_moved_behind_a_loop_is_no_iteration() -> None:
 @st.kernel
 def searching(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
-    found = 0
+    result = 0
     for k in range(8):
-        found = k
+        result = k
         if x[8 * (t % 2) + k] == 3:
             break
-    out[t] = found
+    out[t] = result
 
 
 def test_code_after_a_loop_exit_test_belongs_to_remaining_lanes() -> None:
     """Only the loop's end remains there."""
     x = np.array([0, 1, 2, 4, 5, 6, 7, 3, *[0] * 8], np.int32)
-    one = launched(searching, x=x, out=st.zeros(32, st.i32))
+    launches = launched(searching, x=x, out=st.zeros(32, st.i32))
     rows = [
         ("MOV R6, RZ", "for ("),
         ("LDG.E R2, [R4]", "if ("),
@@ -340,10 +340,10 @@ def test_code_after_a_loop_exit_test_belongs_to_remaining_lanes() -> None:
         ("STG.E [R8], R6", "out["),
         ("EXIT", ""),
     ]
-    assert matched(one, *rows).arms.heads[2] == ((placed(one, *rows)[1].line,), "else")
-    found = {block: threads for block, (_, threads) in walked(one, *rows).items()}
-    assert found == {0: 32, 1: 256, 2: 240, 3: 16, 4: 32}
-    assert executions_of(placed(one, *rows), one).threads[4] == 240
+    assert matched(launches, *rows).arms.heads[2] == ((placed(launches, *rows)[1].line,), "else")
+    result = {block: threads for block, (_, threads) in walked(launches, *rows).items()}
+    assert result == {0: 32, 1: 256, 2: 240, 3: 16, 4: 32}
+    assert executions_of(placed(launches, *rows), launches).threads[4] == 240
 
 
 @st.kernel
@@ -357,7 +357,7 @@ def folding(x: Global[i32], out: Global[i32], rounds: i32) -> None:
 
 
 def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
-    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    launches = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
     rows = [
         ("LDG.E R2, [R4]", "= x["),
         ("IMAD R3, R3, 0x3, R2", "* 3"),
@@ -365,14 +365,14 @@ def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
         ("STG.E [R6], R3", "out["),
         ("EXIT", ""),
     ]
-    matcher = matched(one, *rows)
+    matcher = matched(launches, *rows)
     ((place, sites),) = matcher.sites_by_place.items()
     assert matcher.copies(sites, matcher.natural_loops(place))[0] == {1: 1}
-    assert executions_of(placed(one, *rows), one).threads.tolist() == [32, 192, 192, 32, 32]
+    assert executions_of(placed(launches, *rows), launches).threads.tolist() == [32, 192, 192, 32, 32]
 
 
 def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -> None:
-    one = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    launches = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
     rows = [
         ("LDG.E R2, [R4]", "= x["),
         ("IMAD R3, R3, 0x3, R2", "* 3"),
@@ -382,7 +382,7 @@ def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -
         ("STG.E [R6], R3", "out["),
         ("EXIT", ""),
     ]
-    assert executions_of(placed(one, *rows), one).threads[2] == 5 * 32
+    assert executions_of(placed(launches, *rows), launches).threads[2] == 5 * 32
 
 
 @st.kernel
@@ -397,7 +397,7 @@ def exchanging(x: Global[i32], out: Global[i32], n: i32) -> None:
 def test_where_lines_disagree_the_step_of_the_loop_decides() -> None:
     """Two iterations per trip: nvcc gives merged code the following line."""
     up, down, store = "__shfl_up", "__shfl_down", "out[k"
-    one = launched(exchanging, x=np.arange(32, dtype=np.int32), out=st.zeros(8 * 32, st.i32), n=8)
+    launches = launched(exchanging, x=np.arange(32, dtype=np.int32), out=st.zeros(8 * 32, st.i32), n=8)
     rows = [
         ("LDG.E R2, [R4]", "own = x["),
         ("SHFL.UP P0, R3, R2, 0x1, RZ", up),
@@ -411,7 +411,7 @@ def test_where_lines_disagree_the_step_of_the_loop_decides() -> None:
         ("@P1 BRA 0x10", "for"),
         ("EXIT", ""),
     ]
-    assert executions_of(placed(one, *rows), one).threads[1] == 4 * 32
+    assert executions_of(placed(launches, *rows), launches).threads[1] == 4 * 32
 
 
 @st.kernel
@@ -425,7 +425,7 @@ def screening(x: Global[i32], out: Global[i32], n: i32) -> None:
 
 def test_an_address_that_was_computed_before_makes_no_arm() -> None:
     """Most of the block is on a line outside of the arm."""
-    one = launched(screening, x=np.arange(96, dtype=np.int32), out=st.zeros(32, st.i32), n=np.int32(30))
+    launches = launched(screening, x=np.arange(96, dtype=np.int32), out=st.zeros(32, st.i32), n=np.int32(30))
     rows = [
         ("@P0 BRA 0x80", "t < n"),
         ("IMAD.WIDE R4, R0, 0x4, R2", "out[t] = x"),
@@ -437,4 +437,4 @@ def test_an_address_that_was_computed_before_makes_no_arm() -> None:
         ("STG.E [R8], R7", "out[t] = x"),
         ("EXIT", ""),
     ]
-    assert 1 not in matched(one, *rows).arms.heads
+    assert 1 not in matched(launches, *rows).arms.heads

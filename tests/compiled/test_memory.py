@@ -35,8 +35,8 @@ def test_a_misattributed_instruction_matches_equal_executions() -> None:
         InstructionCount(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    found = _by_access(each_counted, _accesses(one, False), one.statements.deciding_arm)
-    assert {key[0]: [each.instruction.text for each in of] for key, of in found.items()} == {
+    result = _by_access(each_counted, _accesses(one, False), one.statements.deciding_arm)
+    assert {key[0]: [each.instruction.text for each in of] for key, of in result.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
     }

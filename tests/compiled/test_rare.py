@@ -104,11 +104,11 @@ def test_a_callee_is_traversed_with_usual_operands() -> None:
     def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
         nodes = ExpandedCfg(CALLING, rare)
         node = next(n for n, calls in enumerate(nodes.call_stacks) if calls)
-        found = []
+        result = []
         while nodes.call_stacks[node]:
-            found.append(nodes.blocks[node])
+            result.append(nodes.blocks[node])
             (node,) = nodes.successors[node]
-        return found
+        return result
 
     assert len(inside(frozenset())) == 2  # shortest path: a sum with NaN
     assert inside(special_operand_edges(CALLING, ())) == [2, 3, 4]

@@ -75,7 +75,7 @@ def cheapest(case: Case) -> float:
     left = [float(anchors.weights[one.feature]) * one.amount for one in tokens]
     best = {(0, 0): 0.0}
     waiting = [(0, 0)]
-    found = float("inf")
+    result = float("inf")
 
     def reach(node: int, at: int, cost: float) -> None:
         if cost < best.get((node, at), float("inf")) - 1e-9:
@@ -93,7 +93,7 @@ def cheapest(case: Case) -> float:
                 for to in case.onward[node]:
                     reach(to, past, cost)
                 if node == nodes - 1:
-                    found = min(found, cost + sum(left[past:]))
+                    result = min(result, cost + sum(left[past:]))
             if past == len(tokens) or (past == at + 1 and not useful):
                 break
             one, held = tokens[past], have.copy()
@@ -106,7 +106,7 @@ def cheapest(case: Case) -> float:
             elif stood:
                 between += left[past]
             cost += added
-    return found
+    return result
 
 
 def price(anchors: _Anchors, node: int, have: Any) -> float:

@@ -48,35 +48,35 @@ def turns(*patterns: tuple[int, list[int]], others: tuple[int, int, int] = (0, 0
 def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(
     unrolled: tuple[Graph, LoopRegion],
 ) -> None:
-    _, found = unrolled
-    assert (found.entry, found.past, sorted(found.blocks)) == (0, 5, [0, 1, 2, 3, 4])
+    _, result = unrolled
+    assert (result.entry, result.past, sorted(result.blocks)) == (0, 5, [0, 1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 3, 4, 7, 8, 100, 1_000_003])
 def test_the_largest_body_takes_what_it_can(unrolled: tuple[Graph, LoopRegion], iterations: int) -> None:
-    found = UnrollingPaths(*unrolled).executions(iterations)
-    assert found is not None
-    assert (found[ONE], found[FOUR]) == (iterations % 4, iterations // 4)
+    result = UnrollingPaths(*unrolled).executions(iterations)
+    assert result is not None
+    assert (result[ONE], result[FOUR]) == (iterations % 4, iterations // 4)
 
 
 def test_warps_iterate_as_often_as_their_longest_lane(unrolled: tuple[Graph, LoopRegion]) -> None:
-    found = executions(UnrollingPaths(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
-    assert found is not None
-    assert (found.threads[ONE], found.warps[ONE]) == (30, 30)
-    assert (found.threads[FOUR], found.warps[FOUR]) == (10 + 4, 10 + 2)
-    assert found.entries == {ONE: 10, FOUR: 10 + 2}
+    result = executions(UnrollingPaths(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
+    assert result is not None
+    assert (result.threads[ONE], result.warps[ONE]) == (30, 30)
+    assert (result.threads[FOUR], result.warps[FOUR]) == (10 + 4, 10 + 2)
+    assert result.entries == {ONE: 10, FOUR: 10 + 2}
 
 
 def test_lanes_with_more_iterations_diverge(unrolled: tuple[Graph, LoopRegion]) -> None:
-    found = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
-    assert found is not None
-    assert found.divergences == {ONE: 2 * 2, FOUR: 0}
+    result = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
+    assert result is not None
+    assert result.divergences == {ONE: 2 * 2, FOUR: 0}
 
 
 def test_unrecorded_executions_are_scaled(unrolled: tuple[Graph, LoopRegion]) -> None:
-    found = executions(UnrollingPaths(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
-    assert found is not None
-    assert found.threads[FOUR] == 15
+    result = executions(UnrollingPaths(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
+    assert result is not None
+    assert result.threads[FOUR] == 15
 
 
 def test_predicated_iterations_leave_the_bodies_what_they_would_have() -> None:
@@ -120,15 +120,15 @@ REST = """
 @pytest.fixture(scope="module")
 def rest() -> UnrollingPaths:
     whole = graph(instructions(REST))
-    found = region(whole, {2: 1, 3: 1, 6: 4}, whole.loops, None, frozenset({0}), {3: (1,)})
-    return UnrollingPaths(whole, found)
+    result = region(whole, {2: 1, 3: 1, 6: 4}, whole.loops, None, frozenset({0}), {3: (1,)})
+    return UnrollingPaths(whole, result)
 
 
 @pytest.mark.parametrize("iterations", range(13))
 def test_predicated_iterations_complete_the_count(rest: UnrollingPaths, iterations: int) -> None:
-    found = rest.executions(iterations)
-    assert found is not None
-    assert (found[2], found[3], found[6]) == (iterations % 4 > 0, iterations % 4 > 1, iterations // 4)
+    result = rest.executions(iterations)
+    assert result is not None
+    assert (result[2], result[3], result[6]) == (iterations % 4 > 0, iterations % 4 > 1, iterations // 4)
 
 
 def test_lanes_without_iterations_skip_the_bodies(rest: UnrollingPaths) -> None:
@@ -144,10 +144,10 @@ def test_what_another_branch_decides_is_not_certain(rest: UnrollingPaths) -> Non
 
 
 def test_groups_leaving_in_different_trips_arrive_separately(rest: UnrollingPaths) -> None:
-    found = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
-    assert found is not None
-    assert (found.threads[9], found.warps[9]) == (4, 3)
-    assert 9 in found.certain
+    result = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
+    assert result is not None
+    assert (result.threads[9], result.warps[9]) == (4, 3)
+    assert 9 in result.certain
 
 
 def test_a_trip_has_the_iterations_of_all_its_blocks() -> None:
@@ -158,9 +158,9 @@ def test_a_trip_has_the_iterations_of_all_its_blocks() -> None:
     (loop,) = whole.loops
     one, other = sorted(loop.body)
     ways = UnrollingPaths(whole, region(whole, {one: 1, other: 1, 3: 1}, whole.loops, None, frozenset()))
-    found = ways.executions(71)
-    assert found is not None
-    assert (found[one], found[other], found[3]) == (35, 35, 1)
+    result = ways.executions(71)
+    assert result is not None
+    assert (result[one], result[other], result[3]) == (35, 35, 1)
 
 
 def test_a_final_test_in_the_body_is_an_iteration() -> None:

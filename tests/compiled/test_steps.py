@@ -30,7 +30,7 @@ def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Grap
 
 
 @pytest.mark.parametrize(
-    ("test", "jump", "step", "found"),
+    ("test", "jump", "step", "result"),
     [
         ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
         ("ISETP.GT.AND P0, PT, R3.reuse, RZ, PT", "@!P0 BRA 0x30", "0xfffffffc", {(0, 2)}),
@@ -44,9 +44,9 @@ def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Grap
     ],
 )
 def test_no_lane_continues_with_an_exhausted_count(
-    test: str, jump: str, step: str, found: set[tuple[int, int]]
+    test: str, jump: str, step: str, result: set[tuple[int, int]]
 ) -> None:
-    assert exhausted_loop_edges(counting(test, jump, step)) == found
+    assert exhausted_loop_edges(counting(test, jump, step)) == result
 
 
 def test_a_count_may_end_below_zero_after_reconvergence() -> None:
@@ -61,11 +61,11 @@ def test_a_count_may_end_below_zero_after_reconvergence() -> None:
         "@P0 BRA 0x50",
         "EXIT",
     )
-    found = [
+    result = [
         exhausted_loop_edges(graph(tuple(Instruction(16 * n, text.format(end)) for n, text in enumerate(texts))))
         for end in ("-0x1", "RZ")
     ]
-    assert found == [{(0, 2)}, set()]
+    assert result == [{(0, 2)}, set()]
 
 
 @st.kernel
@@ -99,8 +99,8 @@ def test_lanes_pass_the_tests_for_larger_bodies() -> None:
         ("STG.E [R6], R4", "out["),
         ("EXIT", ""),
     ]
-    found = executions_of(placed(one, *rows), one)
-    assert [found.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
+    result = executions_of(placed(one, *rows), one)
+    assert [result.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
 
 
 # ------------------------------------------------------------------ steps of the source
@@ -133,7 +133,7 @@ def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "step", "found"),
+    ("amount", "step", "result"),
     [
         (12, 3, 4),
         (12, -3, 4),
@@ -143,8 +143,8 @@ def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
         (1, 1, 1),
     ],
 )
-def test_iterations_are_inferred_from_steps(amount: int, step: int, found: int) -> None:
-    assert iterations(amount, step) == found
+def test_iterations_are_inferred_from_steps(amount: int, step: int, result: int) -> None:
+    assert iterations(amount, step) == result
 
 
 @pytest.mark.parametrize(

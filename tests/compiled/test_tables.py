@@ -31,7 +31,7 @@ def listed(*texts: str) -> list[Instruction]:
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "result"),
     [
         (SINE, {4, 5}),
         (["LDC.64 R4, c[0x0][0x210]", "IMAD.WIDE R4, R2, 0x4, R4", "LDG.E R6, desc[UR6][R4.64]"], set()),
@@ -40,8 +40,8 @@ def listed(*texts: str) -> list[Instruction]:
     ],
     ids=["table", "argument", "chased", "written again"],
 )
-def test_which_loads_are_from_tables(texts: list[str], found: set[int]) -> None:
-    assert coefficient_loads(listed(*texts)) == found
+def test_which_loads_are_from_tables(texts: list[str], result: set[int]) -> None:
+    assert coefficient_loads(listed(*texts)) == result
 
 
 def test_lanes_need_one_of_two_rows() -> None:

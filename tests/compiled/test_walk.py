@@ -41,9 +41,9 @@ def sass(*texts: str) -> Graph:
 
 # ------------------------------------------------------------------ replay
 @st.device
-def found_at(x: Global[i32], wanted: i32) -> i32:
+def found_at(x: Global[i32], expected: i32) -> i32:
     for k in range(6):
-        if x[k] == wanted:
+        if x[k] == expected:
             return k
     return -1
 
@@ -128,10 +128,10 @@ def test_an_incomplete_record_is_rejected() -> None:
 
 def test_replay_buffers_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     _, replay = wandered(45)
-    wanted = replay.trace((0, 1, 0), 32)
+    expected = replay.trace((0, 1, 0), 32)
     monkeypatch.setattr(replay_module, "_INITIAL_CAPACITY", 1)
-    found = wandered(45)[1].trace((0, 1, 0), 32)
-    assert found.events.tolist() == wanted.events.tolist() and found.lanes.tolist() == wanted.lanes.tolist()
+    result = wandered(45)[1].trace((0, 1, 0), 32)
+    assert result.events.tolist() == expected.events.tolist() and result.lanes.tolist() == expected.lanes.tolist()
 
 
 # ------------------------------------------------------------------ nodes
@@ -147,11 +147,11 @@ def test_a_callee_is_cloned_per_call() -> None:
             "RET.REL.NODEC R4 0x0",
         )
     )
-    ways = {
+    lane_paths = {
         (nodes.blocks[n], nodes.call_stacks[n]): {(nodes.blocks[m], nodes.call_stacks[m]) for m in nodes.successors[n]}
         for n in range(len(nodes.blocks))
     }
-    assert ways == {
+    assert lane_paths == {
         (0, ()): {(3, (1,))},
         (3, (1,)): {(1, ())},
         (1, ()): {(3, (2,)), (2, ())},
@@ -161,9 +161,9 @@ def test_a_callee_is_cloned_per_call() -> None:
     assert [nodes.blocks[n] for n, end in enumerate(nodes.may_exit) if end] == [2]
 
 
-def counted(whole: Graph, *ways: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
+def counted(whole: Graph, *lane_paths: tuple[int, list[int]]) -> dict[int, tuple[int, int]]:
     """Return warp and thread executions by block; paths are of blocks."""
-    return executions(ExpandedCfg(whole), ways)
+    return executions(ExpandedCfg(whole), lane_paths)
 
 
 BRANCH = sass("BSSY B0, 0x50", "@P0 BRA 0x40", "MOV R1, R2", "@P1 EXIT", "BSYNC B0", "STG.E [R2], R1", "EXIT")
@@ -190,8 +190,8 @@ def test_lanes_without_a_convergence_point_remain_diverged() -> None:
 
 def test_lanes_leave_a_loop_group_by_group() -> None:
     whole = sass("BSSY B0, 0x30", "@P0 BRA 0x10", "BSYNC B0", "EXIT")
-    found = counted(whole, (1, [0, 1, 2, 3]), (2, [0, 1, 1, 1, 2, 3]), (29, [0, 1, 1, 2, 3]))
-    assert found == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
+    result = counted(whole, (1, [0, 1, 2, 3]), (2, [0, 1, 1, 1, 2, 3]), (29, [0, 1, 1, 2, 3]))
+    assert result == {0: (1, 32), 1: (3, 1 + 6 + 58), 2: (3, 32), 3: (1, 32)}
 
 
 # ------------------------------------------------------------------ yield
@@ -201,19 +201,19 @@ def test_yielded_lanes_are_not_awaited() -> None:
         "BSSY B0, 0x80", "NOP", "YIELD", "@P0 BRA 0x60", "@P1 BRA 0x60", "@P2 BRA 0x10", "MOV R1, R2", "BSYNC B0", "STG.E [R2], R1", "EXIT"
     )  # fmt: skip
     turn = [1, 2, 3, 4]
-    ways = [
+    lane_paths = [
         (4, [0, 1, 2, 5, 6, 7]), (4, [0, 1, 2, 3, 5, 6, 7]), (4, [0, *turn, 5, 6, 7]),
         (10, [0, *turn, 1, 2, 5, 6, 7]), (10, [0, *turn, 1, 2, 3, 5, 6, 7]),
     ]  # fmt: skip
-    found = counted(whole, *ways)
-    assert (found[6], found[7]) == ((5, 32), (3, 32))
+    result = counted(whole, *lane_paths)
+    assert (result[6], result[7]) == ((5, 32), (3, 32))
 
 
 def test_yielded_groups_merge() -> None:
     """Diverged lanes merge when one group yields to the other."""
     whole = sass("@P0 BRA 0x20", "NOP", "NOP", "YIELD", "STG.E [R2], R1", "EXIT")
-    found = counted(whole, (20, [0, 1, 2, 3]), (12, [0, 2, 3]))
-    assert found == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
+    result = counted(whole, (20, [0, 1, 2, 3]), (12, [0, 2, 3]))
+    assert result == {0: (1, 32), 1: (1, 20), 2: (2, 32), 3: (1, 32)}
 
 
 MEASURED = json.loads((Path(__file__).parent / "yields.json").read_text(encoding="utf-8"))
@@ -229,12 +229,12 @@ def test_divergence_equals_a_gpu(name: str) -> None:
     number = {block: node for node, block in enumerate(nodes.blocks)}
     strands = [LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in kept["ways"]]
     warps, _ = WarpReconvergence(nodes).executions(strands)
-    found = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
+    result = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
     sizes = [past - first for first, past in whole.blocks]
     if name.startswith("leaves"):
-        assert found == kept["executed"]
+        assert result == kept["executed"]
     ran = np.dot(kept["executed"], sizes)
-    assert abs(np.dot(found, sizes) / ran - 1) < (0.1 if name.startswith("nested") else 0.27)
+    assert abs(np.dot(result, sizes) / ran - 1) < (0.1 if name.startswith("nested") else 0.27)
 
 
 # ------------------------------------------------------------------ collective instructions
@@ -247,8 +247,8 @@ all, 7 is their meeting point, 8 leads back."""
 
 
 def test_lanes_that_are_not_together_gather() -> None:
-    found = counted(SUMMARIZED, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
-    assert found == {
+    result = counted(SUMMARIZED, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    assert result == {
         0: (1, 32), 1: (1, 20), 2: (2, 32), 5: (2, 32), 6: (1, 32), 7: (2, 32), 8: (1, 32), 4: (1, 32)
     }  # fmt: skip
 
@@ -260,8 +260,8 @@ def test_lanes_that_are_together_do_not() -> None:
 def test_a_group_that_tests_its_own_mask_does_not_wait() -> None:
     """Its mask is no constant."""
     texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in SUMMARIZED.instructions]
-    found = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
-    assert found[3] == (2, 32) and 6 not in found
+    result = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    assert result[3] == (2, 32) and 6 not in result
 
 
 # ------------------------------------------------------------------ recorded kernels
@@ -273,21 +273,21 @@ def launched(case: Case) -> tuple[KernelLaunches, Profiled]:
     """Return the launches of a validation kernel, and its record on an H200."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
-    (one,), (profiled,) = launcher.kernels, RECORDED.counters[case.name]
-    return one, profiled
+    (launches,), (profiled,) = launcher.kernels, RECORDED.counters[case.name]
+    return launches, profiled
 
 
 def walked(name: str) -> float:
     """Return the relative error of the instruction count by path sampling."""
-    one, profiled = launched(CASES[name])
+    launches, profiled = launched(CASES[name])
     placed = [ran.placed for ran in profiled.sass]
     whole = graph(tuple(each.instruction for each in placed))
-    places = SourceEvidence(one.executed, any(each.calls for each in placed)).places(placed)
-    source = one.statements if any(each.calls for each in placed) else one.statements.without_inlining()
-    found = PathEstimator(LoopMatcher(whole, places, source), one).estimate()
-    assert found is not None
+    places = SourceEvidence(launches.executed, any(each.calls for each in placed)).places(placed)
+    source = launches.statements if any(each.calls for each in placed) else launches.statements.without_inlining()
+    result = PathEstimator(LoopMatcher(whole, places, source), launches).estimate()
+    assert result is not None
     sizes = [past - first for first, past in whole.blocks]
-    return abs(float((found.warps * sizes).sum()) / sum(ran.warps for ran in profiled.sass) - 1)
+    return abs(float((result.warps * sizes).sum()) / sum(ran.warps for ran in profiled.sass) - 1)
 
 
 @pytest.mark.parametrize(
@@ -343,13 +343,13 @@ def test_a_slow_path_is_not_called_without_need(monkeypatch: pytest.MonkeyPatch)
     )
 
     def called() -> bool:
-        one, _ = launched(CASES["scatter"])
+        launches, _ = launched(CASES["scatter"])
         nodes = ExpandedCfg(whole)
-        shown = correspondence.Correspondence(LoopMatcher(whole, [(0,)] * 7, one.statements), nodes)
+        shown = correspondence.Correspondence(LoopMatcher(whole, [(0,)] * 7, launches.statements), nodes)
         nothing = WarpTrace(np.zeros(0, np.int32), np.zeros(0, np.uint32), np.zeros(0, np.int32))
-        way = paths.PathSearch(nodes, shown).find(nothing, 0)
-        assert way is not None
-        return any(nodes.call_stacks[node] for node in way.path)
+        path = paths.PathSearch(nodes, shown).find(nothing, 0)
+        assert path is not None
+        return any(nodes.call_stacks[node] for node in path.path)
 
     assert not called()
     monkeypatch.setattr(correspondence, "COST_INSTRUCTION", -1e-5)
@@ -385,12 +385,12 @@ def test_samples_reproduce_totals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_function_s_loop_iterates_per_call() -> None:
     """`root` is called before and in a loop, and its loads have the line of its loop."""
-    one, profiled = launched(CASES["join_sets"])
+    launches, profiled = launched(CASES["join_sets"])
     placed = [ran.placed for ran in profiled.sass]
-    found = executions_of(placed, one)
-    loads = sum(each.lanes for each in one.executed if each.kind == "global_load" and each.line in (4, 7))
-    made = sum(n for each, n in zip(placed, found.threads, strict=True) if "STRONG.SYS" in each.instruction.operation)
-    assert made == pytest.approx(loads)
+    result = executions_of(placed, launches)
+    loads = sum(each.lanes for each in launches.executed if each.kind == "global_load" and each.line in (4, 7))
+    setup = sum(n for each, n in zip(placed, result.threads, strict=True) if "STRONG.SYS" in each.instruction.operation)
+    assert setup == pytest.approx(loads)
 
 
 # ------------------------------------------------------------------ synthetic listings
@@ -409,27 +409,27 @@ def recorded() -> tuple[KernelLaunches, list[str]]:
     """Return a launch of `stopping` by one warp, and its printed lines."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(stopping, grid=1, block=32, args={"x": np.arange(8, dtype=np.int32), "out": st.zeros(32, st.i32)})
-    (one,) = launcher.kernels
-    return one, [line.text if hasattr(line, "text") else str(line) for line in one.source.lines]
+    (launches,) = launcher.kernels
+    return launches, [line.text if hasattr(line, "text") else str(line) for line in launches.source.lines]
 
 
 def corresponded(*rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """Return warp and thread executions by block for a listing of `stopping`."""
-    one, texts = recorded()
+    launches, texts = recorded()
     lines = [next((n for n, text in enumerate(texts, 1) if part and part in text), 0) for _, part in rows]
     whole = sass(*(text for text, _ in rows))
-    found = PathEstimator(
-        LoopMatcher(whole, [(line,) for line in lines], one.statements.without_inlining()), one
+    result = PathEstimator(
+        LoopMatcher(whole, [(line,) for line in lines], launches.statements.without_inlining()), launches
     ).estimate()
-    assert found is not None
-    return {b: (round(found.warps[b]), round(found.threads[b])) for b in range(len(whole.blocks))}
+    assert result is not None
+    return {b: (round(result.warps[b]), round(result.threads[b])) for b in range(len(whole.blocks))}
 
 
 TEST, ADD, TRAILING_RECORDS, LOOP, STORE = "== i", "+= 100", "total += x", "for (", "out["
 
 
 def test_an_arm_is_executed_by_its_lanes() -> None:
-    found = corresponded(
+    result = corresponded(
         ("MOV R1, RZ", LOOP),
         ("LDG.E R2, [R4]", TEST),
         ("BSSY B0, 0x70", TEST),
@@ -444,7 +444,7 @@ def test_an_arm_is_executed_by_its_lanes() -> None:
         ("STG.E [R2], R1", STORE),
         ("EXIT", ""),
     )
-    assert found == {0: (1, 32), 1: (8, 256), 2: (8, 8), 3: (16, 256), 4: (8, 256), 5: (1, 32)}
+    assert result == {0: (1, 32), 1: (8, 256), 2: (8, 8), 3: (16, 256), 4: (8, 256), 5: (1, 32)}
 
 
 def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> None:
@@ -469,16 +469,16 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
         ("@P1 BRA 0x80", LOOP),
     ]
     rest = [("STG.E [R2], R1", STORE), ("EXIT", "")]
-    found = corresponded(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
-    turning = {block: threads for block, (_, threads) in found.items() if threads not in (0, 32)}
+    result = corresponded(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
+    turning = {block: threads for block, (_, threads) in result.items() if threads not in (0, 32)}
     assert 4 * 32 in turning.values() and 256 not in turning.values()
 
 
 def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
     """Once per thread, with no source statement on its line executed once."""
-    one, texts = recorded()
+    launches, texts = recorded()
     more = next(n for n, text in enumerate(texts, 1) if TRAILING_RECORDS in text)
     rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
     placed = [LocatedInstruction(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
-    found = executions_of(placed, one)
-    assert found.threads[1] == 32 and set(found.uncertainty) == {1}
+    result = executions_of(placed, launches)
+    assert result.threads[1] == 32 and set(result.uncertainty) == {1}

@@ -353,9 +353,9 @@ def test_local_arrays_are_interleaved_by_lane(
 ) -> None:
     """An element has two lines, with eight lanes per sector."""
     args = {"which": np.array(which, np.int32), "out": np.zeros(32, np.int64), "LEFT": left}
-    found = observe(prepare_request(wide_locals, grid=1, block=32, args=args, device=H200)).lines
-    (store,) = np.flatnonzero(found.kinds == LOCAL_STORE)
-    assert found.totals[store, [EVERY_LINE, EVERY_SECTOR, EVERY_PARTIAL]].tolist() == [lines, sectors, partial]
+    result = observe(prepare_request(wide_locals, grid=1, block=32, args=args, device=H200)).lines
+    (store,) = np.flatnonzero(result.kinds == LOCAL_STORE)
+    assert result.totals[store, [EVERY_LINE, EVERY_SECTOR, EVERY_PARTIAL]].tolist() == [lines, sectors, partial]
 
 
 @st.kernel

@@ -41,9 +41,9 @@ def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
     measured = [row for row in rows("h100_l1_loads.csv") if row["kernel"] == kernel.__name__]
     assert len(measured) == patterns.EACH
     for row, lanes in zip(measured, patterns.random_patterns(size), strict=True):
-        found = cycles(kernel, patterns.from_l1(size, lanes))
-        assert abs(max(found, size / 4) - float(row["cycles"])) <= 0.2 + 0.02 * found, row
-        assert found >= max(float(row["wavefronts"]), float(row["tags"])) - 0.15, row
+        result = cycles(kernel, patterns.from_l1(size, lanes))
+        assert abs(max(result, size / 4) - float(row["cycles"])) <= 0.2 + 0.02 * result, row
+        assert result >= max(float(row["wavefronts"]), float(row["tags"])) - 0.15, row
 
 
 def test_tag_banks_of_distant_lines() -> None:
@@ -55,5 +55,5 @@ def test_tag_banks_of_distant_lines() -> None:
     for row in rows("h100_l1_lines_apart.csv"):
         at = np.full(32, -1, np.int32)
         at[:2] = first, first + ((1 << int(row["power"])) + int(row["further"])) * 32 + 1
-        found = cycles(patterns.words_from_l1, {"x": x, "at": at, "out": out, "LINE": 32})
-        assert found == pytest.approx(float(row["tags"]), abs=0.01), row
+        result = cycles(patterns.words_from_l1, {"x": x, "at": at, "out": out, "LINE": 32})
+        assert result == pytest.approx(float(row["tags"]), abs=0.01), row

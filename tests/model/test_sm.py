@@ -37,8 +37,8 @@ from tests.validation.launches import one_sm
 from tests.validation.recorded import load_times
 
 
-def compiled(found: ObservedLaunch) -> Any:
-    kernel = found.compiled(H100)
+def compiled(result: ObservedLaunch) -> Any:
+    kernel = result.compiled(H100)
     if isinstance(kernel, str):
         pytest.skip(kernel)
     return kernel
@@ -47,10 +47,12 @@ def compiled(found: ObservedLaunch) -> Any:
 def compare_with_measured(name: str) -> tuple[float, float]:
     """Return microseconds of a launch by the model and on an H100."""
     case = next(case for case in one_sm.cases() if case.name == name)
-    found = observe(prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100))
-    compiled(found)
+    result = observe(
+        prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H100)
+    )
+    compiled(result)
     measured = load_times("scattered_h100")["launches"][name]["warm_us"]
-    return estimate(found, H100).time_us, measured
+    return estimate(result, H100).time_us, measured
 
 
 # ------------------------------------------------------------------ barriers
@@ -58,8 +60,8 @@ def compare_with_measured(name: str) -> tuple[float, float]:
 @pytest.mark.parametrize("kernel", [one_sm.barriers_in_turn, one_sm.counts_in_turn], ids=["barriers", "counts"])
 def test_barrier_arrivals_are_serialized(kernel: st.Kernel, resident: int, warps: int) -> None:
     """The result of a barrier takes as long again; instructions directly after a barrier do not wait."""
-    found, measured = compare_with_measured(f"{kernel.__name__} {resident} {32 * warps}")
-    assert found == pytest.approx(measured, rel=0.1)
+    result, measured = compare_with_measured(f"{kernel.__name__} {resident} {32 * warps}")
+    assert result == pytest.approx(measured, rel=0.1)
 
 
 # ------------------------------------------------------------------ pipes
@@ -75,21 +77,21 @@ def test_barrier_arrivals_are_serialized(kernel: st.Kernel, resident: int, warps
 )
 def test_products_share_a_pipe_as_measured(kernel: str, off: float, warps: int) -> None:
     """32-bit products use half of the pipe, 64-bit ones all of it twice."""
-    found, measured = compare_with_measured(f"{kernel} {32 * warps}")
-    assert found == pytest.approx(measured, rel=off)
+    result, measured = compare_with_measured(f"{kernel} {32 * warps}")
+    assert result == pytest.approx(measured, rel=off)
 
 
 @pytest.mark.parametrize("lines", [0, 17])
 def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
-    found, measured = compare_with_measured(f"own_lines {lines} 1024")
-    assert found == pytest.approx(measured, rel=0.12)
+    result, measured = compare_with_measured(f"own_lines {lines} 1024")
+    assert result == pytest.approx(measured, rel=0.12)
 
 
 # ------------------------------------------------------------------ accesses
 def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[InstructionStream, Any]:
-    found = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
-    made = compiled(found)
-    return stream(made, estimate(found, H100, cold=True).traffic, H100, classes_of(made, found.decisions.warps)), made  # type: ignore[union-attr]
+    result = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
+    made = compiled(result)
+    return stream(made, estimate(result, H100, cold=True).traffic, H100, classes_of(made, result.decisions.warps)), made  # type: ignore[union-attr]
 
 
 def figures(of: InstructionStream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
@@ -168,11 +170,11 @@ def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
 # ------------------------------------------------------------------ waits
 def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
     """Of accesses some of whose lines were looked at: all from device memory, a sector a line."""
-    found = np.zeros(COLUMNS, np.int64)
-    found[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
-    found[[MISSES, L2_REQUESTS]] = missed
-    found[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] = awaited
-    return found
+    result = np.zeros(COLUMNS, np.int64)
+    result[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
+    result[[MISSES, L2_REQUESTS]] = missed
+    result[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] = awaited
+    return result
 
 
 @pytest.mark.parametrize("together", [True, False])

@@ -27,10 +27,10 @@ def timed(name: str) -> ObservedLaunch:
     """A launch of one SM's warps."""
     case = next(case for case in one_sm.cases() if case.name == name)
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
-    found = observe(request)
-    if isinstance(compiled := found.compiled(H200), str):
+    result = observe(request)
+    if isinstance(compiled := result.compiled(H200), str):
         pytest.skip(compiled)
-    return found
+    return result
 
 
 @cache
@@ -43,10 +43,10 @@ def with_timing(**given: float) -> Device:
     return replace(H200, timing=replace(H200.timing, **given))  # type: ignore[arg-type]
 
 
-def sent(found: Estimate) -> float:
+def sent(result: Estimate) -> float:
     """Return L2 store sectors relative to those filled."""
-    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
-    return found.traffic.stored[1] / least
+    least = result.traffic.total(SECTORS, STORE) - result.traffic.total(MERGEABLE_SECTORS)
+    return result.traffic.stored[1] / least
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def sent(found: Estimate) -> float:
     ],
 )  # fmt: skip
 def test_l2_sectors_equal_the_counted_ones(name: str, off: float) -> None:
-    found = estimate(timed(name), H200)
-    least = found.traffic.total(SECTORS, STORE) - found.traffic.total(MERGEABLE_SECTORS)
-    assert sent(found) == pytest.approx(counted()[name]["metrics"][BARRIER_RESULT] / least, abs=off)
+    result = estimate(timed(name), H200)
+    least = result.traffic.total(SECTORS, STORE) - result.traffic.total(MERGEABLE_SECTORS)
+    assert sent(result) == pytest.approx(counted()[name]["metrics"][BARRIER_RESULT] / least, abs=off)
 
 
 def test_lines_are_open_that_were_stored_to_last() -> None:
@@ -100,9 +100,9 @@ def test_all_stores_merge_without_a_compiler() -> None:
 
 def test_intervening_loads_prevent_merging_without_sass() -> None:
     """A load outlasts open lines; without loads all mergeable stores merge."""
-    found = estimate(observed(written_and_read, 64, 128), H200).traffic
-    assert found.total(MERGEABLE_SECTORS) > 0 and found.merge_ratio == 0.0
-    assert found.stored[1] == found.total(SECTORS, STORE)
+    result = estimate(observed(written_and_read, 64, 128), H200).traffic
+    assert result.total(MERGEABLE_SECTORS) > 0 and result.merge_ratio == 0.0
+    assert result.stored[1] == result.total(SECTORS, STORE)
     case = next(case for case in one_sm.cases() if case.name == "words_in_turn 4 128")
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
     alone = estimate(replace(observe(request), decisions=None), H200).traffic

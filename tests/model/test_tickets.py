@@ -98,10 +98,10 @@ def test_work_is_taken_to_be_shared_as_evenly_as_rows_are() -> None:
     }
     times = []
     for kernel in (by_shuffle, a_row_each):
-        found = observe(prepare_request(kernel, grid=132 * 8, block=256, args=args, device=H200))
-        if isinstance(compiled := found.compiled(H200), str):
+        result = observe(prepare_request(kernel, grid=132 * 8, block=256, args=args, device=H200))
+        if isinstance(compiled := result.compiled(H200), str):
             pytest.skip(compiled)
-        times.append(estimate(found, H200))
+        times.append(estimate(result, H200))
     assert times[0].time_us == pytest.approx(times[1].time_us, rel=0.5)
     assert any("claim work dynamically" in remark for remark in times[0].remarks)
     assert not any("claim work dynamically" in remark for remark in times[1].remarks)

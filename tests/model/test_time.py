@@ -42,9 +42,9 @@ ROWS = devices.DEVICES.values()
 @pytest.mark.slow
 def test_a_large_copy_takes_what_device_memory_takes() -> None:
     """Measured on an H200: 4.52 TB/s of reads; block launches take less."""
-    found = estimate(observed(copy, 1 << 17), H200)
-    assert 8 * 256 * (1 << 17) / found.limits["DRAM"] / 1e6 == pytest.approx(4.52, rel=0.01)
-    assert found.bound == "blocks" and found.limits["DRAM"] < found.limits["blocks"] < found.time_us
+    result = estimate(observed(copy, 1 << 17), H200)
+    assert 8 * 256 * (1 << 17) / result.limits["DRAM"] / 1e6 == pytest.approx(4.52, rel=0.01)
+    assert result.bound == "blocks" and result.limits["DRAM"] < result.limits["blocks"] < result.time_us
 
 
 @pytest.mark.slow
@@ -60,18 +60,18 @@ def test_the_two_hoppers_differ_as_their_memories_do() -> None:
 
 def test_arithmetic_takes_what_its_pipe_takes() -> None:
     """Measured on an H200: 32.6 T fused multiply-adds per second."""
-    found = estimate(observed(chain, 132 * 8 * 4, TURNS=400), H200)
+    result = estimate(observed(chain, 132 * 8 * 4, TURNS=400), H200)
     operations = 132 * 8 * 4 * 256 * 800
-    assert found.limits["fp32"] == pytest.approx(operations / 33.45e6, rel=0.01)
-    assert found.bound in ("fp32", "issue")
+    assert result.limits["fp32"] == pytest.approx(operations / 33.45e6, rel=0.01)
+    assert result.bound in ("fp32", "issue")
 
 
 def test_a_single_warp_takes_its_critical_path() -> None:
     """800 dependent operations of 4 cycles each."""
-    found = estimate(observed(chain, 1, 32, TURNS=800), H200)
-    assert found.bound == "latency"
-    assert found.limits["latency"] * H200.clock == pytest.approx(1600 * 4, rel=0.05)
-    assert any("small grid" in remark for remark in found.remarks)
+    result = estimate(observed(chain, 1, 32, TURNS=800), H200)
+    assert result.bound == "latency"
+    assert result.limits["latency"] * H200.clock == pytest.approx(1600 * 4, rel=0.05)
+    assert any("small grid" in remark for remark in result.remarks)
 
 
 def test_more_warps_hide_the_latency_of_each() -> None:
@@ -102,8 +102,8 @@ def test_atomics_that_return_a_value_take_longer_than_those_that_do_not() -> Non
     n = 1 << 12
     fast = replace(H200, timing=replace(H200.timing, atomic_interval=0.01))
     slow = replace(fast, timing=replace(fast.timing, fetch_rate=fast.timing.atomic_rate))
-    found, without = (estimate(observed(swap, n), device).limits["atomics"] for device in (fast, slow))
-    assert found == pytest.approx((4 / 51 + 4 / 39.5) * 8 * n / 1980, rel=0.01)
+    result, without = (estimate(observed(swap, n), device).limits["atomics"] for device in (fast, slow))
+    assert result == pytest.approx((4 / 51 + 4 / 39.5) * 8 * n / 1980, rel=0.01)
     assert without == pytest.approx(8 / 51 * 8 * n / 1980, rel=0.01)
 
 
@@ -151,34 +151,34 @@ def test_a_tail_is_named() -> None:
 
 
 def test_an_empty_kernel_takes_the_launch() -> None:
-    found = estimate(observed(copy, 1, 32), H200)
-    assert found.bound == "launch" and found.time_us > H200.timing.launch / 1000
+    result = estimate(observed(copy, 1, 32), H200)
+    assert result.bound == "launch" and result.time_us > H200.timing.launch / 1000
 
 
 @pytest.mark.parametrize("device", ROWS, ids=[d.name for d in ROWS])
 def test_every_device_has_a_time_an_interval_and_says_that_it_is_not_validated(device: devices.Device) -> None:
-    found = estimate(observed(copy, 512, device=device), device)
-    assert 0 < found.low_us < found.time_us < found.high_us
-    assert max(found.limits.values()) < found.time_us
+    result = estimate(observed(copy, 512, device=device), device)
+    assert 0 < result.low_us < result.time_us < result.high_us
+    assert max(result.limits.values()) < result.time_us
     why = " without nvcc" if device.name in VALIDATED else ": no measured times are recorded"
-    assert f"not validated on {device.name}{why}" in found.remarks
+    assert f"not validated on {device.name}{why}" in result.remarks
 
 
 def test_fewer_registers_are_a_step_where_registers_limit() -> None:
     launch = replace(observed(chain, 4096, 256, TURNS=50), registers=128)
-    found = estimate(launch, H200)
-    assert found.occupancy.active_blocks == 2 and "registers" in found.occupancy.limiter
-    scaled = replace(found, time_us=found.time_us)
+    result = estimate(launch, H200)
+    assert result.occupancy.active_blocks == 2 and "registers" in result.occupancy.limiter
+    scaled = replace(result, time_us=result.time_us)
     words = text(launch, H200, scaled)
     assert "resident: 2 blocks an SM, limited by registers" in words
 
 
 def test_steps_are_computed_by_the_model() -> None:
     launch = observed(exchange, 4096, STRIDE=32, BLOCK=256)
-    found = estimate(launch, H200)
-    step = next(s for s in changes(launch, H200, found) if s.what == "with half of the bytes of L1")
-    again = estimate(launch, H200, traffic=found.traffic, scale={"L1": 0.5})
-    assert step.time_us == again.time_us and step.saved == 1 - again.time_us / found.time_us
+    result = estimate(launch, H200)
+    step = next(s for s in changes(launch, H200, result) if s.what == "with half of the bytes of L1")
+    again = estimate(launch, H200, traffic=result.traffic, scale={"L1": 0.5})
+    assert step.time_us == again.time_us and step.saved == 1 - again.time_us / result.time_us
 
 
 def test_devices_with_equal_counting_rules_share_an_emulation() -> None:
@@ -194,9 +194,9 @@ def test_compiled_kernels_are_counted_as_they_are() -> None:
     kernel = launch.compiled(H200)
     if isinstance(kernel, str):
         pytest.skip(kernel)
-    found = estimate(launch, H200)
-    assert found.warp_instructions < 132 * 4 * 20
-    assert "instructions are counted as nvcc compiles them for sm_90" in found.remarks
+    result = estimate(launch, H200)
+    assert result.warp_instructions < 132 * 4 * 20
+    assert "instructions are counted as nvcc compiles them for sm_90" in result.remarks
     assert estimate(launch, K40).warp_instructions > 132 * 4 * 400  # not supported by nvcc
 
 
@@ -207,8 +207,8 @@ def test_no_limit_exceeds_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(kernel)
     simulated = sm_simulator.run
     monkeypatch.setattr(time, "run", lambda *how: replace(simulated(*how), cycles=10.0))
-    found = estimate(launch, H200)
-    assert 0 < max(found.limits.values()) <= found.time_us
+    result = estimate(launch, H200)
+    assert 0 < max(result.limits.values()) <= result.time_us
 
 
 def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
@@ -217,8 +217,8 @@ def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
     assert kernel.memory.warp_aggregated == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
-    found = estimate(launch, H200).limits["atomics"]
-    assert found * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
+    result = estimate(launch, H200).limits["atomics"]
+    assert result * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
 
 
 def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
@@ -226,8 +226,8 @@ def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
     assert len(kernel.memory.eliminated) == 1
-    found, source = (estimate(one, H200).traffic for one in (launch, replace(launch, decisions=None)))
-    assert 2 * found.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
+    result, source = (estimate(one, H200).traffic for one in (launch, replace(launch, decisions=None)))
+    assert 2 * result.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
 
 
 def test_numbers_that_all_lanes_read_together_take_two_wavefronts() -> None:
@@ -246,11 +246,11 @@ def test_validated_times_have_the_interval_that_was_measured() -> None:
     launch = observed(copy, 1 << 14, 32, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    found, source = estimate(launch, H200), estimate(replace(launch, decisions=None), H200)
-    low, high = VALIDATED["H200"].factors(found.bound)
-    assert low < 1 < high and (found.low_us, found.high_us) == (low * found.time_us, high * found.time_us)
+    result, source = estimate(launch, H200), estimate(replace(launch, decisions=None), H200)
+    low, high = VALIDATED["H200"].factors(result.bound)
+    assert low < 1 < high and (result.low_us, result.high_us) == (low * result.time_us, high * result.time_us)
     assert high / low < source.high_us / source.low_us
-    assert str(VALIDATED["H200"]) in found.remarks
+    assert str(VALIDATED["H200"]) in result.remarks
     assert str(VALIDATED["H100"]) in estimate(launch, H100).remarks
     assert "not validated on A100: no measured times are recorded" in estimate(launch, A100).remarks
 
@@ -270,9 +270,9 @@ def test_blocks_that_begin_limit_small_ones() -> None:
     launch = observed(copy, 1 << 14, 32, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    found = estimate(launch, H200)
-    assert found.bound == "blocks"
-    assert found.time_us == pytest.approx(160.1 / 16 + 2.8, rel=0.15)
+    result = estimate(launch, H200)
+    assert result.bound == "blocks"
+    assert result.time_us == pytest.approx(160.1 / 16 + 2.8, rel=0.15)
 
 
 @pytest.mark.parametrize(("stride", "time"), [(1, 7.8), (32, 73.9)])

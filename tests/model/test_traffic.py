@@ -84,7 +84,7 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     """Return dependent loads, of as many classes as probabilities to wait for L2."""
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    found = classify_warps(whole, np.ones(1), [()] * len(texts), SourceStatements(), WarpDecisions(), 1, 1, False)
+    result = classify_warps(whole, np.ones(1), [()] * len(texts), SourceStatements(), WarpDecisions(), 1, 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (
@@ -99,8 +99,8 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     memory[:, :_LOADS, L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
     names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
-    each: dict[str, Any] = {name: np.repeat(getattr(found, name), len(likely), axis=0) for name in names}
-    several = replace(found, **each)
+    each: dict[str, Any] = {name: np.repeat(getattr(result, name), len(likely), axis=0) for name in names}
+    several = replace(result, **each)
     return InstructionStream(code, memory, several, 1.0, {}), len(texts)
 
 

@@ -33,11 +33,11 @@ def classes_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
     )
 
 
-def ran(whole: Graph, found: WarpClasses, kind: int = 0) -> SimulationResult:
+def ran(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationResult:
     """A warp of a class alone on an SM, whose instructions take a cycle each."""
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = InstructionStream(code, np.zeros((len(code), PROFILE_WORDS)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((len(code), PROFILE_WORDS)), result, 1.0, {})
     return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
 
 
@@ -51,9 +51,9 @@ def test_diverged_lanes_continue_after_reconvergence() -> None:
     whole = sass(
         "BSSY B0, 0x70", "@P0 BRA 0x40", "NOP", "BRA 0x60", "NOP", "NOP", "BSYNC B0", "NOP", "NOP", "EXIT"
     )  # fmt: skip
-    found = classes_of(whole, [1, 1, 1, 2, 1])
-    assert found.divergent_shares[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
-    assert ran(whole, found).issued == 2 + 2 + 2 + 1 + 3
+    result = classes_of(whole, [1, 1, 1, 2, 1])
+    assert result.divergent_shares[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
+    assert ran(whole, result).issued == 2 + 2 + 2 + 1 + 3
 
 
 def test_separate_exits_do_not_add_iterations() -> None:
@@ -68,9 +68,9 @@ def test_exited_lanes_wait_for_diverged_lanes() -> None:
         "BSSY B0, 0xc0", "BSSY B1, 0x90", "@P0 BRA 0x70", "NOP", "@!P1 BRA 0x80", "NOP", "BRA 0xb0", "NOP", "BSYNC B1", "NOP",
         "@P2 BRA 0x10", "BSYNC B0", "EXIT",
     )  # fmt: skip
-    found = classes_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
-    assert found.blocks[0, 2, 4] == 7, "they meet behind the loop"
-    assert ran(whole, found).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
+    result = classes_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
+    assert result.blocks[0, 2, 4] == 7, "they meet behind the loop"
+    assert ran(whole, result).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
 
 
 def test_a_loop_of_two_iterations_runs_twice() -> None:
@@ -99,9 +99,9 @@ def test_hoisted_code_is_executed_once() -> None:
     decided._rows = np.array([[0, 0, 0, 1, 10, 0, 0, 1], [0, 1, 0, 1, 30, 0, 0, 1]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
-    found = classify_warps(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
-    kinds = found.class_of[0].tolist()
-    assert [ran(whole, found, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
+    result = classify_warps(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
+    kinds = result.class_of[0].tolist()
+    assert [ran(whole, result, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
 
 def test_instructions_without_a_line_are_no_evidence() -> None:
@@ -112,8 +112,8 @@ def test_instructions_without_a_line_are_no_evidence() -> None:
     decided._rows = np.array([[0, 0, 0, 1, 0, 1, 0, 0], [0, 1, 0, 1, 0, 0, 1, 0]]).reshape(-1)
     decided._used[0] = 2
     whole = sass("NOP", "NOP", "EXIT")
-    found = classify_warps(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
-    assert [ran(whole, found, kind).issued for kind in found.class_of[0].tolist()] == [3, 3]
+    result = classify_warps(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
+    assert [ran(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [3, 3]
 
 
 def test_a_jump_has_a_latency() -> None:
@@ -131,8 +131,8 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     decided._used[0] = 1
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
-    found = classify_warps(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
-    assert [ran(whole, found, kind).issued for kind in found.class_of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
+    result = classify_warps(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
+    assert [ran(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
 
 
 def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
@@ -156,19 +156,19 @@ def test_remainder_loops_do_not_scale_with_the_count() -> None:
         "@P0 BRA 0x20", "@!P1 BRA 0xa0", "MOV R1, R2", "BRA 0x80", "NOP", "@P2 BRA 0x80", "EXIT",
     )  # fmt: skip
     places = [(), (), (8,), (7,), (7,), (7,), (7,), (7,), (8,), (7,), ()]
-    found = classify_warps(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
-    short, long = found.class_of[0, 0], found.class_of[0, 3]
-    assert found.executions[short].tolist() == [1, 2, 1, 0, 0, 1]
-    assert found.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
+    result = classify_warps(whole, np.array([4.0, 8.0, 4.0, 1.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    short, long = result.class_of[0, 0], result.class_of[0, 3]
+    assert result.executions[short].tolist() == [1, 2, 1, 0, 0, 1]
+    assert result.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
 
 
 def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
     source, decided = turning(0, 5, 0, 5)
     whole = sass("@P0 BRA 0x40", "NOP", "NOP", "@P1 BRA 0x20", "EXIT")
-    found = classify_warps(
+    result = classify_warps(
         whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False
     )
-    assert [found.executions[found.class_of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
+    assert [result.executions[result.class_of[0, warp]].tolist() for warp in (0, 1)] == [[1, 0, 0, 1], [1, 1, 5, 1]]
 
 
 def test_executions_are_capped_by_the_dominator() -> None:
@@ -179,24 +179,24 @@ def test_executions_are_capped_by_the_dominator() -> None:
     decided._used[0] += 2
     whole = sass("@P0 BRA 0x50", "NOP", "@P1 BRA 0x40", "NOP", "@P2 BRA 0x20", "EXIT")
     places = [(), (), (8,), (9,), (8,), ()]
-    found = classify_warps(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
-    assert found.executions[found.class_of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
+    result = classify_warps(whole, np.array([4.0, 2.0, 8.0, 2.0, 8.0, 4.0]), places, source, decided, 1, 4, False)
+    assert result.executions[result.class_of[0, 0]][[2, 3, 4]].tolist() == [0, 0, 0]
 
 
 def test_the_longest_warp_is_reported_relative_to_its_class() -> None:
     source, decided = turning(*[1000] * 30, 1010, 990)
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
-    found = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
-    assert len(found.lengths) == 1
-    assert found.imbalance[0] == 0 and found.imbalance[1] == pytest.approx(1.01, abs=0.001)
+    result = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
+    assert len(result.lengths) == 1
+    assert result.imbalance[0] == 0 and result.imbalance[1] == pytest.approx(1.01, abs=0.001)
 
 
 def test_consecutive_blocks_are_all_simulated() -> None:
     whole = sass(*["NOP"] * 9, "EXIT")
-    found = classes_of(whole, [1])
+    result = classes_of(whole, [1])
     code = np.zeros((10, WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    stream = InstructionStream(code, np.zeros((10, PROFILE_WORDS)), found, 1.0, {})
+    stream = InstructionStream(code, np.zeros((10, PROFILE_WORDS)), result, 1.0, {})
     assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
 
 
@@ -208,5 +208,5 @@ def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -
     decided._used[0] += 1
     whole = sass("NOP", "NOP", "NOP", "NOP", "@P0 NOP", "@P2 BRA 0x10", "EXIT")
     places = [(), (8,), (8,), (8,), (9,), (8,), ()]
-    found = classify_warps(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
-    assert found.executions[found.class_of[0]].tolist() == [[1, 12, 1]] * 2
+    result = classify_warps(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
+    assert result.executions[result.class_of[0]].tolist() == [[1, 12, 1]] * 2
