@@ -30,7 +30,8 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
 from .. import tables
-from ..cli.pairhmm import solve_file
+from ..cli.options import Engine, ResourceOptions
+from ..cli.pairhmm import PairHmmOptions, solve_file
 from ..launchers import Runner, new_runner, require_engine
 from ..papers.ren2018 import profiled
 from ..terminal import progress
@@ -225,10 +226,9 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
         row["MB in"] = input_file.stat().st_size / 1e6
         row["parsed"] = _median(lambda: [None for _ in blocks(input_file)], repeat)
         row["written"] = _median(lambda: write(answer, lines(problem, scores)), repeat)
+        options = PairHmmOptions(variant=RESCALED, engine=Engine(engine), resources=ResourceOptions())
         row["MB out"] = answer.stat().st_size / 1e6
-        row["file to file"] = _median(
-            lambda: solve_file(input_file, answer, RESCALED, engine, "gpupairhmm", False, False, False), repeat
-        )
+        row["file to file"] = _median(lambda: solve_file(input_file, answer, options), repeat)
     return row
 
 

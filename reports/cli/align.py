@@ -20,6 +20,7 @@ from simtbed.kernels.alignment.host.statistics import Statistics, content, rows
 from simtbed.kernels.family import merge_agreements
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.runtime.cores import current_cores, on_cores
+from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner, launcher_of_workers, require_gpus
@@ -72,11 +73,13 @@ class AlignOptions:
         """Return the settings of the pipeline. Raises SimtbedError for options that exclude each other."""
         if self.variant not in FAMILY.variants:
             raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
-        dask, engine = self.resources.dask or "", self.engine.value
+        dask = self.resources.dask or ""
+        engine: EngineName = self.engine.value
         require_report_options(engine, self.counters, self.check or self.statistics, self.json)
         require_gpus(self.gpus, engine)
         require_cluster_options(dask, self.counters, self.json, self.gpus)
-        parameters, strategy, form = _parameters(self.parameters), OverhangStrategy[self.strategy], self.format.value
+        parameters, strategy = _parameters(self.parameters), OverhangStrategy[self.strategy]
+        form: files.Format = self.format.value
         files.check_form(form, strategy)
         gpus = self.gpus if engine == "cuda" else 0
         return How(self.variant, parameters, strategy, form, gpus, self.resources.max_memory, dask)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 from simtbed import SimtbedError
+from simtbed.runtime.registry import EngineName
 
 from .options import Engine, Input, Json
 from .parameters import Argument, Option, command
@@ -66,7 +67,8 @@ def bench(
     simtbed bench pairhmm --engine cuda
     simtbed bench files --only correct
     """
-    engine, repeat, only, json = options.engine.value, options.repeat, options.only or [], options.json
+    engine: EngineName = options.engine.value
+    repeat, only, json = options.repeat, options.only or [], options.json
     if options.output is not None and subject is not Bench.files:
         raise SimtbedError("--output of bench needs files: simtbed bench files")
     if subject is Bench.files:

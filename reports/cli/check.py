@@ -269,7 +269,7 @@ def _report(
     if form is Format.json:
         content: dict[str, Any] = {**heading, "checks": check.checkers, "silent": not check.has_faults}
         content |= {rows_key: [row.content() for row in check.rows]}
-        content |= {"compiled": check.compiling.made} if check.compiling else {}
+        content |= {"compiled": check.compiling.compilations} if check.compiling else {}
         text = tables.as_json(content | check.budgets.content())
     elif form is Format.text:
         text = _text(check)
@@ -290,7 +290,7 @@ def _text(check: Check) -> str:
                 paragraphs.append(f"{row.names[names[0]]}, {title}:\n{as_text(diagnostics)}")
     if check.compiling:
         archs = ", ".join(check.compiling.architectures)
-        paragraphs.append(f"{check.compiling.made:,} kernels compiled, each for one of {archs}")
+        paragraphs.append(f"{check.compiling.compilations:,} kernels compiled, each for one of {archs}")
     return "\n\n".join([*paragraphs, *check.budgets.text()])
 
 

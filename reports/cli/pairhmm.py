@@ -15,6 +15,7 @@ from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.pairhmm.host.files import Block, blocks, lines
 from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
+from simtbed.runtime.registry import EngineName
 
 from ..launchers import launcher_of_workers, new_runner, require_gpus
 from ..selection import find_family
@@ -105,7 +106,8 @@ class BlockText(NamedTuple):
 
 def solve_file(source: Path | None, target: Path | None, options: PairHmmOptions) -> int:
     """Solve the problem of a file, or the shipped example; return 1 if the oracle disagrees. target: None is stdout."""
-    family, variant, engine, gpus = find_family("pairhmm"), options.variant, options.engine.value, options.gpus
+    family, variant, gpus = find_family("pairhmm"), options.variant, options.gpus
+    engine: EngineName = options.engine.value
     dask, memory = options.resources.dask, options.resources.max_memory
     if variant not in family.variants:
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")

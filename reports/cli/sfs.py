@@ -16,7 +16,7 @@ from simtbed.kernels.sfs.host import files, files_spectrum, files_vcf_out
 from simtbed.kernels.sfs.host.files import Options
 from simtbed.kernels.sfs.host.frequency import by_em
 from simtbed.kernels.sfs.host.pipeline_files import solve_file
-from simtbed.kernels.sfs.host.problem import Floats, Problem
+from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.spectrum import Spectrum
 from simtbed.runtime.cores import current_cores, on_cores
@@ -133,7 +133,8 @@ def solve_sites(source: Path | None, target: Path | None, options: SfsOptions) -
     tally: SiteCounts = Counter()
     runner = Runner(options.engine.value)
     launcher = launcher_of_workers(options.engine.value) if options.cluster else runner
-    name, mode, form = "the example" if source is None else str(source), options.mode.value, options.format.value
+    name = "the example" if source is None else str(source)
+    mode: Mode = options.mode.value
     targets = {"--output": target or STANDARD, "--spectrum": options.spectrum}
     if options.spectrum:
         targets["the plot of --spectrum"] = options.spectrum.with_suffix(".svg")
@@ -141,6 +142,7 @@ def solve_sites(source: Path | None, target: Path | None, options: SfsOptions) -
         with progress_of_records(f"{options.variant} on {name}", "sites") as show:
             take = total.add if options.spectrum else _ignore
             problems = _problems(source, options, tally)
+            form: files.Format = options.format.value
             solve_file(problems, form, outputs["--output"], options.variant, launcher, take, show, options.cluster)
         if options.spectrum:
             with progress("the spectrum over sites"):
@@ -165,7 +167,8 @@ def _order(count: tuple[str, int]) -> tuple[bool, bool, str]:
 
 
 def _problems(source: Path | None, options: SfsOptions, tally: SiteCounts) -> Iterator[Problem]:
-    mode, polarise = options.mode.value, options.polarise.value if options.polarise else None
+    mode: Mode = options.mode.value
+    polarise: files.Polarise | None = options.polarise.value if options.polarise else None
     if source is not None:
         reading = Options(mode, polarise, options.p_variable, options.epsilon)
         return files.problems(source, reading, tally, options.resources.max_memory)

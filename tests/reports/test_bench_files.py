@@ -84,7 +84,7 @@ def test_memory_is_the_programs_own() -> None:
 
 
 def test_output_is_a_file_and_of_files(simtbed: Simtbed, tmp_path: Path) -> None:
-    assert "--output names a file" in simtbed("bench", "files", "--output", "-").refused()
+    assert "--output needs a file name" in simtbed("bench", "files", "--output", "-").refused()
     assert "--output of bench needs files" in simtbed("bench", "sfs", "--output", str(tmp_path / "x")).refused()
 
 
