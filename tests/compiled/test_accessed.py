@@ -22,24 +22,24 @@ from tests.validation.recorded import KERNEL_CASES, load_record
 
 RECORDED = load_record("kernels/h200")
 CASES = {
-    "newton_roots": "lanes leave a loop at different turns, and store together behind it",
+    "newton_roots": "lanes leave a loop in different iterations, and store together behind it",
     "n_queens": "the same, of lanes that leave an unrolled loop and those behind it",
     "suppress_boxes": "lanes of an unrolled loop, some of which leave it",
-    "matrix_vector": "predicated loads behind the last turn",
+    "matrix_vector": "predicated loads after the last iteration",
     "complex_products": "two sites at a place, of one of which two accesses are merged",
-    "scan_blelloch": "predicated turns of an unrolled loop, in one of which accesses of two lines are merged",
+    "scan_blelloch": "predicated iterations of an unrolled loop, in one of which accesses of two lines are merged",
     "bitonic_block": "the same with stores",
     "matmul_async": "reads that no lane makes",
-    "spmv_rows": "a loop of predicated turns",
+    "spmv_rows": "a loop of predicated iterations",
     "lennard_jones_cells": "loads under a condition",
     "reduce_strided": "a load and the store behind it under a condition",
     "warp_distances": "a store that is executed no more often than in the source",
     "syrk_triangle": "two loads of one array whose registers are written in between, and a store moved behind a loop",
     "stencil_27_points": "one store for both arms of a branch",
-    "restrict_residual": "turns that are left over come first, and a load that one of another line stands for",
+    "restrict_residual": "remainder iterations first, and a load implemented by one of another line",
     "clipped_equaliser": "additions of an unrolled loop that have each other's lines",
-    "quantise_rows": "copies of an unrolled loop to which lanes come in another order, as often as in the source",
-    "bucket_by_splitters": "blocks of an unrolled loop some of which fewer warps come to",
+    "quantise_rows": "copies of an unrolled loop reached in another order, as often as in the source",
+    "bucket_by_splitters": "blocks of an unrolled loop, some of them with fewer warps",
 }
 
 

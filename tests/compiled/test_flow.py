@@ -40,7 +40,7 @@ def ran(
     calls: tuple[int, ...] = (),
     **costs: int,
 ) -> StatementCounts:
-    """A statement; whole warps unless told otherwise. loop: the line of the loop around it."""
+    """A statement; full warps by default. loop: the line of the loop around it."""
     around = (loop,) if loop else ()
     return StatementCounts(
         line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls

@@ -19,8 +19,8 @@ FEW = 3
 
 @dataclass
 class Case:
-    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. told: a
-    lane's events."""
+    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. told: events of a
+    lane."""
 
     onward: list[list[int]]
     unconditional: list[list[int]]

@@ -38,7 +38,7 @@ def unrolled() -> tuple[Graph, LoopRegion]:
 
 
 def turns(*patterns: tuple[int, list[int]], others: tuple[int, int, int] = (0, 0, 0)) -> LoopExecutions:
-    """Executions by warps whose first lanes came, with their iterations."""
+    """Return executions by warps with their first lanes active, and the iterations of these."""
     iterations, lanes = np.zeros((len(patterns), 32), np.int32), np.zeros((len(patterns), 32), np.bool_)
     for row, (_, each) in enumerate(patterns):
         iterations[row, : len(each)], lanes[row, : len(each)] = each, True

@@ -238,28 +238,28 @@ def test_divergence_equals_a_gpu(name: str) -> None:
 
 
 # ------------------------------------------------------------------ collective instructions
-SUMMARIZED = sass(
+COLLECTIVE = sass(
     "@P0 BRA 0x20", "NOP", "UMOV UR4, 0xffffffff", "BRA.DIV UR4, 0x70", "VOTE.ANY R3, PT, P1", "STG.E [R2], R3", "EXIT",
     "BSSY B0, 0xb0", "WARPSYNC.COLLECTIVE R3, 0xa0", "VOTE.ANY R3, PT, P1", "BSYNC B0", "BRA 0x50",
 )  # fmt: skip
-"""Blocks: 0 and 1, whose lanes do not meet, 2 asks whether all are together, 3 votes, 4 stores; 5 is where groups gather, 6 votes for
-all, 7 is their meeting point, 8 leads back."""
+"""Blocks: 0 and 1 diverge, 2 tests for convergence, 3 votes, 4 stores; 5 gathers groups, 6 votes for all, 7 reconverges,
+8 jumps back."""
 
 
 def test_lanes_that_are_not_together_gather() -> None:
-    result = counted(SUMMARIZED, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
+    result = counted(COLLECTIVE, (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
     assert result == {
         0: (1, 32), 1: (1, 20), 2: (2, 32), 5: (2, 32), 6: (1, 32), 7: (2, 32), 8: (1, 32), 4: (1, 32)
     }  # fmt: skip
 
 
 def test_lanes_that_are_together_do_not() -> None:
-    assert counted(SUMMARIZED, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
+    assert counted(COLLECTIVE, (32, [0, 2, 3, 4])) == {0: (1, 32), 2: (1, 32), 3: (1, 32), 4: (1, 32)}
 
 
 def test_a_group_that_tests_its_own_mask_does_not_wait() -> None:
     """Its mask is no constant."""
-    texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in SUMMARIZED.instructions]
+    texts = [one.text.replace("UMOV UR4, 0xffffffff", "VOTEU.ANY UR4, UPT, PT") for one in COLLECTIVE.instructions]
     result = counted(sass(*texts), (20, [0, 1, 2, 3, 4]), (12, [0, 2, 3, 4]))
     assert result[3] == (2, 32) and 6 not in result
 
@@ -319,7 +319,7 @@ def test_a_walk_counts_what_ran(name: str) -> None:
 
 NEEDED: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "code counts": ("n_queens", lambda patch: patch.setattr(correspondence, "COST_MISSING_INSTRUCTION", 0.0)),
-    "what lies between counts": (
+    "gaps count": (
         "heap_largest",
         lambda patch: patch.setattr("simtbed.compiled.search_cache.GAP_COST_SHARE", 0.0),
     ),

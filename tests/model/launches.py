@@ -71,7 +71,7 @@ def table(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
 
 @st.kernel
 def chain(out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """TURNS dependent sums."""
+    """Dependent sums, as many as the constant."""
     x = st.f32(1)
     for _ in st.unroll(range(TURNS)):
         x = x * st.f32(0.5) + st.f32(1)
@@ -177,7 +177,7 @@ def table_traffic(
 
 @st.kernel
 def broadcast(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """All lanes read the same four adjacent numbers in shared memory, TURNS times."""
+    """All lanes read the same four adjacent numbers in shared memory repeatedly."""
     held = st.shared(st.f32, 256)
     t = st.thread.x
     if t < 256:

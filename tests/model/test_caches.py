@@ -360,7 +360,7 @@ def test_local_arrays_are_interleaved_by_lane(
 
 @st.kernel
 def strewn(out: st.Global[st.i32], MASK: st.Const) -> None:
-    """Additions to words that lie all over the place."""
+    """Additions to scattered words."""
     i = st.block.x * st.block_dim.x + st.thread.x
     for t in range(16):
         at = st.u32(t * 65536 + i) * st.u32(2654435761)

@@ -169,7 +169,7 @@ def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
 
 # ------------------------------------------------------------------ waits
 def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
-    """Of accesses some of whose lines were looked at: all from device memory, a sector a line."""
+    """Return columns of accesses with sampled lines, all from device memory, one sector per line."""
     result = np.zeros(COLUMNS, np.int64)
     result[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
     result[[MISSES, L2_REQUESTS]] = missed

@@ -47,7 +47,7 @@ _LOADS = 64
 
 @st.kernel
 def rows(x: st.Global[st.f32], out: st.Global[st.f32], TURNS: st.Const) -> None:
-    """The first block reads its own line TURNS times, the others one line each."""
+    """The first block reads its own line repeatedly, the others one line each."""
     i = st.block.x * st.block_dim.x + st.thread.x
     total = st.f32(0)
     for _ in range(TURNS if st.block.x == 0 else 1):

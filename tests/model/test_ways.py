@@ -69,7 +69,7 @@ def test_exited_lanes_wait_for_diverged_lanes() -> None:
         "@P2 BRA 0x10", "BSYNC B0", "EXIT",
     )  # fmt: skip
     result = classes_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
-    assert result.blocks[0, 2, 4] == 7, "they meet behind the loop"
+    assert result.blocks[0, 2, 4] == 7, "they reconverge behind the loop"
     assert ran(whole, result).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
 
 
