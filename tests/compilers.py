@@ -1,4 +1,4 @@
-"""NVIDIA's compiler and disassembler, which some tests need: looked for where simtbed looks for them."""
+"""Paths of NVIDIA's compiler and disassembler, found by simtbed's own search; some tests need them."""
 
 from __future__ import annotations
 

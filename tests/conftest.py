@@ -1,4 +1,4 @@
-"""What every test may use: golden texts, how Hypothesis runs, and how kernels are compiled."""
+"""Fixtures and settings of all tests: golden texts, Hypothesis profiles, compilation of kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simtbed.runtime.registry import engine_named
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# Deterministic: the same examples in every run, so a red test is a change of the code.
+# Deterministic: every run has the same examples, so a failure is due to a change of the code.
 for profile, examples in (("default", 40), ("ci", 400)):
     settings.register_profile(profile, derandomize=True, deadline=None, database=None, max_examples=examples)
 settings.load_profile("default")
@@ -22,7 +22,7 @@ INTEGRATION = {
     "test_interrupts.py", "test_streams.py", "test_memory.py", "test_same_answers.py", "test_unprivileged.py",
     "test_cache_keys.py", "test_cli.py", "test_new_command.py",
 }  # fmt: skip
-"""Files of tests that start processes, send signals or measure the memory of a process; tests/testing belongs to them."""
+"""Files whose tests start processes, send signals or measure the memory of a process, in addition to tests/testing."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)`: the text is what tests/golden/NAME holds; `--update-golden` writes it."""
+    """`golden(name, text)` asserts that tests/golden/NAME holds the text; `--update-golden` writes it."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name
@@ -55,5 +55,5 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jit engine optimises every kernel, as it does where launches are large."""
+    """Make the jit engine optimise every kernel, as it does for large launches."""
     monkeypatch.setattr(engine_named("jit"), "optimise", True)

@@ -1,15 +1,15 @@
-"""The documentation as data: pages, their fenced blocks with the marks above them, and what running a block prints.
+"""Pages of the documentation: fenced blocks, their marks, and the output of a block.
 
-A mark is a comment on the line above a fence, which a reader of the page does not see:
+A mark is an HTML comment on the line above a fence, invisible to the reader of the page:
 
-    <!-- output -->                 what the Python block before it prints
-    <!-- output of X.py -->         what that script prints
-    <!-- output of simtbed X -->    what that command prints
-    <!-- part of simtbed X -->      some lines of it, found again by their text after ` | `
-    <!-- file: X.py -->             a part of that file, word for word
-    <!-- needs a GPU -->            Python that is only compiled here
+    <!-- output -->                 output of the Python block before it
+    <!-- output of X.py -->         output of the script
+    <!-- output of simtbed X -->    output of the command
+    <!-- excerpt of simtbed X -->   some lines of that output, found by their text after ` | `
+    <!-- file: X.py -->             verbatim excerpt of the file
+    <!-- needs a GPU -->            Python that the tests only compile
 
-One mark stands alone, and `docs/hooks.py` puts a whole file in its place:
+One mark needs no block; `docs/hooks.py` replaces it by a whole file:
 
     <!-- source of X.py -->
 """
@@ -41,7 +41,7 @@ _MARK = re.compile(r"<!-- (.*) -->")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block. first: the number of the line in the page that its text begins with, from 0."""
+    """Fenced block. first: number of the first line of its text in the page, from 0."""
 
     language: str
     mark: str
@@ -50,12 +50,12 @@ class Block:
 
 
 def name(page: Path) -> str:
-    """A page as tests name it."""
+    """Return the path of a page below the root, the name of the page in test IDs."""
     return str(page.relative_to(ROOT))
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a page, in order."""
+    """Yield the fenced blocks of a page, in order."""
     lines = text.splitlines()
     opened: int | None = None
     for number, line in enumerate(lines):
@@ -71,17 +71,17 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def prose(text: str) -> str:
-    """A page without its fenced blocks."""
+    """Return a page without its fenced blocks."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def inline_code(text: str) -> list[str]:
-    """What stands between single backticks."""
+    """Return the texts between single backticks."""
     return re.findall(r"`([^`\n]+)`", prose(text))
 
 
 class Script:
-    """The Python blocks of a page as one file, as if a reader had pasted them one below the other."""
+    """The Python blocks of a page as one file, in the order of the page."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.file = f"{page.stem.lower()}.py"
@@ -91,7 +91,7 @@ class Script:
         self.line = 0
 
     def run(self, block: Block) -> str:
-        """Run the next block of the page; what it prints. One that needs a GPU is compiled alone."""
+        """Run the next block of the page and return its output. A block that needs a GPU is only compiled."""
         code = compile("\n" * self.line + block.text, self.file, "exec")
         self.line += block.text.count("\n") + 1
         if block.mark == GPU:
@@ -99,15 +99,16 @@ class Script:
         return printed(lambda: exec(code, self.namespace))
 
 
-def part(shown: str, whole: str) -> str:
-    """The lines of `whole` that say the same after ` | ` as those of `shown`, or all the same; what is not found is left out."""
-    known = {line.partition(" | ")[2] or line: line for line in whole.splitlines()}
-    wanted = (line.partition(" | ")[2] or line for line in shown.splitlines())
-    return "".join(f"{known[line]}\n" for line in wanted if line in known)
+def matching_lines(shown: str, whole: str) -> str:
+    """Return the lines of `whole` that equal a line of `shown` after ` | `, or in full if they have no ` | `. Omit lines of
+    `shown` without an equal."""
+    lines = {line.partition(" | ")[2] or line: line for line in whole.splitlines()}
+    keys = (line.partition(" | ")[2] or line for line in shown.splitlines())
+    return "".join(f"{lines[line]}\n" for line in keys if line in lines)
 
 
 def printed(run: Any) -> str:
-    """What calling `run` writes: a report on a script goes to stderr."""
+    """Return the output of calling `run`, stderr included: a report on a script is written there."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         run()
@@ -115,7 +116,7 @@ def printed(run: Any) -> str:
 
 
 def output_of(what: str) -> str:
-    """What a script of the repository, run in its own folder, or a command line prints."""
+    """Return the output of a command line, or of a script of the repository, run in its own folder."""
     if what.startswith("simtbed "):
         from simtbed.reports.cli import app
 

@@ -1,4 +1,4 @@
-"""The house keeps its shape: imports run one way, files stay short, texts speak of the project alone."""
+"""Package layering: allowed imports, no import cycles, length of files, no absolute paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("emulator", "kernels", "oracles", "reports")
 MOST_LINES = 520
 
-# What a part may import of ours, besides itself. A part is a folder or a file of emulator/, or another folder.
+# Allowed imports of each package, in addition to its own modules. A package is a folder or a file of emulator/, or
+# another folder.
 BASE = {"span", "errors", "checked", "language", "ir"}
 ALLOWED: dict[str, set[str]] = {
     "span": set(),
@@ -39,25 +40,25 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "oracles": set(),
 }
-ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public names
+ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
 ALLOWED["testing"] = {*BASE, "simtbed", "machine", "sanitizer", "runtime", "profiler"}
 ALLOWED["kernels"] = {"simtbed", "cluster", "runtime", "native", "oracles"}
-ALLOWED["reports"] = {*ALLOWED}  # which nothing may import but
+ALLOWED["reports"] = {*ALLOWED}  # imported by __main__ alone
 ALLOWED["__main__"] = {"reports"}
 
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
 def _module(path: Path) -> tuple[str, ...]:
-    """simtbed.ir.nodes as its parts; a package is named by its folder."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    inside = parts[1:] if parts[0] == "emulator" else parts
+    """Return the dotted name of a file as a tuple; a package has the name of its folder."""
+    names = path.relative_to(ROOT).with_suffix("").parts
+    inside = names[1:] if names[0] == "emulator" else names
     return ("simtbed", *(inside[:-1] if inside[-1] == "__init__" else inside))
 
 
-def _part(module: tuple[str, ...]) -> str:
-    """The part of the house that a module of ours belongs to."""
+def _package(module: tuple[str, ...]) -> str:
+    """Return the package of a module, as ALLOWED names it."""
     return module[1] if len(module) > 1 else "simtbed"
 
 
@@ -67,27 +68,27 @@ PACKAGES = {_module(path) for path in SOURCES if path.name == "__init__.py"}
 
 @cache
 def _imports(path: Path) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """Line and module of every import of ours, wherever in the file it stands; names that are modules are followed."""
+    """Return line and module of every import of simtbed in the file, functions included; an imported submodule counts as itself."""
     module = _module(path)
     package = module if path.name == "__init__.py" else module[:-1]
-    found = []
+    imports = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [tuple(a.name.split(".")) for a in node.names if a.name.split(".")[0] == "simtbed"]
-            found += [(node.lineno, name) for name in names]
+            imports += [(node.lineno, name) for name in names]
         elif isinstance(node, ast.ImportFrom):
             named = tuple(node.module.split(".")) if node.module else ()
             base = (*package[: len(package) - node.level + 1], *named) if node.level else named
             if base[:1] == ("simtbed",):
                 for alias in node.names:
                     inner = (*base, alias.name)
-                    found.append((node.lineno, inner if inner in MODULES else base))
-    return tuple(found)
+                    imports.append((node.lineno, inner if inner in MODULES else base))
+    return tuple(imports)
 
 
 @cache
 def _edges() -> list[tuple[Path, int, tuple[str, ...]]]:
-    """Every import of ours: file, line, module. Read when a test asks, not when tests are collected."""
+    """Return every import of simtbed: file, line, module. A function, so that collection reads no files."""
     return [(path, line, target) for path in SOURCES for line, target in _imports(path)]
 
 
@@ -95,59 +96,61 @@ def _show(edges: list[tuple[Path, int, tuple[str, ...]]]) -> list[str]:
     return [f"{path.relative_to(ROOT)}:{line} imports {'.'.join(target)}" for path, line, target in edges]
 
 
-def test_every_part_has_its_rule() -> None:
-    assert {_part(module) for module in MODULES} == set(ALLOWED)
+def test_every_package_has_its_rule() -> None:
+    assert {_package(module) for module in MODULES} == set(ALLOWED)
 
 
 def test_imports_name_modules_that_exist() -> None:
     assert _show([edge for edge in _edges() if edge[2] not in MODULES]) == []
 
 
-def test_imports_run_one_way_between_parts() -> None:
+def test_package_imports_are_acyclic() -> None:
     wrong = []
     for path, line, target in _edges():
-        source, reached = _part(_module(path)), _part(target)
-        if reached != source and reached not in ALLOWED[source]:
+        source, imported = _package(_module(path)), _package(target)
+        if imported != source and imported not in ALLOWED[source]:
             wrong.append((path, line, target))
     assert _show(wrong) == []
 
 
-def test_the_rules_run_one_way() -> None:
-    rules: dict[tuple[str, ...], set[tuple[str, ...]]] = {(part,): {(o,) for o in ALLOWED[part]} for part in ALLOWED}
-    assert _circles({part: reached - {part} for part, reached in rules.items()}) == []
+def test_allowed_imports_are_acyclic() -> None:
+    rules: dict[tuple[str, ...], set[tuple[str, ...]]] = {
+        (package,): {(o,) for o in ALLOWED[package]} for package in ALLOWED
+    }
+    assert _cycles({package: imported - {package} for package, imported in rules.items()}) == []
 
 
-def test_imports_run_one_way_between_files() -> None:
-    """No file waits for itself, through whatever files: what is imported late or for types alone counts too, but for
-    what `import simtbed` brings."""
+def test_module_imports_are_acyclic() -> None:
+    """No module imports itself through others. Imports inside functions and for types alone count; those of `simtbed` itself
+    do not."""
     graph = {
         _module(path): {target for _, target in _imports(path) if target != _module(path) and target != ("simtbed",)}
         for path in SOURCES
     }
-    circles = [tuple(".".join(module) for module in circle) for circle in _circles(graph)]
-    assert circles == []
+    cycles = [tuple(".".join(module) for module in cycle) for cycle in _cycles(graph)]
+    assert cycles == []
 
 
-def _circles(graph: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[tuple[str, ...]]]:
-    """Groups of modules that reach each other."""
+def _cycles(graph: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[tuple[str, ...]]]:
+    """Return the cycles of the graph."""
     try:
         tuple(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        circle = error.args[1]
-        rest = {module: graph[module] - {circle[0]} if module == circle[1] else graph[module] for module in graph}
-        return [circle, *_circles(rest)]
+        cycle = error.args[1]
+        rest = {module: graph[module] - {cycle[0]} if module == cycle[1] else graph[module] for module in graph}
+        return [cycle, *_cycles(rest)]
     return []
 
 
 def test_no_name_is_both_a_module_and_something_else() -> None:
-    """Whatever a package calls by the name of one of its modules is that module."""
+    """An attribute of a package that has the name of one of its modules is that module."""
     wrong = []
     for package in sorted(PACKAGES):
         space = vars(import_module(".".join(package)))
         for module in MODULES:
             if module[:-1] == package and len(module) > len(package) and module[-1] in space:
-                here = space[module[-1]]
-                if not isinstance(here, ModuleType):
+                value = space[module[-1]]
+                if not isinstance(value, ModuleType):
                     wrong.append(".".join(module))
     assert wrong == []
 
@@ -160,12 +163,12 @@ def test_engines_do_not_import_each_other_or_the_frontend() -> None:
 
 def test_only_a_family_names_its_oracle() -> None:
     """Variants do not know how they are checked."""
-    reaching = [edge for edge in _edges() if _part(_module(edge[0])) == "kernels" and _part(edge[2]) == "oracles"]
+    reaching = [edge for edge in _edges() if _package(_module(edge[0])) == "kernels" and _package(edge[2]) == "oracles"]
     assert _show([edge for edge in reaching if edge[0].name != "__init__.py"]) == []
 
 
 def test_oracles_import_nothing_of_ours_not_even_each_other() -> None:
-    assert _show([edge for edge in _edges() if _part(_module(edge[0])) == "oracles"]) == []
+    assert _show([edge for edge in _edges() if _package(_module(edge[0])) == "oracles"]) == []
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, "tests"])
@@ -182,7 +185,7 @@ def test_every_module_says_what_it_knows() -> None:
 
 
 def test_texts_name_no_machine() -> None:
-    """No absolute path of somebody's machine, in code, tests or texts."""
+    """Code, tests and texts have no absolute path of a developer's machine."""
     machine_path = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt)/\w")
     texts = [
         *ROOT.glob("*.md"),
@@ -197,7 +200,7 @@ def test_texts_name_no_machine() -> None:
         for p in (ROOT / folder).rglob("*")
         if p.suffix in (".py", ".json", ".md", ".cu", ".txt")
     ]
-    found = [
+    matches = [
         f"{p.relative_to(ROOT)}: {m[0]}" for p in texts for m in machine_path.finditer(p.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert matches == []

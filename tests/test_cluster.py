@@ -1,4 +1,4 @@
-"""Work on a Dask cluster: answers in order and equal to the serial run's, lost workers survived, errors in one line."""
+"""Work on a Dask cluster: order of the results, equality with the serial run, lost workers, one-line errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Of a real cluster of two worker processes."""
-    with connected("local") as found:
-        yield found
+    """Client of a real cluster of two worker processes."""
+    with connected("local") as connection:
+        yield connection
 
 
 def square(n: int) -> int:
@@ -32,13 +32,13 @@ def square(n: int) -> int:
 
 
 def launched(n: int) -> Any:
-    """What a launch on the emulator gives, and its counters."""
+    """Return the result of a launch on the emulator and its counters."""
 
     @st.kernel
-    def scaled(x: st.Global[st.f32], out: st.Global[st.f32], by: st.f32) -> None:
+    def scaled(x: st.Global[st.f32], out: st.Global[st.f32], factor: st.f32) -> None:
         """out = x * by."""
         i = st.block.x * st.block_dim.x + st.thread.x
-        out[i] = x[i] * by
+        out[i] = x[i] * factor
 
     x = np.arange(64, dtype=np.float32)
     result = st.launch(scaled, grid=2, block=32, args={"x": x, "out": st.empty(64, st.f32), "by": float(n)})
@@ -57,7 +57,7 @@ def ending(n: int) -> int:
 
 
 class Adding:
-    """A function with data, which tells how often this process has unpickled it."""
+    """A function with data. It returns how often this process has unpickled it."""
 
     unpickled = 0
 
@@ -80,7 +80,7 @@ def failing(n: int) -> int:
 
 
 @pytest.mark.parametrize("count", [0, 1, 23])
-def test_answers_come_in_the_order_of_the_pieces(client: Client, count: int) -> None:
+def test_answers_are_in_the_order_of_the_pieces(client: Client, count: int) -> None:
     assert list(map_over_cluster(range(count), square, client)) == [(n, n * n) for n in range(count)]
 
 
@@ -94,13 +94,13 @@ def test_large_pieces_travel(client: Client) -> None:
     assert sums == [2_000_000.0 * n for n in range(5)]
 
 
-def described(given: tuple[str, np.ndarray]) -> Any:
-    name, array = given
+def described(piece: tuple[str, np.ndarray]) -> Any:
+    name, array = piece
     return name, array[::2].copy(), array.flags.aligned and array.flags.writeable and array.flags.c_contiguous
 
 
 def test_arrays_travel_as_they_are(client: Client) -> None:
-    """Aligned and writeable, as native functions take them, wherever they stand in a message."""
+    """Arrays are aligned and writeable at any position in a message, as native functions require."""
     pieces = [("x" * n, np.arange(n + 3, dtype=np.float64)) for n in range(9)]
     for (name, array), answer in map_over_cluster(pieces, described, client):
         assert answer[0] == name and answer[2]
@@ -110,31 +110,31 @@ def test_arrays_travel_as_they_are(client: Client) -> None:
 
 def test_a_worker_killed_in_the_middle_is_survived(client: Client) -> None:
     answers = map_over_cluster(range(80), process, client)
-    found = [next(answers)]
-    killed = found[0][1]
+    results = [next(answers)]
+    killed = results[0][1]
     os.kill(killed, signal.SIGKILL)
-    found += answers
-    assert [piece for piece, _ in found] == list(range(80))
-    assert killed not in {by for _, by in found[-10:]}
+    results += answers
+    assert [piece for piece, _ in results] == list(range(80))
+    assert killed not in {worker for _, worker in results[-10:]}
 
 
-def test_a_function_goes_to_each_worker_once_with_its_data(client: Client) -> None:
+def test_a_function_is_sent_once_to_each_worker(client: Client) -> None:
     data = np.arange(1_000_000, dtype=np.float64)
-    found = [answer for _, answer in map_over_cluster(range(40), Adding(data), client)]
-    assert [value for _, _, value in found] == list(range(40))
-    workers = {by for by, _, _ in found}
+    results = [answer for _, answer in map_over_cluster(range(40), Adding(data), client)]
+    assert [value for _, _, value in results] == list(range(40))
+    workers = {process_id for process_id, _, _ in results}
     assert len(workers) == len(client.nthreads())
     for worker in workers:
-        assert len({times for by, times, _ in found if by == worker}) == 1
+        assert len({times for process_id, times, _ in results if process_id == worker}) == 1
 
 
 def test_workers_that_are_all_killed_get_the_function_again(client: Client) -> None:
     answers = map_over_cluster(range(60), Adding(np.arange(1_000, dtype=np.float64)), client)
-    found = [next(answers) for _ in range(4)]
+    results = [next(answers) for _ in range(4)]
     for worker in client.run(os.getpid).values():
         os.kill(worker, signal.SIGKILL)
-    found += answers
-    assert [answer[2] for _, answer in found] == list(range(60))
+    results += answers
+    assert [answer[2] for _, answer in results] == list(range(60))
 
 
 def test_a_piece_that_ends_every_worker_is_named(client: Client) -> None:
@@ -142,26 +142,26 @@ def test_a_piece_that_ends_every_worker_is_named(client: Client) -> None:
         list(map_over_cluster(range(5), ending, client))
 
 
-def test_the_first_error_is_raised_and_the_cluster_goes_on(client: Client) -> None:
+def test_the_first_error_is_raised_and_the_cluster_remains_usable(client: Client) -> None:
     with pytest.raises(ValueError, match="no 3"):
         list(map_over_cluster(range(9), failing, client))
     assert list(map_over_cluster(range(3), square, client)) == [(n, n * n) for n in range(3)]
 
 
-def test_no_more_pieces_are_taken_than_are_under_way(client: Client) -> None:
-    taken = 0
+def test_consumed_pieces_are_bounded(client: Client) -> None:
+    consumed = 0
 
     def pieces() -> Iterator[int]:
-        nonlocal taken
+        nonlocal consumed
         for n in range(100):
-            taken += 1
+            consumed += 1
             yield n
 
     answers = map_over_cluster(pieces(), square, client)
     most = cluster.AHEAD * sum(client.nthreads().values())
     for n in range(10):
         assert next(answers) == (n, n * n)
-        assert taken <= n + most
+        assert consumed <= n + most
 
 
 def test_an_address_is_connected_to(client: Client) -> None:
@@ -183,7 +183,7 @@ def test_a_cluster_without_workers_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         list(map_over_cluster([1], square, empty.scheduler_address))
 
 
-def test_workers_may_come_late() -> None:
+def test_workers_may_start_late() -> None:
     with LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as late:
         timer = threading.Timer(0.3, late.scale, (1,))
         timer.start()
@@ -197,7 +197,7 @@ def test_what_is_no_address_is_refused(wrong: str) -> None:
         pass
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "SCHEDULER_TIMEOUT", 0.2)
     with pytest.raises(st.UnavailableError, match="no Dask scheduler answers at tcp:"):
         list(map_over_cluster([1], square, "tcp://127.0.0.1:9"))

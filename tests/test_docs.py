@@ -1,4 +1,4 @@
-"""The documentation is true: its code runs and prints what it shows, its commands, links and names exist."""
+"""Documentation tests: code runs and prints the shown output; commands, links and names exist."""
 
 from __future__ import annotations
 
@@ -21,8 +21,21 @@ from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import simtbed
 from simtbed.sanitizer.checkers import BY_NAME
 
-from tests.each import check_each
-from tests.pages import GPU, PAGES, ROOT, SOURCE, Block, Script, blocks, inline_code, name, output_of, part, prose
+from tests.pages import (
+    GPU,
+    PAGES,
+    ROOT,
+    SOURCE,
+    Block,
+    Script,
+    blocks,
+    inline_code,
+    matching_lines,
+    name,
+    output_of,
+    prose,
+)
+from tests.table_checks import check_each
 
 FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -33,9 +46,9 @@ def read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def shown(page: Path, found: Iterable[tuple[Block, str]], request: pytest.FixtureRequest) -> None:
-    """The page shows in each block what was found; or, with --update-golden, it does from now on."""
-    wrong = [(block, text.rstrip("\n") + "\n") for block, text in found if block.text.rstrip() != text.rstrip()]
+def shown(page: Path, outputs: Iterable[tuple[Block, str]], request: pytest.FixtureRequest) -> None:
+    """Check that each block of the page shows its output; with --update-golden, write the output into the page."""
+    wrong = [(block, text.rstrip("\n") + "\n") for block, text in outputs if block.text.rstrip() != text.rstrip()]
     if request.config.getoption("--update-golden"):
         lines = read(page).splitlines()
         for block, text in reversed(wrong):
@@ -52,24 +65,24 @@ def test_python_blocks_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    script, out, found = Script(page, tmp_path), "", []
+    script, out, outputs = Script(page, tmp_path), "", []
     for block in blocks(read(page)):
         if block.language == "python":
             out = script.run(block)
         elif block.mark == "output":
-            found.append((block, out))
-    shown(page, found, request)
+            outputs.append((block, out))
+    shown(page, outputs, request)
 
 
 @every_page
 def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, request: pytest.FixtureRequest) -> None:
-    found = []
+    outputs = []
     for block in blocks(read(page)):
-        how, _, what = block.mark.partition(" of ")
-        if how in ("output", "part") and what:
+        kind, _, what = block.mark.partition(" of ")
+        if kind in ("output", "excerpt") and what:
             whole = output_of(what)
-            found.append((block, whole if how == "output" else part(block.text, whole)))
-    shown(page, found, request)
+            outputs.append((block, whole if kind == "output" else matching_lines(block.text, whole)))
+    shown(page, outputs, request)
 
 
 def check_quoted_files(page: Path) -> None:
@@ -82,8 +95,8 @@ def test_quoted_files_hold_the_quoted_text() -> None:
 
 
 def check_marks(page: Path) -> None:
-    known = re.compile(rf"|output|(output|part) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
-    assert [block.mark for block in blocks(read(page)) if not known.fullmatch(block.mark)] == []
+    pattern = re.compile(rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
+    assert [block.mark for block in blocks(read(page)) if not pattern.fullmatch(block.mark)] == []
 
 
 def test_marks_are_known() -> None:
@@ -105,27 +118,27 @@ def test_examples_run(example: Path) -> None:
 # ------------------------------------------------------------------ commands
 @cache
 def commands() -> dict[str, Any]:
-    """Every command by its words, subcommands included."""
-    found: dict[str, Any] = {}
+    """Return every command by its words, subcommands included."""
+    by_words: dict[str, Any] = {}
     waiting: list[tuple[str, Any]] = [("", simtbed)]
     while waiting:
         words, command = waiting.pop()
-        found[words] = command
+        by_words[words] = command
         if isinstance(command, click.Group):
             inside = click.Context(command)
             for key in command.list_commands(inside):
                 waiting.append((f"{words} {key}".strip(), command.get_command(inside, key)))
-    return found
+    return by_words
 
 
 def command_lines(page: Path) -> list[str]:
-    """What follows `simtbed` in shell blocks and in inline code."""
+    """Return the text after `simtbed` in shell blocks and in inline code."""
     shell = [block.text for block in blocks(read(page)) if block.language in ("", "sh")]
-    lines = [part for text in shell for line in text.splitlines() for part in re.split(r"&&|\|\|?", line)]
+    lines = [piece for text in shell for line in text.splitlines() for piece in re.split(r"&&|\|\|?", line)]
     return [
-        part.strip().removeprefix("simtbed").strip()
-        for part in (*lines, *inline_code(read(page)))
-        if re.match(r"\s*simtbed( |$)", part)
+        piece.strip().removeprefix("simtbed").strip()
+        for piece in (*lines, *inline_code(read(page)))
+        if re.match(r"\s*simtbed( |$)", piece)
     ]
 
 
@@ -136,11 +149,11 @@ def check_command_lines(page: Path) -> None:
         called = max((c for c in commands() if words[: len(c.split())] == c.split()), key=len)
         options = {option for param in commands()[called].params for option in (*param.opts, *param.secondary_opts)}
         options |= {"--help"}
-        own = line.partition(".py ")[0]  # what follows a script is for the script
-        given = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", own))
+        own = line.partition(".py ")[0]  # arguments after a script belong to the script
+        passed = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", own))
         missing_command = words and words[0].islower() and words[0].isalpha() and not called
-        if missing_command or not given <= options:
-            wrong.append(f"simtbed {line}: {sorted(given - options) or 'no such command'}")
+        if missing_command or not passed <= options:
+            wrong.append(f"simtbed {line}: {sorted(passed - options) or 'no such command'}")
     assert wrong == []
 
 
@@ -156,7 +169,7 @@ def test_every_command_is_documented() -> None:
 
 # ------------------------------------------------------------------ links and names
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    """Return the anchors of a page's headings, as GitHub and MkDocs make them."""
     headings = re.findall(r"^#+ (.*)$", prose(read(page)), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -188,30 +201,30 @@ def test_paths_in_the_text_exist() -> None:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether simtbed.a.b.c is a module, or an attribute in one."""
-    parts = dotted.split(".")
-    for split in range(len(parts), 0, -1):
+    """Return whether simtbed.a.b.c is a module, or an attribute of one."""
+    names = dotted.split(".")
+    for split in range(len(names), 0, -1):
         try:
-            found: Any = import_module(".".join(parts[:split]))
+            value: Any = import_module(".".join(names[:split]))
         except ImportError:
             continue
-        for attribute in parts[split:]:
-            if attribute in getattr(type(found), "__annotations__", {}):  # an axis of an index
+        for attribute in names[split:]:
+            if attribute in getattr(type(value), "__annotations__", {}):  # an axis of an index
                 return True
-            if not hasattr(found, attribute) and attribute not in getattr(found, "__dataclass_fields__", {}):
+            if not hasattr(value, attribute) and attribute not in getattr(value, "__dataclass_fields__", {}):
                 return False
-            found = getattr(found, attribute, None)
+            value = getattr(value, attribute, None)
         return True
     return False
 
 
 def check_names(page: Path) -> None:
     named = {
-        found.replace("st.", "simtbed.", 1) if found.startswith("st.") else found
+        reference.replace("st.", "simtbed.", 1) if reference.startswith("st.") else reference
         for code in inline_code(read(page))
-        for found in re.findall(r"(?<![\w./])(?:st|simtbed)(?:\.[A-Za-z_]\w*)+", code)
+        for reference in re.findall(r"(?<![\w./])(?:st|simtbed)(?:\.[A-Za-z_]\w*)+", code)
     }
-    assert sorted(found for found in named if not resolves(found)) == []
+    assert sorted(reference for reference in named if not resolves(reference)) == []
 
 
 def test_names_in_the_text_exist() -> None:
@@ -222,13 +235,13 @@ def test_names_in_the_text_exist() -> None:
 def names_of_the_code() -> set[str]:
     """Modules, packages, classes, functions and assigned names of the four folders."""
     defined = re.compile(r"^ *(?:(?:class|def) +(\w+)|\(?([A-Za-z_][\w, ]*)\)? *[:=](?!=))", re.MULTILINE)
-    found = set()
+    identifiers = set()
     for folder in ("emulator", "kernels", "oracles", "reports"):
         for path in (ROOT / folder).rglob("*.py"):
-            found |= {path.stem, path.parent.name}
-            for one, several in defined.findall(read(path)):
-                found |= {one, *(part.strip() for part in several.split(","))}
-    return found
+            identifiers |= {path.stem, path.parent.name}
+            for single, several in defined.findall(read(path)):
+                identifiers |= {single, *(piece.strip() for piece in several.split(","))}
+    return identifiers
 
 
 def test_words_of_the_glossary_are_names_of_the_code() -> None:
@@ -255,11 +268,11 @@ class Ids(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: set[str] = set()
+        self.ids: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found |= {value for key, value in attrs if key == "id" and value}
+        self.ids |= {value for key, value in attrs if key == "id" and value}
 
 
 @pytest.mark.slow
@@ -267,12 +280,12 @@ def test_the_documentation_builds_strictly_and_its_reference_is_complete(tmp_pat
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
     pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed: pip install '.[docs]'")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     shown = re.sub(r"<[^>]+>", "", read(tmp_path / "examples/index.html"))
     assert shown.count("__main__") == len(SOURCE.findall(read(ROOT / "docs/examples.md"))) > 0
     pages = [tmp_path / page / "index.html" for page in ("api", "language")]
-    ids = {found for page in pages for found in Ids(read(page)).found}
+    ids = {identifier for page in pages for identifier in Ids(read(page)).ids}
     words = ("atomics", "bits", "copies", "hints", "intrinsics", "maths", "warps")
     homes = ("simtbed", *(f"simtbed.language.{file}" for file in words))
     assert [public for public in st.__all__ if not {f"{home}.{public}" for home in homes} & ids] == []

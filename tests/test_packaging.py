@@ -1,4 +1,4 @@
-"""What a stranger gets: every package, its types and data, documented names, one version, and an import that is light."""
+"""Contents of the wheel: packages, types and data, documented names, one version; imports of `import simtbed`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEST_COMMAND = 'python -m pip install ".[test]" && python -m pytest -n auto'
 
 
 def _installed(path: Path) -> tuple[str, ...]:
-    """Where a file of the tree is in the package: emulator/ is the package itself."""
+    """Return the path in the package of a file of the tree: emulator/ is the package itself."""
     return path.parts[1:] if path.parts[0] == "emulator" else path.parts
 
 
@@ -38,8 +38,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, tree)
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", build, "dist"], cwd=tree, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", build, "dist"], cwd=tree, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     (path,) = (tree / "dist").glob("*.whl")
     return path
 
@@ -60,16 +60,16 @@ def test_sizes(built: Path) -> None:
 
 def test_every_package_is_listed() -> None:
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    found = {
+    packages = {
         ".".join(("simtbed", *_installed(init.parent.relative_to(ROOT))))
         for folder in FOLDERS
         for init in (ROOT / folder).rglob("__init__.py")
     }
-    assert found == set(listed)
+    assert packages == set(listed)
     assert listed == sorted(listed)
 
 
-def test_nothing_is_installed_beside_simtbed(wheel: set[str]) -> None:
+def test_only_simtbed_is_installed(wheel: set[str]) -> None:
     assert {name.split("/")[0] for name in wheel} == {"simtbed", f"simtbed-{simtbed.__version__}.dist-info"}
 
 
@@ -90,22 +90,22 @@ def test_the_pairhmm_example_is_shipped(wheel: set[str]) -> None:
     assert any(name.startswith("simtbed/kernels/pairhmm/") and name.endswith(".in") for name in wheel)
 
 
-# ------------------------------------------------------------------ what `import simtbed` gives
+# ------------------------------------------------------------------ `import simtbed`
 def test_the_version_is_written_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dynamic"] == ["version"] and "version" not in project
     assert version("simtbed") == simtbed.__version__
 
 
-def test_an_import_brings_nothing_that_compiles_or_draws() -> None:
-    """These take longer to import than all of simtbed; what needs them imports them."""
+def test_an_import_loads_no_compiler_and_no_plotting() -> None:
+    """Each of these packages takes longer to import than all of simtbed; only the modules that need one import it."""
     heavy = ("numba", "llvmlite", "click", "rich", "dnaio", "hypothesis")
     code = f"import sys, simtbed; print(*[name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
 
 
 def _documented() -> Iterator[tuple[str, object]]:
-    """Every public name, and the public methods and properties of public classes."""
+    """Yield every public name, and the public methods and properties of public classes."""
     for name in simtbed.__all__:
         value = getattr(simtbed, name)
         yield name, value

@@ -1,7 +1,7 @@
-"""A workflow of GitHub's, interpreted: its expressions, its conditions, its own actions, and its scripts, which are run;
-and a job of GitLab's, with its caches.
+"""Interpreter for the workflows of GitHub (expressions, conditions, local actions, scripts) and for GitLab's jobs and caches.
 
-Actions of others are played: caches and artifacts are folders, Python and pip are this process's.
+Scripts run. Actions of third parties are simulated: caches and artifacts are folders; Python and pip are those of this
+process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if [ -n "$PLAYS_GPU" ]; then
 fi
 exec "{real}" "$@"
 """
-"""Installs nothing. PLAYS_GPU: where it is set, launches on the engine cuda are played."""
+"""Python that installs nothing. If PLAYS_GPU is set, launches on the engine cuda are simulated."""
 NVIDIA_SMI = "#!/bin/sh\necho 'GPU 0: a GPU'\n"
 
 
@@ -39,7 +39,7 @@ def load(path: Path) -> Any:
 
 @dataclass
 class Step:
-    """A step that was looked at. code: its exit code; None where it was skipped."""
+    """Evaluated step. code: its exit code; None if it was skipped."""
 
     name: str
     code: int | None
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass
 class Runner:
-    """Runs jobs in a folder. store: caches and artifacts, which jobs share. event: "push" or "pull_request"."""
+    """Runs jobs in a folder. store: caches and artifacts, shared by the jobs. event: "push" or "pull_request"."""
 
     folder: Path
     store: Path
@@ -72,7 +72,7 @@ class Runner:
 
     # ------------------------------------------------------------------ jobs
     def job(self, workflow: Path, name: str) -> bool:
-        """Run a job; whether it passed."""
+        """Run a job; return whether it passed."""
         self.steps = []
         return self._all(load(workflow)["jobs"][name]["steps"], {}, True)
 
@@ -83,30 +83,30 @@ class Runner:
         return next(step.output for step in self.steps if step.name == name)
 
     def gitlab(self, path: Path, name: str) -> bool:
-        """Run a job of GitLab's: its lines in one shell, then those that run whatever became of them."""
+        """Run a job of GitLab's: `script` in one shell, then `after_script`, even if `script` fails. Return whether it passed."""
         self.steps = []
         job = load(path)[name]
-        known = {
+        predefined = {
             "CI_PROJECT_DIR": str(self.folder), "CI_COMMIT_SHA": self.sha,
             "CI_MERGE_REQUEST_DIFF_BASE_SHA": self.base if self.event == "pull_request" else "",
         }  # fmt: skip
 
         def text(value: str) -> str:
-            return re.sub(r"\$(\w+)", lambda found: known[found[1]], value)
+            return re.sub(r"\$(\w+)", lambda match: predefined[match[1]], value)
 
-        own = {**known, **{key: text(value) for key, value in job.get("variables", {}).items()}}
-        caches = [(self.store / text(self._key(one["key"])), one) for one in job.get("cache", [])]
-        for kept, cache in caches:
-            if cache.get("policy") != "push" and kept.is_dir():
-                shutil.copytree(kept, self.folder, dirs_exist_ok=True)
+        own = {**predefined, **{key: text(value) for key, value in job.get("variables", {}).items()}}
+        caches = [(self.store / text(self._key(entry["key"])), entry) for entry in job.get("cache", [])]
+        for stored, cache in caches:
+            if cache.get("policy") != "push" and stored.is_dir():
+                shutil.copytree(stored, self.folder, dirs_exist_ok=True)
         for what in ("script", "after_script"):
             code, output = self._shell("\n".join(job.get(what, [])), own)
             self.steps.append(Step(what, code, output))
         passed = not self.steps[0].code
-        for kept, cache in caches:
+        for stored, cache in caches:
             for folder in cache["paths"] if passed and cache.get("policy") != "pull" else ():
                 if (self.folder / folder).is_dir():
-                    shutil.copytree(self.folder / folder, kept / folder, dirs_exist_ok=True)
+                    shutil.copytree(self.folder / folder, stored / folder, dirs_exist_ok=True)
         return passed
 
     def _key(self, key: str | dict[str, Any]) -> str:
@@ -119,11 +119,11 @@ class Runner:
             if not (passed or "always()" in condition) or not self._value(condition, inputs):
                 self.steps.append(Step(name, None))
                 continue
-            passed = self._one(name, step, inputs) and passed
+            passed = self._step(name, step, inputs) and passed
         return passed
 
-    def _one(self, name: str, step: dict[str, Any], inputs: Mapping[str, str]) -> bool:
-        given = {key: self._text(text, inputs) for key, text in step.get("with", {}).items()}
+    def _step(self, name: str, step: dict[str, Any], inputs: Mapping[str, str]) -> bool:
+        values = {key: self._text(text, inputs) for key, text in step.get("with", {}).items()}
         if "run" in step:
             own = {key: self._text(text, inputs) for key, text in step.get("env", {}).items()}
             code, output = self._shell(self._text(step["run"], inputs), own)
@@ -131,35 +131,35 @@ class Runner:
             return not code
         if step["uses"].startswith("./"):
             action = load(self.folder / step["uses"] / "action.yml")
-            assert set(given) <= set(action["inputs"]), (
-                f"{step['uses']} has no input {set(given) - set(action['inputs'])}"
+            assert set(values) <= set(action["inputs"]), (
+                f"{step['uses']} has no input {set(values) - set(action['inputs'])}"
             )
-            defaults = {key: one.get("default", "") for key, one in action["inputs"].items()}
-            return self._all(action["runs"]["steps"], {**defaults, **given}, True)
-        code = self._played(step["uses"].partition("@")[0], given)
+            defaults = {key: declared.get("default", "") for key, declared in action["inputs"].items()}
+            return self._all(action["runs"]["steps"], {**defaults, **values}, True)
+        code = self._played(step["uses"].partition("@")[0], values)
         self.steps.append(Step(name, code))
         return not code
 
-    def _played(self, action: str, given: Mapping[str, str]) -> int:
-        """What an action of others does; its exit code."""
-        folder = self.folder / given.get("path", "")
-        kept = self.store / f"artifact-{given['name']}" if "name" in given else self.store / given.get("key", "")
+    def _played(self, action: str, inputs: Mapping[str, str]) -> int:
+        """Simulate an action of a third party; return its exit code."""
+        folder = self.folder / inputs.get("path", "")
+        stored = self.store / f"artifact-{inputs['name']}" if "name" in inputs else self.store / inputs.get("key", "")
         match action:
             case "actions/checkout" | "actions/setup-python" | "actions/cache":
                 return 0
             case "actions/cache/restore" | "actions/download-artifact":
-                if kept.is_dir():
-                    shutil.copytree(kept, folder, dirs_exist_ok=True)
-                return int(action == "actions/download-artifact" and not kept.is_dir())
+                if stored.is_dir():
+                    shutil.copytree(stored, folder, dirs_exist_ok=True)
+                return int(action == "actions/download-artifact" and not stored.is_dir())
             case "actions/cache/save" | "actions/upload-artifact":
                 if not folder.is_dir() or not any(folder.iterdir()):
                     return 1
-                shutil.copytree(folder, kept, dirs_exist_ok=True)
+                shutil.copytree(folder, stored, dirs_exist_ok=True)
                 return 0
             case "github/codeql-action/upload-sarif":
-                shutil.copy(self.folder / given["sarif_file"], self.store / "uploaded.sarif")
+                shutil.copy(self.folder / inputs["sarif_file"], self.store / "uploaded.sarif")
                 return 0
-        raise AssertionError(f"nobody plays {action}")
+        raise AssertionError(f"no implementation of {action}")
 
     # ------------------------------------------------------------------ scripts and expressions
     def _shell(self, script: str, own: Mapping[str, str]) -> tuple[int, str]:
@@ -169,14 +169,14 @@ class Runner:
             "PATH": f"{self.store / 'bin'}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(self.store / "summary"),
         }  # fmt: skip
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        return process.returncode, process.stdout + process.stderr
 
     def _text(self, text: str, inputs: Mapping[str, str]) -> str:
-        return re.sub(r"\$\{\{(.*?)\}\}", lambda found: str(self._value(found[1], inputs) or ""), text)
+        return re.sub(r"\$\{\{(.*?)\}\}", lambda match: str(self._value(match[1], inputs) or ""), text)
 
     def _value(self, expression: str, inputs: Mapping[str, str]) -> Any:
-        """The value of an expression: comparisons, and, or, contexts, `always`, `success` and `hashFiles`."""
+        """Evaluate an expression: comparisons, and, or, contexts, `always`, `success` and `hashFiles`."""
         contexts = {
             **{f"inputs.{name}": value for name, value in inputs.items()},
             "github.event_name": self.event, "github.sha": self.sha, "runner.temp": str(self.store / "temp"),

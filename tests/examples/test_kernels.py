@@ -1,4 +1,4 @@
-"""Every example kernel is what NumPy or SciPy computes, on both emulators and under every check; type checkers take it."""
+"""Example kernels equal NumPy or SciPy on both emulators and under every check; type checkers accept them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_holds_on_numpy(example: str) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_it_is_short_and_alone(example: str) -> None:
-    """A reader takes one file. It is written against the public names."""
+    """An example is one short file that imports public names alone."""
     text = (FOLDER / f"{example}.py").read_text(encoding="utf-8")
     assert 30 <= text.count("\n") <= 100
     assert "import simtbed as st" in text and "from simtbed" not in text and "examples" not in text
@@ -41,7 +41,7 @@ def test_it_is_short_and_alone(example: str) -> None:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the examples in a folder that knows nothing of the project, which is installed beside it."""
+    """A copy of the examples in a folder outside the project, with simtbed installed."""
     for folder in ("emulator", "kernels", "oracles", "reports"):
         installed = tmp_path / "site" / "simtbed" / ("" if folder == "emulator" else folder)
         shutil.copytree(FOLDER.parents[1] / folder, installed, ignore=shutil.ignore_patterns("*.json", "__pycache__"))
@@ -55,5 +55,5 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_accept_them_as_files_of_a_user(checker: str, mine: Path) -> None:
     pytest.importorskip(checker, reason=f"{checker} is not installed: pip install '.[dev]'")
-    done = subprocess.run([sys.executable, "-m", checker, "."], cwd=mine, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-m", checker, "."], cwd=mine, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr

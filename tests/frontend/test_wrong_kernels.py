@@ -16,7 +16,7 @@ from simtbed import Const, Diagnostic, Global, Shared, f32, f64, float4, i32, i6
 from simtbed.frontend.reader import specialise
 from simtbed.runtime.prepared import prepare
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 HEAD = """
 def k(x: Global[f32], v4: Global[float4], bytes_: Global[u8], n: i32, wide: i64, word: u32, d: f64, flag: bool) -> None:

@@ -1,10 +1,9 @@
-"""Every mathematical function over a dense sweep on a GPU: how far the emulator is from it, and a sample of its bits.
+"""Dense sweep of every mathematical function on a GPU: its distance from the emulator, and a sample of its bits.
 
     python -m tests.gpu.maths --out FOLDER
 
-FOLDER/maths.json has, for each row and type, the largest distance and the operands where it is. FOLDER/sample.npz has
-the GPU's results on every so-manieth operand of the sweep, so that `--compare FOLDER` can hold an emulator that has
-changed to them without a GPU.
+FOLDER/maths.json has, for each row and type, the largest distance and its operands. FOLDER/sample.npz has the GPU's
+results on an evenly spaced subset of the sweep; `--compare FOLDER` compares a changed emulator with them without a GPU.
 """
 
 from __future__ import annotations
@@ -32,38 +31,42 @@ SAMPLED = 1 << 15
 
 
 def rows() -> Iterator[tuple[str, Op, Scalar]]:
-    """Each row and type, and their name."""
+    """Yield the name of each row and type, the row and the type."""
     for row in ROWS:
         for type in row.types:
             yield f"{row.name} {type}", row, type
 
 
-def compared(row: Op, type: Scalar, given: tuple[Values, ...], found: Values) -> dict[str, Any]:
-    """How far the emulator is from the GPU, where the row's policy is meant to hold; the worst operands first."""
+def compared(row: Op, type: Scalar, operands: tuple[Values, ...], gpu_values: Values) -> dict[str, Any]:
+    """Return the distance of the emulator from the GPU on the operands that the row's policy covers; the worst operands first."""
     with np.errstate(all="ignore"):
-        emulated, keep = row.meaning(*given), row.comparable(*given)
-        wrong = keep & ~row.policy_for(type).agree(found, emulated)
-        numbers = keep & (found == found) & (emulated == emulated)
-        apart = np.where(numbers, ulp_distance(found, emulated) if found.dtype.kind == "f" else found != emulated, 0)
-        distance = np.where(apart > 0, np.abs(found.astype(np.float64) - emulated.astype(np.float64)), 0.0)
-    rank = np.where(wrong, np.uint64(1 << 63), np.uint64(0)) | apart.astype(np.uint64)
+        emulated, keep = row.meaning(*operands), row.comparable(*operands)
+        wrong = keep & ~row.policy_for(type).agree(gpu_values, emulated)
+        numbers = keep & (gpu_values == gpu_values) & (emulated == emulated)
+        ulps = np.where(
+            numbers, ulp_distance(gpu_values, emulated) if gpu_values.dtype.kind == "f" else gpu_values != emulated, 0
+        )
+        distance = np.where(ulps > 0, np.abs(gpu_values.astype(np.float64) - emulated.astype(np.float64)), 0.0)
+    rank = np.where(wrong, np.uint64(1 << 63), np.uint64(0)) | ulps.astype(np.uint64)
     worst = np.argpartition(rank, -8)[-8:]
     worst = worst[np.argsort(rank[worst], kind="stable")[::-1]]
     shown = [
-        {"operands": [_exact(a[n]) for a in given], "gpu": _exact(found[n]), "emulator": _exact(emulated[n])}
+        {"operands": [_exact(a[n]) for a in operands], "gpu": _exact(gpu_values[n]), "emulator": _exact(emulated[n])}
         for n in worst
         if rank[n]
     ]  # fmt: skip
     return {
-        "operands": int(keep.sum()), "wrong": int(wrong.sum()), "ulp": int(apart.max()), "differing": int((apart > 0).sum()),
+        "operands": int(keep.sum()), "wrong": int(wrong.sum()), "ulp": int(ulps.max()), "differing": int((ulps > 0).sum()),
         "absolute": float(np.nanmax(distance, initial=0.0)), "worst": shown,
     }  # fmt: skip
 
 
-def told(found: dict[str, Any]) -> str:
-    """A line about a row."""
-    said = f"{found['ulp']} ulp, {found['differing']} of {found['operands']} differ, by at most {found['absolute']:.3g}"
-    return f"{said}; {found['wrong']} BEYOND THE POLICY: {found['worst'][:2]}" if found["wrong"] else said
+def report_line(entry: dict[str, Any]) -> str:
+    """Return one line about a row."""
+    summary = (
+        f"{entry['ulp']} ulp, {entry['differing']} of {entry['operands']} differ, by at most {entry['absolute']:.3g}"
+    )
+    return f"{summary}; {entry['wrong']} BEYOND THE POLICY: {entry['worst'][:2]}" if entry["wrong"] else summary
 
 
 def _exact(value: Any) -> str:
@@ -71,7 +74,7 @@ def _exact(value: Any) -> str:
 
 
 def sampled(count: int) -> slice:
-    """Which operands of a sweep are kept."""
+    """Return the slice of a sweep that the sample holds."""
     return slice(None, None, max(1, count // SAMPLED))
 
 
@@ -86,25 +89,25 @@ def measure(folder: Path) -> None:
     report: dict[str, Any] = {}
     sample: dict[str, Values] = {}
     for name, row, type in rows():
-        launch, given = request((type, (row,)), sweep(row, type, COUNT))
-        found = engine.run(launch).buffers[f"out_{row.name}"]
-        report[name] = {"policy": str(row.policy_for(type)), **compared(row, type, given, found)}
-        sample[name] = found[sampled(len(found))]
-        print(f"{name}: {told(report[name])}", flush=True)
+        launch, operands = request((type, (row,)), sweep(row, type, COUNT))
+        gpu_values = engine.run(launch).buffers[f"out_{row.name}"]
+        report[name] = {"policy": str(row.policy_for(type)), **compared(row, type, operands, gpu_values)}
+        sample[name] = gpu_values[sampled(len(gpu_values))]
+        print(f"{name}: {report_line(report[name])}", flush=True)
     np.savez_compressed(folder / "sample.npz", allow_pickle=False, **sample)
     (folder / "maths.json").write_text(json.dumps({"gpu": gpu, "rows": report}, indent=1) + "\n", encoding="utf-8")
 
 
 def compare(folder: Path) -> None:
-    """Hold the emulator as it is now to the sample."""
+    """Compare the current emulator with the sample."""
     sample = np.load(folder / "sample.npz")
     for name, row, type in rows():
         if name not in sample:
             print(f"{name}: not in the sample")
             continue
-        given = sweep(row, type, COUNT)
-        own = tuple(a[sampled(len(a))] for a in given)
-        print(f"{name}: {told(compared(row, type, own, sample[name]))}")
+        operands = sweep(row, type, COUNT)
+        kept_operands = tuple(a[sampled(len(a))] for a in operands)
+        print(f"{name}: {report_line(compared(row, type, kept_operands, sample[name]))}")
 
 
 def main() -> None:

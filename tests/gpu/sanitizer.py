@@ -1,10 +1,10 @@
-"""The corpus of mistakes as one CUDA program, and what NVIDIA's compute-sanitizer finds in it on a GPU.
+"""The corpus of mistakes as one CUDA program, and the reports of NVIDIA's compute-sanitizer on it on a GPU.
 
     python -m tests.gpu.sanitizer print corpus.cu && nvcc -arch=sm_90 -lineinfo -o corpus corpus.cu
     python -m tests.gpu.sanitizer run corpus --out tests/checkers/sanitizer_h200.json
 
-`corpus NUMBER ...` runs twins by number: 2 n is the n-th pair's mistake, 2 n + 1 its fixed twin. Buffers that the
-emulator is given as `empty` are allocated and not filled. Kernels that would not end are left out.
+`corpus NUMBER ...` runs twins by number: 2 n is the mistake of the n-th pair, 2 n + 1 its fixed twin. Buffers passed to
+the emulator as `empty` are allocated and not filled. Kernels that would not end are omitted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AT_ONCE = 12
 
 # ------------------------------------------------------------------ the program
 def program() -> str:
-    """The text of the program."""
+    """Return the text of the program."""
     import numpy as np
     from simtbed.engines.cuda.operators import type_name
     from simtbed.engines.cuda.printer import cuda_source
@@ -60,7 +60,7 @@ def program() -> str:
             text = "\n".join(line for line in lines if not line.startswith("#include"))
             plain = text.replace('extern "C" ', "")
             texts.append(f"namespace {own} {{\n{plain}\n")
-            body, given = [], []
+            body, arguments = [], []
             for name in source.arguments:
                 type = next(p.type for p in request.program.kernel.params if p.name == name)
                 value = np.asarray(request.arguments[name])
@@ -73,16 +73,16 @@ def program() -> str:
                     kind = type_name(type.element)
                     copied = "true" if filled else "false"
                     body.append(f"auto {name} = ({kind}*)buffer({name}_data, {value.nbytes}, {copied});")
-                    given.append(name)
+                    arguments.append(name)
                 else:
                     assert isinstance(type, Scalar)
-                    given.append(str(value))
-            given += [str(len(np.asarray(request.arguments[name]))) for name in source.lengths]
+                    arguments.append(str(value))
+            arguments += [str(len(np.asarray(request.arguments[name]))) for name in source.lengths]
             if source.cooperative:
                 body += COOPERATIVE.format(pair=pair).splitlines()
-                body.append(f"cudaLaunchKernelEx(&how, {', '.join([source.kernel, *given])});")
+                body.append(f"cudaLaunchKernelEx(&how, {', '.join([source.kernel, *arguments])});")
             else:
-                body.append(f"{source.kernel}<<<{pair.grid}, {pair.block}, {pair.shared}>>>({', '.join(given)});")
+                body.append(f"{source.kernel}<<<{pair.grid}, {pair.block}, {pair.shared}>>>({', '.join(arguments)});")
             texts.append("void launch() {\n    " + "\n    ".join(body) + "\n    finish();\n}\n}\n")
             calls.append(f"{own}::launch")
     head = "\n".join(sorted(includes))
@@ -114,7 +114,7 @@ int main(int count, char** words) {
 
 # ------------------------------------------------------------------ the table
 def run(binary: Path, names: list[list[str]]) -> dict[str, Any]:
-    """What each tool says of each twin: its reports, shortened; names: pairs and the kind of fault of each."""
+    """Return the shortened reports of each tool on each twin. names: name and kind of fault of each pair."""
     jobs = [
         (tool, 2 * number + fixed)
         for number, (_, kind) in enumerate(names)
@@ -123,12 +123,12 @@ def run(binary: Path, names: list[list[str]]) -> dict[str, Any]:
         for tool in TOOLS
     ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        said = dict(zip(jobs, pool.map(lambda job: _reports(binary, *job), jobs), strict=True))
+        reports = dict(zip(jobs, pool.map(lambda job: _reports(binary, *job), jobs), strict=True))
     table: dict[str, Any] = {}
     for number, (name, kind) in enumerate(names):
         row: dict[str, Any] = {"kind": kind}
         for fixed, twin in enumerate(("mistake", "mended")):
-            row[twin] = "not run" if kind == ENDLESS else {t: r for t in TOOLS if (r := said[t, 2 * number + fixed])}
+            row[twin] = "not run" if kind == ENDLESS else {t: r for t in TOOLS if (r := reports[t, 2 * number + fixed])}
         table[name] = row
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
     return {"compute-sanitizer": version.strip().splitlines()[-1], "pairs": table}
@@ -150,13 +150,13 @@ how.numAttrs = 1;
 
 def _reports(binary: Path, tool: str, twin: int) -> list[str]:
     command = ["timeout", str(SECONDS), "compute-sanitizer", *TOOLS[tool], str(binary.resolve()), str(twin)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    found = list(dict.fromkeys(_told(done.stdout)))
-    return [*found, f"ended after {SECONDS} s"] if done.returncode == 124 else found
+    process = subprocess.run(command, capture_output=True, text=True)
+    reports = list(dict.fromkeys(_report_heads(process.stdout)))
+    return [*reports, f"ended after {SECONDS} s"] if process.returncode == 124 else reports
 
 
-def _told(text: str) -> Iterator[str]:
-    """The first words of each report."""
+def _report_heads(text: str) -> Iterator[str]:
+    """Yield the first words of each report."""
     for line in text.splitlines():
         match = re.match(r"=+ (Error: |Warning: |Invalid |Uninitialized |Barrier |Divergent |Race )(.*)", line)
         if match and "No attached" not in line:

@@ -15,11 +15,11 @@ from simtbed.testing.conformance.edge_values import edges
 
 Values = npt.NDArray[Any]
 RANGES = (1.0, 6.5, 30.0, 110.0, 800.0)
-"""Of plain numbers: each is swept from minus to plus."""
+"""Bounds of ranges of plain numbers: each range is symmetric about 0."""
 
 
 def stratified(type: Scalar, count: int, shift: int = 0) -> Values:
-    """Bit patterns at even distances, the low bits scrambled: every sign and exponent as often as every other one."""
+    """Return bit patterns at even distances with scrambled low bits: all signs and exponents are equally frequent."""
     bits = np.dtype(f"u{type.size}")
     step = (1 << type.bits) // count
     low = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
@@ -28,19 +28,19 @@ def stratified(type: Scalar, count: int, shift: int = 0) -> Values:
     low ^= low >> np.uint64(29)
     low *= np.uint64(0xBF58476D1CE4E5B9)
     low ^= low >> np.uint64(32)
-    found = np.arange(count, dtype=np.uint64) * np.uint64(step) + low % np.uint64(step)
-    return found.astype(bits).view(type.dtype)
+    patterns = np.arange(count, dtype=np.uint64) * np.uint64(step) + low % np.uint64(step)
+    return patterns.astype(bits).view(type.dtype)
 
 
 def plain(type: Scalar, count: int, most: float) -> Values:
-    """Numbers from -most to most, at nearly even distances."""
+    """Return numbers from -most to most, at nearly even distances."""
     places = (np.arange(count) + 0.5) / count * 2 - 1
     golden = np.arange(count) * 0.6180339887498949 % 1.0 / count
     return ((places + golden) * most).astype(type.dtype)
 
 
 def near(type: Scalar) -> Values:
-    """Neighbours of integers, halves, powers of two and multiples of pi / 4."""
+    """Return neighbours of integers, halves, powers of two and multiples of pi / 4."""
     whole = np.arange(-200, 201)
     powers = np.ldexp(1.0, np.arange(-60, 61))
     centres = np.concatenate([whole, whole + 0.5, whole * (np.pi / 4), whole * (np.pi * 2.0**20), powers, -powers])
@@ -51,7 +51,7 @@ def near(type: Scalar) -> Values:
 
 
 def numbers(type: Scalar, count: int) -> Values:
-    """About `count` operands of a function of one number."""
+    """Return about `count` operands of a function of one number."""
     half = count // 2
     return np.concatenate(
         [stratified(type, half), *(plain(type, half // len(RANGES), most) for most in RANGES), near(type)]
@@ -59,7 +59,7 @@ def numbers(type: Scalar, count: int) -> Values:
 
 
 def sweep(row: Op, type: Scalar, count: int) -> tuple[Values, ...]:
-    """About `count` operands of a row, one array an operand."""
+    """Return about `count` operands of a row, one array per operand."""
     if row.operands == 1:
         return (numbers(type, count),)
     side = int(count**0.5) // 2

@@ -1,4 +1,4 @@
-"""On a machine with a GPU: it gives the emulator's bits."""
+"""A GPU returns the bits of the emulator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.validation.cases import feature_case, operations
 
 @cache
 def obstacle() -> str:
-    """Why this machine cannot run the cuda engine; empty if it can."""
+    """Return the reason why this machine cannot run the cuda engine; empty if it can."""
     try:
         describe()
     except LaunchError as error:
@@ -31,13 +31,13 @@ def obstacle() -> str:
 
 
 def count_gpus() -> int:
-    """CUDA devices that can be used."""
+    """Return the number of usable CUDA devices."""
     return int(pycuda_driver().Device.count())
 
 
 @st.kernel
 def counted(total: Global[i32]) -> None:
-    """total[0] grows by the threads of the launch."""
+    """Add the number of threads of the launch to total[0]."""
     st.atomic_add(total, 0, 1)
 
 
@@ -83,25 +83,25 @@ def test_repeated_timing() -> None:
 
 
 def test_arrays_on_the_device() -> None:
-    between, pairs, found = sequence("cuda")
-    assert found == sequence("numpy")[2]
-    assert between.remote and pairs.remote
+    intermediate, pairs, answers = sequence("cuda")
+    assert answers == sequence("numpy")[2]
+    assert intermediate.remote and pairs.remote
 
 
 def test_work_is_shared_by_all_gpus() -> None:
     """Arrays on the device move with the launches, and every GPU gives the same bits."""
     if count_gpus() < 2:
         pytest.skip("one GPU is there")
-    kept, first = DeviceArray(np.zeros(4, np.int32)), feature_case(FEATURES[0])
+    total, first = DeviceArray(np.zeros(4, np.int32)), feature_case(FEATURES[0])
     for number in range(count_gpus()):
         with on_gpu(number):
-            launch(counted, grid=1, block=32, args={"total": kept}, engine="cuda")
+            launch(counted, grid=1, block=32, args={"total": total}, engine="cuda")
             assert answers_of(first, "cuda").entry() == answers_of(first, "numpy").entry()
-    assert kept.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
+    assert total.numpy().tolist() == [32 * count_gpus(), 0, 0, 0]
     family = FAMILIES["pairhmm"]
     problems = [family.example()] * (3 * count_gpus())
     shared = map_over_gpus(
-        problems, lambda one: family.solve(one, "wavefront-loaded", AnswerLauncher("cuda")), count_gpus()
+        problems, lambda problem: family.solve(problem, "wavefront-loaded", AnswerLauncher("cuda")), count_gpus()
     )
     expected = family.solve(problems[0], "wavefront-loaded", AnswerLauncher("jit"))
     for _, answer in shared:

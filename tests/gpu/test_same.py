@@ -1,4 +1,4 @@
-"""What the workflow runs on the emulator and again on a GPU: every feature of the language, every example, every variant."""
+"""Cases that the workflow runs on the emulator and again on a GPU: every feature, every example, every variant."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from simtbed.reports.launchers import Runner
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, assert_same
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 COMMANDS = {
     "pairhmm": ("pairhmm", "--example", "--counters"),

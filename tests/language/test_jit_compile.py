@@ -31,7 +31,7 @@ from simtbed.testing.conformance import FEATURES, Feature, assert_same
 from simtbed.testing.conformance.operations import Group, group_id, groups
 from simtbed.testing.conformance.operations import request as op_request
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 CHANGED = ("f32-1", "f32-2", "f32-3", "f64-3", "i32-2")
 """Operations with other instructions on older processors."""

@@ -7,7 +7,7 @@ from simtbed.runtime.request import prepare_request
 from simtbed.testing import reference_interpreter
 from simtbed.testing.conformance import FEATURES, Feature
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 
 def check(feature: Feature) -> None:

@@ -17,7 +17,7 @@ from simtbed.frontend.reader import specialise
 from simtbed.language.intrinsics import INTRINSICS
 from simtbed.language.words import SECTIONS, Word, by_name
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 PAGE = Path(__file__).parents[2] / "docs/porting.md"
 MODULES = (math, np, random, time)  # modules named by the texts

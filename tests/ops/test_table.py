@@ -10,8 +10,8 @@ from simtbed.language.types import Scalar
 from simtbed.testing.conformance.edge_values import CASES, comparable, operands
 from simtbed.testing.conformance.operations import Group, group_id, shifts
 
-from tests.each import check_each
 from tests.ops.exact import evaluate
+from tests.table_checks import check_each
 
 Case = tuple[Op, Scalar]
 

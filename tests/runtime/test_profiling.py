@@ -73,16 +73,21 @@ def test_every_form_of_launch_in_every_thread_is_caught() -> None:
 def test_a_launch_keeps_what_it_was_given() -> None:
     with st.profiling() as run:
         launch_backwards(counters=False)
-    (one,) = run.launches
-    assert (one.grid, one.block, one.shared_bytes, one.engine) == ((4, 1, 1), (64, 1, 1), 256, "jit")
-    assert [(a.name, a.type, a.shape, a.value) for a in one.arguments] == [
+    (profiled,) = run.launches
+    assert (profiled.grid, profiled.block, profiled.shared_bytes, profiled.engine) == (
+        (4, 1, 1),
+        (64, 1, 1),
+        256,
+        "jit",
+    )
+    assert [(a.name, a.type, a.shape, a.value) for a in profiled.arguments] == [
         ("x", "Global[f32]", (N,), None),
         ("out", "Global[f32]", (N,), None),
         ("n", "i32", None, 250),
         ("K", "Const", None, 2.0),
     ]
-    assert one.constants == {"K": 2.0}
-    assert one.seconds > 0
+    assert profiled.constants == {"K": 2.0}
+    assert profiled.seconds > 0
 
 
 class Pair(NamedTuple):
@@ -216,9 +221,9 @@ def test_a_run_is_a_file(tmp_path: Path) -> None:
     actual = st.Run.load(tmp_path / "run.json")
     assert actual.profiles() == run.profiles()
     assert actual.faults == run.faults and str(actual.faults[0]) == str(run.faults[0])
-    for one, other in zip(actual.launches, run.launches, strict=True):
-        assert (one.grid, one.arguments, one.device, one.seconds) == (
-            other.grid, other.arguments, other.device, other.seconds,
+    for loaded, original in zip(actual.launches, run.launches, strict=True):
+        assert (loaded.grid, loaded.arguments, loaded.device, loaded.seconds) == (
+            original.grid, original.arguments, original.device, original.seconds,
         )  # fmt: skip
     assert json.loads((tmp_path / "run.json").read_text())["version"] == 1
 

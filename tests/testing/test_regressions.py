@@ -14,7 +14,7 @@ from simtbed.testing.figures import Figures, figures
 from simtbed.testing.source_text import kernel_from_source
 
 from tests.compilers import needs_nvcc
-from tests.each import check_each
+from tests.table_checks import check_each
 
 HEAD = "import simtbed as st\nfrom simtbed import Global, f32, f64, i32\n\n\n@st.kernel\n"
 N = 4096

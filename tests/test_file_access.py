@@ -1,4 +1,4 @@
-"""The house has one door for files: who opens, reads or writes one by another way stands in a short list with the reason."""
+"""File access boundary: only kernels/files opens, reads or writes files; each exception is listed with its reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("emulator", "kernels", "oracles", "reports")
-DOOR = ROOT / "kernels/files"
+ALLOWED_FOLDER = ROOT / "kernels/files"
 
 METHODS = {
     "open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "rename", "TemporaryFile",
@@ -31,26 +31,26 @@ OF_MODULES = {
 EXCEPTIONS = {
     # caches, which have rules of their own
     "emulator/disk_cache.py": {"open", "unlink"},
-    # a device's few lines, below the door: the emulator does not know the kernels
+    # a device file has a few lines; the emulator does not import the kernels
     "emulator/machine/device.py": {"read_text"},
-    # kernels of the tests and of the checks, which Python must find in a file
+    # kernels of the tests and of the checks: Python must find their source in a file
     "emulator/testing/source_text.py": {"write_text"},
-    # what a project keeps beside its tests, which the pytest plugin reads and writes
+    # files of a project that the pytest plugin reads and writes
     "emulator/testing/known.py": {"read_text"},
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},
     "emulator/testing/watching.py": {"open", "read_bytes", "replace", "write_bytes"},
     "emulator/testing/answers.py": {"read_text"},
     "emulator/testing/budgets.py": {"read_text"},
-    # what the system says of the process
+    # the system's report on the process
     "emulator/runtime/memory.py": {"read_text"},
-    # a run as data, which the library saves and loads: below the door too
+    # a profiling run saved as a file: the emulator does not import the kernels
     "emulator/profiler/run.py": {"read_text", "write_text"},
-    # what a program that is watched leaves for its watcher
+    # files that an observed program writes for the observing process
     "emulator/runtime/observing.py": {"read_bytes"},
     "reports/targets/running.py": {"TemporaryDirectory", "write_bytes"},
     "reports/targets/stream.py": {"open"},
-    # folders for programs that take and leave files: compilers, profilers, other emulators
+    # folders for programs that read and write files: compilers, profilers, other emulators
     "emulator/engines/cuda/nvcc.py": {"TemporaryDirectory", "write_text", "read_bytes"},
     "emulator/engines/cuda/sass.py": {"NamedTemporaryFile"},
     "reports/hardware/nsight.py": {"TemporaryDirectory"},
@@ -61,7 +61,7 @@ EXCEPTIONS = {
     "reports/bench/observed.py": {"TemporaryDirectory"},
     "reports/bench/oclgrind.py": {"TemporaryDirectory", "write_text"},
     "reports/bench/files.py": {"TemporaryDirectory"},
-    # into a file that the door opened
+    # into a file that kernels/files opened
     "reports/bench/generated_inputs.py": {"savez"},
     "reports/bench/pairhmm.py": {"TemporaryDirectory"},
     "reports/bench/start.py": {"read_text", "write_text"},
@@ -71,42 +71,46 @@ EXCEPTIONS = {
     "reports/whatif/report.py": {"read_text"},
     "reports/cli/ci.py": {"read_text"},
     "reports/cli/new.py": {"read_text"},
-    # the page of a step of GitHub's, to which each program adds
+    # the summary page of a step of GitHub's; each program appends to it
     "reports/cli/check.py": {"open"},
     "reports/hardware/compare.py": {"read_text"},
     "reports/hardware/timed_process.py": {"open", "read_text"},
     "reports/hardware/traffic.py": {"TemporaryDirectory", "read_text", "write_text"},
-    # members of an archive and a view of a file, which the door opened
+    # members of an archive and a view of a file that kernels/files opened
     "kernels/sfs/host/files_npz.py": {"open"},
     "kernels/sfs/host/spectrum.py": {"memmap"},
 }
 
 
-def _used(path: Path) -> set[str]:
-    """What a file calls of the forbidden names."""
-    found = set()
+def _forbidden_calls(path: Path) -> set[str]:
+    """Return the forbidden names that a file calls."""
+    names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
         called = node.func
         if isinstance(called, ast.Name) and called.id in METHODS:
-            found.add(called.id)
+            names.add(called.id)
         if isinstance(called, ast.Attribute):
             owner = called.value.id if isinstance(called.value, ast.Name) else ""
             if called.attr in METHODS or (owner, called.attr) in OF_MODULES:
-                found.add(called.attr)
-    return found
+                names.add(called.attr)
+    return names
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_files_go_through_the_door(folder: str) -> None:
+def test_only_kernels_files_accesses_files(folder: str) -> None:
     wrong = {}
     for path in sorted((ROOT / folder).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if not path.is_relative_to(DOOR) and (used := _used(path) - EXCEPTIONS.get(name, set())):
+        if not path.is_relative_to(ALLOWED_FOLDER) and (used := _forbidden_calls(path) - EXCEPTIONS.get(name, set())):
             wrong[name] = used
     assert wrong == {}
 
 
 def test_no_exception_is_left_over() -> None:
-    assert {name: names - _used(ROOT / name) for name, names in EXCEPTIONS.items() if names - _used(ROOT / name)} == {}
+    assert {
+        name: names - _forbidden_calls(ROOT / name)
+        for name, names in EXCEPTIONS.items()
+        if names - _forbidden_calls(ROOT / name)
+    } == {}

@@ -1,4 +1,4 @@
-"""Checks of every row of a table in one test."""
+"""One test for every row of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = TypeVar("Row")
 
 
 def check_each(rows: Iterable[Row], check: Callable[[Row], object], name: Callable[[Row], object] = repr) -> None:
-    """Call check(row) for every row; at the end, fail with the name and the error of each failed row."""
+    """Call check(row) for every row, then fail with the name and the error of each failed row."""
     failures = []
     for row in rows:
         try:
