@@ -124,26 +124,26 @@ def test_an_answer_as_sam(tmp_path: Path) -> None:
         "alt1\t0\tref1\t2\t255\t2M\t*\t0\t0\tCG\t*\tAS:i:400\tNM:i:0\n"
         "alt2\t0\tref2\t1\t255\t1S2M1S\t*\t0\t0\tACGT\t*\tAS:i:400\tNM:i:0\n"
     )
-    one_by_one = [(problem.subset(p, p + 1), part(answer, p, p + 1)) for p in range(2)]
+    one_by_one = [(problem.subset(p, p + 1), alignments_between(answer, p, p + 1)) for p in range(2)]
     assert as_sam(*one_by_one[0], *one_by_one[1]) == as_sam(problem, answer)
     named = replace(problem, names=(("c", "a"), ("c", "b")))
     with pytest.raises(InputError, match="references of different lengths are called c"):
         as_sam(named, answer)
     with pytest.raises(InputError, match="alt1 holds more than letters"):
-        as_sam(Problem.from_pairs([(b"A", b"*")]), part(answer, 0, 1))
+        as_sam(Problem.from_pairs([(b"A", b"*")]), alignments_between(answer, 0, 1))
     with pytest.raises(SimtbedError, match="SAM cannot say that an alignment begins before its reference"):
         files.check_form("sam", Strategy.IGNORE)
 
 
 def alignments(answer: Any) -> Alignments:
     """An answer with texts as arrays."""
-    found = [[(int(n) << 4) | "MIDNS".index(c) for n, c in re.findall(r"(\d+)(\D)", row["cigar"])] for row in answer]
-    operations = np.array([word for words in found for word in words], np.uint32)
-    firsts = np.concatenate([[0], np.cumsum([len(words) for words in found])])
+    encoded = [[(int(n) << 4) | "MIDNS".index(c) for n, c in re.findall(r"(\d+)(\D)", row["cigar"])] for row in answer]
+    operations = np.array([word for words in encoded for word in words], np.uint32)
+    firsts = np.concatenate([[0], np.cumsum([len(words) for words in encoded])])
     return Alignments(operations, firsts, answer["offset"].copy(), answer["score"].copy())
 
 
-def part(answer: Alignments, first: int, last: int) -> Alignments:
+def alignments_between(answer: Alignments, first: int, last: int) -> Alignments:
     begins = answer.firsts[first : last + 1]
     operations = answer.operations[begins[0] : begins[-1]]
     return Alignments(operations, begins - begins[0], answer.offsets[first:last], answer.scores[first:last])
@@ -173,7 +173,7 @@ def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
 
 
 @pytest.mark.parametrize("block", [8, 13, 1 << 20])
-def test_a_table_is_read_alike_in_pieces_of_any_size(
+def test_a_table_is_equal_for_any_block_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(files, "BLOCK", block)
@@ -212,10 +212,10 @@ def test_a_mistake_has_its_line_in_any_piece(tmp_path: Path, monkeypatch: pytest
 
 def test_batches_are_bounded_by_cells(tmp_path: Path) -> None:
     path = written(tmp_path, b"ACGT\tAC\n" * 100)
-    parts = list(files.table(path, cells=20))
-    assert {part.cells for part in parts[:-1]} == {24}
-    assert [part.before for part in parts] == list(range(0, 100, 3))
-    assert sum(map(len, parts)) == 100
+    batches = list(files.table(path, cells=20))
+    assert {batch.cells for batch in batches[:-1]} == {24}
+    assert [batch.before for batch in batches] == list(range(0, 100, 3))
+    assert sum(map(len, batches)) == 100
 
 
 def test_rows_are_what_python_writes() -> None:
@@ -226,11 +226,11 @@ def test_rows_are_what_python_writes() -> None:
     low, high = -(2**31), 2**31
     offset, score = (draw.integers(low, high, 200).astype(np.int32) for _ in range(2))
     offset[0], score[:2] = low, [low, high - 1]
-    found = Alignments(words.astype(np.uint32), firsts, offset, score)
+    problem_alignments = Alignments(words.astype(np.uint32), firsts, offset, score)
     expected = []
     for pair in range(200):
-        own = words[firsts[pair] : firsts[pair + 1]].tolist()
-        expected.append(("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in own), offset[pair], score[pair]))
+        words_of_pair = words[firsts[pair] : firsts[pair + 1]].tolist()
+        expected.append(("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in words_of_pair), offset[pair], score[pair]))
     problem = Problem.from_pairs([(b"ACGT", b"AC")] * 200)
-    assert as_text("tsv", problem, found) == "".join(f"{c}\t{o}\t{s}\n" for c, o, s in expected)
-    assert found.answer().tolist() == expected
+    assert as_text("tsv", problem, problem_alignments) == "".join(f"{c}\t{o}\t{s}\n" for c, o, s in expected)
+    assert problem_alignments.answer().tolist() == expected

@@ -10,11 +10,11 @@ from simtbed.oracles.alignment_loop import align_all
 
 
 def cigars(problem: Problem, threads: int) -> list[tuple[str, int, int]]:
-    found, operations = align_all(
+    results, operations = align_all(
         problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets, problem.parameters, threads
     )  # fmt: skip
     texts = []
-    for row, (offset, score, count) in zip(operations.tolist(), found.tolist(), strict=True):
+    for row, (offset, score, count) in zip(operations.tolist(), results.tolist(), strict=True):
         text = "".join(f"{word >> 4}{'MID S'[word & 15]}" for word in reversed(row[:count]))
         texts.append((text, offset, score))
     return texts

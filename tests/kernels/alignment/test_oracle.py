@@ -18,8 +18,8 @@ from tests.kernels.alignment.conftest import scores, sequences
 
 def aligned(reference: bytes, alternate: bytes, parameters: Parameters, strategy: str) -> tuple[str, int, int]:
     a, b = (np.frombuffer(text, np.uint8) for text in (reference, alternate))
-    (found,) = oracle.align([(a, b)], parameters, strategy)
-    return found
+    (alignment,) = oracle.align([(a, b)], parameters, strategy)
+    return alignment
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_parasail_finds_the_same_optimum(a: bytes, b: bytes, parameters: Paramet
 
 
 @given(sequences(40), sequences(40), scores, st.sampled_from(("SOFTCLIP", "INDEL", "LEADING_INDEL")))
-def test_a_cigar_has_the_score_it_is_said_to_have(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
+def test_a_cigar_has_its_reported_score(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
     match, mismatch, opening, extending = parameters
     extending = max(opening, extending)  # or one gap may be cheaper as two
     cigar, offset, score = aligned(a, b, Parameters(match, mismatch, opening, extending), strategy)
-    parts = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
-    assert "".join(f"{length}{letter}" for length, letter in parts) == cigar
-    assert all(length > 0 for length, _ in parts)
-    assert all(one != other for (_, one), (_, other) in pairwise(parts))
+    operations = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
+    assert "".join(f"{length}{letter}" for length, letter in operations) == cigar
+    assert all(length > 0 for length, _ in operations)
+    assert all(left != right for (_, left), (_, right) in pairwise(operations))
     i, j, total = offset, 0, 0
-    for length, letter in parts:
+    for length, letter in operations:
         if letter == "M":
             total += sum(
                 match if x == y else mismatch for x, y in zip(a[i : i + length], b[j : j + length], strict=True)

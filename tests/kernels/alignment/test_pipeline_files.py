@@ -17,11 +17,11 @@ from simtbed.kernels.alignment.host.problem import Parameters, Strategy
 PAIRS = generate(3, 400, (5, 60), (10, 80))
 
 
-def _how(memory: int, gpus: int = 0) -> How:
+def _options(memory: int, gpus: int = 0) -> How:
     return How("packed", Parameters(200, -150, -260, -11), Strategy.SOFTCLIP, "tsv", gpus, memory)
 
 
-def _aligned(how: How) -> tuple[bytes, list[Any]]:
+def _aligned(options: How) -> tuple[bytes, list[Any]]:
     """The answer, and the moves that each launch of stage 1 was given."""
     moves = []
 
@@ -32,32 +32,32 @@ def _aligned(how: How) -> tuple[bytes, list[Any]]:
         return launch(kernel, counters=False, **arguments)
 
     to = BytesIO()
-    align_file([PAIRS], to, how, noted)
+    align_file([PAIRS], to, options, noted)
     return to.getvalue(), moves
 
 
 def test_the_moves_of_a_launch_are_bounded_and_their_memory_is_made_once() -> None:
-    whole, few = _aligned(_how(4 << 30))
-    cut, many = _aligned(_how(4 << 20))
+    whole, few = _aligned(_options(4 << 30))
+    cut, many = _aligned(_options(4 << 20))
     assert cut == whole
     assert len(many) > len(few)
-    for found, memory in ((few, 4 << 30), (many, 4 << 20)):
-        assert len({id(one) for one in found}) == 1
-        assert 4 * len(found[0].host) == memory // 64
+    for launches, memory in ((few, 4 << 30), (many, 4 << 20)):
+        assert len({id(array) for array in launches}) == 1
+        assert 4 * len(launches[0].host) == memory // 64
 
 
 def test_a_gpu_is_given_what_a_batch_needs_at_once() -> None:
-    how = _how(4 << 30, gpus=1)
+    how = _options(4 << 30, gpus=1)
     assert how.words_at_once == how.words == (4 << 30) // 8
     assert how.cells == (4 << 30) // 2
 
 
 def test_another_process_has_memory_of_its_own() -> None:
-    kept = ReusedMemory(100)
-    given = kept(1)
-    other = pickle.loads(pickle.dumps(kept))(1)
-    assert other is not given
-    assert len(given.host) == len(other.host) == 100
+    allocation = ReusedMemory(100)
+    array = allocation(1)
+    unpickled = pickle.loads(pickle.dumps(allocation))(1)
+    assert unpickled is not array
+    assert len(array.host) == len(unpickled.host) == 100
 
 
 def test_sizes_of_batches_change_nothing(tmp_path: Any) -> None:
@@ -66,6 +66,6 @@ def test_sizes_of_batches_change_nothing(tmp_path: Any) -> None:
     answers = []
     for cells in (1, 20_000, 1 << 30):
         to = BytesIO()
-        align_file(table(path, cells), to, _how(1 << 30), FunctionLauncher(launch))
+        align_file(table(path, cells), to, _options(1 << 30), FunctionLauncher(launch))
         answers.append(to.getvalue())
     assert answers[0] == answers[1] == answers[2]

@@ -29,51 +29,51 @@ def with_names(problem: Problem, names: list[tuple[str, str]]) -> Problem:
 @pytest.mark.parametrize("strategy", [Strategy.SOFTCLIP, Strategy.INDEL, Strategy.LEADING_INDEL])
 def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, strategy: Strategy) -> None:
     """Lower case and N too: N matches nothing, case does not matter, though the aligner compares bytes as they are."""
-    made = [(a.tobytes(), b.tobytes()) for a, b in generate(5, 30, (40, 90), (30, 100)).pairs()]
-    made += [(b"acgtNNacgt", b"ACGTNNACGT"), (b"ACGTACGT", b"ACGTTTTACGT")]
-    names = [(f"HLA*{p:02}:01|x", f"read/{p}") for p in range(len(made))]
-    problem = with_names(Problem.from_pairs(made, Parameters(20, -15, -26, -2), strategy), names)
+    sequences = [(a.tobytes(), b.tobytes()) for a, b in generate(5, 30, (40, 90), (30, 100)).pairs()]
+    sequences += [(b"acgtNNacgt", b"ACGTNNACGT"), (b"ACGTACGT", b"ACGTTTTACGT")]
+    names = [(f"HLA*{p:02}:01|x", f"read/{p}") for p in range(len(sequences))]
+    problem = with_names(Problem.from_pairs(sequences, Parameters(20, -15, -26, -2), strategy), names)
     path = written(problem, tmp_path / "found.sam")
     fasta = tmp_path / "references.fa"
-    fasta.write_bytes(b"".join(b">%b\n%b\n" % (n.encode(), r) for (n, _), (r, _) in zip(names, made, strict=True)))
+    fasta.write_bytes(b"".join(b">%b\n%b\n" % (n.encode(), r) for (n, _), (r, _) in zip(names, sequences, strict=True)))
     pysam.faidx(str(fasta))
     marked = tmp_path / "marked.sam"
     marked.write_text("".join(pysam.calmd(str(path), str(fasta))))
     with pysam.AlignmentFile(str(path)) as ours, pysam.AlignmentFile(str(marked)) as samtools:
         assert ours.header.to_dict()["HD"] == {"VN": "1.6", "SO": "unknown"}
-        assert [(one["SN"], one["LN"]) for one in ours.header.to_dict()["SQ"]] == [
-            (name, len(reference)) for (name, _), (reference, _) in zip(names, made, strict=True)
+        assert [(record["SN"], record["LN"]) for record in ours.header.to_dict()["SQ"]] == [
+            (name, len(reference)) for (name, _), (reference, _) in zip(names, sequences, strict=True)
         ]
         both = list(zip(ours, samtools, strict=True))
-    assert len(both) == len(made)
-    for (one, other), (name, read), (_, alternate) in zip(both, names, made, strict=True):
-        assert (one.reference_name, one.query_name, one.flag, one.mapping_quality) == (name, read, 0, 255)
-        assert one.query_sequence == alternate.decode().upper()  # SAM's letters, which pysam gives in upper case
-        assert one.infer_query_length() == len(alternate)
-        assert one.get_tag("NM") == other.get_tag("NM")
+    assert len(both) == len(sequences)
+    for (record, calculated), (name, read), (_, alternate) in zip(both, names, sequences, strict=True):
+        assert (record.reference_name, record.query_name, record.flag, record.mapping_quality) == (name, read, 0, 255)
+        assert record.query_sequence == alternate.decode().upper()  # SAM's letters, which pysam gives in upper case
+        assert record.infer_query_length() == len(alternate)
+        assert record.get_tag("NM") == calculated.get_tag("NM")
     if strategy is Strategy.INDEL:
-        assert [one.get_tag("NM") for one, _ in both[-2:]] == [2, 3]
+        assert [record.get_tag("NM") for record, _ in both[-2:]] == [2, 3]
 
 
 def test_ambiguity_codes_match_nothing(tmp_path: Path) -> None:
     """As the specification of tags says; samtools makes an exception for equal ones but N."""
     path = written(Problem.from_pairs([(b"ACGTRYACGT", b"ACGTRYACGT")]), tmp_path / "found.sam")
-    with pysam.AlignmentFile(str(path)) as found:
-        assert [one.get_tag("NM") for one in found] == [2]
+    with pysam.AlignmentFile(str(path)) as records:
+        assert [record.get_tag("NM") for record in records] == [2]
 
 
 def test_samtools_sorts_indexes_and_counts_it(tmp_path: Path) -> None:
     problem = generate(6, 40, (60, 80), (30, 50))
     problem = with_names(problem, [(f"chr{p % 4}", f"r{p}") for p in range(40)])
     offsets = np.arange(41) * 70
-    drawn = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(1).integers(0, 4, 2800)]
-    problem = replace(problem, references=drawn, reference_offsets=offsets)
+    bases = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(1).integers(0, 4, 2800)]
+    problem = replace(problem, references=bases, reference_offsets=offsets)
     path, packed = written(problem, tmp_path / "found.sam"), tmp_path / "sorted.bam"
     pysam.quickcheck(str(path))
     pysam.sort("-o", str(packed), str(path))
     pysam.index(str(packed))
-    with pysam.AlignmentFile(str(packed)) as found:
-        assert [found.count(f"chr{c}") for c in range(4)] == [10] * 4
+    with pysam.AlignmentFile(str(packed)) as records:
+        assert [records.count(f"chr{c}") for c in range(4)] == [10] * 4
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_samtools_sorts_indexes_and_counts_it(tmp_path: Path) -> None:
         (("ä", "r"), "ä"),
     ],
 )
-def test_names_that_sam_does_not_take(names: tuple[str, str], said: str, tmp_path: Path) -> None:
+def test_names_that_sam_does_not_take(names: tuple[str, str], rejected: str, tmp_path: Path) -> None:
     problem = with_names(Problem.from_pairs([(b"ACGT", b"CG")], NEW), [names])
-    with pytest.raises(InputError, match=f"^{said} is no name for SAM: use tsv$"):
+    with pytest.raises(InputError, match=f"^{rejected} is no name for SAM: use tsv$"):
         written(problem, tmp_path / "found.sam")

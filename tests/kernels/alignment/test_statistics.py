@@ -11,18 +11,18 @@ from simtbed.kernels.alignment.host.statistics import Statistics, rows, spread
 
 def test_statistics_by_hand() -> None:
     problem = Problem.from_pairs([(b"ACGT", b"CG"), (b"ACGT", b"ACGT"), (b"CG", b"ACGT"), (b"ACGT", b"C")])
-    found = Statistics()
+    statistics = Statistics()
     for pair in range(4):  # pairs that come apart count as those that come together
-        part = problem.subset(pair, pair + 1)
-        found.add(part, align(part, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
-    found.finish()
-    assert (found.pairs, spread(found.references), spread(found.alternates)) == (4, (2, 4, 4), (1, 2, 4))
-    assert found.bases == {"M": 2 + 4 + 2 + 1, "S": 2}
-    assert found.runs == {"M": 4, "S": 2}
-    assert found.batches == {2: 1, 1: 2}
-    assert found.share("M") == 9 / 11
-    assert found.accesses_saved == (9 - 4) / 9
-    assert rows(found) == [
+        single = problem.subset(pair, pair + 1)
+        statistics.add(single, align(single, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
+    statistics.finish()
+    assert (statistics.pairs, spread(statistics.references), spread(statistics.alternates)) == (4, (2, 4, 4), (1, 2, 4))
+    assert statistics.bases == {"M": 2 + 4 + 2 + 1, "S": 2}
+    assert statistics.runs == {"M": 4, "S": 2}
+    assert statistics.batches == {2: 1, 1: 2}
+    assert statistics.share("M") == 9 / 11
+    assert statistics.accesses_saved == (9 - 4) / 9
+    assert rows(statistics) == [
         ("pairs", "4"),
         ("bases of references: least, median, most", "2, 4, 4"),
         ("bases of alternates: least, median, most", "1, 2, 4"),

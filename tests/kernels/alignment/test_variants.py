@@ -29,18 +29,18 @@ def check(problem: Problem, variant: str, launcher: Launcher) -> None:
 
 def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Counters]:
     """What each kernel counts."""
-    found: dict[str, Counters] = {}
+    counters: dict[str, Counters] = {}
 
     @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        result = launch(kernel, engine=engine, **how)  # type: ignore[arg-type]
+    def noted(kernel: Any, **arguments: Any) -> Result:
+        result = launch(kernel, engine=engine, **arguments)  # type: ignore[arg-type]
         assert result.counters is not None
-        before = found.get(kernel.__name__)
-        found[kernel.__name__] = before + result.counters if before else result.counters
+        before = counters.get(kernel.__name__)
+        counters[kernel.__name__] = before + result.counters if before else result.counters
         return result
 
     check(problem, variant, noted)
-    return found
+    return counters
 
 
 @every_variant
@@ -98,12 +98,12 @@ def test_every_bin_holds_alternates_up_to_its_size(few: bool, monkeypatch: pytes
     monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 3 if few else 0)
 
     @FunctionLauncher
-    def choose(kernel: Any, **how: Any) -> Result:
+    def choose(kernel: Any, **arguments: Any) -> Result:
         if kernel is packed:
-            raise ChosenError(how["args"]["P"], how["args"]["K"], how["args"]["TILED"])
-        return launch(kernel, counters=False, **how)
+            raise ChosenError(arguments["args"]["P"], arguments["args"]["K"], arguments["args"]["TILED"])
+        return launch(kernel, counters=False, **arguments)
 
-    sizes = [lanes * each for lanes, each in bins]
+    sizes = [lanes * rows for lanes, rows in bins]
     assert sizes == sorted(set(sizes))
     for size, below, chosen in zip(sizes, [0, *sizes], bins, strict=False):
         for length in (below + 1, size):
@@ -115,10 +115,10 @@ def test_every_bin_holds_alternates_up_to_its_size(few: bool, monkeypatch: pytes
 @pytest.mark.parametrize("bin", [0, len(pipeline.BINS) // 2, len(pipeline.BINS) - 1])
 def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 0)
-    sizes = [lanes * each for lanes, each in pipeline.BINS]
+    sizes = [lanes * problem for lanes, problem in pipeline.BINS]
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
-    made = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
-    check(Problem.from_pairs(pair for each in made for pair in each.pairs()), "packed", launcher)
+    generated = [generate(bin, 1, (n, n), (40, 40)) for n in (least, most, most - 1)]
+    check(Problem.from_pairs(pair for problem in generated for pair in problem.pairs()), "packed", launcher)
 
 
 def test_few_pairs_are_launched_together() -> None:
@@ -148,7 +148,7 @@ def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
 
 
 @every_variant
-def test_a_long_cigar_is_walked_again_with_room_for_it(
+def test_a_long_cigar_is_traced_again_with_a_larger_capacity(
     variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "OPERATIONS", 2)
@@ -229,16 +229,16 @@ PAIRS = 4
 @pytest.fixture(scope="module")
 def cost() -> Callable[[str, int], dict[str, Counters]]:
     """Counters of a variant on PAIRS pairs of equal sequences of a length."""
-    known: dict[tuple[str, int], dict[str, Counters]] = {}
+    cached: dict[tuple[str, int], dict[str, Counters]] = {}
 
-    def of(variant: str, length: int) -> dict[str, Counters]:
-        if (variant, length) not in known:
-            made = generate(length, PAIRS, (length, length), (length, length))
-            equal = replace(made, alternates=made.references, alternate_offsets=made.reference_offsets)
-            known[variant, length] = counted(equal, variant)
-        return known[variant, length]
+    def counters_of(variant: str, length: int) -> dict[str, Counters]:
+        if (variant, length) not in cached:
+            generated = generate(length, PAIRS, (length, length), (length, length))
+            equal = replace(generated, alternates=generated.references, alternate_offsets=generated.reference_offsets)
+            cached[variant, length] = counted(equal, variant)
+        return cached[variant, length]
 
-    return of
+    return counters_of
 
 
 Cost = Callable[[str, int], dict[str, Counters]]
@@ -257,10 +257,10 @@ def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("moves", "looks"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
-def test_stage_2_looks_once_a_run_or_once_a_cell(cost: Cost, moves: str, looks: dict[int, int]) -> None:
-    for length, expected_looks in looks.items():
+def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loads: dict[int, int]) -> None:
+    for length, expected_loads in loads.items():
         counters = cost(f"wide-diagonal-major-{moves}", length)["traceback"].at("moves[place.x")
-        assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_looks
+        assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_loads
 
 
 @pytest.mark.slow
@@ -286,9 +286,9 @@ def test_pairalign_keeps_two_integers_a_row_in_shared_memory_and_two_a_column_in
     assert counters.at("up = row_above").totals()["global_load_bytes"] == 8 * columns
     assert counters.at("row_above[at + j * 32] = int2(H").totals()["global_store_bytes"] == 8 * columns
     assert counters.at("moves[group.z").totals()["global_store_bytes"] == 4 * columns
-    asked = counters.at("left = left_shared").totals()
-    assert asked["shared_load_requests"] == cells // PAIRS
-    assert asked["shared_load_wavefronts"] == asked["shared_load_requests"]
+    shared_loads = counters.at("left = left_shared").totals()
+    assert shared_loads["shared_load_requests"] == cells // PAIRS
+    assert shared_loads["shared_load_wavefronts"] == shared_loads["shared_load_requests"]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from simtbed.kernels.correction.host.layout import arrange_reads
 from simtbed.kernels.correction.host.pipeline import Optimisations
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 VARIANTS = list(FAMILY.variants)
 FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "split-first", "blocked")

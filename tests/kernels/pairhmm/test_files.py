@@ -55,7 +55,7 @@ def test_a_file() -> None:
     ],
     ids=["crlf", "no last newline", "blank lines at the end", "lower case", "tabs", "odd spacing"],
 )
-def test_other_ways_to_write_it(text: bytes) -> None:
+def test_equivalent_texts(text: bytes) -> None:
     assert same(files.parse(text, "x"), files.parse(GOOD, "x"))
 
 
@@ -147,10 +147,10 @@ TEXTS = st.lists(
 ).map("\n".join)  # fmt: skip
 
 
-def parsed(how: Callable[[], list[Problem]]) -> list[Problem] | str:
+def parsed(parse: Callable[[], list[Problem]]) -> list[Problem] | str:
     """What is read, or the words in which it is refused."""
     try:
-        return how()
+        return parse()
     except InputError as error:
         return str(error)
 
@@ -162,37 +162,37 @@ def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"
         path.write_bytes(data)
-        whole, found = (
+        whole, problems = (
             parsed(lambda: [files.parse(data, str(path))]),
             parsed(lambda: [block.problem for block in files.blocks(path, size)]),
         )
-    if isinstance(whole, str) or isinstance(found, str):
-        assert whole == found
+    if isinstance(whole, str) or isinstance(problems, str):
+        assert whole == problems
         return
     (expected,) = whole
-    assert same(Problem.from_records(record for problem in found for record in problem.records()), expected)
+    assert same(Problem.from_records(record for problem in problems for record in problem.records()), expected)
     scores = -np.arange(len(expected.pairs[0])) / 3
     forms: tuple[files.Format, ...] = ("gpupairhmm", "tsv")
     for form in forms:
         pieces, records, pairs = "", 0, 0
-        for problem in found:
+        for problem in problems:
             count = len(problem.pairs[0])
             pieces += written(problem, scores[pairs : pairs + count], form, records)
             records, pairs = records + len(problem.record_reads) - 1, pairs + count
         assert pieces == written(expected, scores, form)
 
 
-def _beside_a_tie(given: tuple[int, int]) -> float:
+def _near_a_tie(digits_and_step: tuple[int, int]) -> float:
     """The double nearest to a number half-way between two of seven digits, or a neighbour of it."""
-    tie = (given[0] + 0.5) / 1e7
-    return float(np.nextafter(tie, given[1] * np.inf)) if given[1] else tie
+    tie = (digits_and_step[0] + 0.5) / 1e7
+    return float(np.nextafter(tie, digits_and_step[1] * np.inf)) if digits_and_step[1] else tie
 
 
 SCORES = (
     st.floats(-99999999, 99999999)
     | st.floats(-400, 0)
     | st.integers(-(10**15), 10**15).map(lambda n: n / 2**24)
-    | st.tuples(st.integers(-(10**9), 0), st.sampled_from([-1, 0, 1])).map(_beside_a_tie)
+    | st.tuples(st.integers(-(10**9), 0), st.sampled_from([-1, 0, 1])).map(_near_a_tie)
     | st.sampled_from(
         [-0.0, 0.0, -5e-324, 5e-324, -5e-8, -9.99999995, -99.99999995, -99999999.9, -np.inf, np.inf, np.nan]
     )
@@ -218,7 +218,7 @@ def test_very_many_scores_are_rounded_as_python_rounds_them(size: float) -> None
     assert written(problem, values) == "\n".join(["100 400", *rows, ""])
 
 
-def test_many_values_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_values_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_records(
         [([(b"A", [40], [40], [40], [10])] * r, [b"A"] * h) for r, h in ((3, 4), (0, 1), (1, 0), (1, 1), (2, 2))]
     )

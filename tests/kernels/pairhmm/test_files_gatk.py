@@ -27,23 +27,23 @@ def test_a_dump_is_read_as_it_was_written(tmp_path: Path) -> None:
     problem = generate(3, records=3)
     answers = -np.arange(len(problem.pairs[0])) / 8
     path = dumped(tmp_path / "dump", problem, answers)
-    ((found, gatk),) = files_gatk.batches(path)
+    ((parsed, gatk),) = files_gatk.batches(path)
     assert gatk.tolist() == answers.tolist()
-    for before, after in zip(problem.records(), found.records(), strict=True):
+    for before, after in zip(problem.records(), parsed.records(), strict=True):
         assert [[c.tobytes() for c in read] for read in before[0]] == [[c.tobytes() for c in read] for read in after[0]]
         assert [h.tobytes() for h in before[1]] == [h.tobytes() for h in after[1]]
 
 
-def test_parts_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_pieces_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate(4, records=3)
     path = dumped(tmp_path / "dump", problem, -np.arange(len(problem.pairs[0])) / 8)
     monkeypatch.setattr(files_gatk, "PAIRS_AT_ONCE", 5)
-    found = list(files_gatk.batches(path))
-    assert len(found) > 5
+    pieces = list(files_gatk.batches(path))
+    assert len(pieces) > 5
     text, records = b"", 0
-    for part, answers in found:
-        text += b"".join(files_gatk.lines(part, answers, records))
-        records += len(part.record_reads) - 1
+    for piece, answers in pieces:
+        text += b"".join(files_gatk.lines(piece, answers, records))
+        records += len(piece.record_reads) - 1
     assert text == path.read_bytes()
 
 

@@ -60,12 +60,12 @@ def test_haplotypes_differ_by_variants() -> None:
 
 
 def test_the_example_is_what_the_generator_makes() -> None:
-    made = generate(
+    generated = generate(
         7, records=4, reads=(5, 9), haplotypes=(3, 5), read_length=(15, 50), haplotype_length=(30, 80),
         continuation=(8, 12), unknown=0.01,
     )  # fmt: skip
     shipped = Path(pairhmm.__file__).with_name("example.in").read_text(encoding="ascii")
-    assert shipped == "".join(files.records(made))
+    assert shipped == "".join(files.records(generated))
 
 
 def test_equal_lengths_and_repetition() -> None:
@@ -74,6 +74,6 @@ def test_equal_lengths_and_repetition() -> None:
     assert set(problem.haplotype_lengths.tolist()) == {33}
     assert len(problem.pairs[0]) >= 50
     twice = [r for _ in range(2) for r in problem.records()]
-    again = Problem.from_records(twice)
-    found = repeated(problem, 2)
-    assert all(np.array_equal(getattr(again, name), getattr(found, name)) for name in Problem.__dataclass_fields__)
+    expected = Problem.from_records(twice)
+    doubled = repeated(problem, 2)
+    assert all(np.array_equal(getattr(expected, name), getattr(doubled, name)) for name in Problem.__dataclass_fields__)

@@ -23,19 +23,19 @@ def enumerated(read: str, qualities: Qualities, haplotype: str) -> Fraction:
         match = read[i - 1] == haplotype[j - 1] or "N" in (read[i - 1], haplotype[j - 1])
         return 1 - error[i - 1] if match else error[i - 1] / 3
 
-    def walks(i: int, j: int, state: str) -> Fraction:
+    def completions(i: int, j: int, state: str) -> Fraction:
         """All ways to finish from a cell."""
         total = Fraction(i == m and j > 0 and state in "MI")
         if i < m and j < n:
             enter = max(Fraction(0), 1 - (delta[i] + zeta[i])) if state == "M" else 1 - epsilon[i]
-            total += emission(i + 1, j + 1) * enter * walks(i + 1, j + 1, "M")
+            total += emission(i + 1, j + 1) * enter * completions(i + 1, j + 1, "M")
         if i < m and state in "MI":
-            total += (delta[i] if state == "M" else epsilon[i]) * walks(i + 1, j, "I")
+            total += (delta[i] if state == "M" else epsilon[i]) * completions(i + 1, j, "I")
         if i > 0 and j < n and state in "MD":
-            total += (zeta[i - 1] if state == "M" else epsilon[i - 1]) * walks(i, j + 1, "D")
+            total += (zeta[i - 1] if state == "M" else epsilon[i - 1]) * completions(i, j + 1, "D")
         return total
 
-    return sum((walks(0, j, "D") for j in range(n + 1)), Fraction(0)) / n
+    return sum((completions(0, j, "D") for j in range(n + 1)), Fraction(0)) / n
 
 
 def oracle(read: str, qualities: Qualities, haplotype: str) -> float:

@@ -11,24 +11,24 @@ READ = (b"A", [40], [40], [40], [10])
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=6), st.data())
-def test_parts(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_ranges_of_reads(shapes: list[tuple[int, int]], data: st.DataObject) -> None:
     problem = Problem.from_records(
         [([READ] * reads, [b"ACGT"[: h + 1] for h in range(seen)]) for reads, seen in shapes]
     )
     reads = len(problem.read_lengths)
     first = data.draw(st.integers(0, max(reads - 1, 0)))
     last = data.draw(st.integers(min(first + 1, reads), reads))
-    part, firsts = problem.subset(first, last), problem.first_pairs
-    assert firsts[-1] == len(problem.pairs[0]) and problem.cells == part_cells(problem)
-    of, haplotypes = (column[firsts[first] : firsts[last]] for column in problem.pairs)
-    assert part.pairs[0].tolist() == (of - first).tolist()
-    assert part.haplotype_lengths[part.pairs[1]].tolist() == problem.haplotype_lengths[haplotypes].tolist()
+    selected, firsts = problem.subset(first, last), problem.first_pairs
+    assert firsts[-1] == len(problem.pairs[0]) and problem.cells == count_cells(problem)
+    read_indices, haplotypes = (column[firsts[first] : firsts[last]] for column in problem.pairs)
+    assert selected.pairs[0].tolist() == (read_indices - first).tolist()
+    assert selected.haplotype_lengths[selected.pairs[1]].tolist() == problem.haplotype_lengths[haplotypes].tolist()
     numbers = np.arange(len(problem.pairs[0]))[::-2]
     assert [c.tolist() for c in problem.pairs_of(numbers)] == [c[numbers].tolist() for c in problem.pairs]
-    assert part.bases.tobytes() == problem.bases[first:last].tobytes()  # one base a read
+    assert selected.bases.tobytes() == problem.bases[first:last].tobytes()  # one base a read
 
 
-def part_cells(problem: Problem) -> int:
+def count_cells(problem: Problem) -> int:
     reads, haplotypes = problem.pairs
     return int(np.dot(problem.read_lengths[reads], problem.haplotype_lengths[haplotypes]))
 

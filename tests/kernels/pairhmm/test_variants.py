@@ -97,9 +97,9 @@ def test_reads_share_a_launch_where_their_own_would_save_little(reads: list[tupl
         launches = list(pipeline._merge_small_bins(bins, full, letters, sizes))
     assert sorted(at for _, _, members in launches for at in members.tolist()) == list(range(len(reads)))
     assert [-number for number, _, _ in launches] == sorted(-number for number, _, _ in launches)
-    for number, alike, members in launches:
+    for number, one_continuation, members in launches:
         assert (bins[members] <= number).all()
-        assert alike == (full[members] & (bins[members] == number)).all()
+        assert one_continuation == (full[members] & (bins[members] == number)).all()
         wasted = (letters[members] * (sizes[number] - sizes[bins[members]])).sum()
         assert wasted < len(sizes) * max(worth, 1)
     if worth == 0:
@@ -162,9 +162,9 @@ def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
 
 @pytest.mark.slow
 def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launcher) -> None:
-    lanes, each = pipeline.RESCALED_BINS[-1]
+    lanes, rows = pipeline.RESCALED_BINS[-1]
     clamped = random_problem(3, [(20, 20)], quality=(1, 2))
-    for problem in (clamped, random_problem(2, [(lanes * each + 1, 6)], (30, 40), (1, 1))):
+    for problem in (clamped, random_problem(2, [(lanes * rows + 1, 6)], (30, 40), (1, 1))):
         kernels = []
 
         @FunctionLauncher
@@ -214,12 +214,12 @@ def test_every_bin_holds_reads_up_to_its_size(variant: str) -> None:
     """The smallest and the largest read of each bin are computed by the kernel of the bin."""
 
     @FunctionLauncher
-    def choose(kernel: Any, **how: Any) -> Result:
+    def choose(kernel: Any, **arguments: Any) -> Result:
         if kernel is FAMILY.variants[variant].kernel:
-            raise ChosenError(how["args"]["P"], how["args"]["K"])
-        return launch(kernel, counters=False, **how)
+            raise ChosenError(arguments["args"]["P"], arguments["args"]["K"])
+        return launch(kernel, counters=False, **arguments)
 
-    sizes = [lanes * each for lanes, each in BINS[variant]]
+    sizes = [lanes * rows for lanes, rows in BINS[variant]]
     assert sizes == sorted(set(sizes))
     for size, below, chosen in zip(sizes, [0, *sizes], BINS[variant], strict=False):
         for length in (below + 1, size):
@@ -233,7 +233,7 @@ def test_every_bin_holds_reads_up_to_its_size(variant: str) -> None:
     [(variant, bins, bin) for variant, bins in BINS.items() for bin in (0, len(bins) // 2, len(bins) - 1)],
 )
 def test_kernels_of_bins(variant: str, bins: tuple[tuple[int, int], ...], bin: int, launcher: Launcher) -> None:
-    sizes = [lanes * each for lanes, each in bins]
+    sizes = [lanes * rows for lanes, rows in bins]
     least, most = (sizes[bin - 1] if bin else 0) + 1, sizes[bin]
     check(random_problem(bin, [(least, 7), (most, 5), (most - 1, 6)], (20, 40), (1, 1)), variant, launcher)
 
@@ -241,8 +241,8 @@ def test_kernels_of_bins(variant: str, bins: tuple[tuple[int, int], ...], bin: i
 @pytest.mark.slow
 def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
     """Long gaps must be likely here: a read much longer than its haplotype is mostly insertion."""
-    lanes, each = pipeline.BINS[-1]
-    problem = random_problem(2, [(lanes * each + 1, 6), (1537, 4)], (30, 40), (1, 1))
+    lanes, rows = pipeline.BINS[-1]
+    problem = random_problem(2, [(lanes * rows + 1, 6), (1537, 4)], (30, 40), (1, 1))
     check(problem, "wavefront-loaded", launcher)
     naive, wavefront = (FAMILY.solve(problem, variant, launcher) for variant in ("intertask-naive", "wavefront-loaded"))
     np.testing.assert_array_equal(naive, wavefront)
@@ -329,11 +329,11 @@ def test_what_does_not_fit_is_halved_until_it_does(
         """A GPU with room for 15 sums at a time."""
 
         def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
-            known = list(launches)
-            sizes.append(sum(how["args"]["sums"].shape[0] for _, how in known))
+            requested = list(launches)
+            sizes.append(sum(how["args"]["sums"].shape[0] for _, how in requested))
             if sizes[-1] > 15:
                 raise OutOfMemory("too much")
-            return launch_concurrent(known, counters=False)
+            return launch_concurrent(requested, counters=False)
 
         def launch(self, kernel: Kernel, **arguments: Any) -> Result:
             raise AssertionError("all launches are concurrent")
@@ -358,16 +358,16 @@ def test_letters_are_interleaved_as_in_figure_5() -> None:
 
 
 def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
-    found = []
+    results = []
 
     @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         result = launch(*args, **kwargs, device=device)
-        found.append(result.counters)
+        results.append(result.counters)
         return result
 
     FAMILY.solve(problem, variant, noted)
-    (counters,) = found
+    (counters,) = results
     return counters
 
 
@@ -421,11 +421,11 @@ def test_warps_need_no_barrier(variant: str) -> None:
 def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
     """32 short and 32 long pairs in turn: sorted, a warp has one kind; unsorted, every warp goes on to the longest."""
     problem = random_problem(5, [(8, 8), (24, 24)] * 64, quality=(30, 40))
-    by_length, as_they_come = (
+    by_length, unsorted = (
         counted(problem, variant, devices.K40).total("global_store_requests")
         for variant in ("intertask-naive", "intertask-naive-unsorted")
     )
-    assert as_they_come > 1.5 * by_length
+    assert unsorted > 1.5 * by_length
 
 
 def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
@@ -445,16 +445,16 @@ def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
 
 
 # ------------------------------------------------------------------ gpuPairHMM as the paper has it
-def test_each_step_hands_on_three_edges_and_a_letter() -> None:
-    found: list[Result] = []
+def test_each_step_passes_three_edges_and_a_letter() -> None:
+    results: list[Result] = []
 
     @FunctionLauncher
-    def noted(*args: Any, **how: Any) -> Result:
-        found.append(launch(*args, **how))
-        return found[-1]
+    def noted(*args: Any, **arguments: Any) -> Result:
+        results.append(launch(*args, **arguments))
+        return results[-1]
 
     FAMILY.solve(random_problem(6, [(16, 20)] * 16, quality=(30, 40)), "wavefront", noted)
-    partitioning, swept = found
+    partitioning, swept = results
     assert partitioning.counters.total("shuffles") == 0
     counters = swept.counters
     steps = (20 + 4) * 2  # P = 4 lanes a pair, two warps
@@ -469,13 +469,13 @@ def test_every_kernel_can_be_chosen(kernel: tuple[int, int], launcher: Launcher)
     used = set()
 
     @FunctionLauncher
-    def noted(kernel: Kernel, **how: Any) -> Result:
-        if "P" in how["args"]:
-            used.add((how["args"]["P"], how["args"]["K"]))
-        return launcher.launch(kernel, **how)
+    def noted(kernel: Kernel, **arguments: Any) -> Result:
+        if "P" in arguments["args"]:
+            used.add((arguments["args"]["P"], arguments["args"]["K"]))
+        return launcher.launch(kernel, **arguments)
 
-    found = np.log10(pipeline.wavefront_sums(problem, [kernel], noted)) - np.log10(2.0**120)
-    np.testing.assert_allclose(found, FAMILY.oracle(problem), atol=1e-5)
+    log10_likelihoods = np.log10(pipeline.wavefront_sums(problem, [kernel], noted)) - np.log10(2.0**120)
+    np.testing.assert_allclose(log10_likelihoods, FAMILY.oracle(problem), atol=1e-5)
     assert used == {kernel}
 
 
@@ -486,8 +486,8 @@ def test_reads_are_put_into_the_list_of_the_smallest_kernel_that_holds_them(laun
     lengths = np.random.default_rng(1).integers(1, 300, 1100)  # more than two blocks' threads
     lists, rest = partitioned.partitioned(lengths, kernels, launcher)
     at = np.searchsorted([32, 64, 96, 256], lengths)
-    for number, found in enumerate([*lists, rest]):
-        np.testing.assert_array_equal(found, np.flatnonzero(at == number))
+    for number, indices in enumerate([*lists, rest]):
+        np.testing.assert_array_equal(indices, np.flatnonzero(at == number))
 
 
 def test_the_papers_kernels_reach_1024_bases() -> None:

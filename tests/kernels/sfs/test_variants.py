@@ -21,7 +21,7 @@ from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
-from tests.each import check_each
+from tests.table_checks import check_each
 
 VARIANTS = sorted(FAMILY.variants)
 SCALED = sorted(FAMILY.variants.keys() - PLAIN)
