@@ -1,4 +1,4 @@
-"""What the alignment tests share: problems rich in ties, and GATK's answers where the published data is."""
+"""Strategies for alignment problems with many ties, and GATK's answers from the published data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PUBLISHED = {
 
 scores = st.builds(
     Parameters, st.integers(0, 5), st.integers(-5, 0), st.integers(-8, 0), st.integers(-5, 0)
-)  # gaps cheaper to open than to extend, and free ones, too
+)  # gaps cheaper to open than to extend, and free ones
 
 
 @st.composite
@@ -28,6 +28,6 @@ def sequences(draw: st.DrawFn, most: int) -> bytes:
 
 
 def problems(most: int = 70) -> st.SearchStrategy[Problem]:
-    """Up to 12 pairs of up to so many bases."""
+    """Up to 12 pairs of sequences of at most `most` bases."""
     pairs = st.lists(st.tuples(sequences(most), sequences(most)), min_size=1, max_size=12)
     return st.builds(Problem.from_pairs, pairs, scores, st.sampled_from(Strategy))

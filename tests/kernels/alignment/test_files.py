@@ -1,4 +1,4 @@
-"""Alignment files: what is read, what is refused and with which words, what is written."""
+"""Alignment files: accepted input, messages of refused input, output."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_answer_as_sam(tmp_path: Path) -> None:
 
 
 def alignments(answer: Any) -> Alignments:
-    """An answer with texts as arrays."""
+    """Convert an answer with CIGAR texts to arrays."""
     encoded = [[(int(n) << 4) | "MIDNS".index(c) for n, c in re.findall(r"(\d+)(\D)", row["cigar"])] for row in answer]
     operations = np.array([word for words in encoded for word in words], np.uint32)
     firsts = np.concatenate([[0], np.cumsum([len(words) for words in encoded])])
@@ -150,7 +150,7 @@ def alignments_between(answer: Alignments, first: int, last: int) -> Alignments:
 
 
 def as_text(form: files.Format, *answers: Any) -> str:
-    """Problems and their answers, one after the other."""
+    """Write pairs of a problem and its answer, one after the other."""
     to = io.BytesIO()
     files.write(zip(answers[::2], answers[1::2], strict=True), form, to)
     return to.getvalue().decode()
@@ -162,7 +162,7 @@ def as_sam(*answers: Any) -> str:
 
 # ------------------------------------------------------------------ pieces
 def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
-    """The pairs of a table, None where it is none; one line of Python a rule."""
+    """Return the pairs of a table, None if it is malformed: reference implementation of the reader."""
     lines = content.split(b"\n")
     ended = [line.removesuffix(b"\r") for line in lines]
     while ended and not ended[-1]:
@@ -173,9 +173,7 @@ def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
 
 
 @pytest.mark.parametrize("block", [8, 13, 1 << 20])
-def test_a_table_is_equal_for_any_block_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
+def test_a_table_is_equal_for_any_block_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(files, "BLOCK", block)
     draw = np.random.default_rng(block)
     letters = [b"A", b"CG", b"T", b"A", b"\t", b"\t", b"\n", b"\n", b"\r\n", b"\r", b" ", b"\xff"]
@@ -230,7 +228,9 @@ def test_rows_are_what_python_writes() -> None:
     expected = []
     for pair in range(200):
         words_of_pair = words[firsts[pair] : firsts[pair + 1]].tolist()
-        expected.append(("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in words_of_pair), offset[pair], score[pair]))
+        expected.append(
+            ("".join(f"{word >> 4}{'MIDNS'[word & 15]}" for word in words_of_pair), offset[pair], score[pair])
+        )
     problem = Problem.from_pairs([(b"ACGT", b"AC")] * 200)
     assert as_text("tsv", problem, problem_alignments) == "".join(f"{c}\t{o}\t{s}\n" for c, o, s in expected)
     assert problem_alignments.answer().tolist() == expected

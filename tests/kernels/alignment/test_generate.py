@@ -1,4 +1,4 @@
-"""Generated problems: the sizes that were asked for, the same from the same seed, and worth aligning."""
+"""Generated problems: requested sizes, equal output for equal seeds, nontrivial alignments."""
 
 from __future__ import annotations
 

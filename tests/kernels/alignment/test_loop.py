@@ -1,4 +1,4 @@
-"""The plain loop that GPUs are compared with gives the oracle's alignments, on one thread or several."""
+"""The compiled loop, the CPU baseline of GPUs, returns the oracle's alignments on one thread and on several."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def aligned(reference: bytes, alternate: bytes, parameters: Parameters, strategy
         (b"ACGT", b"CG", "INDEL", ("1D2M1D", 0, 400 - 2 * 260)),
         (b"ACGT", b"CG", "LEADING_INDEL", ("1D2M", 0, 400 - 260)),
         (b"N", b"A", "INDEL", ("1M", 0, -150)),  # N matches only N
-        (b"a", b"A", "INDEL", ("1M", 0, -150)),  # bytes are compared as they are
-        # Of two equal scores in the last column the lower one is taken, of equal ones in the last row the nearer.
+        (b"a", b"A", "INDEL", ("1M", 0, -150)),  # case matters
+        # Of equal scores in the last column the lowest row wins; of equal scores in the last row, the nearest to the diagonal.
         (b"AGA", b"A", "SOFTCLIP", ("1M", 2, 200)),
         (b"A", b"AGA", "SOFTCLIP", ("1M2S", 0, 200)),
     ],
@@ -44,7 +44,7 @@ def test_by_hand(reference: bytes, alternate: bytes, strategy: str, answer: tupl
 
 
 def test_a_gap_is_extended_rather_than_opened() -> None:
-    """Both gaps of two end here at -6; extending the first is one gap of 2, opening again would be two of 1."""
+    """Both gaps of two end here at -6: extending the first is one gap of 2, opening again is two gaps of 1."""
     assert aligned(b"AACC", b"AAGGCC", Parameters(9, -9, -3, -3), "INDEL") == ("2M2I2M", 0, 30)
 
 
@@ -58,15 +58,15 @@ def test_parasail_finds_the_same_optimum(a: bytes, b: bytes, parameters: Paramet
     matrix = parasail.matrix_create("AC", parameters.match, parameters.mismatch)
     method = {"SOFTCLIP": parasail.sg, "INDEL": parasail.nw, "LEADING_INDEL": parasail.sg_de}[strategy]
     best = method(b.decode(), a.decode(), -parameters.opening, -parameters.extending, matrix).score
-    found = aligned(a, b, parameters, strategy)[2]
-    # parasail may align nothing at all, and then its score is 0.
-    assert found == best or (strategy == "SOFTCLIP" and found < best == 0)
+    actual = aligned(a, b, parameters, strategy)[2]
+    # parasail may align nothing; then its score is 0.
+    assert actual == best or (strategy == "SOFTCLIP" and actual < best == 0)
 
 
 @given(sequences(40), sequences(40), scores, st.sampled_from(("SOFTCLIP", "INDEL", "LEADING_INDEL")))
 def test_a_cigar_has_its_reported_score(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
     match, mismatch, opening, extending = parameters
-    extending = max(opening, extending)  # or one gap may be cheaper as two
+    extending = max(opening, extending)  # otherwise two gaps can cost less than one
     cigar, offset, score = aligned(a, b, Parameters(match, mismatch, opening, extending), strategy)
     operations = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MIDS])", cigar)]
     assert "".join(f"{length}{letter}" for length, letter in operations) == cigar

@@ -1,4 +1,4 @@
-"""From file to file: what a launch takes, and that no size of batches or launches changes the answer."""
+"""From file to file: memory of a launch; sizes of batches and launches do not change the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _options(memory: int, gpus: int = 0) -> How:
 
 
 def _aligned(options: How) -> tuple[bytes, list[Any]]:
-    """The answer, and the moves that each launch of stage 1 was given."""
+    """Return the answer, and the array of moves of each launch of stage 1."""
     moves = []
 
     @FunctionLauncher

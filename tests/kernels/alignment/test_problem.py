@@ -1,4 +1,4 @@
-"""Problems cut into parts."""
+"""Ranges of the pairs of a problem."""
 
 from __future__ import annotations
 

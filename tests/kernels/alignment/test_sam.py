@@ -1,4 +1,4 @@
-"""SAM: samtools takes it, sorts it and finds the same differences; names that it cannot hold are refused."""
+"""SAM: samtools reads and sorts it and computes the same differences; invalid names are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_names(problem: Problem, names: list[tuple[str, str]]) -> Problem:
 
 @pytest.mark.parametrize("strategy", [Strategy.SOFTCLIP, Strategy.INDEL, Strategy.LEADING_INDEL])
 def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, strategy: Strategy) -> None:
-    """Lower case and N too: N matches nothing, case does not matter, though the aligner compares bytes as they are."""
+    """Includes lower case and N: N matches nothing; in SAM case does not matter, though the aligner compares bytes."""
     sequences = [(a.tobytes(), b.tobytes()) for a, b in generate(5, 30, (40, 90), (30, 100)).pairs()]
     sequences += [(b"acgtNNacgt", b"ACGTNNACGT"), (b"ACGTACGT", b"ACGTTTTACGT")]
     names = [(f"HLA*{p:02}:01|x", f"read/{p}") for p in range(len(sequences))]
@@ -48,7 +48,7 @@ def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, stra
     assert len(both) == len(sequences)
     for (record, calculated), (name, read), (_, alternate) in zip(both, names, sequences, strict=True):
         assert (record.reference_name, record.query_name, record.flag, record.mapping_quality) == (name, read, 0, 255)
-        assert record.query_sequence == alternate.decode().upper()  # SAM's letters, which pysam gives in upper case
+        assert record.query_sequence == alternate.decode().upper()  # pysam returns letters in upper case
         assert record.infer_query_length() == len(alternate)
         assert record.get_tag("NM") == calculated.get_tag("NM")
     if strategy is Strategy.INDEL:
@@ -56,7 +56,7 @@ def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, stra
 
 
 def test_ambiguity_codes_match_nothing(tmp_path: Path) -> None:
-    """As the specification of tags says; samtools makes an exception for equal ones but N."""
+    """The specification of tags says so; samtools lets equal codes match, except N."""
     path = written(Problem.from_pairs([(b"ACGTRYACGT", b"ACGTRYACGT")]), tmp_path / "found.sam")
     with pysam.AlignmentFile(str(path)) as records:
         assert [record.get_tag("NM") for record in records] == [2]
@@ -77,7 +77,7 @@ def test_samtools_sorts_indexes_and_counts_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "rejected"),
     [
         (("a,b", "r"), "a,b"),
         (("*a", "r"), "\\*a"),

@@ -1,4 +1,4 @@
-"""Statistics of pairs: by hand, and the share of matches that the report of Ren 2019 cites."""
+"""Statistics of pairs: by hand, and the share of matches cited in the report of Ren 2019."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simtbed.kernels.alignment.host.statistics import Statistics, rows, spread
 def test_statistics_by_hand() -> None:
     problem = Problem.from_pairs([(b"ACGT", b"CG"), (b"ACGT", b"ACGT"), (b"CG", b"ACGT"), (b"ACGT", b"C")])
     statistics = Statistics()
-    for pair in range(4):  # pairs that come apart count as those that come together
+    for pair in range(4):  # one pair at a time: the batch size does not change the statistics
         single = problem.subset(pair, pair + 1)
         statistics.add(single, align(single, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
     statistics.finish()

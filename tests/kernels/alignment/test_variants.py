@@ -1,4 +1,4 @@
-"""Every variant: the oracle's answer in every case, on both emulators, and what it costs."""
+"""Every variant returns the oracle's answer on both emulators; counters of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(problem: Problem, variant: str, launcher: Launcher) -> None:
 
 
 def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Counters]:
-    """What each kernel counts."""
+    """Return the counters of each kernel."""
     counters: dict[str, Counters] = {}
 
     @FunctionLauncher
@@ -74,7 +74,7 @@ def test_passes_of_any_length(problem: Problem) -> None:
 @settings(max_examples=15)
 @given(problem=problems(most=150))
 def test_tiles_of_any_shape(problem: Problem) -> None:
-    """Tiles of 128 rows of a warp, several one after the other."""
+    """Tiles of 128 rows of a warp, several in sequence."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "SMALL_PROBLEM_BINS", ((8, 4), (32, 4)))
         check(problem, "packed", FunctionLauncher(partial(launch, counters=False)))
@@ -89,7 +89,7 @@ def test_tiles_of_a_pair_much_longer_than_one(launcher: Launcher, monkeypatch: p
 
 
 class ChosenError(Exception):
-    """A kernel was chosen; it is not run."""
+    """Raised in place of a launch, with the chosen kernel's parameters."""
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -136,7 +136,7 @@ def test_few_pairs_are_launched_together() -> None:
 
 @every_variant
 def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
-    """packed keeps 28 bits of a score and says so."""
+    """packed stores 28 bits of a score and refuses larger scores."""
     dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
     problem = Problem.from_pairs([(b"AAA", b"CCC"), (b"ACA", b"CAC")], dear, Strategy.INDEL)
     if variant == "packed":
@@ -190,7 +190,7 @@ def test_batches_change_nothing(variant: str, launcher: Launcher) -> None:
     assert launched > whole
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refused input
 @pytest.mark.parametrize(
     ("variant", "pair", "message"),
     [
@@ -222,13 +222,13 @@ def test_long_alternates_need_no_short(launcher: Launcher) -> None:
     check(problem, "passes-row-major-steps", launcher)
 
 
-# ------------------------------------------------------------------ what the paper claims
+# ------------------------------------------------------------------ claims of the paper
 PAIRS = 4
 
 
 @pytest.fixture(scope="module")
 def cost() -> Callable[[str, int], dict[str, Counters]]:
-    """Counters of a variant on PAIRS pairs of equal sequences of a length."""
+    """Counters of a variant on PAIRS pairs of equal sequences of one length."""
     cached: dict[tuple[str, int], dict[str, Counters]] = {}
 
     def counters_of(variant: str, length: int) -> dict[str, Counters]:
@@ -256,7 +256,7 @@ def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("moves", "looks"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
+@pytest.mark.parametrize(("moves", "loads"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
 def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loads: dict[int, int]) -> None:
     for length, expected_loads in loads.items():
         counters = cost(f"wide-diagonal-major-{moves}", length)["traceback"].at("moves[place.x")
@@ -265,7 +265,7 @@ def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loa
 
 @pytest.mark.slow
 def test_wide_waits_through_fewer_steps_and_passes_issues_fewer_instructions(cost: Cost) -> None:
-    """So `wide` is the better one while the device has blocks to spare, `passes` once all of it is busy."""
+    """`wide` is faster while the device has idle SMs, `passes` once the device is full."""
     wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask"].totals() for v in ("wide", "passes"))
     assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
     assert passes["warp_instructions"] < wide["warp_instructions"]
@@ -280,7 +280,7 @@ def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
 
 @pytest.mark.slow
 def test_pairalign_keeps_two_integers_a_row_in_shared_memory_and_two_a_column_in_global(cost: Cost) -> None:
-    """By column and strip a score and a deletion are read and written, by cell a score and an insertion."""
+    """Per column and strip a score and a deletion are read and written; per cell a score and an insertion."""
     counters = cost("pairalign", 64)["pairalign_strips"]
     columns, cells = PAIRS * 64 * (64 // 8), PAIRS * 64 * 64
     assert counters.at("up = row_above").totals()["global_load_bytes"] == 8 * columns

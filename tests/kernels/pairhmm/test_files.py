@@ -1,4 +1,4 @@
-"""Pair-HMM files: what is read, what is refused and with which words, what is written."""
+"""Pair-HMM files: accepted input, messages of refused input, output."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ TEXTS = st.lists(
 
 
 def parsed(parse: Callable[[], list[Problem]]) -> list[Problem] | str:
-    """What is read, or the words in which it is refused."""
+    """Return the problems, or the message of the InputError."""
     try:
         return parse()
     except InputError as error:
@@ -157,7 +157,7 @@ def parsed(parse: Callable[[], list[Problem]]) -> list[Problem] | str:
 
 @given(TEXTS, st.integers(1, 40), st.booleans())
 def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool) -> None:
-    """Or the same mistake, in the same words."""
+    """Reading in pieces returns the same problem or the same message."""
     data = (text.replace("\n", "\r\n") if crlf else text).encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"
@@ -183,7 +183,7 @@ def test_a_file_read_in_pieces_is_the_same_file(text: str, size: int, crlf: bool
 
 
 def _near_a_tie(digits_and_step: tuple[int, int]) -> float:
-    """The double nearest to a number half-way between two of seven digits, or a neighbour of it."""
+    """Return the double nearest to a midpoint of two numbers of seven decimals, or a neighbour of it."""
     tie = (digits_and_step[0] + 0.5) / 1e7
     return float(np.nextafter(tie, digits_and_step[1] * np.inf)) if digits_and_step[1] else tie
 

@@ -1,4 +1,4 @@
-"""Dumps of GATK's pair-HMM: read, refused, written, and to likelihoods and back by the script."""
+"""Dumps of GATK's pair-HMM: reading, refusals, writing, and conversion to likelihoods and back by the script."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_sizes_of_pieces_change_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_one_read_in_two_regions_keeps_the_order_of_its_pairs(tmp_path: Path) -> None:
-    """Nothing tells where a region ends: equal reads on both sides are one read with the haplotypes of both."""
+    """A dump does not mark the end of a region: equal reads on both sides are one read with the haplotypes of both."""
     rows = [f"{h} AC II NN NN ++ {-n:e}\n".encode() for n, h in enumerate(("ACGT", "ACGA", "TTGT", "TTGA"))]
     path = tmp_path / "dump"
     path.write_bytes(b"# hap-bases\n\n" + b"".join(rows))

@@ -1,4 +1,4 @@
-"""Generated problems: the same for the same seed, within the ranges asked for, with the errors they promise."""
+"""Generated problems: equal output for equal seeds, requested ranges, error rates of the qualities."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_reads_fit_their_haplotypes() -> None:
 
 
 def test_bases_are_wrong_as_often_as_their_qualities_say() -> None:
-    """With one haplotype, a read is a piece of it; where it differs, it was read wrongly (3 of 4 draws show)."""
+    """With one haplotype a read is a substring of it with errors; 3 of 4 random letters differ from the true one."""
     problem = generate(5, records=200, reads=(5, 5), haplotypes=(1, 1), read_length=(100, 100), unknown=0.0)
     wrong = 0
     for reads, (haplotype,) in problem.records():

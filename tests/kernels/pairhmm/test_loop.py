@@ -1,4 +1,4 @@
-"""The plain compiled loop gives the oracle's likelihoods, on one core and shared between several."""
+"""The compiled loop returns the oracle's likelihoods on one core and on several."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_loop_agrees_with_the_oracle(threads: int) -> None:
 def test_what_a_float_cannot_hold_is_nothing() -> None:
     far = Problem.from_records([([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])])
     assert by_loop(far)[0] == -np.inf
-    assert FAMILY.oracle(far)[0] > -400  # which double holds
+    assert FAMILY.oracle(far)[0] > -400  # finite in double
 
 
 def test_no_pairs() -> None:

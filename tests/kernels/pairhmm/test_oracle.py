@@ -1,4 +1,4 @@
-"""The oracle against the sum over all alignments, each alignment written out, in exact fractions."""
+"""The oracle against the sum over all enumerated alignments in exact fractions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Qualities = tuple[list[int], list[int], list[int], list[int]]
 
 
 def enumerated(read: str, qualities: Qualities, haplotype: str) -> Fraction:
-    """The sum of the probabilities of all alignments, each a walk that starts in row 0 and ends in the last row."""
+    """Return the sum of the probabilities of all alignments: walks from row 0 to the last row."""
     m, n = len(read), len(haplotype)
     error, delta, zeta, epsilon = ([Fraction(10 ** (q / -10)) for q in column] for column in qualities)
 
@@ -24,7 +24,7 @@ def enumerated(read: str, qualities: Qualities, haplotype: str) -> Fraction:
         return 1 - error[i - 1] if match else error[i - 1] / 3
 
     def completions(i: int, j: int, state: str) -> Fraction:
-        """All ways to finish from a cell."""
+        """Return the probability of all completions from a cell."""
         total = Fraction(i == m and j > 0 and state in "MI")
         if i < m and j < n:
             enter = max(Fraction(0), 1 - (delta[i] + zeta[i])) if state == "M" else 1 - epsilon[i]
@@ -53,7 +53,7 @@ def test_one_base_against_one_base() -> None:
 
 
 def test_alpha_is_not_negative() -> None:
-    """Insertion and deletion more than certain: M(2,2) cannot come from M(1,1), only from D(0,.) it cannot either."""
+    """delta + zeta > 1: the transition from M(1,1) to M(2,2) has probability 0, not a negative one; D(0,.) has no effect."""
     qualities = ([30, 30], [1, 1], [1, 1], [10, 10])
     assert oracle("AC", qualities, "AC") == pytest.approx(math.log10(enumerated("AC", qualities, "AC")), abs=1e-12)
 

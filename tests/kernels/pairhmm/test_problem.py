@@ -1,4 +1,4 @@
-"""A problem's parts: any stretch of reads, with the haplotypes they need and no other pairs."""
+"""Ranges of the reads of a problem, with the haplotypes of these reads and no other pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_ranges_of_reads(shapes: list[tuple[int, int]], data: st.DataObject) -> 
     assert selected.haplotype_lengths[selected.pairs[1]].tolist() == problem.haplotype_lengths[haplotypes].tolist()
     numbers = np.arange(len(problem.pairs[0]))[::-2]
     assert [c.tolist() for c in problem.pairs_of(numbers)] == [c[numbers].tolist() for c in problem.pairs]
-    assert selected.bases.tobytes() == problem.bases[first:last].tobytes()  # one base a read
+    assert selected.bases.tobytes() == problem.bases[first:last].tobytes()  # one base per read
 
 
 def count_cells(problem: Problem) -> int:

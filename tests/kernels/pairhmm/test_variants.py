@@ -1,4 +1,4 @@
-"""Every way to compute the pair-HMM: the oracle's values, each other's bits, and what they cost."""
+"""Pair-HMM variants: the oracle's values, equal bits of all variants, and their counters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 
 VARIANTS = sorted(FAMILY.variants)
 EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
-"""Those that compute the paper's recurrences as they stand."""
+"""Variants that compute the recurrences of the paper unmodified."""
 ROWS = ("match", "insertion", "deletion")
 LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
@@ -31,7 +31,7 @@ def random_problem(
     quality: tuple[int, int] = (1, 60),
     continuation: tuple[int, int] = (1, 60),
 ) -> Problem:
-    """One pair a record, of reads and haplotypes of these lengths; the read resembles the haplotype where it can."""
+    """One pair per record, of reads and haplotypes of these lengths; a read resembles its haplotype up to the shorter length."""
     draw = np.random.default_rng(seed)
     records = []
     for m, n in lengths:
@@ -45,10 +45,10 @@ def random_problem(
 
 def check(problem: Problem, variant: str, launcher: Launcher) -> None:
     expected = FAMILY.oracle(problem)
-    assert np.isfinite(expected).all()  # or the comparison would say little
-    found = FAMILY.compare(FAMILY.solve(problem, variant, launcher), expected)
-    assert found.compared == len(problem.pairs[0])
-    assert found.agrees, found
+    assert np.isfinite(expected).all()  # comparing infinities would test little
+    agreement = FAMILY.compare(FAMILY.solve(problem, variant, launcher), expected)
+    assert agreement.compared == len(problem.pairs[0])
+    assert agreement.agrees, agreement
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -69,7 +69,7 @@ def test_shapes(variant: str, launcher: Launcher) -> None:
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
 def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
-    """All add and multiply in the same order, however they divide the work; only the rescaled form differs."""
+    """All variants add and multiply in the same order, for any division of the work; only the rescaled form differs."""
     problem = random_problem(seed, lengths)
     run = FunctionLauncher(partial(launch, counters=False))
     first, expected = FAMILY.solve(problem, EXACT[0], run), FAMILY.oracle(problem)
@@ -110,7 +110,7 @@ def test_reads_share_a_launch_where_their_own_would_save_little(reads: list[tupl
 
 @pytest.mark.parametrize("letters", [1, 16, 1 << 10])
 def test_streams_of_any_length(letters: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One haplotype an item, a few, all; some of a single letter, so that a lane meets several BLANKs on its way in."""
+    """One haplotype per item, a few, all; some of one letter, so that a lane reads several BLANKs before its first letter."""
     monkeypatch.setattr(pipeline, "LETTERS_AT_ONCE", letters)
     draw = np.random.default_rng(4)
     haplotypes = [draw.choice(LETTERS[:4], n) for n in (1, 1, 2, 1, 9, 30, 1, 1, 1, 17, 4, 1)]
@@ -140,7 +140,7 @@ def test_one_continuation_and_no_row_before_the_read(
 def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
     launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where it saves enough, and with the bits that they have among others."""
+    """Such reads have their own launch if it saves enough; the bits equal those of a shared launch."""
     full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))
     problem = Problem.from_records([*full.records(), *other.records()])
     used: list[bool] = []
@@ -178,7 +178,7 @@ def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launch
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask")])
 def test_passes(variant: str, launcher: Launcher) -> None:
-    """Reads of several passes of 128 and of 32 rows, with borders on either side; more pairs than a block's warps."""
+    """Reads of several passes of 128 and of 32 rows, with lengths just below and above; more pairs than warps of a block."""
     lengths = [(128, 9), (129, 30), (256, 7), (257, 33), (300, 140), (33, 1), (64, 300), (65, 5), (1, 9), (97, 64)]
     problem = random_problem(2, lengths, (30, 40), (1, 1))
     check(problem, variant, launcher)
@@ -206,12 +206,12 @@ BINS = {"wavefront-loaded": pipeline.BINS, "wavefront-rescaled": pipeline.RESCAL
 
 
 class ChosenError(Exception):
-    """A kernel was chosen; it is not run."""
+    """Raised in place of a launch, with the chosen kernel's parameters."""
 
 
 @pytest.mark.parametrize("variant", BINS)
 def test_every_bin_holds_reads_up_to_its_size(variant: str) -> None:
-    """The smallest and the largest read of each bin are computed by the kernel of the bin."""
+    """The kernel of a bin computes the smallest and the largest read of the bin."""
 
     @FunctionLauncher
     def choose(kernel: Any, **arguments: Any) -> Result:
@@ -240,7 +240,7 @@ def test_kernels_of_bins(variant: str, bins: tuple[tuple[int, int], ...], bin: i
 
 @pytest.mark.slow
 def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -> None:
-    """Long gaps must be likely here: a read much longer than its haplotype is mostly insertion."""
+    """Long gaps must be likely: a read much longer than its haplotype is mostly insertion."""
     lanes, rows = pipeline.BINS[-1]
     problem = random_problem(2, [(lanes * rows + 1, 6), (1537, 4)], (30, 40), (1, 1))
     check(problem, "wavefront-loaded", launcher)
@@ -250,7 +250,7 @@ def test_reads_longer_than_every_bin_are_computed_in_tiles(launcher: Launcher) -
 
 @pytest.mark.slow
 def test_tiles_of_any_shape(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles of 128 rows, so that the haplotype can be longer than the tile is wide and several tiles follow."""
+    """Tiles of 128 rows: haplotypes longer than the width of a tile, several tiles in sequence."""
     monkeypatch.setattr(pipeline, "BINS", ((4, 4),))
     monkeypatch.setattr(pipeline, "TILE", (32, 4))
     lengths = [(20, 30), (128, 50), (129, 40), (300, 7), (256, 1), (257, 33), (130, 140)]
@@ -274,7 +274,7 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
     @FunctionLauncher
     def noted(*args: Any, **kwargs: Any) -> Result:
         result = launcher.launch(*args, **kwargs)
-        if "sums" in kwargs["args"]:  # not what puts reads into lists
+        if "sums" in kwargs["args"]:  # not the partitioning kernel
             launched.append(result["sums"].dtype)
         return result
 
@@ -288,7 +288,7 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_even_double_cannot_hold(variant: str, launcher: Launcher) -> None:
-    """M, I and D all need a first base that is matched; a certain error (quality 0) is not."""
+    """M, I and D all require a matched first base; a base with a certain error (quality 0) never matches."""
     problem = Problem.from_records([([(b"A", [0], [40], [40], [10])], [b"A"])])
     assert FAMILY.solve(problem, variant, launcher).tolist() == [-np.inf]
 
@@ -326,7 +326,7 @@ def test_what_does_not_fit_is_halved_until_it_does(
     sizes: list[int] = []
 
     class Small(Launcher):
-        """A GPU with room for 15 sums at a time."""
+        """A GPU with memory for 15 sums at a time."""
 
         def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
             requested = list(launches)
@@ -376,7 +376,7 @@ def test_the_naive_variant_moves_six_values_a_cell_all_of_them_coalesced() -> No
     counters = counted(random_problem(5, [(m, n)] * pairs, quality=(30, 40)), "intertask-naive", devices.K40)
     loads, stores = counters.at("MU, IU, DU = match_row"), counters.at("_row[cell] = ")
     warps = pairs // 32
-    assert loads.total("global_load_requests") == 3 * (m - 1) * n * warps  # the first row has none above it
+    assert loads.total("global_load_requests") == 3 * (m - 1) * n * warps  # the first row reads no row above it
     assert sum(stores.by_line()[line].get("global_store_requests", 0) for line in stores.by_line()) == 3 * m * n * warps
     for kind, rows in (("global_load", loads), ("global_store", stores)):
         assert rows.derived()[f"{kind}_efficiency"] == 1.0
@@ -403,7 +403,7 @@ def test_tiles_move_six_values_for_k_cells(k: int) -> None:
 @pytest.mark.parametrize(("variant", "k"), [("intratask-naive", 1), ("intratask-tile2", 2)])
 @pytest.mark.parametrize(("m", "n"), [(40, 41), (128, 131)])
 def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:
-    """2 (m + ceil(n / k)) of them, less the two that a matrix of one anti-diagonal less saves, and one for the letters."""
+    """2 (m + ceil(n / k)) barriers, minus two (one anti-diagonal fewer) for one matrix, plus one for the letters."""
     counters = counted(random_problem(5, [(m, n)], quality=(30, 40)), variant, devices.K40)
     warps = intratask_block.THREADS // 32
     assert counters.total("barriers") == (2 * (m + -(-n // k) - 1) + 1) * warps
@@ -419,7 +419,7 @@ def test_warps_need_no_barrier(variant: str) -> None:
 
 
 def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
-    """32 short and 32 long pairs in turn: sorted, a warp has one kind; unsorted, every warp goes on to the longest."""
+    """32 short and 32 long pairs, interleaved: sorted, a warp has one kind; unsorted, every warp runs to its longest pair."""
     problem = random_problem(5, [(8, 8), (24, 24)] * 64, quality=(30, 40))
     by_length, unsorted = (
         counted(problem, variant, devices.K40).total("global_store_requests")
@@ -432,8 +432,10 @@ def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
     counters = counted(random_problem(6, [(16, 20)] * 16, quality=(30, 40)), "wavefront-loaded", devices.H200)
     assert counters.total("shared_load_requests") == (20 + 4) * 2  # steps of four rows, warps
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
-    assert counters.total("shuffles") == (20 + 4) * 3 * 2  # M, I and D a step
-    assert counters.total("divergent_branches") == 2  # the last lane of a pair alone writes its sum: once a warp
+    assert counters.total("shuffles") == (20 + 4) * 3 * 2  # M, I and D in each step
+    assert (
+        counters.total("divergent_branches") == 2
+    )  # the last lane of a pair alone writes its sum: one branch per warp
 
 
 def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
@@ -444,7 +446,7 @@ def test_a_block_computes_for_the_longest_haplotype_it_holds() -> None:
     assert args["pairs"][:, 3].tolist() == [3, 9, 5, 5]
 
 
-# ------------------------------------------------------------------ gpuPairHMM as the paper has it
+# ------------------------------------------------------------------ gpuPairHMM as published
 def test_each_step_passes_three_edges_and_a_letter() -> None:
     results: list[Result] = []
 
@@ -457,9 +459,9 @@ def test_each_step_passes_three_edges_and_a_letter() -> None:
     partitioning, swept = results
     assert partitioning.counters.total("shuffles") == 0
     counters = swept.counters
-    steps = (20 + 4) * 2  # P = 4 lanes a pair, two warps
+    steps = (20 + 4) * 2  # P = 4 lanes per pair, two warps
     assert counters.total("shuffles") == 4 * steps
-    assert counters.at("letters = haplotypes[").total("global_load_requests") == steps // 4  # four letters a load
+    assert counters.at("letters = haplotypes[").total("global_load_requests") == steps // 4  # four letters per load
 
 
 @pytest.mark.parametrize("kernel", [(2, 4), (8, 20)])
@@ -480,10 +482,10 @@ def test_every_kernel_can_be_chosen(kernel: tuple[int, int], launcher: Launcher)
 
 
 def test_reads_are_put_into_the_list_of_the_smallest_kernel_that_holds_them(launcher: Launcher) -> None:
-    """Fig. 3: what the GPU partitions is what searching the sizes gives, in the reads' order, whoever comes first."""
+    """Fig. 3: the lists of the GPU equal a binary search of the sizes, in the order of the reads, for any order of atomics."""
     kernels = partitioned.by_size([(8, 32), (4, 8), (8, 8), (16, 4), (4, 24)])
-    assert kernels == [(4, 8), (8, 8), (4, 24), (8, 32)]  # of (8, 8) and (16, 4) the one with more rows a lane
-    lengths = np.random.default_rng(1).integers(1, 300, 1100)  # more than two blocks' threads
+    assert kernels == [(4, 8), (8, 8), (4, 24), (8, 32)]  # of (8, 8) and (16, 4) the kernel with more rows per lane
+    lengths = np.random.default_rng(1).integers(1, 300, 1100)  # more than two blocks of threads
     lists, rest = partitioned.partitioned(lengths, kernels, launcher)
     at = np.searchsorted([32, 64, 96, 256], lengths)
     for number, indices in enumerate([*lists, rest]):
