@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..family import Explained
 
 _INTERTASK = """\
-global memory, one row of M, I and D for each pair, 32 pairs side by side:
+global memory, one row of M, I and D for each pair, 32 pairs interleaved:
 
              lane 0  lane 1  ...  lane 31        one coalesced request
     row j    M(j)    M(j)    ...  M(j)           = one line of 128 bytes
@@ -21,26 +21,26 @@ _NAIVE = Explained(
     layout=_INTERTASK
     + """
 
-a cell:  loads  M, I, D of (i-1, j)  from the row      registers: MN, DN (left), MID (all that M takes
+cell:    loads  M, I, D of (i-1, j)  from the row      registers: MN, DN (left), MID (all inputs of M
          stores M, I, D of (i, j)    to the row        from the top-left)""",
 )
 _TILES = Explained(
     section="Intertask implementations; Figure 4, Table 2",
-    mapping="One thread computes one pair, K rows at once: it goes along the haplotype once for every K rows of the read.",
+    mapping="One thread computes one pair, K rows at once: one pass along the haplotype for every K rows of the read.",
     layout=_INTERTASK
     + """
 
-shared memory, K rows for each thread t of 128:        registers: what belongs to the K rows of the read
+shared memory, K rows for each thread t of 128:        registers: constants of the K rows of the read
     M[k][t]  I[k][t]  D[k][t]  MID[k][t]               (base, q, alpha, delta, zeta, epsilon)
-    = the left neighbours of the tile, 16 K bytes a thread
+    = the left neighbours of the tile, 16 K bytes per thread
 
-a column of the tile:   row above (global)  ->  k = 0
+column of the tile:     row above (global)  ->  k = 0
                                                 k = 1
                                                 ...
                                                 k = K-1  ->  row below (global)""",
 )
 _TILES_EXCHANGED = Explained(
-    section="none: ours, beside Figure 4",
+    section="none: addition to Figure 4",
     mapping=_TILES.mapping,
     layout="""\
 as intertask-tile, but
@@ -50,16 +50,17 @@ registers: MN[k], DN[k], MID[k], the left neighbours, and the K bases""",
 _DIAGONALS = """\
         H1  H2  H3  H4  ...            step s: thread t is at column s - t
     R1  t0: s0  s1  s2  s3
-    R2  t1:     s1  s2  s3  s4         a cell's upper and upper-left neighbours are thread t-1's,
-    R3  t2:         s2  s3  s4         its left one is the thread's own"""
+    R2  t1:     s1  s2  s3  s4         thread t-1 has a cell's upper and upper-left neighbours,
+    R3  t2:         s2  s3  s4         the thread itself has the left neighbour"""
 _BLOCK = Explained(
     section="Intratask implementations; Figures 6 and 7",
-    mapping="One block of 128 threads computes one pair along its anti-diagonals, a thread a base of the read; longer reads take passes.",
+    mapping="One block of 128 threads computes one pair along its anti-diagonals, one thread per base of the read; "
+    "longer reads take several passes.",
     layout=_DIAGONALS
     + """
 
 shared memory:  M_row[c][t]  I_row[c][t]  D_row[c][t]   last cells of each thread, TILE columns; letters of the haplotype
-barriers:       step: read thread t-1's cells | barrier | write one's own | barrier
+barriers:       step: read the cells of thread t-1 | barrier | write the own cells | barrier
 global memory:  the last row of a pass, for the first row of the next""",
 )
 
@@ -67,11 +68,11 @@ global memory:  the last row of a pass, for the first row of the next""",
 def _warp(edges: str, section: str) -> Explained:
     return Explained(
         section=section,
-        mapping="One warp computes one pair along its anti-diagonals, a lane a base of the read; reads take passes of 32 rows.",
+        mapping="One warp computes one pair along its anti-diagonals, one lane per base of the read; reads take passes of 32 rows.",
         layout=f"""\
 {_DIAGONALS}
 
-shuffles:       M, I, D of lane t-1, one step before
+shuffles:       M, I, D of lane t-1 in the previous step
 shared memory:  letters of the haplotype
 {edges}""",
     )
@@ -83,14 +84,14 @@ _WAVEFRONT = """\
     column      j                 j-1                    j-P+1               epsilon: registers of the lane
                      last row --shuffle-->  first row
 
-shared memory: emissions[letter A C G T N BLANK][row][lane], four rows a load
-a read stands at the end of the P K rows; rows before it repeat row 0 (D = C / n)"""
+shared memory: emissions[letter A C G T N BLANK][row][lane], four rows per load
+a read occupies the end of the P K rows; rows before it repeat row 0 (D = C / n)"""
 _PARAGRAPH = "III.B, Figure 2"
 
 EXPLAINED: dict[str, Explained] = {
     "intertask-naive": _NAIVE,
     "intertask-naive-unsorted": Explained(
-        "none: what Data set preparation warns of",
+        "none: unsorted input, against the advice of Data set preparation",
         "As intertask-naive, with pairs in the order of the input: a warp works until its longest pair is done.",
         _INTERTASK,
     ),
@@ -104,7 +105,7 @@ EXPLAINED: dict[str, Explained] = {
     ),
     "intratask-warp-in-place": _warp(
         "                last row of a pass, once: lane 0 reads column j, the warp synchronises, lane 31 writes it 31 steps later",
-        "none: ours, with half of the memory",
+        "none: simtbed's own, with half of the memory",
     ),
     "intratask-warps": _warp(
         "global memory:  last row of a pass, twice for each of the block's eight pairs",
@@ -112,30 +113,30 @@ EXPLAINED: dict[str, Explained] = {
     ),
     "wavefront": Explained(
         f"{_PARAGRAPH}; III.C, Figure 3",
-        "P lanes compute one pair, a column a step; lane t is t columns behind lane 0, and a warp has 32 / P pairs.",
+        "P lanes compute one pair, one column per step; lane t is t columns behind lane 0, and a warp has 32 / P pairs.",
         _WAVEFRONT
         + """
 
-letters:  lane 0 loads a word of four, every fourth step; each step hands one letter on --shuffle-->
-partition: block l puts the reads that kernel l is the smallest for (P K >= length) into list l, in their order""",
+letters:  lane 0 loads a word of four, every fourth step; each step passes one letter --shuffle-->
+partition: block l writes list l, in input order: the reads with kernel l as the smallest kernel of P K >= length""",
     ),
     "wavefront-loaded": Explained(
-        f"{_PARAGRAPH}, but for the letters",
-        "As wavefront; every lane loads the words of letters that pass it, and takes four steps a word.",
+        f"{_PARAGRAPH}, except for the letters",
+        "As wavefront; every lane loads its own words of letters, one word per four steps.",
         _WAVEFRONT
         + """
 
 letters:  lane t joins two words, so that its four letters are t columns behind
-reads of more than 1,024 bases: tiles of 512 rows, whose last row goes through global memory""",
+reads of more than 1,024 bases: tiles of 512 rows; the last row of a tile is in global memory""",
     ),
     "wavefront-rescaled": Explained(
-        "none: ours",
-        "P lanes hold one read; the letters of one haplotype after the other pass them, a column a step.",
+        "none: simtbed's own",
+        "P lanes hold one read; the letters of all its haplotypes pass through them in sequence, one column per step.",
         _WAVEFRONT
         + """
 
-letters:  ... haplotype 1 | BLANK | haplotype 2 | BLANK | ...   at a BLANK a lane begins anew
-I and D are kept divided by their row's delta and zeta: five instructions a cell""",
+letters:  ... haplotype 1 | BLANK | haplotype 2 | BLANK | ...   at a BLANK a lane starts the next haplotype
+I and D are stored divided by the delta and zeta of their row: five instructions per cell""",
     ),
 }
 """Descriptions by variant."""
