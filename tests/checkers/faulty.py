@@ -1,4 +1,4 @@
-"""Kernels with a mistake each, beside their mended twins."""
+"""Kernels with one mistake each, and their fixed twins."""
 
 from __future__ import annotations
 

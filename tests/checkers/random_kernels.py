@@ -1,8 +1,8 @@
-"""Random kernels whose accesses do not depend on what they read, and the races they have, found by looking at all pairs.
+"""Random kernels with data-independent accesses, and their races by comparison of all pairs of accesses.
 
 A kernel is a list of steps, each a line of source: threads write, read or atomically add to an element of a shared or
-a global array, or meet at a barrier. Which element a thread means follows from its index alone, so the accesses are
-the same in every order and the races are known from the text.
+a global array, or wait at a barrier. The element depends on the thread index only, so the accesses are
+the same in every order and the races follow from the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 SIZE = 64  # elements of the shared array; the global one has twice as many
 MAPS = ("t", "t ^ {0}", "(t + {0}) % 64", "t // {1}", "{0}", "63 - t", "t % {1}")
-"""Elements by thread; the numbers are drawn."""
+"""Element indices by thread; the numbers are random."""
 HEAD = '''"""A generated kernel."""
 import simtbed as st
 from simtbed import Global, i32
@@ -54,27 +54,30 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps, taken `turns` times."""
+    """Steps of a loop with a number of iterations."""
 
     steps: tuple[Step, ...]
-    turns: int
+    iterations: int
     grid: int
     block: int
 
     @property
     def source(self) -> str:
-        lines = [f"    for turn in range({self.turns}):", *(f"    {s.text(n)}" for n, s in enumerate(self.steps))]
+        lines = [
+            f"    for iteration in range({self.iterations}):",
+            *(f"    {s.text(n)}" for n, s in enumerate(self.steps)),
+        ]
         return HEAD + "\n".join(lines) + "\n    out[st.block.x * st.block_dim.x + t] = total\n"
 
     def without(self, number: int) -> Program:
-        """The program with a step left out; its line stays, so that the others keep theirs."""
+        """Return the program without a step; a line without effect replaces it, so that line numbers do not change."""
         steps = list(self.steps)
         steps[number] = Step("read", "tile", "t", guard="t < 0")
         return Program(tuple(steps), self.turns, self.grid, self.block)
 
     def races(self, lockstep: bool) -> set[frozenset[int]]:
-        """The pairs of lines between which two threads race."""
-        found = set()
+        """Return the pairs of lines with a race between two threads."""
+        pairs_of_lines = set()
         cells: dict[Any, list[Any]] = {}
         for at, step, thread, element in self._accesses():
             cells.setdefault((step.array, element), []).append((at, step.what, thread))
@@ -84,11 +87,11 @@ class Program:
                 continue
             if not self._ordered(at, later, thread, second, lockstep):
                 lines = (FIRST_LINE + 1 + at % len(self.steps), FIRST_LINE + 1 + later % len(self.steps))
-                found.add(frozenset(lines))
-        return found
+                pairs_of_lines.add(frozenset(lines))
+        return pairs_of_lines
 
     def _accesses(self) -> Any:
-        """(position in time, step, (block, thread), element), in order of position."""
+        """Yield (position in time, step, (block, thread), element) in order of position."""
         for at in range(self.turns * len(self.steps)):
             step = self.steps[at % len(self.steps)]
             if not step.array:
@@ -108,39 +111,39 @@ class Program:
     def _ordered(self, at: int, later: int, first: Any, second: Any, lockstep: bool) -> bool:
         if first[0] != second[0]:
             return False
-        between = {self.steps[n % len(self.steps)].what for n in range(at + 1, later)}
-        if "sync" in between:
+        kinds = {self.steps[n % len(self.steps)].what for n in range(at + 1, later)}
+        if "sync" in kinds:
             return True
-        return first[1] // 32 == second[1] // 32 and ("syncwarp" in between or (lockstep and later > at))
+        return first[1] // 32 == second[1] // 32 and ("syncwarp" in kinds or (lockstep and later > at))
 
 
 def draw(seed: int) -> Program:
-    """A program; most of its exchanges have the barriers they need."""
+    """Return a random program; most of its exchanges have the necessary barriers."""
     random = np.random.default_rng(seed)
 
-    def one(options: Any) -> Any:
+    def choice(options: Any) -> Any:
         return options[random.integers(len(options))]
 
     def index(array: str) -> str:
         number = int(random.integers(1, 64))
-        found: str = one(MAPS).format(number, one((2, 4, 8, 16, 32)))
+        element: str = choice(MAPS).format(number, choice((2, 4, 8, 16, 32)))
         if array == "cells":
-            return f"({found}) + {one(('0', *('st.block.x * 64',) * 7))}"
-        return found
+            return f"({element}) + {choice(('0', *('st.block.x * 64',) * 7))}"
+        return element
 
     steps: list[Step] = []
     for _ in range(random.integers(2, 5)):
-        array, own = one(("tile", "tile", "cells")), random.random() < 0.85
+        array, own = choice(("tile", "tile", "cells")), random.random() < 0.85
         base = "t" if array == "tile" else "st.block.x * 64 + t"
-        guard = one(("", "", "", "t < 32", "st.warp == 1", "t % 2 == 0"))
-        steps.append(Step(one(("write", "write", "add")), array, base if own else index(array), guard))
-        steps.append(Step(one(("sync", "sync", "sync", "sync", "syncwarp"))))
-        steps.append(Step(one(("read", "read", "write", "add")), array, index(array), one(("", "", "t < 48"))))
+        guard = choice(("", "", "", "t < 32", "st.warp == 1", "t % 2 == 0"))
+        steps.append(Step(choice(("write", "write", "add")), array, base if own else index(array), guard))
+        steps.append(Step(choice(("sync", "sync", "sync", "sync", "syncwarp"))))
+        steps.append(Step(choice(("read", "read", "write", "add")), array, index(array), choice(("", "", "t < 48"))))
         if random.random() < 0.9:
             steps.append(Step("sync"))
     return Program(tuple(steps), int(random.integers(1, 3)), int(random.integers(1, 3)), 64)
 
 
 def arguments(program: Program) -> dict[str, Any]:
-    """Contents for a launch."""
+    """Return the arguments of a launch."""
     return {"cells": np.zeros(128, np.int32), "out": np.zeros(program.grid * program.block, np.int32)}

@@ -1,4 +1,4 @@
-"""What is asked for, what is let pass, other orders, and the log of timestamps when it is full."""
+"""Selection of checks, suppressed findings, schedules, and the log of timestamps at its limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(
 
 @engines
 def test_a_barrier_counts_the_threads_that_have_not_returned(engine: EngineName) -> None:
-    """As CUDA has it from compute capability 7.0 on; below, it documents a barrier of all threads alone."""
+    """CUDA specifies this from compute capability 7.0 on; below 7.0, all threads must reach the barrier."""
     pair = PAIRS["early_return_before_the_barrier"]
     for device in devices.DEVICES.values():
         result = run(pair.kernel, engine, check="barriers", device=device, **pair.args, FIXED=False)
@@ -55,9 +55,9 @@ def test_checks_by_name() -> None:
     ("early_return_before_the_barrier", "barriers")])  # fmt: skip
 def test_each_check_alone_finds_its_own(engine: EngineName, name: str, check: str) -> None:
     pair = PAIRS[name]
-    for asked in checkers.BY_NAME:
-        result = run(pair.kernel, engine, check=asked, device=pair.device, **pair.args, FIXED=False)
-        assert {f.kind for f in result.faults} == ({pair.fault} if asked == check else set())
+    for selected in checkers.BY_NAME:
+        result = run(pair.kernel, engine, check=selected, device=pair.device, **pair.args, FIXED=False)
+        assert {f.kind for f in result.faults} == ({pair.fault} if selected == check else set())
 
 
 def test_a_gpu_checks_nothing() -> None:
@@ -75,7 +75,7 @@ def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
 
 @pytest.mark.slow
 def test_without_checks_nothing_is_kept() -> None:
-    """Barriers of warps, fences and atomics in blocks of several warps, as they run by default."""
+    """Warp barriers, fences and atomics in blocks of several warps, without checks."""
     for pair in PAIRS.values():
         how: Any = {
             "grid": pair.grid,
@@ -133,16 +133,15 @@ def test_writes_of_one_value_are_benign(engine: EngineName) -> None:
 
 @engines
 def test_a_comment_lets_a_race_pass(engine: EngineName) -> None:
-    beside, before = (run(k, engine, x=X, found=np.zeros(1, np.int32)) for k in (other_values, comment_before))
-    assert before.faults == [] and [r.kind for r in before.remarks] == ["allowed"]
-    result = beside
-    assert result.faults == []
-    assert [r.kind for r in result.remarks] == ["allowed"]
-    assert "any witness will do" in result.remarks[0].message
+    same_line, line_above = (run(k, engine, x=X, found=np.zeros(1, np.int32)) for k in (other_values, comment_before))
+    assert line_above.faults == [] and [r.kind for r in line_above.remarks] == ["allowed"]
+    assert same_line.faults == []
+    assert [r.kind for r in same_line.remarks] == ["allowed"]
+    assert "any witness will do" in same_line.remarks[0].message
 
 
 @engines
-def test_a_comment_that_lets_nothing_pass_is_told(engine: EngineName) -> None:
+def test_a_comment_that_suppresses_nothing_is_reported(engine: EngineName) -> None:
     result = run(nothing_to_allow, engine, x=X, found=np.zeros(64, np.int32))
     assert [r.kind for r in result.remarks] == ["unused suppression"]
     assert run(nothing_to_allow, engine, check="arithmetic", x=X, found=np.zeros(64, np.int32)).remarks == []
@@ -168,12 +167,12 @@ def test_over_several_launches_a_comment_is_used_or_not() -> None:
 @engines
 def test_an_order_depends_on_its_seed_alone(engine: EngineName) -> None:
     pair = PAIRS["places_by_ticket"]
-    found = [
+    orders = [
         launch(pair.kernel, grid=4, block=64, args={**pair.args, "FIXED": False}, engine=engine, schedule=seed,
                faults="return").faults for seed in (1, 1, 2)
     ]  # fmt: skip
-    assert found[0] == found[1]
-    assert found[0][0].kind == "schedule"
+    assert orders[0] == orders[1]
+    assert orders[0][0].kind == "schedule"
 
 
 @engines
@@ -201,7 +200,7 @@ def long_way(x: Global[f32], out: Global[f32], turns: i32) -> None:
 
 @engines
 def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The races between blocks are found through rows that were merged; the blocks' names are lost, no more."""
+    """The races between blocks are found through merged rows; only the blocks' numbers are lost."""
     args = {"x": X, "out": st.empty(256, "f32"), "turns": 40}
     whole = run(long_way, engine, check="races", grid=4, **args).faults
     monkeypatch.setattr(tracking, "LOG_ROWS", 64)
@@ -211,7 +210,7 @@ def test_a_full_log_is_shortened_and_nothing_is_missed(engine: EngineName, monke
 
 
 @engines
-def test_a_short_log_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_log_causes_no_false_report(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "LOG_ROWS", 128)
     for name in ("stale_tile_in_the_next_turn", "last_warp_of_a_reduction", "scan_of_a_warp", "double_buffer_slip"):
         assert PAIRS[name].launch(True, engine).faults == []
@@ -221,8 +220,8 @@ def test_a_shadow_takes_at_most_16_bytes_a_word() -> None:
     """Three or four epochs of four bytes an element, and elements that are checked have four bytes or more; of bytes
     and shorts the same, an element each."""
     for planes in (3, 4):
-        where = shadow.layout({"a": 100_000}, {"a": planes}, {"a": 1})
-        assert 4 * where.size <= 16 * 100_000 + 16 * planes * 4 * shadow.PADDING
+        layout = shadow.layout({"a": 100_000}, {"a": planes}, {"a": 1})
+        assert 4 * layout.size <= 16 * 100_000 + 16 * planes * 4 * shadow.PADDING
 
 
 # ------------------------------------------------------------------ the record
@@ -231,5 +230,5 @@ def test_the_table_of_compute_sanitizer_is_of_this_corpus() -> None:
 
     table = json.loads((Path(__file__).parent / "sanitizer_h200.json").read_text())
     measured = {name: row["kind"] for name, row in table["pairs"].items()}
-    waiting = table.get("waiting", [])  # written since a GPU was last at hand
+    waiting = table.get("waiting", [])  # written after the last GPU run
     assert {p.name: p.fault for p in PAIRS.values() if p.name not in waiting} == measured

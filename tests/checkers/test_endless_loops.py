@@ -1,4 +1,4 @@
-"""Loops that would never end do, with one fault; loops that are merely long, or wait for a lock that comes, are let be."""
+"""Endless loops end with one fault; long loops and waits for a lock that is released are not reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(kernel: Kernel, engine: EngineName, check: str = "", grid: int = 2, bloc
 # ------------------------------------------------------------------ out of bounds
 @st.kernel
 def seek(x: Global[i32], out: Global[i32]) -> None:
-    """Looks for the thread's own number, which is not always there."""
+    """Searches the thread's own number, which is not always present."""
     t = st.block.x * st.block_dim.x + st.thread.x
     i = 0
     while x[i] != t:
@@ -31,7 +31,7 @@ def seek(x: Global[i32], out: Global[i32]) -> None:
 
 @st.kernel
 def strays_in_two(x: Global[i32], out: Global[i32], n: i32) -> None:
-    """No row goes far beyond; all together do."""
+    """No row is far out of bounds; together they are."""
     t = st.block.x * st.block_dim.x + st.thread.x
     for _ in range(n):
         for k in range(2):
@@ -51,7 +51,7 @@ def long_and_once_astray(x: Global[i32], out: Global[i32], n: i32) -> None:
 @engines
 @pytest.mark.parametrize("check", ["", "all"])
 def test_a_search_beyond_an_array_ends_with_that_fault_alone(engine: EngineName, check: str) -> None:
-    """The lanes that find what they look for do."""
+    """The lanes with a successful search have a result."""
     result = run(seek, engine, check, x=np.arange(40, dtype=np.int32), out=st.zeros(64, "i32"))
     (fault,) = result.faults
     assert fault.message == "global read out of bounds: x[40], but x has 40 elements"
@@ -76,24 +76,24 @@ def test_a_long_loop_after_an_access_out_of_bounds_runs_to_its_end(engine: Engin
 
 
 def test_counters_are_the_same_on_both_engines() -> None:
-    given: Any = {"x": np.arange(40, dtype=np.int32), "out": st.zeros(64, "i32")}
-    numpy, jit = (run(seek, engine, **given).counters.totals() for engine in ("numpy", "jit"))
+    arguments: Any = {"x": np.arange(40, dtype=np.int32), "out": st.zeros(64, "i32")}
+    numpy, jit = (run(seek, engine, **arguments).counters.totals() for engine in ("numpy", "jit"))
     assert numpy == jit
 
 
-def test_arrays_that_stay_and_were_changed_are_told_of() -> None:
-    kept = st.DeviceArray(st.zeros(64, "i32"))
+def test_changed_device_arrays_are_reported() -> None:
+    array = st.DeviceArray(st.zeros(64, "i32"))
     with pytest.raises(LaunchError, match='a loop does not end; with check="bounds" the launch says why'):
-        run(seek, "jit", x=np.arange(40, dtype=np.int32), out=kept)
-    kept = st.DeviceArray(st.zeros(64, "i32"))
-    (fault,) = run(seek, "jit", "bounds", x=np.arange(40, dtype=np.int32), out=kept).faults
+        run(seek, "jit", x=np.arange(40, dtype=np.int32), out=array)
+    array = st.DeviceArray(st.zeros(64, "i32"))
+    (fault,) = run(seek, "jit", "bounds", x=np.arange(40, dtype=np.int32), out=array).faults
     assert fault.kind == "bounds"
 
 
 # ------------------------------------------------------------------ locks
 @st.kernel
 def locked(lock: Global[i32], data: Global[i32], FORGETS: Const) -> None:
-    """data[0] = how many threads there are."""
+    """data[0] = number of threads."""
     done = False
     while not done:
         if st.compare_swap(lock, 0, 0, 1) == 0:
@@ -117,7 +117,7 @@ def backs_off(lock: Global[i32], data: Global[i32]) -> None:
 
 @st.kernel
 def slow_owner(flag: Global[i32], data: Global[i32], n: i32) -> None:
-    """The first warp waits for the second one, which works for long; it notes how often it had something to do."""
+    """The first warp waits for a long computation of the second one, and records whether it had work to do."""
     if st.warp == 0:
         while st.load_acquire(flag, 0) == 0:
             if st.load_acquire(flag, 1) > 1:
@@ -132,7 +132,7 @@ def slow_owner(flag: Global[i32], data: Global[i32], n: i32) -> None:
 
 @st.kernel
 def now_and_then(x: Global[i32], data: Global[i32], n: i32) -> None:
-    """Every so many tries it gets further: no wait is long."""
+    """It progresses once in n tries: no wait is long."""
     tries, found = 0, 0
     while found < 1:
         tries = st.atomic_add(x, 0, 1)
@@ -146,7 +146,7 @@ STALLS = "this loop ran 10,000 iterations without getting any further"
 
 @engines
 @pytest.mark.parametrize("check", ["", "all"])
-def test_a_lock_that_is_not_given_back_ends(engine: EngineName, check: str) -> None:
+def test_a_lock_that_is_not_released_ends(engine: EngineName, check: str) -> None:
     result = run(locked, engine, check, lock=np.zeros(1, np.int32), data=np.zeros(1, np.int32), FORGETS=True)
     assert [(fault.kind, fault.message, fault.count) for fault in result.faults] == [("step limit", STALLS, 63)]
     assert result.data.tolist() == [1]
@@ -154,15 +154,15 @@ def test_a_lock_that_is_not_given_back_ends(engine: EngineName, check: str) -> N
 
 @engines
 @pytest.mark.parametrize("block", [32, 96])
-def test_a_lock_that_is_given_back_is_got(engine: EngineName, block: int) -> None:
-    given: Any = {"lock": np.zeros(1, np.int32), "data": np.zeros(1, np.int32)}
-    result = run(locked, engine, "races", block=block, **given, FORGETS=False)
+def test_a_released_lock_is_acquired(engine: EngineName, block: int) -> None:
+    arguments: Any = {"lock": np.zeros(1, np.int32), "data": np.zeros(1, np.int32)}
+    result = run(locked, engine, "races", block=block, **arguments, FORGETS=False)
     assert result.faults == [] and result.data.tolist() == [2 * block]
 
 
 @engines
 def test_pauses_that_grow_to_a_limit_are_no_progress(engine: EngineName) -> None:
-    """The lanes of a warp that has the lock wait for the others to come out of the loop, which never do."""
+    """The lanes with the lock wait for the other lanes of the warp to leave the loop, and these never leave it."""
     result = run(backs_off, engine, lock=np.zeros(1, np.int32), data=np.zeros(1, np.int32))
     assert [fault.message for fault in result.faults] == [STALLS]
 
@@ -170,8 +170,8 @@ def test_pauses_that_grow_to_a_limit_are_no_progress(engine: EngineName) -> None
 @engines
 def test_a_wait_for_another_warp_may_be_long(engine: EngineName) -> None:
     n = 20
-    given: Any = {"flag": np.zeros(2, np.int32), "data": np.zeros(2, np.int32)}
-    result = run(slow_owner, engine, grid=1, block=64, **given, n=n)
+    arguments: Any = {"flag": np.zeros(2, np.int32), "data": np.zeros(2, np.int32)}
+    result = run(slow_owner, engine, grid=1, block=64, **arguments, n=n)
     assert result.faults == [] and result.data.tolist() == [0, n * (n - 1) // 2]
 
 

@@ -106,9 +106,9 @@ def _run(sequence: Sequence, engine: EngineName, device: st.Device, fences: int)
     states: list[RaceState] = []
     report = Plan.report
 
-    def spy(self: Plan, found: RaceState, *rest: Any) -> None:
-        states.append(RaceState(*(np.array(array) for array in found)))  # type: ignore[call-overload]
-        report(self, found, *rest)
+    def spy(self: Plan, recorded_state: RaceState, *rest: Any) -> None:
+        states.append(RaceState(*(np.array(array) for array in recorded_state)))  # type: ignore[call-overload]
+        report(self, recorded_state, *rest)
 
     arguments = {name: np.array(value, np.int32) for name, value in vars(sequence).items()}
     arguments |= {"x": np.zeros(ELEMENTS, np.int32), "flag": np.zeros(1, np.int32), "FENCES": fences}

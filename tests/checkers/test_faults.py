@@ -1,4 +1,4 @@
-"""Each mistake is reported once, at its line, with what is needed to mend it; the mended twin is silent."""
+"""Each mistake is reported once, at its line, with the information needed to fix it; the fixed twin has no report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_report(name: str, golden: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_the_mended_twin_is_silent(name: str) -> None:
+def test_the_fixed_twin_is_silent(name: str) -> None:
     assert run(*FIXED[name]).faults == []
 
 

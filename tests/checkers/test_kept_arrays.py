@@ -1,4 +1,4 @@
-"""Uninitialised reads of arrays that stay between launches: what was written is kept account of from launch to launch."""
+"""Uninitialised reads of device arrays: written elements are recorded across launches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def take_one(a: Global[i32], out: Global[i32], which: i32) -> None:
 
 @st.kernel
 def add_left(a: Global[i32], n: i32) -> None:
-    """Reads what other blocks write, of an array that it changes."""
+    """Reads elements of an array which other blocks write."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i > 0 and i < n:
         a[i] += a[i - 1]
@@ -65,7 +65,7 @@ def take_pairs(a: Global[int2], out: Global[i32]) -> None:
 
 
 def run(kernel: Any, engine: EngineName, check: str = "all", **args: Any) -> list[tuple[str, str]]:
-    """(kind, message) of what is found; grid of 2 blocks of 64."""
+    """Return (kind, message) of each finding of a grid of 2 blocks of 64 threads."""
     if kernel in (take, take_one):
         args["out"] = st.empty(N, i32)
     result = launch(kernel, grid=2, block=64, args=args, engine=engine, check=check, faults="return")
@@ -77,46 +77,46 @@ UNWRITTEN = [("uninitialised", "global read of a[96], which was never written")]
 
 @engines
 def test_what_no_launch_has_written_is_found(engine: EngineName) -> None:
-    kept = DeviceArray(st.empty(N, i32))
-    found = run(take, engine, a=kept, n=N)
-    assert found == [("uninitialised", "global read of a[0], which was never written")]
-    assert run(put, engine, a=kept, first=0, last=96) == []
-    assert run(take, engine, a=kept, n=96) == []
-    assert run(take, engine, a=kept, n=N) == UNWRITTEN
-    assert run(take_one, engine, a=kept, which=95) == []
-    assert run(take_one, engine, a=kept, which=96) == UNWRITTEN
+    array = DeviceArray(st.empty(N, i32))
+    findings = run(take, engine, a=array, n=N)
+    assert findings == [("uninitialised", "global read of a[0], which was never written")]
+    assert run(put, engine, a=array, first=0, last=96) == []
+    assert run(take, engine, a=array, n=96) == []
+    assert run(take, engine, a=array, n=N) == UNWRITTEN
+    assert run(take_one, engine, a=array, which=95) == []
+    assert run(take_one, engine, a=array, which=96) == UNWRITTEN
 
 
 @engines
-def test_launches_may_write_it_part_by_part(engine: EngineName) -> None:
-    kept = DeviceArray(st.empty(N, i32))
+def test_several_launches_may_write_an_array(engine: EngineName) -> None:
+    array = DeviceArray(st.empty(N, i32))
     for first in range(0, N, 32):
-        assert run(put, engine, a=kept, first=first, last=first + 32) == []
-    assert run(take, engine, a=kept, n=N) == [] and kept.written is None
+        assert run(put, engine, a=array, first=first, last=first + 32) == []
+    assert run(take, engine, a=array, n=N) == [] and array.written is None
 
 
 @engines
 def test_the_finding_says_where_it_should_have_been_written(engine: EngineName) -> None:
-    kept = DeviceArray(st.empty(N, i32))
-    args = {"a": kept, "out": st.empty(N, i32), "n": N}
+    array = DeviceArray(st.empty(N, i32))
+    args = {"a": array, "out": st.empty(N, i32), "n": N}
     result = launch(take, grid=2, block=64, args=args, engine=engine, check="all", faults="return")
     assert result.faults[0].notes[-1] == "nothing in the kernel writes a; nor did a launch before this one"
 
 
 @engines
 @pytest.mark.parametrize("check", ["", "races"])
-def test_after_a_launch_of_which_nobody_took_account_nothing_is_said(engine: EngineName, check: str) -> None:
-    kept = DeviceArray(st.empty(N, i32))
-    assert run(put, engine, check, a=kept, first=0, last=8) == []
-    assert kept.written is None and run(take, engine, a=kept, n=N) == []
+def test_after_an_unchecked_launch_nothing_is_reported(engine: EngineName, check: str) -> None:
+    array = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, check, a=array, first=0, last=8) == []
+    assert array.written is None and run(take, engine, a=array, n=N) == []
 
 
 @engines
 def test_a_launch_that_only_reads_it_changes_nothing(engine: EngineName) -> None:
-    kept = DeviceArray(st.empty(N, i32))
-    assert run(put, engine, a=kept, first=0, last=96) == []
-    run(take, engine, "", a=kept, n=N)
-    assert run(take, engine, a=kept, n=N) == UNWRITTEN
+    array = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, a=array, first=0, last=96) == []
+    run(take, engine, "", a=array, n=N)
+    assert run(take, engine, a=array, n=N) == UNWRITTEN
 
 
 @engines
@@ -129,39 +129,39 @@ def test_arrays_with_contents_may_be_read(engine: EngineName, contents: Any) -> 
 
 @engines
 def test_vectors_are_written_whole(engine: EngineName) -> None:
-    kept = DeviceArray(st.empty(64, int2))
+    array = DeviceArray(st.empty(64, int2))
     how = partial(launch, grid=1, block=64, engine=engine, check="all", faults="return")
-    how(put_pairs, args={"a": kept, "n": 40})
-    found = how(take_pairs, args={"a": kept, "out": st.empty(64, i32)}).faults
-    assert [fault.message for fault in found] == ["global read of a[40], which was never written"]
-    kept.keep(40)
-    assert how(take_pairs, block=40, args={"a": kept, "out": st.empty(64, i32)}).faults == []
+    how(put_pairs, args={"a": array, "n": 40})
+    findings = how(take_pairs, args={"a": array, "out": st.empty(64, i32)}).faults
+    assert [fault.message for fault in findings] == ["global read of a[40], which was never written"]
+    array.keep(40)
+    assert how(take_pairs, block=40, args={"a": array, "out": st.empty(64, i32)}).faults == []
 
 
 @engines
 def test_races_are_found_as_before_and_earlier_launches_race_with_nothing(engine: EngineName) -> None:
-    kept, fresh = DeviceArray(st.empty(N, i32)), DeviceArray(np.arange(N, dtype=np.int32))
-    assert run(put, engine, a=kept, first=0, last=N - 1) == []
-    assert run(double, engine, a=kept, n=N - 1) == []
-    assert run(add_left, engine, a=kept, n=N - 1) == run(add_left, engine, a=fresh, n=N - 1)
-    assert [kind for kind, _ in run(double, engine, a=kept, n=N)] == ["uninitialised"]
+    array, fresh = DeviceArray(st.empty(N, i32)), DeviceArray(np.arange(N, dtype=np.int32))
+    assert run(put, engine, a=array, first=0, last=N - 1) == []
+    assert run(double, engine, a=array, n=N - 1) == []
+    assert run(add_left, engine, a=array, n=N - 1) == run(add_left, engine, a=fresh, n=N - 1)
+    assert [kind for kind, _ in run(double, engine, a=array, n=N)] == ["uninitialised"]
 
 
 @engines
 def test_a_full_log_keeps_what_was_written_before(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "LOG_ROWS", 8)
-    kept = DeviceArray(st.empty(N, i32))
-    assert run(put, engine, a=kept, first=0, last=96) == []
-    assert run(double, engine, a=kept, n=96) == []
-    assert kept.written is not None and kept.written.tolist() == [True] * 96 + [False] * 32
+    array = DeviceArray(st.empty(N, i32))
+    assert run(put, engine, a=array, first=0, last=96) == []
+    assert run(double, engine, a=array, n=96) == []
+    assert array.written is not None and array.written.tolist() == [True] * 96 + [False] * 32
 
 
 def test_an_observer_that_checks_takes_account_too() -> None:
-    """The program gets the answer of a launch that is made again without checks, where something is found."""
-    kept = DeviceArray(st.empty(N, i32))
-    with profiling(check="all") as seen:
+    """After a finding, the program gets the answer of a second launch without checks."""
+    array = DeviceArray(st.empty(N, i32))
+    with profiling(check="all") as observer:
         for last in (64, 96):
-            launch(put, grid=2, block=64, args={"a": kept, "first": last - 64, "last": last})
+            launch(put, grid=2, block=64, args={"a": array, "first": last - 64, "last": last})
         for _ in range(2):
-            launch(take, grid=2, block=64, args={"a": kept, "out": st.empty(N, i32), "n": N})
-    assert [[fault.message for fault in one.faults] for one in seen.launches] == [[], [], *[[UNWRITTEN[0][1]]] * 2]
+            launch(take, grid=2, block=64, args={"a": array, "out": st.empty(N, i32), "n": N})
+    assert [[fault.message for fault in one.faults] for one in observer.launches] == [[], [], *[[UNWRITTEN[0][1]]] * 2]

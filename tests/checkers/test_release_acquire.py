@@ -1,4 +1,4 @@
-"""Hand-overs from thread to thread: the idioms of CUDA are silent, what they leave out is told, and no table is too small."""
+"""Release and acquire between threads: the idioms of CUDA have no report, an incomplete idiom is reported, and no table is too small."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wavefront(flag: Global[i32], data: Global[i32]) -> None:
 
 @st.kernel
 def lanes_follow(flag: Global[i32], data: Global[i32], WIDTH: Const, MEET: Const) -> None:
-    """The first lane of each group releases for it, and acquires for it; the others meet it at a syncwarp."""
+    """The first lane of each group releases and acquires for the group; a syncwarp joins it with the others."""
     group = st.thread.x // WIDTH
     first = st.thread.x % WIDTH == 0
     mask = st.FULL_MASK if WIDTH == 32 else st.u32((1 << WIDTH) - 1) << st.u32(st.lane // WIDTH * WIDTH)
@@ -61,7 +61,7 @@ def lanes_follow(flag: Global[i32], data: Global[i32], WIDTH: Const, MEET: Const
 
 @st.kernel
 def fence_then_barrier(flag: Global[i32], data: Global[i32], FENCED: Const) -> None:
-    """Every thread fences what it wrote; after the barrier one of them raises the flag."""
+    """Every thread fences its writes; after the barrier one of them raises the flag."""
     if st.block.x == 0:
         data[st.thread.x] = st.thread.x
         if FENCED or st.warp == 0:
@@ -95,7 +95,7 @@ def locked(lock: Global[i32], total: Global[i32], n: i32, ACQUIRE: Const, RELEAS
 
 @st.kernel
 def polls_and_reads(flag: Global[i32], data: Global[f32], out: Global[f32]) -> None:
-    """A thread that only reads a flag hands nothing over, whatever it fenced."""
+    """A thread that only reads a flag releases no writes, with or without a fence."""
     if st.thread.x == 0:
         if st.block.x == 0:
             data[0] = 1.0
@@ -120,13 +120,13 @@ FLAG, TOTAL = np.zeros(8, np.int32), np.zeros(8, np.int32)
 IDIOMS: dict[str, tuple[Kernel, dict[str, Any]]] = {
     "wavefront": (wavefront, {"grid": 5, "flag": FLAG, "data": np.zeros(320, np.int32)}),
     "lanes of a warp": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 32, "MEET": True}),
-    "lanes of a part": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": True}),
+    "lanes of a group": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": True}),
     "fence, then barrier": (fence_then_barrier, {"flag": FLAG, "data": np.zeros(128, np.int32), "FENCED": True}),
     "lock": (locked, {"lock": FLAG, "total": TOTAL, "n": 2, "ACQUIRE": True, "RELEASE": True}),
 }
 MISTAKES: dict[str, tuple[Kernel, dict[str, Any]]] = {
-    "lanes of a warp, not met": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 32, "MEET": False}),
-    "lanes of a part, not met": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": False}),
+    "lanes of a warp, no syncwarp": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 32, "MEET": False}),
+    "lanes of a group, no syncwarp": (lanes_follow, {"flag": FLAG, "data": np.zeros(128, np.int32), "WIDTH": 8, "MEET": False}),
     "one warp fences": (fence_then_barrier, {"flag": FLAG, "data": np.zeros(128, np.int32), "FENCED": False}),
     "no fence before the release": (locked, {"lock": FLAG, "total": TOTAL, "n": 1, "ACQUIRE": True, "RELEASE": False}),
     "loads release nothing": (polls_and_reads, {"flag": FLAG, "data": np.zeros(1, np.float32), "out": np.zeros(2, np.float32)}),
@@ -143,7 +143,7 @@ def test_an_idiom_is_silent(engine: EngineName, name: str) -> None:
 
 @engines
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_gap_in_a_hand_over_is_a_race(engine: EngineName, name: str) -> None:
+def test_an_incomplete_release_is_a_race(engine: EngineName, name: str) -> None:
     kernel, args = MISTAKES[name]
     assert {fault.kind for fault in run(kernel, engine, **args).faults} == {"race"}
 
@@ -159,7 +159,7 @@ def test_what_is_read_and_not_acquired_is_a_remark_or_a_fault(engine: EngineName
 
 
 @engines
-def test_a_full_table_of_events_accuses_nobody(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_table_of_events_causes_no_false_report(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shadow, "MOST_EVENTS", 64)
     for kernel, args in IDIOMS.values():
         assert run(kernel, engine, "races", **args).faults == []
@@ -169,7 +169,7 @@ def test_a_full_table_of_events_accuses_nobody(engine: EngineName, monkeypatch: 
 
 @engines
 def test_a_log_that_one_phase_fills_is_emptied(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows since the last barrier are all of their own."""
+    """All rows since the last barrier are from this phase."""
     monkeypatch.setattr(tracking, "LOG_ROWS", 128)
     result = run(many_fences, engine, "races", grid=1, count=FLAG, total=TOTAL, n=100)
     assert (result.faults, result.total[:2].tolist()) == ([], [100, 100])
@@ -177,8 +177,8 @@ def test_a_log_that_one_phase_fills_is_emptied(engine: EngineName, monkeypatch: 
     assert (result.faults, result.total[0]) == ([], 640)
 
 
-def test_many_hand_overs_take_no_longer_each() -> None:
-    """128,000 of a lock, each of which the next thread must find."""
+def test_many_releases_take_no_longer_each() -> None:
+    """128,000 releases of a lock, each acquired by the next thread."""
     result = run(locked, "jit", "races", grid=1, lock=FLAG, total=TOTAL, n=2000, ACQUIRE=True, RELEASE=True)
     assert (result.faults, result.total[0]) == ([], 128_000)
 
@@ -186,7 +186,7 @@ def test_many_hand_overs_take_no_longer_each() -> None:
 # ------------------------------------------------------------------ what is missing before a release
 @st.kernel
 def warps_hand_over(flag: Global[i32], data: Global[i32], out: Global[i32], LANES: Const, BARRIER: Const) -> None:
-    """Warp 0 hands 32 numbers to warp 1 of its block by the release of its first lane, or of warp 2's."""
+    """Warp 0 passes 32 numbers to warp 1 of its block by the release of its first lane, or of warp 2's."""
     if st.warp == 0:
         data[st.lane] = st.lane
         if LANES:
@@ -204,7 +204,7 @@ def warps_hand_over(flag: Global[i32], data: Global[i32], out: Global[i32], LANE
 
 @st.kernel
 def another_warp_releases(flag: Global[i32], data: Global[i32], out: Global[i32]) -> None:
-    """As above, and warp 0 never met the warp that releases."""
+    """As above, without a barrier between warp 0 and the releasing warp."""
     if st.warp == 0:
         data[st.lane] = st.lane
     if st.thread.x == 32:
@@ -218,8 +218,8 @@ def another_warp_releases(flag: Global[i32], data: Global[i32], out: Global[i32]
 @engines
 def test_the_advice_is_a_syncwarp_where_another_lane_released(engine: EngineName) -> None:
     def run_with(LANES: bool) -> Any:
-        given: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
-        return run(warps_hand_over, engine, grid=1, block=64, **given, LANES=LANES, BARRIER=False).faults
+        arguments: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
+        return run(warps_hand_over, engine, grid=1, block=64, **arguments, LANES=LANES, BARRIER=False).faults
 
     (race,) = run_with(False)
     line = race.related.line
@@ -230,13 +230,13 @@ def test_the_advice_is_a_syncwarp_where_another_lane_released(engine: EngineName
 
 @engines
 def test_the_advice_for_other_blocks_too(engine: EngineName) -> None:
-    given: Any = {"flag": np.zeros(2, np.int32), "data": st.empty(128, "i32")}
-    (race,) = run(lanes_follow, engine, **given, WIDTH=32, MEET=False).faults
+    arguments: Any = {"flag": np.zeros(2, np.int32), "data": st.empty(128, "i32")}
+    (race,) = run(lanes_follow, engine, **arguments, WIDTH=32, MEET=False).faults
     assert "another lane of the warp released it: st.syncwarp() after line" in race.notes[-1]
 
 
 @engines
 def test_the_advice_is_a_barrier_where_another_warp_released(engine: EngineName) -> None:
-    given: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
-    (race,) = run(another_warp_releases, engine, grid=1, block=96, **given).faults
+    arguments: Any = {"flag": np.zeros(1, np.int32), "data": st.empty(32, "i32"), "out": st.empty(32, "i32")}
+    (race,) = run(another_warp_releases, engine, grid=1, block=96, **arguments).faults
     assert race.notes[-1].startswith("another warp of the block released it: st.sync() after line")

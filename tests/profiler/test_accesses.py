@@ -1,4 +1,4 @@
-"""The accesses that are kept beside the decisions of a launch."""
+"""Memory accesses that a launch with decisions records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simtbed.profiler.trace import ENTRY, Entries
 
 @st.kernel
 def reversed_tile(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
-    """out = each 64 elements of x the other way round."""
+    """out = x with each 64 elements in reverse order."""
     tile = st.shared(st.f32, 64)
     t = st.thread.x
     tile[t] = x[st.block.x * 64 + t]
@@ -24,9 +24,9 @@ def reversed_tile(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
         out[st.block.x * 64 + t] = tile[63 - t]
 
 
-def kept(engine: Any, blocks: int = 3, **how: Any) -> WarpAccesses:
+def accesses_of(engine: Any, blocks: int = 3, **how: Any) -> WarpAccesses:
     x = np.arange(64 * blocks, dtype=np.float32)
-    found = st.launch(
+    result = st.launch(
         reversed_tile,
         grid=blocks,
         block=64,
@@ -35,37 +35,37 @@ def kept(engine: Any, blocks: int = 3, **how: Any) -> WarpAccesses:
         decisions=True,
         **how,
     )
-    assert found.decisions is not None
-    (only,) = found.decisions.accesses
+    assert result.decisions is not None
+    (only,) = result.decisions.accesses
     return only
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
 def test_a_launch_with_decisions_keeps_accesses_warp_by_warp(engine: str) -> None:
-    found = kept(engine)
-    assert [*found.by_warp] == [(block, warp) for block in range(3) for warp in range(2)]
-    last = found.by_warp[2, 1]
+    recorded = accesses_of(engine)
+    assert [*recorded.by_warp] == [(block, warp) for block in range(3) for warp in range(2)]
+    last = recorded.by_warp[2, 1]
     assert last["mask"].tolist() == [0xFFFFFFFF, 0xFFFFFFFF, 0xFF, 0xFF]
     assert last["index"][1].tolist() == [*range(32, 64)]
     assert last["index"][2][:8].tolist() == [*range(31, 23, -1)]
-    assert all(found.has(block) for block in range(3))
+    assert all(recorded.has(block) for block in range(3))
 
 
 def test_engines_keep_the_same() -> None:
-    mine, its = kept("numpy", 40), kept("jit", 40)
+    mine, its = accesses_of("numpy", 40), accesses_of("jit", 40)
     assert mine.by_warp.keys() == its.by_warp.keys()
     assert all(mine.by_warp[name].tobytes() == its.by_warp[name].tobytes() for name in mine.by_warp)
 
 
 def test_another_order_of_blocks_is_not_kept_too() -> None:
-    mine, its = kept("jit", schedule=1), kept("jit")
+    mine, its = accesses_of("jit", schedule=1), accesses_of("jit")
     assert all(mine.by_warp[name].tobytes() == its.by_warp[name].tobytes() for name in its.by_warp)
 
 
-def entries(blocks: range, each: int) -> Entries:
-    found = np.zeros(len(blocks) * each, ENTRY)
-    found["block"], found["site"] = np.repeat(blocks, each), np.tile(np.arange(each), len(blocks))
-    return found
+def entries(blocks: range, sites: int) -> Entries:
+    result = np.zeros(len(blocks) * sites, ENTRY)
+    result["block"], result["site"] = np.repeat(blocks, sites), np.tile(np.arange(sites), len(blocks))
+    return result
 
 
 def test_where_there_are_too_many_whole_blocks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +73,13 @@ def test_where_there_are_too_many_whole_blocks_are_left_out(monkeypatch: pytest.
     recorder = AccessRecorder(1)
     for first in range(0, 200, 10):
         recorder.take(entries(range(first, first + 10), 5))
-    found = recorder.finish()
+    recorded = recorder.finish()
     numbers = np.arange(200)
-    assert found.interval > 1
-    assert [block for block, _ in found.by_warp] == numbers[sampled_blocks(numbers, found.interval)].tolist()
-    assert all(one["site"].tolist() == [*range(5)] for one in found.by_warp.values())
-    assert sum(map(len, found.by_warp.values())) <= 100
-    assert [found.has(n) for n in range(200)] == sampled_blocks(numbers, found.interval).tolist()
+    assert recorded.interval > 1
+    assert [block for block, _ in recorded.by_warp] == numbers[sampled_blocks(numbers, recorded.interval)].tolist()
+    assert all(one["site"].tolist() == [*range(5)] for one in recorded.by_warp.values())
+    assert sum(map(len, recorded.by_warp.values())) <= 100
+    assert [recorded.has(n) for n in range(200)] == sampled_blocks(numbers, recorded.interval).tolist()
 
 
 def test_a_block_of_too_many_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,5 +105,7 @@ def test_blocks_that_were_not_traced_have_none() -> None:
     recorder = AccessRecorder(1, ("global",))
     recorder.take(entries(range(4), 2))
     recorder.blocks = 3
-    kept = recorder.finish()
-    assert [kept.has(block) for block in range(5)] == [True, True, True, False, False] and kept.spaces == ("global",)
+    recorded = recorder.finish()
+    assert [recorded.has(block) for block in range(5)] == [True, True, True, False, False] and recorded.spaces == (
+        "global",
+    )

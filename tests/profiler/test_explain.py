@@ -1,4 +1,4 @@
-"""What a profile says of costly lines: a mistake that must be named with its numbers, and its mended twin that is not."""
+"""Explanations of costly lines: a mistake is named with its numbers, its fixed twin is not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def turned(x: st.Global[st.f32], out: st.Global[st.f32], PITCH: st.Const) -> Non
 
 @st.kernel
 def looped(out: st.Global[st.i32], MOST: st.Const, EACH: st.Const) -> None:
-    """Lane n takes EACH iterations, and n of MOST more."""
+    """Lane n executes EACH iterations, and n of MOST more."""
     total = 0
     turns = 0
     while turns < EACH + st.lane * MOST // 31:
@@ -55,7 +55,7 @@ def looped(out: st.Global[st.i32], MOST: st.Const, EACH: st.Const) -> None:
 
 @st.kernel
 def chosen(out: st.Global[st.i32], PART: st.Const) -> None:
-    """Lanes below PART do the work."""
+    """The first lanes execute the loop."""
     total = 0
     if st.lane < PART:
         for k in range(100):
@@ -80,7 +80,7 @@ def synchronised(out: st.Global[st.i32], WORK: st.Const) -> None:
     out[st.thread.x] = total
 
 
-def found(kernel: st.Kernel, block: int = 32, grid: int = 1, **args: Any) -> list[Explanation]:
+def explanations_of(kernel: st.Kernel, block: int = 32, grid: int = 1, **args: Any) -> list[Explanation]:
     return explanations(st.launch(kernel, grid=grid, block=block, args=args, detail=True).profile())
 
 
@@ -97,15 +97,15 @@ NEIGHBOURS = np.arange(N, dtype=np.int32)
 
 
 def of_stride(stride: int, offset: int = 0) -> list[Explanation]:
-    return found(strided, grid=4, x=floats(N * stride + 8), out=st.empty(N, st.f32), S=stride, OFFSET=offset)
+    return explanations_of(strided, grid=4, x=floats(N * stride + 8), out=st.empty(N, st.f32), S=stride, OFFSET=offset)
 
 
 def of_gather(at: np.ndarray[Any, np.dtype[np.int32]]) -> list[Explanation]:
-    return found(gathered, grid=4, x=floats(N * 32), at=at, out=st.empty(N, st.f32))
+    return explanations_of(gathered, grid=4, x=floats(N * 32), at=at, out=st.empty(N, st.f32))
 
 
 def of_tile(pitch: int) -> list[Explanation]:
-    return found(turned, x=floats(1024), out=st.empty(1024, st.f32), PITCH=pitch)
+    return explanations_of(turned, x=floats(1024), out=st.empty(1024, st.f32), PITCH=pitch)
 
 
 Try = Callable[[], list[Explanation]]
@@ -139,42 +139,42 @@ MISTAKES: dict[str, tuple[Try, Try, str, str]] = {
         "bank conflicts", "takes 2 wavefronts .* share 16 of 32 banks",
     ),
     "uneven": (
-        lambda: found(looped, out=ints(32), MOST=31, EACH=1), lambda: found(looped, out=ints(32), MOST=0, EACH=32),
+        lambda: explanations_of(looped, out=ints(32), MOST=31, EACH=1), lambda: explanations_of(looped, out=ints(32), MOST=0, EACH=32),
         "uneven loop", "1 to 32 iterations.*48 % of its lanes' iterations are idle",
     ),
     "few lanes": (
-        lambda: found(chosen, out=ints(32), PART=4), lambda: found(chosen, out=ints(32), PART=32),
+        lambda: explanations_of(chosen, out=ints(32), PART=4), lambda: explanations_of(chosen, out=ints(32), PART=32),
         "divergent branch", "in 1 of 1 executions .* 12 % of the lanes",
     ),
     "contended": (
-        lambda: found(counted, out=st.zeros(32, st.i32), BINS=1),
-        lambda: found(counted, out=st.zeros(32, st.i32), BINS=32),
+        lambda: explanations_of(counted, out=st.zeros(32, st.i32), BINS=1),
+        lambda: explanations_of(counted, out=st.zeros(32, st.i32), BINS=32),
         "contended atomic", "32 lanes of a warp change one element of out",
     ),
     "barriers": (
-        lambda: found(synchronised, 64, out=ints(64), WORK=2), lambda: found(synchronised, 64, out=ints(64), WORK=64),
+        lambda: explanations_of(synchronised, 64, out=ints(64), WORK=2), lambda: explanations_of(synchronised, 64, out=ints(64), WORK=64),
         "frequent barrier", "every 8 instructions",
     ),
 }  # fmt: skip
-"""Of each mistake: the costly kernel, its mended twin, what it is called, and the numbers that must be named."""
+"""By mistake: the costly kernel, its fixed twin, the kind of explanation, and the expected numbers."""
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_costly_line_is_named_with_what_happens(name: str) -> None:
-    costly, mended, what, text = MISTAKES[name]
-    (one,) = [e for e in costly() if e.what == what]
-    assert re.search(text, f"{one.sentence} {one.remedy}"), str(one)
-    assert [e for e in mended() if e.what == what] == []
+    costly, fixed, what, text = MISTAKES[name]
+    (explanation,) = [e for e in costly() if e.what == what]
+    assert re.search(text, f"{explanation.sentence} {explanation.remedy}"), str(explanation)
+    assert [e for e in fixed() if e.what == what] == []
 
 
-def test_what_costs_most_comes_first() -> None:
+def test_explanations_are_in_order_of_cost() -> None:
     shares = [e.share for e in of_gather(SHUFFLED)]
     assert shares == sorted(shares, reverse=True) and 0 < shares[0] < 1
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_no_remedy_saves_more_than_all(name: str) -> None:
-    """Waits at barriers are in no counter, but are a part of the whole."""
+    """Waits at barriers are in no counter, but are included in the total."""
     shares = [one.share for one in MISTAKES[name][0]()]
     assert all(0 < share <= 1 for share in shares)
 
@@ -193,8 +193,8 @@ def test_no_remedy_saves_more_than_all(name: str) -> None:
     ],
 )
 def test_patterns(elements: Any, kind: str, stride: int, run: int) -> None:
-    found = Pattern.classify(0xFFFFFFFF, np.array(elements))
-    assert (found.kind, found.stride, found.run) == (kind, stride, run)
+    pattern = Pattern.classify(0xFFFFFFFF, np.array(elements))
+    assert (pattern.kind, pattern.stride, pattern.run) == (kind, stride, run)
 
 
 def test_a_pattern_is_of_the_active_lanes() -> None:

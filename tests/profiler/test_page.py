@@ -1,4 +1,4 @@
-"""The page of a run: everything in one file, nothing from elsewhere; in a browser its tables sort and its keys work."""
+"""Page of a run: one file without external resources; in a browser its tables sort and its keys work."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def uneven(out: st.Global[st.i32]) -> None:
 @pytest.fixture(scope="module")
 def run() -> st.Run:
     x = np.ones(64 * 64, np.float32)
-    with st.profiling(detail=True) as made:
+    with st.profiling(detail=True) as profiled:
         for _ in range(2):
             st.launch(transpose, grid=(2, 2), block=32, args={"x": x, "out": st.empty(64 * 64, st.f32), "n": 64})
         st.launch(uneven, grid=1, block=32, args={"out": st.empty(32, st.i32)})
-    return made
+    return profiled
 
 
 class _Tags(HTMLParser):
-    """Opens and closes every tag once, and collects attributes."""
+    """Check that each tag is opened and closed once, and collect attributes."""
 
     VOID = frozenset({"meta", "link", "br", "img", "input", "line", "rect", "circle"})
 
@@ -102,15 +102,15 @@ def test_the_page_shows_counts_explanations_and_pictures(run: st.Run) -> None:
     assert run.html().count('aria-label="32 lanes touch 32 sectors"') == 1
 
 
-def test_a_shipped_variant_stays_small() -> None:
+def test_the_page_of_a_shipped_variant_is_small() -> None:
     family = FAMILIES["pairhmm"]
-    with st.profiling(detail=True) as made:
+    with st.profiling(detail=True) as run:
         family.solve(family.example(), "wavefront-loaded", FunctionLauncher(st.launch))
-    assert len(made.html().encode()) < 1_000_000
+    assert len(run.html().encode()) < 1_000_000
 
 
 def test_a_page_has_a_limit_and_says_what_is_left_out(run: st.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed first, then what costs most: transpose costs more, and uneven failed."""
+    """Failed launches are first, then the costliest: transpose costs more, and uneven failed."""
     assert "Not on this page" not in run.html()
     monkeypatch.setattr(page, "MOST_BYTES", 1)
     dearest = parsed(run.html()).text
@@ -183,10 +183,10 @@ def test_in_a_browser_tables_sort_and_keys_work(run: st.Run, tmp_path: Path) -> 
     ]  # fmt: skip
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     (answer,) = re.findall(r'<pre id="result">(.*?)</pre>', printed, re.S)
-    found = json.loads(answer)
-    assert found["errors"] == []
-    assert found["before"] == ["4,608", "4,608", "4"]
-    assert found["down"] == ["4,608", "4,608", "4"] and found["up"] == ["4", "4,608", "4,608"]
-    assert found["first"].startswith("out[i * n") and found["second"].startswith("out[st.lane]")
-    assert found["back"] == found["first"]
-    assert found["theme"][1] in ("light", "dark") and found["theme"][0] != found["theme"][1]
+    values = json.loads(answer)
+    assert values["errors"] == []
+    assert values["before"] == ["4,608", "4,608", "4"]
+    assert values["down"] == ["4,608", "4,608", "4"] and values["up"] == ["4", "4,608", "4,608"]
+    assert values["first"].startswith("out[i * n") and values["second"].startswith("out[st.lane]")
+    assert values["back"] == values["first"]
+    assert values["theme"][1] in ("light", "dark") and values["theme"][0] != values["theme"][1]

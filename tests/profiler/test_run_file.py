@@ -1,4 +1,4 @@
-"""Files of runs by strangers: what is no run is refused with a sentence, whatever part of it is something else."""
+"""Run files from untrusted sources: a file with any wrong value is refused with one sentence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def good() -> dict[str, Any]:
 
 
 def _places(content: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Each part of the document, of lists the first two and the last."""
+    """Yield the path of each value of the document; of lists, the first two and the last element."""
     yield at
     if isinstance(content, dict):
         for key in content:
@@ -72,12 +72,12 @@ def _changed(content: Any, at: tuple[Any, ...], value: Any) -> Any:
 
 
 def trials(good: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    """Every part of the document as everything odd, and as nothing."""
+    """Return (path, odd value) for each value of the document and each odd value; ABSENT deletes the value."""
     return [(at, value) for at in _places(good) if at for value in (*ODD, ABSENT)]
 
 
 def handled(content: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What is wrong with how `simtbed diff` takes a file; empty where nothing is."""
+    """Return an error of `simtbed diff` on a file; empty if the file is accepted or refused with one sentence."""
     file, other = folder / "run.json", folder / "other.json"
     file.write_text(json.dumps(content))
     try:
@@ -87,9 +87,9 @@ def handled(content: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> s
             return f"no sentence: {error}"
     except Exception as error:
         return f"raised {error!r}"
-    code = run_command(["diff", "-o", str(folder / "out"), str(file), str(other)])  # what is wrong is read first
-    told = capsys.readouterr().err
-    return "" if (code, told.count("\n")) in ((0, 0), (2, 1)) else f"{code}: {told}"
+    code = run_command(["diff", "-o", str(folder / "out"), str(file), str(other)])  # the changed file is read first
+    error_text = capsys.readouterr().err
+    return "" if (code, error_text.count("\n")) in ((0, 0), (2, 1)) else f"{code}: {error_text}"
 
 
 def all_handled(good: Any, chosen: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,14 +98,14 @@ def all_handled(good: Any, chosen: Any, folder: Path, capsys: pytest.CaptureFixt
     assert [one for one in wrong if one[2]] == []
 
 
-def test_a_part_that_is_something_else(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    every = trials(good)
-    assert len(every) > 3_000
-    all_handled(good, every[::97], tmp_path, capsys)
+def test_wrong_values(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    all_trials = trials(good)
+    assert len(all_trials) > 3_000
+    all_handled(good, all_trials[::97], tmp_path, capsys)
 
 
 @pytest.mark.slow
-def test_every_part_that_is_something_else(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_values_everywhere(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     all_handled(good, trials(good), tmp_path, capsys)
 
 

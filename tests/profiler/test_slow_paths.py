@@ -1,4 +1,4 @@
-"""Divisions and roots note which lanes take their slow path."""
+"""Slow paths of divisions and roots: recorded by lane."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def choosing(a: Global[f32], b: Global[f32], out: Global[f32]) -> None:
 
 
 def noted(kernel: st.Kernel, engine: st.EngineName, **args: np.ndarray) -> list[list[int]]:
-    """By statement that divides, the bits of its lanes."""
+    """Return, by statement with a division, the bits of its lanes."""
     result = st.launch(
         kernel,
         grid=1,
@@ -44,15 +44,15 @@ def noted(kernel: st.Kernel, engine: st.EngineName, **args: np.ndarray) -> list[
         decisions=True,
     )
     assert result.decisions is not None
-    found = []
-    for one in result.decisions.sites.values():
-        assert one.patterns["count"].tolist() == [1]
-        found.append(one.patterns["value"][0][: len(args["a"])].tolist())
-    return found
+    lanes_by_statement = []
+    for site in result.decisions.sites.values():
+        assert site.patterns["count"].tolist() == [1]
+        lanes_by_statement.append(site.patterns["value"][0][: len(args["a"])].tolist())
+    return lanes_by_statement
 
 
 TINY = np.float32(2) ** -103
-"""Its remainders by numbers near 1 are the smallest normal ones that were seen to take no slow path on an H200; half of it took one."""
+"""Smallest numerator with the fast path for divisors near 1 on an H200; half of it has the slow path."""
 DIVISIONS = {
     (1.0, 3.0): 0,
     (0.0, 3.0): 1,
@@ -90,8 +90,8 @@ def test_doubles_have_exponents_of_their_own(engine: st.EngineName) -> None:
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
 def test_what_is_not_chosen_is_not_divided(engine: st.EngineName) -> None:
     a, b = np.array([1, 0, 0], np.float32), np.array([3, 0, 3], np.float32)
-    found = noted(choosing, engine, a=a, b=b)
-    assert found[-1] == [0, 0, 1]
+    lanes = noted(choosing, engine, a=a, b=b)
+    assert lanes[-1] == [0, 0, 1]
 
 
 @st.kernel
@@ -108,7 +108,7 @@ def remaining_long(a: Global[u64], b: Global[u64], out: Global[u64]) -> None:
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
 def test_a_division_of_64_bits_is_one_of_32_where_no_operand_has_more(engine: st.EngineName) -> None:
-    """That by a constant is no division at all."""
+    """A division by a constant is not counted as a division."""
     a, b = np.array([7, 2**32 - 1, 2**32, 7, -7]), np.array([2, 2**32 - 1, 3, 2**40, 3])
     assert noted(dividing_long, engine, a=a, b=b) == [[0, 0, 1, 1, 1]]
     unsigned = [each.astype(np.uint64) for each in (a, b)]

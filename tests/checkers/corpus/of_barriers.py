@@ -1,4 +1,4 @@
-"""Barriers and warp operations that not everybody reaches."""
+"""Barriers and warp operations that some threads do not reach."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def local_array_too_short(x: Global[f32], out: Global[f32], FIXED: Const) -> Non
 @pair("bounds", x=X)
 @st.kernel
 def wrong_row_of_a_tile(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """In range of the whole array, so only the row tells."""
+    """The index is in range of the whole array; only the row is out of range."""
     tile = st.shared(f32, 8, 8)
     t = st.thread.x
     tile[t // 8, t % 8] = x[t]
@@ -181,7 +181,7 @@ def off_by_one_in_a_function(x: Global[f32], out: Global[f32], FIXED: Const) -> 
 @pair("bounds", shared=64 * 4 + 64 * 4, x=X, n=64)
 @st.kernel
 def from_one_dynamic_array_into_the_next(x: Global[f32], out: Global[f32], n: i32, FIXED: Const) -> None:
-    """Inside the bytes of the launch, so only the array tells."""
+    """The address is within the launch's dynamic shared memory, outside the array."""
     first = st.dynamic_shared(f32, n)
     second = st.dynamic_shared(f32)
     t = st.thread.x

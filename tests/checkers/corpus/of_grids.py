@@ -1,5 +1,5 @@
-"""Races between blocks, which nothing orders but the end of the launch, or a fence and an atomic operation; results
-that depend on who comes first."""
+"""Races between blocks, ordered only by the end of the launch or by a fence and an atomic operation; results
+that depend on the order of blocks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def table_made_by_the_first_block(x: Global[f32], table: Global[f32], out: Globa
 def last_block_without_a_fence(
     x: Global[f32], partial: Global[f32], done: Global[i32], out: Global[f32], FIXED: Const
 ) -> None:
-    """The block that counts to the end adds what the others left; a fence must come before the counting."""
+    """The last block to increment the counter adds the partial results of the others; a fence must precede the increment."""
     last = st.shared(i32, 1)
     t = st.thread.x
     if t == 0:
@@ -134,7 +134,7 @@ def queue_length_read_plainly(x: Global[i32], count: Global[i32], out: Global[f3
 @pair("schedule", grid=4, schedule=1, x=X, count=np.zeros(1, np.int32))
 @st.kernel
 def places_by_ticket(x: Global[f32], count: Global[i32], out: Global[f32], FIXED: Const) -> None:
-    """No race, and yet the order of the output is nobody's."""
+    """There is no race, but the order of the output is not determined."""
     if st.thread.x == 0:
         place = st.atomic_add(count, 0, 1)
         out[st.block.x if FIXED else place] = x[st.block.x]

@@ -57,7 +57,7 @@ def reduction_without_a_barrier_a_turn(x: Global[f32], out: Global[f32], FIXED: 
 @pair("race", x=X)
 @st.kernel
 def double_buffer_slip(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """Two buffers save one of two barriers, if they take turns."""
+    """Two alternating buffers save one of two barriers."""
     buffer = st.shared(f32, 2, 64)
     t = st.thread.x
     buffer[0, t] = x[t]
@@ -219,7 +219,7 @@ def everybody_writes_one_cell(x: Global[f32], out: Global[f32], FIXED: Const) ->
 @pair("race", x=X, out=st.empty(128, "u8"))
 @st.kernel
 def bytes_of_a_neighbour(x: Global[f32], out: Global[u8], FIXED: Const) -> None:
-    """Bytes next to each other are nobody's business but their owners'; the neighbour's byte is."""
+    """Adjacent bytes with different owners do not race; an access to the neighbour's byte does."""
     flags = st.shared(u8, 64)
     t = st.thread.x
     flags[t] = u8(1 if x[t] > 5 else 0)
@@ -231,7 +231,7 @@ def bytes_of_a_neighbour(x: Global[f32], out: Global[u8], FIXED: Const) -> None:
 @pair("race", x=X)
 @st.kernel
 def flag_by_plain_stores(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """The atomic flag hands over what was fenced before it."""
+    """The atomic flag publishes the writes before the fence."""
     cell = st.shared(f32, 1)
     ready = st.shared(i32, 1)
     t = st.thread.x
@@ -252,7 +252,7 @@ def flag_by_plain_stores(x: Global[f32], out: Global[f32], FIXED: Const) -> None
 @pair("race", x=X)
 @st.kernel
 def swapped_buffers_without_a_barrier(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """The buffers change places each turn; a warp that is ahead writes what another one still reads."""
+    """The buffers are swapped in each iteration; a warp that is ahead writes elements another warp still reads."""
     now = st.shared(f32, 64)
     then = st.shared(f32, 64)
     t = st.thread.x
@@ -283,7 +283,7 @@ def copy_that_is_not_waited_for(x: Global[f32], out: Global[f32], FIXED: Const) 
 @pair("race", x=X)
 @st.kernel
 def barrier_without_a_wait(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """A barrier orders no copy that is under way; the wait must come before it."""
+    """A barrier does not order a pending copy; the wait must precede it."""
     tile = st.shared(f32, 64)
     t = st.thread.x
     st.async_copy(tile, t, x, t)
@@ -299,7 +299,7 @@ def barrier_without_a_wait(x: Global[f32], out: Global[f32], FIXED: Const) -> No
 @pair("race", x=X)
 @st.kernel
 def pipeline_that_waits_for_too_few(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """With two groups under way, the older one is there only if no more than one may be pending."""
+    """Of two pending groups, the older one is complete only if the wait leaves at most one pending."""
     now = st.shared(f32, 64)
     then = st.shared(f32, 64)
     t = st.thread.x

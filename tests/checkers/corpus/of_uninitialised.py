@@ -83,7 +83,7 @@ def accumulator_without_a_start(x: Global[f32], out: Global[f32], FIXED: Const) 
 @pair("uninitialised", x=X)
 @st.kernel
 def output_summed_into(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """An output buffer comes without contents on a GPU."""
+    """An output buffer on a GPU has no initial contents."""
     t = st.thread.x
     if FIXED:
         out[t] = x[t]
@@ -104,7 +104,7 @@ def workspace_read_too_far(x: Global[f32], work: Global[f32], out: Global[f32], 
 @pair("uninitialised", x=I, bins=st.empty(8, "i32"))
 @st.kernel
 def counters_in_global_memory_not_cleared(x: Global[i32], bins: Global[i32], out: Global[f32], FIXED: Const) -> None:
-    """What is counted in begins as `zeros`, or the kernel clears it."""
+    """The counters are created as `zeros`, or the kernel clears them."""
     t = st.thread.x
     if FIXED and t < 8:
         bins[t] = 0
@@ -141,7 +141,7 @@ def vectors_in_shared_memory(x: Global[f32], out: Global[f32], FIXED: Const) -> 
 @pair("uninitialised", grid=3, x=X)
 @st.kernel
 def left_over_from_another_block(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
-    """Shared memory that happens to hold what the last block left is still nobody's."""
+    """Shared memory with the leftover values of a previous block is uninitialised."""
     tile = st.shared(f32, 64)
     t = st.thread.x
     if st.block.x == 0 or FIXED:

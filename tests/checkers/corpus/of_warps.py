@@ -1,5 +1,5 @@
 """Races between the lanes of a warp, which are not in step from compute capability 7.0 on, and two algorithms that
-counted on it: GAMA's merge of two polynomials by a warp, and CUDA-EC's vote."""
+assume lockstep: GAMA's merge of two polynomials by a warp, and CUDA-EC's vote."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def through_global_memory(x: Global[f32], out: Global[f32], FIXED: Const) -> Non
 @pair("race", block=32, x=I)
 @st.kernel
 def compaction_with_shared_slots(x: Global[i32], out: Global[f32], FIXED: Const) -> None:
-    """Two lanes are given one slot: their places were counted by a mask that leaves some out."""
+    """Two lanes use the same slot: the mask of the count excludes some lanes."""
     lane = st.lane
     keep = x[lane] % 3 == 0
     found = st.ballot(keep)
@@ -122,9 +122,9 @@ def compaction_with_shared_slots(x: Global[i32], out: Global[f32], FIXED: Const)
 @pair("race", block=32, out=st.empty(64, "f64"), f=np.arange(1.0, 34.0), g=np.arange(1.0, 34.0) / 7)
 @st.kernel
 def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -> None:
-    """h = f x g for 17 coefficients each: a lane takes one of f, and in step k all add to the cells k further on.
+    """h = f x g for 17 coefficients each: a lane has one coefficient of f; in step k all lanes add to the cells at distance k.
 
-    Cells of a step are different, those of two steps are the same: the lanes must not drift apart between them.
+    Cells of one step are distinct, those of two steps overlap: the lanes must be synchronised between steps.
     """
     h = st.shared(f64, 64)
     lane = st.lane
@@ -143,9 +143,9 @@ def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -
 @pair("race", block=32, out=st.empty(64, "u8"), read=(I % 4).astype(np.uint8), solid=(I % 3 == 0).astype(np.uint8))
 @st.kernel
 def cuda_ec_vote(read: Global[u8], solid: Global[u8], out: Global[u8], FIXED: Const) -> None:
-    """A lane a position of the k-mer counts votes in shared memory; one vote tells the warp whether to go on.
+    """Each lane counts the votes of one position of the k-mer in shared memory; a warp vote decides whether to continue.
 
-    `all` was taken for a barrier: on a GPU whose lanes run in step it came after every lane's store.
+    `all` was assumed to be a barrier: on a GPU with lockstep warps it followed the stores of all lanes.
     """
     votes = st.shared(u8, 32)
     lane = st.lane

@@ -1,4 +1,4 @@
-"""The corpus: kernels with one mistake each. `FIXED` is a constant of every kernel; where it is true the mistake is mended."""
+"""The corpus: kernels with one mistake each. `FIXED` is a constant of every kernel; where it is true the mistake is fixed."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def pair(
     fault: str, *, grid: int = 1, block: int = 64, shared: int = 0, device: Device = devices.H200,
     schedule: int | None = None, cooperative: bool = False, **args: Any,
 ) -> Callable[[Kernel], Kernel]:  # fmt: skip
-    """Add a kernel to the corpus. args: its own; `out` is an Out of N f32 unless given."""
+    """Add a kernel to the corpus. args: the kernel's arguments; the default of `out` is an empty array of N f32."""
 
     def add(kernel: Kernel) -> Kernel:
         assert kernel.__name__ not in PAIRS
-        given = {"out": empty(N, "f32"), **args}
-        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, cooperative, given)
+        arguments = {"out": empty(N, "f32"), **args}
+        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, cooperative, arguments)
         return kernel
 
     return add
