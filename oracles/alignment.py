@@ -75,7 +75,14 @@ def align_pair(
                 score[i, j] = max(FLOOR, deletion[j])
                 step[i, j] = deletion_length[j]
     i, j = _end(score, strategy)
-    best = score[i, j]
+    moves, offset = _traceback(step, i, j, strategy)
+    return moves, offset, score[i, j]
+
+
+@njit()
+def _traceback(step: npt.NDArray[np.int64], i: int, j: int, strategy: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Follow the steps from cell (i, j) to a border. Return the operations in reverse order, and the offset."""
+    n, m = step.shape[0] - 1, step.shape[1] - 1
     moves = np.zeros((n + m + 3, 2), np.int64)
     lengths, letters = moves[:, 0], moves[:, 1]
     lengths[0], letters[0] = m - j, 3 if strategy == 0 else 0
@@ -103,7 +110,7 @@ def align_pair(
         lengths[count], letters[count] = i, 2
     else:
         lengths[count], letters[count] = j, 1
-    return moves[: count + 1], offset, best
+    return moves[: count + 1], offset
 
 
 @njit()

@@ -6,6 +6,7 @@ Same matrices and rules as `alignment`, with 32-bit integers and one allocation.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,16 @@ Parameters = tuple[int, int, int, int]
 """Scores of a match, a mismatch, a gap opening and a gap extension."""
 Offsets = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
+
+
+class Pairs(NamedTuple):
+    """Concatenated sequences: pair p is [offsets[p], offsets[p + 1]) of both arrays."""
+
+    references: Bytes
+    reference_offsets: Offsets
+    alternates: Bytes
+    alternate_offsets: Offsets
+
 
 FLOOR = -100_000_000
 NEVER = -(2**30)
@@ -40,15 +51,13 @@ def align_all(
     results = np.zeros((len(n), 3), np.int32)
     operations = np.zeros((len(n), int((n + m).max(initial=0)) + 2 if trace else 1), np.uint32)
     bounds = np.linspace(0, len(n), max(threads, 1) + 1).astype(np.int64)
+    pairs = Pairs(references, reference_offsets, alternates, alternate_offsets)
 
     def some(share: int) -> None:
         first, last = int(bounds[share]), int(bounds[share + 1])
         shape = int(n[first:last].max(initial=0)) + 1, int(m[first:last].max(initial=0)) + 1
         score, step = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-        _align(
-            references, reference_offsets, alternates, alternate_offsets, *parameters, first, last, score, step, trace,
-            results, operations,
-        )  # fmt: skip
+        _align(pairs, parameters, first, last, (score, step), trace, results, operations)
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         list(pool.map(some, range(max(threads, 1))))
@@ -57,25 +66,20 @@ def align_all(
 
 @njit(nogil=True)
 def _align(
-    references: Bytes,
-    reference_offsets: Offsets,
-    alternates: Bytes,
-    alternate_offsets: Offsets,
-    match: int,
-    mismatch: int,
-    opening: int,
-    extending: int,
+    pairs: Pairs,
+    parameters: Parameters,
     first: int,
     last: int,
-    score: Integers,
-    step: Integers,
+    matrices: tuple[Integers, Integers],
     trace: bool,
     results: Integers,
     operations: npt.NDArray[np.uint32],
 ) -> None:
+    match, mismatch, opening, extending = parameters
+    score, step = matrices
     for pair in range(first, last):
-        reference = references[reference_offsets[pair] : reference_offsets[pair + 1]]
-        alternate = alternates[alternate_offsets[pair] : alternate_offsets[pair + 1]]
+        reference = pairs.references[pairs.reference_offsets[pair] : pairs.reference_offsets[pair + 1]]
+        alternate = pairs.alternates[pairs.alternate_offsets[pair] : pairs.alternate_offsets[pair + 1]]
         _fill(reference, alternate, match, mismatch, opening, extending, score, step)
         i, j = _end(score, len(reference), len(alternate))
         results[pair, 1] = score[i, j]

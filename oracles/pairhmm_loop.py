@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,25 @@ from numba import njit
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+
+
+class Reads(NamedTuple):
+    """Bases and probabilities of all reads; read r is [offsets[r], offsets[r + 1])."""
+
+    bases: Bytes
+    error: Floats
+    delta: Floats
+    zeta: Floats
+    epsilon: Floats
+    offsets: Offsets
+
+
+class Haplotypes(NamedTuple):
+    """Letters of all haplotypes; haplotype h is [offsets[h], offsets[h + 1])."""
+
+    letters: Bytes
+    offsets: Offsets
+
 
 SCALE = np.float32(2.0**120)
 LOG10_OF_SCALE = 120 * np.log10(2.0)
@@ -38,17 +58,15 @@ def log10_likelihoods(
     [read_offsets[r], read_offsets[r + 1]), haplotypes likewise. threads: each processes consecutive pairs.
     """
     probability = (10.0 ** (np.arange(94) / -10.0)).astype(np.float32)
-    error, delta, zeta, epsilon = (probability[one] for one in qualities)
+    reads = Reads(bases, *(probability[scores] for scores in qualities), read_offsets)
+    letters = Haplotypes(haplotypes, haplotype_offsets)
     sums = np.zeros(len(reads_of_pairs), np.float32)
     bounds = np.linspace(0, len(sums), max(threads, 1) + 1).astype(np.int64)
 
     def some(share: int) -> None:
         first, last = int(bounds[share]), int(bounds[share + 1])
         rows = np.zeros((6, int(np.diff(haplotype_offsets).max(initial=0)) + 1), np.float32)
-        _sweep(
-            bases, error, delta, zeta, epsilon, read_offsets, haplotypes, haplotype_offsets, reads_of_pairs,
-            haplotypes_of_pairs, first, last, rows, sums,
-        )  # fmt: skip
+        _sweep(reads, letters, (reads_of_pairs, haplotypes_of_pairs), first, last, rows, sums)
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         list(pool.map(some, range(max(threads, 1))))
@@ -59,16 +77,9 @@ def log10_likelihoods(
 
 @njit(nogil=True)
 def _sweep(
-    bases: Bytes,
-    error: Floats,
-    delta: Floats,
-    zeta: Floats,
-    epsilon: Floats,
-    read_offsets: Offsets,
-    haplotypes: Bytes,
-    haplotype_offsets: Offsets,
-    reads_of_pairs: Offsets,
-    haplotypes_of_pairs: Offsets,
+    reads: Reads,
+    haplotypes: Haplotypes,
+    pairs: tuple[Offsets, Offsets],
     first: int,
     last: int,
     rows: Floats,
@@ -76,9 +87,12 @@ def _sweep(
 ) -> None:
     """Compute the sums of the pairs [first, last). rows: M, I and D of the previous and the current row."""
     unit, three = np.float32(1), np.float32(3)
+    bases, error, delta, zeta, epsilon = reads.bases, reads.error, reads.delta, reads.zeta, reads.epsilon
+    reads_of_pairs, haplotypes_of_pairs = pairs
     for pair in range(first, last):
-        start, end = read_offsets[reads_of_pairs[pair]], read_offsets[reads_of_pairs[pair] + 1]
-        begin, stop = haplotype_offsets[haplotypes_of_pairs[pair]], haplotype_offsets[haplotypes_of_pairs[pair] + 1]
+        start, end = reads.offsets[reads_of_pairs[pair]], reads.offsets[reads_of_pairs[pair] + 1]
+        begin = haplotypes.offsets[haplotypes_of_pairs[pair]]
+        stop = haplotypes.offsets[haplotypes_of_pairs[pair] + 1]
         n = stop - begin
         previous, current = 0, 3
         for j in range(n + 1):
@@ -92,7 +106,7 @@ def _sweep(
             for state in range(3):
                 rows[current + state, 0] = np.float32(0)
             for j in range(1, n + 1):
-                letter = haplotypes[begin + j - 1]
+                letter = haplotypes.letters[begin + j - 1]
                 same = bases[i] == letter or bases[i] == UNKNOWN or letter == UNKNOWN
                 emission = matching if same else differing
                 rows[current, j] = emission * (

@@ -22,7 +22,7 @@ from .request import LaunchOptions, find_device, named_arguments, prepare_reques
 from .result import FaultError, Result
 
 
-def launch(
+def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     kernel: Kernel,
     *,
     grid: int | tuple[int, ...],

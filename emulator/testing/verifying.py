@@ -28,7 +28,7 @@ class Disagreement(AssertionError):
     """Two engines, or an engine and the oracle, have different results: the first element, and the statement that wrote it."""
 
 
-def verify(
+def verify(  # noqa: PLR0913 - the public signature: keywords only
     kernel: Kernel,
     *,
     grid: int | tuple[int, ...],

@@ -28,7 +28,7 @@ from tests.hardware.listing import placed
 from tests.validation.recorded import load_record
 
 
-def ran(
+def ran(  # noqa: PLR0913 - one keyword for each field of StatementCounts
     line: int,
     kind: str,
     lanes: int,

@@ -22,7 +22,7 @@ SCALARS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
 
 
 @st.kernel
-def every(
+def every(  # noqa: PLR0913 - a kernel
     x: Global[f32],
     v: Global[float4],
     out: Global[f32],

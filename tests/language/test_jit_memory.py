@@ -34,7 +34,7 @@ PATTERNS: dict[str, Any] = {
 
 
 @st.kernel
-def everywhere(
+def everywhere(  # noqa: PLR0913 - a kernel
     index: Global[i32],
     bytes_: Global[u8],
     shorts: Global[u16],

@@ -46,7 +46,7 @@ any_lanes = hs.one_of(
 
 
 @st.kernel
-def scattered(
+def scattered(  # noqa: PLR0913 - a kernel
     index: Global[i32], active: Global[u8], bytes_: Global[u8], shorts: Global[u16], words: Global[f32],
     doubles: Global[f64], quads: Global[float4], counts: Global[u32], long_counts: Global[i64],
 ) -> None:  # fmt: skip

@@ -66,7 +66,7 @@ class Instruction:
 
     @cached_property
     def predicate(self) -> str:
-        """ "@P0", "@!UP1", or nothing for an instruction that all threads obey."""
+        """The predicate, such as "@P0", "@!UP1", or nothing for an instruction that all threads obey."""
         first = self.text.partition(" ")[0]
         return first if first.startswith("@") else ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import simtbed as st
 from simtbed import Const, Global, i32, i64, u8, u32
 from simtbed.native import native
@@ -19,6 +21,22 @@ NUMBER = 20
 TAB, NEWLINE, STAR = 9, 10, 42
 
 
+class TextColumn(NamedTuple):
+    """Concatenated texts: text t is [offsets[t], offsets[t + 1])."""
+
+    text: Global[u8]
+    offsets: Global[i64]
+
+
+class AlignmentColumns(NamedTuple):
+    """Columns of `Alignments`."""
+
+    operations: Global[u32]
+    firsts: Global[i64]
+    offsets: Global[i32]
+    scores: Global[i32]
+
+
 # ------------------------------------------------------------------ input
 @native
 def scan_table(
@@ -26,10 +44,8 @@ def scan_table(
     length: i64,
     before: i64,
     most_blank: i64,
-    references: Global[u8],
-    reference_offsets: Global[i64],
-    alternates: Global[u8],
-    alternate_offsets: Global[i64],
+    references: TextColumn,
+    alternates: TextColumn,
     state: Global[i64],
 ) -> i64:
     """Parse the rows of `data`. Return the status. before: number of preceding lines, with their scan result in `state`."""
@@ -39,8 +55,8 @@ def scan_table(
     blank = state[BLANK]
     following = state[FOLLOWING]
     outcome = i64(GOOD)
-    reference_offsets[0] = 0
-    alternate_offsets[0] = 0
+    references.offsets[0] = 0
+    alternates.offsets[0] = 0
     while at < length:
         end = line_end(data, at, length)
         last = without_return(data, at, end)
@@ -56,12 +72,12 @@ def scan_table(
                 middle += 1
             good = (blank == 0) & (middle > at) & (middle + 1 < last)
             if good:
-                first = reference_offsets[rows]
-                good = _printable(data, at, middle, references, first)
-                reference_offsets[rows + 1] = first + middle - at
-                first = alternate_offsets[rows]
-                good = _printable(data, middle + 1, last, alternates, first) and good
-                alternate_offsets[rows + 1] = first + last - middle - 1
+                first = references.offsets[rows]
+                good = _printable(data, at, middle, references.text, first)
+                references.offsets[rows + 1] = first + middle - at
+                first = alternates.offsets[rows]
+                good = _printable(data, middle + 1, last, alternates.text, first) and good
+                alternates.offsets[rows + 1] = first + last - middle - 1
             if not good:
                 outcome = i64(WRONG)
                 break
@@ -230,36 +246,31 @@ def _differences(
 
 @native
 def sam_rows(
-    names: Global[u8],
-    name_offsets: Global[i64],
-    references: Global[u8],
-    reference_offsets: Global[i64],
-    alternates: Global[u8],
-    alternate_offsets: Global[i64],
-    operations: Global[u32],
-    firsts: Global[i64],
-    offsets: Global[i32],
-    scores: Global[i32],
+    names: TextColumn,
+    references: TextColumn,
+    alternates: TextColumn,
+    alignments: AlignmentColumns,
     pairs: i64,
     to: Global[u8],
 ) -> i64:
     """Write a SAM record per pair, with its score (AS) and its differences (NM). Return the length."""
     at = i64(0)
     for pair in range(pairs):
-        at = copied(names, name_offsets[2 * pair + 1], name_offsets[2 * pair + 2], to, at)
+        first, end = alignments.firsts[pair], alignments.firsts[pair + 1]
+        at = copied(names.text, names.offsets[2 * pair + 1], names.offsets[2 * pair + 2], to, at)
         at = _constant(FLAG, to, at)
-        at = copied(names, name_offsets[2 * pair], name_offsets[2 * pair + 1], to, at)
+        at = copied(names.text, names.offsets[2 * pair], names.offsets[2 * pair + 1], to, at)
         to[at] = TAB
-        at = signed(i64(offsets[pair]) + 1, to, at + 1)
+        at = signed(i64(alignments.offsets[pair]) + 1, to, at + 1)
         at = _constant(QUALITY, to, at)
-        at = _cigar(operations, firsts[pair], firsts[pair + 1], to, at)
+        at = _cigar(alignments.operations, first, end, to, at)
         at = _constant(MATE, to, at)
-        at = copied(alternates, alternate_offsets[pair], alternate_offsets[pair + 1], to, at)
+        at = copied(alternates.text, alternates.offsets[pair], alternates.offsets[pair + 1], to, at)
         at = _constant(SCORE, to, at)
-        at = signed(i64(scores[pair]), to, at)
+        at = signed(i64(alignments.scores[pair]), to, at)
         at = _constant(DIFFERENCES, to, at)
-        i, j = reference_offsets[pair] + i64(offsets[pair]), alternate_offsets[pair]
-        at = decimal(_differences(references, i, alternates, j, operations, firsts[pair], firsts[pair + 1]), to, at)
+        i, j = references.offsets[pair] + i64(alignments.offsets[pair]), alternates.offsets[pair]
+        at = decimal(_differences(references.text, i, alternates.text, j, alignments.operations, first, end), to, at)
         to[at] = NEWLINE
         at += 1
     return at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import simtbed as st
@@ -20,6 +22,19 @@ NUMBER = 20
 """Digits of the largest integer."""
 SCORE = 18
 """Maximum characters of a score and its separator."""
+
+
+class ProblemColumns(NamedTuple):
+    """Arrays of a problem. columns: bases and four qualities, `width` bytes each; the others as in `Problem`."""
+
+    columns: Global[u8]
+    width: i64
+    read_offsets: Global[i64]
+    haplotypes: Global[u8]
+    haplotype_offsets: Global[i64]
+    record_reads: Global[i64]
+    record_haplotypes: Global[i64]
+
 
 ScanResult = tuple[int, int, int, int, int, int, int]
 
@@ -79,92 +94,105 @@ def scan(
     haplotype, of all preceding lines.
     """
     result, tidied = np.zeros(7, np.int64), np.empty(len(data), np.uint8)
-    result[0] = _scan(
-        data, ends, len(ends), columns.reshape(-1), columns.shape[1], read_offsets, haplotypes, haplotype_offsets,
-        record_reads, record_haplotypes, tidied, result,
-    )  # fmt: skip
+    problem = ProblemColumns(
+        columns.reshape(-1),
+        columns.shape[1],
+        read_offsets,
+        haplotypes,
+        haplotype_offsets,
+        record_reads,
+        record_haplotypes,
+    )
+    result[0] = _scan(data, ends, len(ends), problem, tidied, result)
     outcome, line, records, reads, haplotype_count, r, h = result.tolist()
     return outcome, line, records, reads, haplotype_count, r, h
 
 
 @native
 def _scan(
-    data: Global[u8],
-    ends: Global[i64],
-    total: i64,
-    columns: Global[u8],
-    width: i64,
-    read_offsets: Global[i64],
-    haplotypes: Global[u8],
-    haplotype_offsets: Global[i64],
-    record_reads: Global[i64],
-    record_haplotypes: Global[i64],
-    tidied: Global[u8],
-    result: Global[i64],
+    data: Global[u8], ends: Global[i64], total: i64, problem: ProblemColumns, tidied: Global[u8], result: Global[i64]
 ) -> i64:
-    """Return the status and write the other results of `scan` to `found[1:]`. width: of a column. tidied: buffer of one line."""
-    counts = st.local(i64, 2)
+    """Return the status and write the other results of `scan` to `result[1:]`. tidied: buffer of one line."""
+    header = st.local(i64, 2)
+    totals = st.local(i64, 2)
     at = i64(0)
     records = i64(0)
-    reads = i64(0)
-    haplotype_count = i64(0)
-    r = i64(0)
-    h = i64(0)
     outcome = i64(WHOLE)
-    read_offsets[0] = 0
-    haplotype_offsets[0] = 0
-    record_reads[0] = 0
-    record_haplotypes[0] = 0
+    for n in st.unroll(range(2)):
+        header[n] = 0
+        totals[n] = 0
+    problem.read_offsets[0] = 0
+    problem.haplotype_offsets[0] = 0
+    problem.record_reads[0] = 0
+    problem.record_haplotypes[0] = 0
     while at < total:
-        _header(data, _start(ends, at), ends[at], counts)
-        r = counts[0]
-        h = counts[1]
-        if r == _BLANK or r + h > total - at - 1:
+        _header(data, _start(ends, at), ends[at], header)
+        if header[0] == _BLANK or header[0] + header[1] > total - at - 1:
             outcome = i64(MORE)
             break
-        if r == _NO_HEADER:
+        if header[0] == _NO_HEADER:
             outcome = i64(WRONG)
             break
-        line = at + 1
-        while line < at + 1 + r + h:
-            first = _start(ends, line)
-            length = i64(0)
-            if line <= at + r:
-                to = read_offsets[reads]
-                length = _read(data, first, ends[line], columns, width, to)
-                if length < 0:  # the spacing may be unusual
-                    length = _read(tidied, i64(0), _tidy(data, first, ends[line], tidied), columns, width, to)
-                if length < 0:
-                    break
-                reads += 1
-                read_offsets[reads] = to + length
-            else:
-                to = haplotype_offsets[haplotype_count]
-                length = _haplotype(data, first, ends[line], haplotypes, to)
-                if length < 0:
-                    length = _haplotype(tidied, i64(0), _tidy(data, first, ends[line], tidied), haplotypes, to)
-                if length < 0:
-                    break
-                haplotype_count += 1
-                haplotype_offsets[haplotype_count] = to + length
-            line += 1
-        if line < at + 1 + r + h:
+        line = _record(data, ends, at + 1, header, problem, tidied, totals)
+        end = at + 1 + header[0] + header[1]
+        if line < end:
             at = line
             outcome = i64(WRONG)
             break
         records += 1
-        record_reads[records] = reads
-        record_haplotypes[records] = haplotype_count
-        at += 1 + r + h
-        r = i64(0)
-        h = i64(0)
+        problem.record_reads[records] = totals[0]
+        problem.record_haplotypes[records] = totals[1]
+        at = end
+        header[0] = 0
+        header[1] = 0
     result[1] = at
     result[2] = records
-    result[3] = reads
-    result[4] = haplotype_count
-    result[5] = r
-    result[6] = h
+    for n in st.unroll(range(2)):
+        result[3 + n] = totals[n]
+        result[5 + n] = header[n]
     return outcome
+
+
+@st.device
+def _record(
+    data: Global[u8],
+    ends: Global[i64],
+    line: i64,
+    header: Local[i64],
+    problem: ProblemColumns,
+    tidied: Global[u8],
+    totals: Local[i64],
+) -> i64:
+    """Append the reads and haplotypes of a record from `line` on. Return the invalid line, or the line after the record.
+
+    header: number of reads and of haplotypes of the record. totals: those of all records, updated.
+    """
+    haplotypes_start = line + header[0]
+    end = haplotypes_start + header[1]
+    while line < end:
+        first = _start(ends, line)
+        length = i64(0)
+        if line < haplotypes_start:
+            to = problem.read_offsets[totals[0]]
+            length = _read(data, first, ends[line], problem.columns, problem.width, to)
+            if length < 0:  # the spacing may be unusual
+                tidy = _tidy(data, first, ends[line], tidied)
+                length = _read(tidied, i64(0), tidy, problem.columns, problem.width, to)
+            if length < 0:
+                break
+            totals[0] += 1
+            problem.read_offsets[totals[0]] = to + length
+        else:
+            to = problem.haplotype_offsets[totals[1]]
+            length = _haplotype(data, first, ends[line], problem.haplotypes, to)
+            if length < 0:
+                length = _haplotype(tidied, i64(0), _tidy(data, first, ends[line], tidied), problem.haplotypes, to)
+            if length < 0:
+                break
+            totals[1] += 1
+            problem.haplotype_offsets[totals[1]] = to + length
+        line += 1
+    return line
 
 
 _BLANK, _NO_HEADER, _ENOUGH = -1, -2, 1 << 58

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -100,10 +100,15 @@ def sub_warps(
     used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
     m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
     bases, qualities = np.empty(m.sum(), np.uint8), np.empty((m.sum(), 4), np.uint8)
-    _gather_reads(
-        used_reads, len(used_reads), problem.read_offsets, _CODES, problem.bases, problem.base_quality, problem.insertion,
-        problem.deletion, problem.continuation, bases, qualities.reshape(-1).view(np.uint32),
-    )  # fmt: skip
+    columns = ReadColumns(
+        problem.read_offsets,
+        problem.bases,
+        problem.base_quality,
+        problem.insertion,
+        problem.deletion,
+        problem.continuation,
+    )
+    _gather_reads(used_reads, len(used_reads), _CODES, columns, bases, qualities.reshape(-1).view(np.uint32))
     first_word = 1 + offsets(_quads(n) // 4 + 1)  # a word of BLANK before each haplotype and after the last
     words = np.full(first_word[-1] * 4, BLANK, np.uint8)
     _gather_haplotypes(
@@ -129,30 +134,31 @@ def sub_warps(
     }
 
 
+class ReadColumns(NamedTuple):
+    """Columns of the reads of a `Problem`."""
+
+    offsets: Global[i64]
+    bases: Global[u8]
+    base_quality: Global[u8]
+    insertion: Global[u8]
+    deletion: Global[u8]
+    continuation: Global[u8]
+
+
 @native
 def _gather_reads(
-    chosen: Global[i64],
-    count: i64,
-    offsets: Global[i64],
-    codes: Global[u8],
-    letters: Global[u8],
-    a: Global[u8],
-    b: Global[u8],
-    c: Global[u8],
-    d: Global[u8],
-    bases: Global[u8],
-    qualities: Global[u32],
+    chosen: Global[i64], count: i64, codes: Global[u8], reads: ReadColumns, bases: Global[u8], qualities: Global[u32]
 ) -> None:
     """Concatenate the chosen reads: bases as numbers, and four scores per word, the first one lowest."""
     to = i64(0)
     for number in range(count):
         read = chosen[number]
-        shift = to - offsets[read]
-        for at in range(offsets[read], offsets[read + 1]):
-            bases[shift + at] = codes[letters[at]]
-            low = u32(a[at]) | u32(b[at]) << 8
-            qualities[shift + at] = low | u32(c[at]) << 16 | u32(d[at]) << 24
-        to = shift + offsets[read + 1]
+        shift = to - reads.offsets[read]
+        for at in range(reads.offsets[read], reads.offsets[read + 1]):
+            bases[shift + at] = codes[reads.bases[at]]
+            low = u32(reads.base_quality[at]) | u32(reads.insertion[at]) << 8
+            qualities[shift + at] = low | u32(reads.deletion[at]) << 16 | u32(reads.continuation[at]) << 24
+        to = shift + reads.offsets[read + 1]
 
 
 @native
@@ -178,8 +184,7 @@ def anti_diagonals(
     """Return arguments of `intratask_block` and `intratask_warp` without their Const parameters.
 
     at_once: pairs per block. rows: rows per pass. copies: of the last row of a pass. The last block is padded with
-    repetitions of the
-    last pair. `sums` starts with the sums of the pairs, in order.
+    repetitions of the last pair. `sums` starts with the sums of the pairs, in order.
     """
     filled = np.minimum(np.arange(-(-len(reads) // at_once) * at_once), len(reads) - 1)
     used_reads, read = np.unique(reads[filled], return_inverse=True)

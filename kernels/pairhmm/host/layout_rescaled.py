@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,26 +112,33 @@ def _classify(
     count = len(starts) - 1
     unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     flat = np.ascontiguousarray(clamped).reshape(-1)
-    _classify_each(starts, count, insertion, deletion, continuation, flat, len(clamped), unsupported, uniform)
+    scores = ReadScores(insertion, deletion, continuation)
+    _classify_each(starts, count, scores, flat, len(clamped), unsupported, uniform)
     return unsupported, uniform
+
+
+class ReadScores(NamedTuple):
+    """Phred scores of all read bases."""
+
+    insertion: Global[u8]
+    deletion: Global[u8]
+    continuation: Global[u8]
 
 
 @native
 def _classify_each(
     starts: Global[i64],
     count: i64,
-    insertion: Global[u8],
-    deletion: Global[u8],
-    continuation: Global[u8],
+    scores: ReadScores,
     clamped: Global[bool],
-    scores: i64,
+    size: i64,
     unsupported: Global[bool],
     uniform: Global[bool],
 ) -> None:
-    """Classify each read as unsupported and uniform. clamped: bool[scores, scores]."""
+    """Classify each read as unsupported and uniform. clamped: bool[size, size]."""
     for begin in range(i64(0), count, READS_AT_ONCE):
         end = min(begin + READS_AT_ONCE, count)
-        if not _needs_classifying(insertion, deletion, continuation, starts[begin], starts[end], clamped, scores):
+        if not _needs_classifying(scores, starts[begin], starts[end], clamped, size):
             continue
         for read in range(begin, end):
             least = u8(255)
@@ -139,23 +146,21 @@ def _classify_each(
             is_clamped = False
             same = True
             for at in range(starts[read], starts[read + 1]):
-                least = min(least, insertion[at])
-                most = max(most, insertion[at])
-                is_clamped = is_clamped | clamped[i64(insertion[at]) * scores + i64(deletion[at])]
-                same = same & (continuation[at] == continuation[starts[read]])
+                least = min(least, scores.insertion[at])
+                most = max(most, scores.insertion[at])
+                is_clamped = is_clamped | clamped[i64(scores.insertion[at]) * size + i64(scores.deletion[at])]
+                same = same & (scores.continuation[at] == scores.continuation[starts[read]])
             unsupported[read] = is_clamped | (i64(most) - i64(least) > INSERTION_SPAN)
             uniform[read] = same
 
 
 @st.device
 def _needs_classifying(
-    insertion: Global[u8],
-    deletion: Global[u8],
-    continuation: Global[u8],
+    scores: ReadScores,
     first: i64,
     last: i64,
     clamped: Global[bool],
-    scores: i64,
+    size: i64,
 ) -> bool:
     """Return whether any of several reads may be non-uniform or unsupported. Clamping is monotonic in the scores."""
     least = u8(93)
@@ -163,13 +168,13 @@ def _needs_classifying(
     least_deletion = u8(93)
     differs = u8(0)
     for at in range(first, last):
-        least = min(least, insertion[at])
-        most = max(most, insertion[at])
-        least_deletion = min(least_deletion, deletion[at])
-        differs |= continuation[at] ^ continuation[first]
+        least = min(least, scores.insertion[at])
+        most = max(most, scores.insertion[at])
+        least_deletion = min(least_deletion, scores.deletion[at])
+        differs |= scores.continuation[at] ^ scores.continuation[first]
     if differs != 0 or i64(most) > i64(least) + INSERTION_SPAN:
         return True
-    return clamped[i64(least) * scores + i64(least_deletion)]
+    return clamped[i64(least) * size + i64(least_deletion)]
 
 
 @st.device
@@ -273,39 +278,52 @@ def _items(
 ) -> tuple[Words, Words, Words, int]:
     """Return (items, ends, words) of `wavefront_rescaled`, and their number of pairs."""
     lengths = np.diff(begins[cuts])
-    places = np.zeros(
-        int(lengths.max(initial=0)) + 2, np.int64
-    )  # place of the next item of each length, for a counting sort
-    count = int(_count_items(reads, len(reads), record, pieces, lengths, places))
+    # place of the next item of each length, for a counting sort
+    places = np.zeros(int(lengths.max(initial=0)) + 2, np.int64)
+    haplotypes = HaplotypePieces(pieces, cuts, begins, lengths)
+    count = int(_count_items(reads, len(reads), record, haplotypes, places))
     places = np.cumsum(places)
     a_block = 32 // lanes
     blocks = -(-count // a_block)
     items, ends = np.empty((blocks * a_block, 4), np.int32), np.zeros(blocks * a_block, np.int32)
     words = np.empty(blocks, np.int32)
-    pairs = _place_items(
-        reads, len(reads), record, lanes, count, pieces, cuts, begins, read_offsets, lengths, places, items.reshape(-1),
-        ends, words,
-    )  # fmt: skip
+    columns = ItemColumns(items.reshape(-1), ends, words, count, lanes)
+    pairs = _place_items(reads, len(reads), record, read_offsets, haplotypes, places, columns)
     items[count:] = items[count - 1]
     return items, ends, words, int(pairs)
 
 
+class HaplotypePieces(NamedTuple):
+    """Pieces of haplotypes. pieces: first piece of each record. cuts: first haplotype of each piece. begins: first letter of each
+    haplotype. lengths: letters of each piece."""
+
+    pieces: Global[i64]
+    cuts: Global[i64]
+    begins: Global[i64]
+    lengths: Global[i64]
+
+
+class ItemColumns(NamedTuple):
+    """Arguments of `wavefront_rescaled` for `count` items with `lanes` lanes each."""
+
+    items: Global[i32]
+    ends: Global[i32]
+    words: Global[i32]
+    count: i64
+    lanes: i64
+
+
 @native
 def _count_items(
-    reads: Global[i64],
-    count: i64,
-    record: Global[i64],
-    pieces: Global[i64],
-    lengths: Global[i64],
-    places: Global[i64],
+    reads: Global[i64], count: i64, record: Global[i64], haplotypes: HaplotypePieces, places: Global[i64]
 ) -> i64:
     """Return the number of items. places[n + 1]: number of items with n letters."""
     item_count = i64(0)
     for number in range(count):
         own = record[reads[number]]
-        for piece in range(pieces[own], pieces[own + 1]):
-            places[lengths[piece] + 1] += 1
-        item_count += pieces[own + 1] - pieces[own]
+        for piece in range(haplotypes.pieces[own], haplotypes.pieces[own + 1]):
+            places[haplotypes.lengths[piece] + 1] += 1
+        item_count += haplotypes.pieces[own + 1] - haplotypes.pieces[own]
     return item_count
 
 
@@ -314,37 +332,31 @@ def _place_items(
     reads: Global[i64],
     count: i64,
     record: Global[i64],
-    lanes: i64,
-    total: i64,
-    pieces: Global[i64],
-    cuts: Global[i64],
-    begins: Global[i64],
     read_offsets: Global[i64],
-    lengths: Global[i64],
+    haplotypes: HaplotypePieces,
     places: Global[i64],
-    items: Global[i32],
-    ends: Global[i32],
-    words: Global[i32],
+    columns: ItemColumns,
 ) -> i64:
     """Place the items. Return the total number of pairs."""
-    a_block = 32 // lanes
+    a_block = 32 // columns.lanes
     pair = i64(0)
     for number in range(count):
         read = reads[number]
         base = read_offsets[read]
         length = read_offsets[read + 1] - base
         own = record[read]
-        for piece in range(pieces[own], pieces[own + 1]):
-            place = places[lengths[piece]]
-            places[lengths[piece]] += 1
-            items[4 * place] = i32(base)
-            items[4 * place + 1] = i32(length)
-            items[4 * place + 2] = i32(begins[cuts[piece]])
-            items[4 * place + 3] = i32(pair)
-            pair += cuts[piece + 1] - cuts[piece]
-            ends[place] = i32(pair)
-            if st.rem(place, a_block) == a_block - 1 or place == total - 1:  # the longest of its block
-                words[st.div(place, a_block)] = i32(-(-(lengths[piece] + lanes - 1) // 4))
+        for piece in range(haplotypes.pieces[own], haplotypes.pieces[own + 1]):
+            letters = haplotypes.lengths[piece]
+            place = places[letters]
+            places[letters] += 1
+            columns.items[4 * place] = i32(base)
+            columns.items[4 * place + 1] = i32(length)
+            columns.items[4 * place + 2] = i32(haplotypes.begins[haplotypes.cuts[piece]])
+            columns.items[4 * place + 3] = i32(pair)
+            pair += haplotypes.cuts[piece + 1] - haplotypes.cuts[piece]
+            columns.ends[place] = i32(pair)
+            if st.rem(place, a_block) == a_block - 1 or place == columns.count - 1:  # the longest of its block
+                columns.words[st.div(place, a_block)] = i32(-(-(letters + columns.lanes - 1) // 4))
     return pair
 
 

@@ -94,7 +94,7 @@ def test_engines_give_the_same_bits(variant: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", SCALED)
 def test_sites_without_information_are_flat(variant: str, launcher: Launcher) -> None:
-    """h is C(2N, j), from 1 to e^1660, beyond the range of doubles. (1,200 individuals, no power of two.)"""
+    """h is C(2N, j), from 1 to e^1660, beyond the range of doubles; 1,200 individuals, no power of two."""
     answer = FAMILY.solve(problem_of(np.ones((1, 1200, 3))), variant, launcher)
     np.testing.assert_allclose(answer, 0.0, atol=1e-8)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ....ir.access import AccessKind, Operation
 from ....llvm.builder import FunctionBuilder, many, scalar_type
@@ -27,7 +27,7 @@ def access_out_of_bounds(
 ) -> list[Value]:
     """Call the function: it records the fault, corrects the counters, and executes the access of the lanes in bounds.
 
-    given: the stored or combined values. Returns the loaded vectors, or nothing if all lanes access one element.
+    stored_values: the stored or combined values. Returns the loaded vectors, or nothing if all lanes access one element.
     """
     builder, type = context.builder, index.type
     single_element = elements.one_for_all(array, index) and not word
@@ -59,10 +59,8 @@ def access_out_of_bounds(
     results = array.components if not single_element and (word or kind.operation is Operation.LOAD) else 0
     element = many(scalar_type(array.scalar))
     result = "void" if not results else element if results == 1 else f"{{ {', '.join([element] * results)} }}"
-    context.helper(
-        name,
-        lambda: _function(context, name, kind, array, index, transactions, stored_values, word, single_element, result),
-    )
+    function = _Function(name, kind, array, index, stored_values, word, single_element, result)
+    context.helper(name, lambda: function.text(context, transactions))
     gathered = builder.call(result, name, *arguments, *stored, hint="others")
     if results <= 1:
         return [Value(array.scalar, gathered, None)] * results
@@ -71,40 +69,45 @@ def access_out_of_bounds(
     ]
 
 
-def _function(
-    context: CodegenContext,
-    name: str,
-    kind: AccessKind,
-    array: ArrayLocation,
-    index: Value,
-    transactions: TransactionCounter,
-    stored_values: Sequence[Value],
-    word: str,
-    single_element: bool,
-    result: str,
-) -> str:
-    builder = FunctionBuilder()
-    inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
-    width = scalar_type(index.type)
-    own = replace(array, base="%base", elements=None)
-    all_indices = Value(index.type, "%index", None)
-    parameters = [
-        "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
-        "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
-    ]  # fmt: skip
-    builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
-    _report(builder, inner, width)
-    builder.do("%right = and i32 %active, %kept")
-    if transactions.counted:
-        _correct_counters(inner, TransactionCounter.of_array(inner, kind, transactions.site, array, all_indices))
-    returned = "ret void"
-    values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(stored_values)]
-    if not single_element:
-        parameters += [f"{many(scalar_type(v.type))} {v.ref}" for v in values]
-        returned = _access_inside(inner, kind, own, all_indices, values, word, result)
-    context.builder.declared |= builder.declared
-    lines = "\n".join([*builder.slots, *builder.lines, f"  {returned}"])
-    return f"define internal {result} @{name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
+@dataclass(frozen=True)
+class _Function:
+    """A function for accesses with lanes out of bounds. result: its LLVM type. The other fields are those of the access."""
+
+    name: str
+    kind: AccessKind
+    array: ArrayLocation
+    index: Value
+    stored_values: Sequence[Value]
+    word: str
+    single_element: bool
+    result: str
+
+    def text(self, context: CodegenContext, transactions: TransactionCounter) -> str:
+        """Generate the function."""
+        builder = FunctionBuilder()
+        inner = replace(context, builder=builder, warp="%warp", block="%block", mask="%right")
+        width = scalar_type(self.index.type)
+        own = replace(self.array, base="%base", elements=None)
+        all_indices = Value(self.index.type, "%index", None)
+        parameters = [
+            "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
+            "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
+        ]  # fmt: skip
+        builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
+        _report(builder, inner, width)
+        builder.do("%right = and i32 %active, %kept")
+        if transactions.counted:
+            _correct_counters(
+                inner, TransactionCounter.of_array(inner, self.kind, transactions.site, self.array, all_indices)
+            )
+        returned = "ret void"
+        values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.stored_values)]
+        if not self.single_element:
+            parameters += [f"{many(scalar_type(v.type))} {v.ref}" for v in values]
+            returned = _access_inside(inner, self.kind, own, all_indices, values, self.word, self.result)
+        context.builder.declared |= builder.declared
+        lines = "\n".join([*builder.slots, *builder.lines, f"  {returned}"])
+        return f"define internal {self.result} @{self.name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"
 
 
 def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None:
