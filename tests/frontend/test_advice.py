@@ -45,7 +45,7 @@ def read(lines: str) -> None:
     specialise(st.kernel(source=f"def k({PARAMETERS}, n: st.i32, m: st.i32, u: st.u32) -> None:\n    {body}\n"), {})
 
 
-def told(lines: str) -> Diagnostic:
+def diagnostic_of(lines: str) -> Diagnostic:
     """Return the only diagnostic of these lines."""
     with pytest.raises(st.CompileError) as caught:
         read(lines)
@@ -75,7 +75,7 @@ def told(lines: str) -> Diagnostic:
     ],
 )
 def test_operands_are_widened_not_results(line: str, advice: str) -> None:
-    assert told(line).notes == (f"nothing is converted silently: write {advice}",)
+    assert diagnostic_of(line).notes == (f"nothing is converted silently: write {advice}",)
     read(f"{line.partition(' = ')[0]} = {advice}")
 
 
@@ -96,7 +96,7 @@ def test_operands_are_widened_not_results(line: str, advice: str) -> None:
     ],
 )
 def test_operands_are_widened_in_each_advised_cast(lines: str, advice: str) -> None:
-    assert told(lines).notes == (advice,)
+    assert diagnostic_of(lines).notes == (advice,)
 
 
 INDICES = [
@@ -122,7 +122,7 @@ def test_right_sides_are_evaluated_before_a_name_changes() -> None:
 
 @pytest.mark.parametrize("line", ["total += 0.5", "total = total + 0.5", "for i in range(n):\n    total += 0.5"])
 def test_a_total_started_as_integer_is_reported_once(line: str) -> None:
-    actual = told(f"total = 0\n{line}\nout = st.f32(1.0) + total")
+    actual = diagnostic_of(f"total = 0\n{line}\nout = st.f32(1.0) + total")
     assert actual.notes == ("total starts as a whole number: start it as a float, such as 0.0",)
 
 
@@ -137,7 +137,7 @@ def test_a_total_started_as_integer_is_reported_once(line: str) -> None:
     ],
 )
 def test_unsigned_types_of_the_same_size_are_first(lines: str, advice: str) -> None:
-    assert told(lines).notes == (advice,)
+    assert diagnostic_of(lines).notes == (advice,)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_unsigned_types_of_the_same_size_are_first(lines: str, advice: str) -> N
     ],
 )
 def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None:
-    actual = told(f"r = {array}\n{line}")
+    actual = diagnostic_of(f"r = {array}\n{line}")
     assert actual.message == f"{line.partition(']')[0]}] is a view of r: an assignment stores one element"
     assert actual.notes == (f"write a loop: {loop}",)
     *heads, last = loop.replace("...", "0").split(": ")
@@ -168,7 +168,7 @@ def test_a_slice_is_assigned_by_a_loop(array: str, line: str, loop: str) -> None
 
 
 def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
-    actual = told("t = (1, 2, 3, 4)\nwhole[0] = t[n & 3]")
+    actual = diagnostic_of("t = (1, 2, 3, 4)\nwhole[0] = t[n & 3]")
     assert actual.notes == (
         "use st.constant(...) for a table of constants, or st.local(...): both are indexed at run time",
     )
@@ -185,14 +185,14 @@ def test_a_tuple_that_is_indexed_at_run_time_becomes_a_table() -> None:
     ],
 )
 def test_an_array_is_not_chosen_at_run_time(line: str, element: str) -> None:
-    actual = told(line)
+    actual = diagnostic_of(line)
     assert actual.message == "an array cannot be chosen at run time"
     assert actual.notes == (f"choose the element: {element}",)
 
 
 def test_a_conditional_expression_is_of_numbers() -> None:
     assert (
-        told("x = (1, 2)[0] if n > 2 else 'a'").message
+        diagnostic_of("x = (1, 2)[0] if n > 2 else 'a'").message
         == "a conditional expression takes numbers, this is the text 'a'"
     )
 
@@ -206,7 +206,7 @@ def test_a_conditional_expression_is_of_numbers() -> None:
     ],
 )
 def test_what_is_no_number_is_shuffled_otherwise(value: str, advice: str) -> None:
-    assert told(f"x = st.shuffle_xor({value}, 1)").notes == (advice,)
+    assert diagnostic_of(f"x = st.shuffle_xor({value}, 1)").notes == (advice,)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_is_no_number_is_shuffled_otherwise(value: str, advice: str) -> Non
     ],
 )
 def test_the_distance_of_unsigned_numbers(value: str, type: str, advice: str) -> None:
-    actual = told(f"x = abs({value})")
+    actual = diagnostic_of(f"x = abs({value})")
     assert actual.message == f"abs is not defined for {type}: a difference of unsigned numbers has wrapped already"
     assert actual.notes == (f"write {advice}",)
     read(f"a, b = u, word[1]\nx = {advice}")
@@ -231,13 +231,13 @@ def factorial(a: st.i32) -> st.i32:
 
 
 def test_the_language_has_no_recursion() -> None:
-    actual = told("x = factorial(n)")
+    actual = diagnostic_of("x = factorial(n)")
     assert actual.message == "factorial calls itself"
     assert actual.notes == ("write a loop: the kernel language has no recursion",)
 
 
 @pytest.mark.parametrize(("word", "memory"), [("shared", "shared"), ("local", "local"), ("registers", "register")])
 def test_structs_are_in_global_memory(word: str, memory: str) -> None:
-    actual = told(f"s = st.{word}(Point, 32)")
+    actual = diagnostic_of(f"s = st.{word}(Point, 32)")
     assert actual.message == f"{memory} memory holds no structs, this is Point"
     assert actual.notes == (f"declare one array a field, each by st.{word}(...)",)

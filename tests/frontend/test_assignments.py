@@ -34,9 +34,11 @@ def numbers() -> hs.SearchStrategy[str]:
 
 
 PAIRS = hs.one_of(hs.sampled_from(("t", "s")), hs.builds("({}, {})".format, numbers(), numbers()))
-ONE = hs.sampled_from((*NAMES, *PLACES))
-TWO = hs.one_of(
-    hs.sampled_from(("t", "s")), hs.builds("({}, {})".format, ONE, ONE), hs.builds("[{}, {}]".format, ONE, ONE)
+TARGETS = hs.sampled_from((*NAMES, *PLACES))
+PAIR_TARGETS = hs.one_of(
+    hs.sampled_from(("t", "s")),
+    hs.builds("({}, {})".format, TARGETS, TARGETS),
+    hs.builds("[{}, {}]".format, TARGETS, TARGETS),
 )
 
 
@@ -45,9 +47,9 @@ def chained(targets: list[str], value: str) -> str:
 
 
 PLAIN = hs.one_of(
-    hs.builds(chained, hs.lists(ONE, min_size=1, max_size=3), numbers()),
-    hs.builds(chained, hs.lists(TWO, min_size=1, max_size=3), PAIRS),
-    hs.builds("{} += {}".format, ONE, numbers()),
+    hs.builds(chained, hs.lists(TARGETS, min_size=1, max_size=3), numbers()),
+    hs.builds(chained, hs.lists(PAIR_TARGETS, min_size=1, max_size=3), PAIRS),
+    hs.builds("{} += {}".format, TARGETS, numbers()),
 )
 STATEMENTS = hs.one_of(
     PLAIN,
@@ -67,9 +69,9 @@ def as_kernel(lines: list[str]) -> list[int]:
 def as_python(lines: list[str]) -> list[int]:
     """Return Python's `out`."""
 
-    def added(array: list[int], at: int, by: int) -> int:
+    def added(array: list[int], at: int, step: int) -> int:
         old = array[at]
-        array[at] += by
+        array[at] += step
         return old
 
     space: dict[str, Any] = {"out": list(range(1, SIZE + 1)), "piece": [0, 0], "added": added}

@@ -63,9 +63,9 @@ def _digest(folder: Path, text: str) -> str | None:
 
 
 def test_the_same_function_elsewhere_has_the_same_key(tmp_path: Path) -> None:
-    here = _digest(tmp_path, BODY)
-    assert here is not None
-    assert here == _digest(tmp_path, "\n\nOTHER = {}\n" + BODY + "\n\nLAST = []\n")
+    key = _digest(tmp_path, BODY)
+    assert key is not None
+    assert key == _digest(tmp_path, "\n\nOTHER = {}\n" + BODY + "\n\nLAST = []\n")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def added(x: Global[f32], SCALE: Const) -> None:
     x[st.lane] += SCALE
 
 
-def of(kernel: st.Kernel, scale: float, real: str = "f32") -> str:
+def fingerprint_of(kernel: st.Kernel, scale: float, real: str = "f32") -> str:
     from simtbed.language.types import SCALARS
 
     return fingerprint(specialise(kernel, {"SCALE": scale}, SCALARS[real]).program)
@@ -37,16 +37,16 @@ def of(kernel: st.Kernel, scale: float, real: str = "f32") -> str:
 
 def test_equal_programs_have_one() -> None:
     first, second = _twins()
-    assert of(first, 2.0) == of(second, 2.0) == of(scaled, 2.0)
+    assert fingerprint_of(first, 2.0) == fingerprint_of(second, 2.0) == fingerprint_of(scaled, 2.0)
 
 
 def test_every_difference_changes_it() -> None:
     actual = [
-        of(scaled, 2.0),
-        of(scaled, 3.0),
-        of(scaled, 0.0),
-        of(scaled, -0.0),
-        of(scaled, 2.0, "f64"),
-        of(added, 2.0),
+        fingerprint_of(scaled, 2.0),
+        fingerprint_of(scaled, 3.0),
+        fingerprint_of(scaled, 0.0),
+        fingerprint_of(scaled, -0.0),
+        fingerprint_of(scaled, 2.0, "f64"),
+        fingerprint_of(added, 2.0),
     ]
     assert len(set(actual)) == len(actual)

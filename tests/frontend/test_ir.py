@@ -62,7 +62,7 @@ def test_every_feature_has_a_text() -> None:
 
 # ------------------------------------------------------------------ the verifier
 X = ir.Param("x", Array(F32, None, "global"), GENERATED)
-ZERO, ONE = ir.Const(0, I32, GENERATED), ir.Const(1.0, F32, GENERATED)
+ZERO, UNIT = ir.Const(0, I32, GENERATED), ir.Const(1.0, F32, GENERATED)
 TRUE = ir.Const(True, BOOL, GENERATED)
 A = ir.Reg("a", I32, GENERATED)
 
@@ -81,19 +81,19 @@ def op(name: str, *args: ir.Expr) -> ir.Op:
 
 BROKEN: dict[str, tuple[ir.Body, str]] = {
     "no such array": ((let(replace(A, type=F32), load("y", ZERO)),), "no array y"),
-    "an index of f32": ((ir.Store("x", ONE, ONE, GENERATED),), "an index has 32 or 64 bits"),
+    "an index of f32": ((ir.Store("x", UNIT, UNIT, GENERATED),), "an index has 32 or 64 bits"),
     "a value of another type": ((ir.Store("x", ZERO, ZERO, GENERATED),), "expected f32, found i32"),
-    "read before it is assigned": ((ir.Store("x", A, ONE, GENERATED),), "after a Let"),
-    "two types for one register": ((let(A, ZERO), let(replace(A, type=F32), ONE)), "a is i32"),
-    "assigned another type": ((let(A, ONE),), "i32 is given f32"),
+    "read before it is assigned": ((ir.Store("x", A, UNIT, GENERATED),), "after a Let"),
+    "two types for one register": ((let(A, ZERO), let(replace(A, type=F32), UNIT)), "a is i32"),
+    "assigned another type": ((let(A, UNIT),), "i32 is given f32"),
     "an operation that is not": ((let(A, op("power", ZERO, ZERO)),), "no such operation"),
-    "an operation of mixed types": ((let(A, op("add", ONE, ZERO)),), "expected i32, found f32"),
+    "an operation of mixed types": ((let(A, op("add", UNIT, ZERO)),), "expected i32, found f32"),
     "an operation of three": ((let(A, op("add", ZERO, ZERO, ZERO)),), "2 operands"),
     "a condition of i32": ((ir.If(ZERO, (), (), GENERATED),), "expected bool, found i32"),
     "a break outside loops": ((ir.Break(GENERATED),), "only a loop can be left"),
-    "a result of a kernel": ((ir.Return(ONE, GENERATED),), "the result's type"),
+    "a result of a kernel": ((ir.Return(UNIT, GENERATED),), "the result's type"),
     "a loop without progress": ((ir.For(A, ZERO, ZERO, 0, False, (), GENERATED),), "a loop moves"),
-    "a pure statement for nothing": ((ir.Let(None, ONE, GENERATED),), "a pure Let needs a target"),
+    "a pure statement for nothing": ((ir.Let(None, UNIT, GENERATED),), "a pure Let needs a target"),
     "a call of an unknown function": ((ir.Let(None, ir.Call("f", (), None, GENERATED), GENERATED),), "callees precede callers"),
     "a shuffle of five": (
         (let(A, ir.Shuffle("up", ZERO, ZERO, 5, ir.Const(1, U32, GENERATED), I32, GENERATED)),),
@@ -124,5 +124,5 @@ def test_the_verifier_refuses(name: str) -> None:
 
 
 def test_the_verifier_accepts() -> None:
-    body = (let(A, ZERO), ir.If(TRUE, (ir.Store("x", A, ONE, GENERATED),), (), GENERATED))
+    body = (let(A, ZERO), ir.If(TRUE, (ir.Store("x", A, UNIT, GENERATED),), (), GENERATED))
     verify(ir.Program(ir.Function("fine", (X,), body, None, GENERATED), ()))

@@ -92,8 +92,10 @@ def first(row: Shared[f32]) -> f32:
 def corpus() -> dict[str, str]:
     """Return the kernels by their error."""
     text = (Path(__file__).parent / "wrong_kernels.txt").read_text(encoding="utf-8")
-    parts = (part.partition("\n") for part in text.split("### ")[1:])
-    return {name: body if body.startswith("def ") else HEAD + textwrap.indent(body, "    ") for name, _, body in parts}
+    sections = (section.partition("\n") for section in text.split("### ")[1:])
+    return {
+        name: body if body.startswith("def ") else HEAD + textwrap.indent(body, "    ") for name, _, body in sections
+    }
 
 
 CORPUS = corpus()

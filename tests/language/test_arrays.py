@@ -29,7 +29,7 @@ def doubled(x: Global[f32], out: Global[f32]) -> None:
 
 @engines
 @pytest.mark.parametrize(
-    "given",
+    "argument",
     [
         X,
         np.asfortranarray(X),
@@ -42,14 +42,14 @@ def doubled(x: Global[f32], out: Global[f32]) -> None:
     ],
     ids=["rows", "columns", "strided", "gaps", "transposed", "one row", "no rows", "no columns"],
 )
-def test_results_have_the_layout_of_the_argument(engine: EngineName, given: Any) -> None:
-    blank = np.full_like(np.asarray(given.base if given.base is not None else given), 9)
-    out = np.lib.stride_tricks.as_strided(blank, given.shape, given.strides)
+def test_results_have_the_layout_of_the_argument(engine: EngineName, argument: Any) -> None:
+    blank = np.full_like(np.asarray(argument.base if argument.base is not None else argument), 9)
+    out = np.lib.stride_tricks.as_strided(blank, argument.shape, argument.strides)
     before = out.copy()
-    result = st.launch(doubled, grid=1, block=32, args={"x": given, "out": out}, engine=engine, check="all")
-    assert np.array_equal(result.out, 2 * given)
-    assert result.out.shape == given.shape
-    assert not given.size or result.out.strides == given.strides
+    result = st.launch(doubled, grid=1, block=32, args={"x": argument, "out": out}, engine=engine, check="all")
+    assert np.array_equal(result.out, 2 * argument)
+    assert result.out.shape == argument.shape
+    assert not argument.size or result.out.strides == argument.strides
     assert np.array_equal(out, before)  # arguments are not modified
 
 

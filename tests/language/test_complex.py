@@ -91,9 +91,9 @@ EDGES = [0.0, -0.0, 1.0, -3.1, 1e-320, 1e308, -1.7e308, np.inf, -np.inf, np.nan]
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_division_is_the_documented_formula_to_the_bit(engine: Any) -> None:
-    parts = np.array(np.meshgrid(EDGES, EDGES)).reshape(2, -1)
-    edges = np.empty(parts.shape[1], np.complex128)
-    edges.real, edges.imag = parts
+    components = np.array(np.meshgrid(EDGES, EDGES)).reshape(2, -1)
+    edges = np.empty(components.shape[1], np.complex128)
+    edges.real, edges.imag = components
     a, b = (grid.ravel().copy() for grid in np.meshgrid(edges, edges))
     a, b = (np.pad(side, (0, -len(side) % 64), constant_values=1) for side in (a, b))
     actual = st.launch(

@@ -89,7 +89,7 @@ class FakeDriver:
         self.status = status
         self.calls: list[str] = []
         self.launched: list[tuple[int, ...]] = []
-        self.given: list[bytes] = []
+        self.argument_bytes: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
         def call(*arguments: Any) -> int:
@@ -101,7 +101,7 @@ class FakeDriver:
     def cuLaunchCooperativeKernel(self, function: Any, *arguments: Any) -> int:
         *sizes, _, pointers = arguments
         self.launched.append(tuple(sizes))
-        self.given = [ctypes.string_at(pointers[0], 8), ctypes.string_at(pointers[1], 4)]
+        self.argument_bytes = [ctypes.string_at(pointers[0], 8), ctypes.string_at(pointers[1], 4)]
         return self.status
 
 
@@ -113,7 +113,7 @@ def test_the_driver_is_given_sizes_and_arguments(monkeypatch: pytest.MonkeyPatch
     function(np.uintp(4096), np.int32(-7), grid=(4, 2, 1), block=(64, 1, 1), shared=128)
     assert fake.calls == ["cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute"]
     assert fake.launched == [(4, 2, 1, 64, 1, 1, 128)]
-    assert fake.given == [(4096).to_bytes(8, "little"), (-7).to_bytes(4, "little", signed=True)]
+    assert fake.argument_bytes == [(4096).to_bytes(8, "little"), (-7).to_bytes(4, "little", signed=True)]
 
 
 def test_what_the_driver_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

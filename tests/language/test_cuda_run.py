@@ -207,8 +207,8 @@ def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatc
         monkeypatch.setattr(module, name, lambda *arguments: pytest.fail("made again"))
     second = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     assert (second.resources, second.out.tolist()) == (first.resources, first.out.tolist())
-    (a, one), (b, other) = notes.launches
-    assert one == other
+    (a, first_call), (b, second_call) = notes.launches
+    assert first_call == second_call
     assert [int(value) for value in a[2:]] == [int(value) for value in b[2:]]
 
 

@@ -154,13 +154,13 @@ def control(x: Global[i32], flags: Global[u8], out: Global[u32]) -> None:
     stop = value
     for j in range(stop):
         stop = stop - j
-        part = x[j] * 2
-        if part == 7:
+        scaled = x[j] * 2
+        if scaled == 7:
             continue
-        value += part
+        value += scaled
     for j in range(10, 0, -2):
-        part = x[j]
-        value = value ^ part
+        scaled = x[j]
+        value = value ^ scaled
     while x[value & 7] > 0 and value != 5:
         value = st.atomic_add(x, 0, 1)
     flags[t] = (flags[t] + u8(t)) >> 1
@@ -399,10 +399,10 @@ def test_an_index_that_changes_is_read_before_it_does() -> None:
 
 
 def test_atomics_keep_their_order() -> None:
-    first, one = temporary(1, ir.Atomic("add", "x", _const(0), _const(1), I32, GENERATED))
-    second, two = temporary(2, ir.Atomic("add", "x", _const(0), _const(2), I32, GENERATED))
+    first, add_one = temporary(1, ir.Atomic("add", "x", _const(0), _const(1), I32, GENERATED))
+    second, add_two = temporary(2, ir.Atomic("add", "x", _const(0), _const(2), I32, GENERATED))
     total = ir.Op("sub", (first, second), I32, GENERATED)
-    assert body_text(one, two, store("y", 0, total)) == [
+    assert body_text(add_one, add_two, store("y", 0, total)) == [
         "int t_1 = atomicAdd(&x[0], 1);",
         "y[0] = t_1 - atomicAdd(&x[0], 2);",
     ]
@@ -428,9 +428,11 @@ def test_a_negated_test_reads_plainly() -> None:
     x, i = (ir.Reg(n, t, GENERATED) for n, t in (("x", F32), ("i", I32)))
     zero = {x: _const(0.0, F32), i: _const(0)}
 
-    def line(name: str, of: ir.Reg) -> str:
-        test = ir.Op("not", (ir.Op(name, (of, zero[of]), BOOL, GENERATED),), BOOL, GENERATED)
-        return body_text(ir.Let(of, zero[of], GENERATED), ir.If(test, (ir.Return(None, GENERATED),), (), GENERATED))[1]
+    def line(name: str, register: ir.Reg) -> str:
+        test = ir.Op("not", (ir.Op(name, (register, zero[register]), BOOL, GENERATED),), BOOL, GENERATED)
+        return body_text(
+            ir.Let(register, zero[register], GENERATED), ir.If(test, (ir.Return(None, GENERATED),), (), GENERATED)
+        )[1]
 
     assert line("ne", i) == "if (i == 0) return;"
     assert line("eq", x) == "if (x != 0.0f) return;"
@@ -501,18 +503,18 @@ def test_long_lines_are_broken() -> None:
 
 
 def test_what_other_blocks_write_is_read_again_behind_a_grid_barrier() -> None:
-    """With `__restrict__` nvcc cached `go[0]`, and a block waited forever."""
+    """With `__restrict__` nvcc cached `running[0]`, and a block waited forever."""
 
     @st.kernel
-    def leave_together(go: st.Global[st.i32], table: st.Global[st.i32], out: st.Global[st.i32]) -> None:
-        while go[0] != 0:
+    def leave_together(running: st.Global[st.i32], table: st.Global[st.i32], out: st.Global[st.i32]) -> None:
+        while running[0] != 0:
             st.grid_sync()
             if st.block.x == 0:
-                go[0] = 0
+                running[0] = 0
             st.grid_sync()
         out[st.block.x] = table[st.block.x]
 
-    args = {"go": np.ones(1, np.int32), "table": np.arange(2, dtype=np.int32), "out": st.empty(2, st.i32)}
+    args = {"running": np.ones(1, np.int32), "table": np.arange(2, dtype=np.int32), "out": st.empty(2, st.i32)}
     text = st.launch(leave_together, grid=2, block=1, args=args, cooperative=True).source
-    assert "int* go" in text and "int* out" in text
+    assert "int* running" in text and "int* out" in text
     assert "const int* __restrict__ table" in text

@@ -57,15 +57,15 @@ class Pooled(Allocation):
 
 
 class Pool:
-    """Device memory not counted as allocated: it remains in the pool. given: addresses."""
+    """Device memory not counted as allocated: it remains in the pool. addresses: of all allocations."""
 
     def __init__(self, notes: Notes) -> None:
-        self.notes, self.given = notes, list[int]()
+        self.notes, self.addresses = notes, list[int]()
 
     def allocate(self, size: int) -> Allocation:
         created = Pooled(self.notes, size)
-        self.given.append((1 << 20) + 4096 * (1 + len(self.given)))
-        created.address = self.given[-1]
+        self.addresses.append((1 << 20) + 4096 * (1 + len(self.addresses)))
+        created.address = self.addresses[-1]
         self.notes.allocations.pop()
         return created
 
@@ -111,7 +111,7 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
     addresses = [[int(a) for a in arguments[:2]] for arguments, _ in notes.launches]
     assert len({x for x, _ in addresses}) == 1
     assert len({out for _, out in addresses}) == 11
-    assert len(pool.given) == 12
+    assert len(pool.addresses) == 12
     used = [options["stream"] for _, options in notes.launches]
     assert len(set(map(id, used))) == streams.STREAMS
     assert all(stream.waits for stream in used)
@@ -120,7 +120,7 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
 
 
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
-    pool.given.clear()
+    pool.addresses.clear()
     actual = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
     assert actual[0].out.tolist() == [
         0,

@@ -84,7 +84,7 @@ def loop_by_warp(out: Global[i32]) -> None:
 
 
 @st.device
-def meet(cell: Shared[i32], value: i32, t: i32) -> i32:
+def exchange(cell: Shared[i32], value: i32, t: i32) -> i32:
     cell[t] = value
     st.sync()
     if t % 3 == 0:
@@ -97,9 +97,9 @@ def meet(cell: Shared[i32], value: i32, t: i32) -> i32:
 def barrier_in_a_call(x: Global[i32], out: Global[i32]) -> None:
     cell = st.shared(i32, 64)
     t = st.thread.x
-    first = meet(cell, x[t], t)
+    first = exchange(cell, x[t], t)
     st.sync()
-    out[t] = first + meet(cell, t, t)
+    out[t] = first + exchange(cell, t, t)
 
 
 @st.kernel

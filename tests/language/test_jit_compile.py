@@ -250,11 +250,11 @@ def test_an_interrupt_ends_all_threads() -> None:
     program = LlvmEngine()._kernel(
         request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     )
-    workers = [engine._Worker.of(program.buffers) for _ in range(2)]
+    workers = [engine._Worker.with_buffers(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
     iterations = []
 
-    def go(worker: engine._Worker, first: int, last: int) -> bool:
+    def record(worker: engine._Worker, first: int, last: int) -> bool:
         iterations.append(first)
         if worker is workers[0]:
             interrupted.set()
@@ -264,7 +264,7 @@ def test_an_interrupt_ends_all_threads() -> None:
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        engine._distribute(10**9, workers, go)
+        engine._distribute(10**9, workers, record)
     assert len(iterations) < 1000
 
 

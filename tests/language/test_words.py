@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs/porting.md"
 MODULES = (math, np, random, time)  # modules named by the texts
 
 
-def told(line: str) -> str:
+def message_of(line: str) -> str:
     """Return the message for a kernel with this line."""
     kernel = st.kernel(source=f"def k(x: st.Global[st.f32]) -> None:\n    {line}\n")
     with pytest.raises(st.CompileError) as caught:
@@ -34,7 +34,7 @@ def told(line: str) -> str:
 
 def check_word(name: str) -> None:
     origin, word = by_name()[name]
-    message = told(f"value = {name}(x, 1)")
+    message = message_of(f"value = {name}(x, 1)")
     assert f"{name} is a word of {origin}" in message and f"write {word.ours.replace('`', '')}" in message
 
 
@@ -62,7 +62,7 @@ def test_every_word_has_an_error_message() -> None:
     ],
 )
 def test_forms_of_words(line: str, advice: str) -> None:
-    assert advice in told(line)
+    assert advice in message_of(line)
 
 
 def exists(text: str) -> bool:

@@ -113,7 +113,7 @@ FITS = {
 }  # fmt: skip
 
 
-def parts(value: Real, bits: tuple[int, ...]) -> list[float]:
+def float_terms(value: Real, bits: tuple[int, ...]) -> list[float]:
     """Return a number as a sum of floats with these numbers of bits."""
     actual = []
     for count in bits:
@@ -127,12 +127,13 @@ def constants() -> dict[str, list[float]]:
     """Return constants as double-doubles, with short first terms for exact products with an exponent."""
     pi, log = mp.pi, mp.log
     return {
-        "LN2": parts(log(2), (42, 53)), "LN2_FULL": parts(log(2), (53, 53)), "LOG2_E": parts(1 / log(2), (53, 53)),
-        "LN10": parts(log(10), (53, 53)), "LOG10_E": parts(1 / log(10), (53, 53)),
-        "LOG10_2": parts(log(2) / log(10), (42, 53)), "TWO_THIRDS": parts(mp.mpf(2) / 3, (53, 53)), "SIXTH": parts(mp.mpf(1) / 6, (53, 53)),
-        "HALF_PI": parts(pi / 2, (53, 53, 53)), "PI": parts(pi, (53, 53)), "QUARTER_PI": parts(pi / 4, (53, 53)),
-        "ATAN_HALF": parts(mp.atan(0.5), (53, 53)), "ROOT_HALF": parts(mp.sqrt(0.5), (53, 53)),
-        "ERF_SLOPE": parts(2 / mp.sqrt(pi), (53, 53)), "HALF_LOG_2PI": parts(log(2 * pi) / 2, (53, 53)),
+        "LN2": float_terms(log(2), (42, 53)), "LN2_FULL": float_terms(log(2), (53, 53)), "LOG2_E": float_terms(1 / log(2), (53, 53)),
+        "LN10": float_terms(log(10), (53, 53)), "LOG10_E": float_terms(1 / log(10), (53, 53)),
+        "LOG10_2": float_terms(log(2) / log(10), (42, 53)), "TWO_THIRDS": float_terms(mp.mpf(2) / 3, (53, 53)),
+        "SIXTH": float_terms(mp.mpf(1) / 6, (53, 53)),
+        "HALF_PI": float_terms(pi / 2, (53, 53, 53)), "PI": float_terms(pi, (53, 53)), "QUARTER_PI": float_terms(pi / 4, (53, 53)),
+        "ATAN_HALF": float_terms(mp.atan(0.5), (53, 53)), "ROOT_HALF": float_terms(mp.sqrt(0.5), (53, 53)),
+        "ERF_SLOPE": float_terms(2 / mp.sqrt(pi), (53, 53)), "HALF_LOG_2PI": float_terms(log(2 * pi) / 2, (53, 53)),
     }  # fmt: skip
 
 

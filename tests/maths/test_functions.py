@@ -62,8 +62,8 @@ def test_errors_are_below_their_bounds(row: Op, count: int) -> None:
             error = abs(Fraction(got) - exact)
             assert error <= max(Fraction(2) ** -50 if near else 0, bound * _unit(exact)), (arguments, got)
         else:
-            wanted = rounded(exact, F64) if isinstance(exact, Fraction) else exact
-            assert got == wanted or (got != got and wanted != wanted), (arguments, got, wanted)
+            nearest = rounded(exact, F64) if isinstance(exact, Fraction) else exact
+            assert got == nearest or (got != got and nearest != nearest), (arguments, got, nearest)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -75,10 +75,10 @@ def test_f32_is_rounded_right(row: Op, count: int) -> None:
         actual = row.meaning(*operands)
     for got, *arguments in zip(actual.tolist(), *(a.tolist() for a in operands), strict=True):
         exact = evaluate(row.name, *arguments)
-        wanted = rounded(exact, F32) if isinstance(exact, Fraction) else float(np.float32(exact))
-        if got != wanted and not (got != got and wanted != wanted):
-            assert isinstance(exact, Fraction), (arguments, got, wanted)
-            assert abs(Fraction(got) - exact) < Fraction(51, 100) * abs(Fraction(got) - Fraction(wanted)), (
+        nearest = rounded(exact, F32) if isinstance(exact, Fraction) else float(np.float32(exact))
+        if got != nearest and not (got != got and nearest != nearest):
+            assert isinstance(exact, Fraction), (arguments, got, nearest)
+            assert abs(Fraction(got) - exact) < Fraction(51, 100) * abs(Fraction(got) - Fraction(nearest)), (
                 arguments,
                 got,
             )
@@ -113,20 +113,20 @@ def test_bits_depend_on_no_processor(name: str) -> None:
     assert BITS.agree(actual[1], actual[2]).all()
 
 
-def _of(name: str, *arguments: float) -> Any:
+def _value(name: str, *arguments: float) -> Any:
     return TABLE[name].meaning(*(np.array([x]) for x in arguments))[0].item()
 
 
 def test_exact_results_are_exact() -> None:
-    assert [_of("exp2", float(n)) for n in range(-1074, 1024)] == [2.0**n for n in range(-1074, 1024)]
-    assert [_of("log2", 2.0**n) for n in range(-1074, 1024)] == list(range(-1074, 1024))
-    assert [_of("exp10", float(n)) for n in range(23)] == [float(10**n) for n in range(23)]
-    assert [_of("log10", float(10**n)) for n in range(23)] == list(range(23))
-    assert [_of("cbrt", float(n**3)) for n in range(-300, 300)] == list(range(-300, 300))
-    assert [_of("pow", float(n), 5.0) for n in range(-200, 200)] == [float(n**5) for n in range(-200, 200)]
-    assert [_of("pow", float(n * n), 0.5) for n in range(200)] == list(range(200))
-    assert [_of("hypot", 3.0 * n, 4.0 * n) for n in range(1, 200)] == [5.0 * n for n in range(1, 200)]
-    assert [_of("tgamma", float(n)) for n in range(1, 23)] == [float(math.factorial(n - 1)) for n in range(1, 23)]
+    assert [_value("exp2", float(n)) for n in range(-1074, 1024)] == [2.0**n for n in range(-1074, 1024)]
+    assert [_value("log2", 2.0**n) for n in range(-1074, 1024)] == list(range(-1074, 1024))
+    assert [_value("exp10", float(n)) for n in range(23)] == [float(10**n) for n in range(23)]
+    assert [_value("log10", float(10**n)) for n in range(23)] == list(range(23))
+    assert [_value("cbrt", float(n**3)) for n in range(-300, 300)] == list(range(-300, 300))
+    assert [_value("pow", float(n), 5.0) for n in range(-200, 200)] == [float(n**5) for n in range(-200, 200)]
+    assert [_value("pow", float(n * n), 0.5) for n in range(200)] == list(range(200))
+    assert [_value("hypot", 3.0 * n, 4.0 * n) for n in range(1, 200)] == [5.0 * n for n in range(1, 200)]
+    assert [_value("tgamma", float(n)) for n in range(1, 23)] == [float(math.factorial(n - 1)) for n in range(1, 23)]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_exact_results_are_exact() -> None:
 def test_angles_near_multiples_of_a_quarter_turn(x: float) -> None:
     for name in ("sin", "cos", "tan"):
         exact = evaluate(name, x)
-        assert abs(Fraction(_of(name, x)) - exact) <= 0.65 * _unit(exact), name
+        assert abs(Fraction(_value(name, x)) - exact) <= 0.65 * _unit(exact), name
 
 
 @pytest.mark.parametrize(("name", "fit"), FITS.items(), ids=[*FITS])

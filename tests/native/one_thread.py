@@ -46,25 +46,25 @@ def as_kernel(function: Native, *consts: Any) -> ir.Program:
     return created
 
 
-def emulated(function: Native, *given: Any, engine: str = "jit") -> tuple[Any, list[Any]]:
-    """(result, arrays afterwards) on an emulator, where nothing may be wrong. given: the arguments of a native call."""
+def emulated(function: Native, *arguments: Any, engine: str = "jit") -> tuple[Any, list[Any]]:
+    """Return the result and the final arrays of a run on an emulator without faults. arguments: of the native call."""
     places = function._const_positions
-    created = as_kernel(function, *(v for n, v in enumerate(given) if n in places))
-    rest = leaves(v for n, v in enumerate(given) if n not in places)
-    arguments: dict[str, Any] = {}
+    created = as_kernel(function, *(v for n, v in enumerate(arguments) if n in places))
+    rest = leaves(v for n, v in enumerate(arguments) if n not in places)
+    kernel_arguments: dict[str, Any] = {}
     for param, value in zip(created.kernel.params, rest, strict=False):
         array = isinstance(param.type, Array)
-        arguments[param.name] = value.copy() if array else param.type.dtype.type(value)  # type: ignore[union-attr]
+        kernel_arguments[param.name] = value.copy() if array else param.type.dtype.type(value)  # type: ignore[union-attr]
     last = created.kernel.params[-1]
     if last.name == RESULT:
-        arguments[RESULT] = np.zeros(1, last.type.element.dtype)  # type: ignore[union-attr]
+        kernel_arguments[RESULT] = np.zeros(1, last.type.element.dtype)  # type: ignore[union-attr]
     request = Request(
-        Specialisation.of_program(created), (1, 1, 1), (1, 1, 1), arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
-        filled={RESULT: arguments[RESULT][0]} if RESULT in arguments else {},
+        Specialisation.of_program(created), (1, 1, 1), (1, 1, 1), kernel_arguments, 0, H200, False, 1 << 40, checks=frozenset(BY_NAME),
+        filled={RESULT: kernel_arguments[RESULT][0]} if RESULT in kernel_arguments else {},
     )  # fmt: skip
     outcome = ENGINES[engine]().run(request)
     assert outcome.faults == []
-    after = {**arguments, **outcome.buffers}
+    after = {**kernel_arguments, **outcome.buffers}
     result = after[RESULT][0] if RESULT in after else None
     return result, [after[p.name] for p in created.kernel.params if isinstance(p.type, Array) and p.name != RESULT]
 
@@ -75,15 +75,15 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def leaves(given: Iterable[Any]) -> list[Any]:
+def leaves(arguments: Iterable[Any]) -> list[Any]:
     """Return the arguments with named tuples replaced by their fields."""
-    return [leaf for value in given for leaf in (value if isinstance(value, tuple) else (value,))]
+    return [leaf for value in arguments for leaf in (value if isinstance(value, tuple) else (value,))]
 
 
-def assert_native_agrees(function: Native, *given: Any, engine: str = "jit", policy: Policy = BITS) -> Any:
-    """Result and arrays of a native call are those on an emulator; the result."""
-    expected, arrays = emulated(function, *given, engine=engine)
-    own = [_copied(value) for value in given]
+def assert_native_agrees(function: Native, *arguments: Any, engine: str = "jit", policy: Policy = BITS) -> Any:
+    """Assert that result and arrays of a native call equal those of the emulator; return the result."""
+    expected, arrays = emulated(function, *arguments, engine=engine)
+    own = [_copied(value) for value in arguments]
     result = function(*own)
     if expected is not None:
         assert policy.agree(np.array([result]).astype(expected.dtype), np.array([expected])).all()

@@ -24,12 +24,12 @@ def test_calls_run_in_order_and_store_their_results() -> None:
         observed.append(arguments)
         return sum(arguments)
 
-    four, one = TAKES(take), TAKES_ONE(lambda arguments: observed.append((arguments,)))
+    quadruple, single = TAKES(take), TAKES_ONE(lambda arguments: observed.append((arguments,)))
     calls = np.zeros((3, COLUMNS), np.int64)
     calls[:, :RESULT] = [
-        [address(four), 1, 2, 3, -(2**60)],
-        [address(one), -7, 0, 0, 0],
-        [address(four), 4, 5, 6, 2**62],
+        [address(quadruple), 1, 2, 3, -(2**60)],
+        [address(single), -7, 0, 0, 0],
+        [address(quadruple), 4, 5, 6, 2**62],
     ]
     call_all(calls)
     assert observed == [(1, 2, 3, -(2**60)), (-7,), (4, 5, 6, 2**62)]

@@ -25,15 +25,15 @@ def _for_one_thread(kernel: ir.Function, count: int) -> ir.Function:
 @pytest.mark.parametrize("group", [*groups()], ids=group_id)
 def test_operations_mean_what_the_table_says(group: Group) -> None:
     rows = group[1]
-    requests, given = request(group)
-    text = module(_for_one_thread(requests.program.kernel, len(given[0])))
+    requests, operands = request(group)
+    text = module(_for_one_thread(requests.program.kernel, len(operands[0])))
     _, library = compiled(None, lambda: (b"", text), NATIVE, bytes, passes=LOOPS)
     arrays = [np.ascontiguousarray(requests.arguments[p.name]) for p in requests.program.kernel.params]
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library.address)(*(a.ctypes.data for a in arrays))
     actual = {p.name: a for p, a in zip(requests.program.kernel.params, arrays, strict=True)}
     for row in rows:
         with np.errstate(all="ignore"):
-            expected = row.meaning(*given)
+            expected = row.meaning(*operands)
         agree = row.policy_for(group[0]).agree(actual[f"out_{row.name}"], expected)
-        wrong = [[v[n] for v in given] for n in np.flatnonzero(~agree)[:3]]
+        wrong = [[v[n] for v in operands] for n in np.flatnonzero(~agree)[:3]]
         assert agree.all(), f"{row.name}: {wrong}"

@@ -23,13 +23,13 @@ control(int* __restrict__ x, unsigned char* __restrict__ flags, unsigned int* __
     int j_stop_1 = stop;
     for (int j = 0; j < j_stop_1; ++j) {
         stop -= j;
-        int part = x[j] * 2;
-        if (part == 7) continue;
-        value += part;
+        int scaled = x[j] * 2;
+        if (scaled == 7) continue;
+        value += scaled;
     }
     for (int j = 10; j > 0; j -= 2) {
-        int part = x[j];
-        value ^= part;
+        int scaled = x[j];
+        value ^= scaled;
     }
     while (x[value & 7] > 0 && value != 5) {
         value = atomicAdd(&x[0], 1);
