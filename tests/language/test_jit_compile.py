@@ -297,9 +297,9 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
     engine_ = LlvmEngine()
     launch = request()
     kernel = engine_._kernel(launch, own)
-    kernel.ran(engine.WORTH_OPTIMISING / 2)
+    kernel.record_runtime(engine.WORTH_OPTIMISING / 2)
     assert engine_._kernel(launch, own) is kernel
-    kernel.ran(engine.WORTH_OPTIMISING)
+    kernel.record_runtime(engine.WORTH_OPTIMISING)
     assert engine_._kernel(launch, own).optimised
     (optimised, *_) = sorted(cache.glob("*.o"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     optimised.unlink()
@@ -318,11 +318,11 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
 def test_the_more_there_is_to_optimise_the_longer_a_kernel_may_run_before(cache: Path) -> None:
     own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     kernel = LlvmEngine()._kernel(request(), own)
-    assert kernel.patience == engine.WORTH_OPTIMISING
+    assert kernel.tier_up_after == engine.WORTH_OPTIMISING
     kernel.buffers = replace(kernel.buffers, sites=400)
-    kernel.ran(3.9)
+    kernel.record_runtime(3.9)
     assert not [*cache.glob("*.slow")]
-    kernel.ran(0.2)
+    kernel.record_runtime(0.2)
     assert [*cache.glob("*.slow")]
 
 
