@@ -23,17 +23,18 @@ def content() -> str:
 def _variants(record: Record) -> dict[str, dict[str, Any]]:
     """Return registers, milliseconds and efficiencies of the shipped variants."""
     variants = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
-    known = [name for name in variants if name not in record.waiting and name in record.counters]
+    current = [name for name in variants if name not in record.waiting]
+    counted = [name for name in current if name in record.counters]
     return {
-        "registers": {name: max(kernel.registers for kernel in record.counters[name]) for name in known},
+        "registers": {name: max(kernel.registers for kernel in record.counters[name]) for name in counted},
         "milliseconds": {
             case: entry["milliseconds"]
             for case, entry in record.answers.items()
-            if "milliseconds" in entry and " ".join(case.split(" ")[:2]) in known
+            if "milliseconds" in entry and " ".join(case.split(" ")[:2]) in current
         },
         "warp_execution_efficiency": {
             f"{name} {kernel.kernel}": round(kernel.figures["warp_execution_efficiency"], 6)
-            for name in known
+            for name in counted
             for kernel in record.counters[name]
         },
     }
