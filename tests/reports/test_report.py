@@ -176,9 +176,9 @@ def test_the_verdict_follows_from_the_claims(holds: list[bool | None], verdict: 
 @pytest.mark.usefixtures("small")
 def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "record.json"
-    monkeypatch.setattr(machines, "here", lambda: {Machine.core: "a CPU"})
+    monkeypatch.setattr(machines, "available", lambda: {Machine.core: "a CPU"})
     assert simtbed("report", "sums2000", "--measure", str(file), "--repeat", "3").out == f"1 times are in {file}\n"
-    monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "a GPU"})
+    monkeypatch.setattr(machines, "available", lambda: {Machine.gpu: "a GPU"})
     assert simtbed("report", "sums2000", "--measure", str(file)).code == 0
     record = measured.load(file)
     assert record.timings == {
@@ -188,7 +188,7 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
     monkeypatch.setattr(measured, "shipped", lambda name: Measured.merge([record]))
     text = simtbed("report", "sums2000").out
     assert "| 2 | 5 | 1 |" in text
-    monkeypatch.setattr(machines, "here", lambda: {Machine.gpu: "another"})
+    monkeypatch.setattr(machines, "available", lambda: {Machine.gpu: "another"})
     assert "of another machine: a GPU, not another" in simtbed("report", "sums2000", "--measure", str(file)).refused()
     assert measured.load(file) == record
 
