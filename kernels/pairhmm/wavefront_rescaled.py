@@ -42,10 +42,9 @@ def wavefront_rescaled(
 
     items: (first base, m, index of the first letter, first pair): a read and consecutive haplotypes; ends: the last pair + 1. words:
     of 4 letters, the maximum of the items of a block, including the pipeline latency of the lanes. letters: the
-    stream, 4 letters per
-    word, in four copies `shift` words apart, copy c delayed by c letters; it starts with at least 32 BLANKs and ends with enough
-    BLANKs for every item of a block. qualities, probability: as for `wavefront`. UNIFORM: every read has P K bases and one gap
-    continuation.
+    stream, 4 letters per word, in four copies at a distance of `shift` words, copy c delayed by c letters; it starts with
+    at least 32 BLANKs and ends with enough BLANKs for every item of a block. qualities, probability: as for `wavefront`.
+    UNIFORM: every read has P K bases and one gap continuation.
     """
     emission = st.shared(float4, 6 * (K // 4) * 32)
     to_insertion = st.registers(f32, K)

@@ -79,7 +79,7 @@ def normalise(
 
     Coefficient j is h[h_site site + h_step j] 2^exponents[exponent_site site + exponent_step (j // SEGMENT)] e^scale.
     PRODUCT: its logarithm. SAF: minus choices[j] = log C(alleles, j), minus the site's maximum. GAMA: the posterior;
-    fixed: log likelihood of a site without the minor allele, varies and stays: log p and log (1 - p).
+    fixed: log likelihood of a site without the minor allele, `varies` and `stays`: log p and log (1 - p).
     """
     buffer = st.shared(f64, BLOCK)
     site = st.block.x

@@ -89,7 +89,7 @@ def layout(setting: Setting) -> Shown:
             Claim("linear space is enough for scores", stored < 8 * agreement.compared,
                   f"{stored:,} bytes are stored in global memory for {problem.cells:,} cells"),
         ],
-        "The recurrences are computed from these neighbours alone, and nothing of the matrix is kept.",
+        "The recurrences are computed from these neighbours alone; the matrix is not stored.",
     )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def mapping(setting: Setting) -> Shown:
          Claim("edges and letters are passed by shuffles only", shuffles == 4 * steps and memory == 0,
              f"{shuffles / steps:g} an iteration"),
          Claim("char4 loads cut loads of letters to a fourth", loads == (n + 4) // 4, f"{loads} loads for {steps} iterations")],
-        "The variant `wavefront` does what the picture shows, step for step.",
+        "The variant `wavefront` executes the steps of the picture.",
         [Table("16 bases, 32 letters, p = k = 4", rows)],
     )  # fmt: skip
 
@@ -145,7 +145,7 @@ def partitioning(setting: Setting) -> Shown:
             f"true of {len(lengths):,} reads of 10 to 151 bases"),
          Claim("one kernel for each of the 32 combinations reaches 1,024 bases", sizes[-1] == 1024 and len(KERNELS) == 32,
                f"{len(KERNELS)} kernels have {len(sizes)} different sizes, up to {sizes[-1]:,}")],
-        "A kernel puts reads into lists, and each list that is not empty is given to its kernel; of kernels of one size, one is taken.",
+        "A kernel sorts reads into lists, and each non-empty list is the input of one kernel; one kernel of each size is selected.",
         [Table("Lists", rows)],
     )  # fmt: skip
 
@@ -345,7 +345,7 @@ def variant_calling(setting: Setting) -> Shown:
         for tool, where, seconds in NA12878
     ]  # fmt: skip
     return Shown(
-        [Claim("44 times as fast as Intel GKL with 128 threads on NA12878", None, "neither the 55 million pairs nor the tools are here")],
+        [Claim("44 times as fast as Intel GKL with 128 threads on NA12878", None, "its 55 million pairs and the tools are not available")],
         "The data set is not public, and the other tools are not included.",
         [Table("NA12878, 55,125,211 pairs", rows)],
     )  # fmt: skip

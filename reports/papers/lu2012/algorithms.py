@@ -157,7 +157,7 @@ def shared_memory(setting: Setting) -> Shown:
             _agreement(setting, "reduction-shared-plain"),
             Claim("n_c - n_b + 1 elements of a a stage", window - 3 + 1 == WARP,
                   f"a window of n_b + {WARP - 1} of c for the {WARP} elements of a warp"),
-            Claim("what stages share of c is not moved through global memory", loads > 5,
+            Claim("the shared values of c are not moved through global memory", loads > 5,
                   f"{loads:.0f} times fewer requests of global loads than without shared memory"),
         ],
         f"`{merge_shared.__name__}` moves its window as the picture does.",

@@ -160,11 +160,11 @@ def algorithm_on_both(setting: Setting) -> Shown:
             Claim("(a) on the CPU the reduction is slightly faster", *_faster(setting, Machine.core, "iterative", "reduction", 1.2)),
             _both(setting, "(b) on the GPU the reduction is about 3 times as fast", *names[::2], 3),
             _both(setting, "(b) without shared memory it is only 24 % faster", *names[:2], 1.24),
-            Claim("it is shared memory that makes the reduction fast", whole / shared > 1.5 and slow / whole < 1.24,
+            Claim("shared memory makes the reduction fast", whole / shared > 1.5 and slow / whole < 1.24,
                   f"time model: a factor of {whole / shared:.1f}"),
         ],
         "Algorithm 1 as printed waits for global memory, the reduction for instructions: faster although it has "
-        f"{instructions[2] / instructions[0]:.1f} times the instructions. Were memory all that Algorithm 1 takes, it would be "
+        f"{instructions[2] / instructions[0]:.1f} times the instructions. If Algorithm 1 waited for memory only, the ratio would be "
         f"{least[0] / least[2]:.1f} times; without shared memory the reduction is not faster, for each product loads and stores its sum.",
         [Table(_what(setting), rows)],
         [plot],
@@ -186,9 +186,9 @@ def nested_loop(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("(a) on the CPU skipping is about 5 times as fast", *_faster(setting, Machine.core, *names, 5)),
-            Claim("(a) which is the work that is saved", _about(saved, 5), f"{saved:.1f} times fewer products on these data"),
+            Claim("(a) the speedup equals the saved work", _about(saved, 5), f"{saved:.1f} times fewer products on these data"),
             _both(setting, "(b) on the GPU about twice as fast", *names, 2),
-            Claim("the GPU gains less than the work that is saved", gained < saved, f"time model: {gained:.1f} against {saved:.1f} times"),
+            Claim("the GPU gains less than the saved work", gained < saved, f"time model: {gained:.1f} against {saved:.1f} times"),
         ],
         "The gain on a GPU is that of the paper; the skipped work depends on the zeros of the data, which are simulated here.",
         [Table(_what(setting), rows)],
@@ -229,7 +229,7 @@ def counters_of_skipping(setting: Setting) -> Shown:
                   ", ".join(f"{change[n]:+.0%} at N = {n:,}" for n in sizes)),
             Claim("(b) it adds divergent branches", more, "at each N"),
         ],
-        "Both counters move as the figure says; the paper prints no numbers. The more individuals, the more is left out.",
+        "Both counters change as in the figure; the paper prints no numbers. More products are skipped for more individuals.",
         [Table("The reduction in shared memory", rows)],
         [Chart("instructions", "individuals", "warp instructions per site", [
             Series(name, Source.emulator, [(str(row[about("individuals")]), float(row[emulator("warp instructions per site")] or 0))
@@ -263,12 +263,12 @@ def buffers(setting: Setting) -> Shown:
             Claim("(b) occupancy is unchanged from 504 to 2,296 bytes", len(constant) == 1, f"{constant.pop():.1f} %"),
             Claim("(b) and falls beyond", sorted(falling, reverse=True) == falling and falling[-1] < falling[0],
                   f"to {falling[-1]:.1f} % at {max(times):,} bytes"),
-            Claim("(a) up to there a larger buffer is faster",
+            Claim("(a) a larger buffer is faster up to 2,296 bytes",
                   sorted(lower, reverse=True) == lower, f"time model: {lower[0] / lower[-1]:.2f} times"),
             Claim("(a) the time is least at about 2 KB", 1500 < best < 2500,
                   f"time model: at {best:,} bytes; beyond, occupancy falls, and with it the latency that can be hidden"),
         ],
-        "The occupancies are the paper's to the byte where they change; traffic falls as the buffer grows, until too few warps are left.",
+        "The occupancies are the paper's to the byte where they change; traffic falls as the buffer grows, until too few warps remain.",
         [Table(f"N = {n:,}", rows)],
         [Chart("elapsed time, predicted", "shared bytes per warp", "microseconds per site",
          [Series("C2070", Source.model, [(size, time) for size, (time, _) in times.items()])]),
@@ -326,8 +326,8 @@ def all_constructions(setting: Setting) -> Shown:
             Claim("(b) the reduction is the faster one on the GPU", *_first(setting, *names)),
             Claim("together about 60 times", *_on_other_machines(setting, "iterative", names[1], Machine.core)),
         ],
-        f"The best reduction would beat Algorithm 1 by {least[0] / least[1]:.0f} times if each did nothing but what it does most; speedups "
-        "over a CPU are of the machines that were measured, whose compiler gives the reduction's inner loop vector instructions.",
+        f"The best reduction would beat Algorithm 1 by {least[0] / least[1]:.0f} times if each used only its most used resource; speedups "
+        "over a CPU are those of the measured machines; their compiler vectorizes the inner loop of the reduction.",
         [Table(_what(setting), rows)],
         [plot],
         MODEL,
@@ -351,7 +351,7 @@ def implementations(setting: Setting) -> Shown:
     return Shown(
         [Claim("three implementations of one computation", same and np.allclose(kernel, sfs_loop.iterative(divided), rtol=1e-9, atol=0),
                "the loops and the kernel give the same products to 1e-9")],
-        "All three are here, the first two as compiled plain loops.",
+        "All three are included, the first two as compiled loops.",
         [Table("Implementations", rows)],
     )  # fmt: skip
 
@@ -408,7 +408,7 @@ def overall(setting: Setting) -> Shown:
                   *_on_other_machines(setting, "reduction, zeros skipped", "reduction, zeros skipped", Machine.cores)),
             Claim("(b) GAMA is about 47 times realSFS", None, "realSFS and the sites of the paper are not available"),
         ],
-        "The kernels' components are here and what dominates is; speedups over the paper's CPU need its machine.",
+        "The kernels' components are included, and the dominant one agrees; speedups over the paper's CPU need its machine.",
         [Table(f"N = {n:,}", rows)],
         note=MODEL,
     )  # fmt: skip

@@ -168,7 +168,7 @@ class Table:
 
 TABLES = {
     "work": Table("Section 3.3, multiplications: iterative 3 N^2 - 3, reduction 2 N^2 + 2 N log2 N - N - 1", work),
-    "memory": Table("Fig. 7: it is shared memory that makes the reduction fast", memory),
+    "memory": Table("Fig. 7: shared memory makes the reduction fast", memory),
     "skipping": Table("Fig. 9: skipping zeros lowers instructions and raises divergent branches", skipping),
     "buffers": Table("Fig. 10: occupancy is the same from 504 to 2,296 bytes per warp, then falls", buffers, 0),
     "order": Table("Fig. 11: warp order is faster than explicit barriers", order),

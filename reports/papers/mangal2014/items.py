@@ -216,23 +216,23 @@ def profile_after(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("warp execution efficiency is 65.7 %", abs(votes - 65.7) < 1,
-                  f"{votes:.1f} % where lanes vote: {K} of 32; {percent:.1f} % with what all lanes do together"),
+                  f"{votes:.1f} % in the vote: {K} of 32; {percent:.1f} % including the steps of all lanes"),
             Claim("shared memory a block is 1.95 KB", round(printed / 1024, 2) == 1.95,
                   f"{printed:,} bytes: 8 warps, a read of {LENGTH} + 2, {4 * LENGTH} votes, a position, 32 maxima of 2 bytes"),
             Claim("56 registers allow 47.1 % occupancy", by_rule(56) >= 47.1 > 0.9 * by_rule(56),
                   f"by rule {by_rule(56):.1f} % in blocks of {BLOCK}, of which 47.1 % are achieved"),
             Claim("device memory is used more", *_device_memory(setting)),
-            Claim("L1 and shared memory are used more", None, "the K20m's texture and local memory are in its L1, which is not counted"),
+            Claim("L1 and shared memory are used more", None, "the K20m's texture and local memory are in its L1, not counted"),
         ],
-        "65.7 % are the 21 of 32 lanes that vote; shared bytes and occupancy follow from what the text says is kept.",
+        "65.7 % are the 21 voting lanes of 32; shared bytes and occupancy follow from the buffers in the text.",
         [Table("The new kernel", rows)],
-        note=DATA + " The abstract says 64.6 % where the table has 65.7 %.",
+        note=DATA + " The abstract has 64.6 %, the table 65.7 %.",
     )  # fmt: skip
 
 
 DATA = (
     "Reads of a random genome as often covered as the paper's: 1.7 million of 36 bases, k = 21 and multiplicity 5 as in the authors' "
-    "command line, for a genome of 3.6 million bases. Errors are those that give the paper's 97.4 % of negative queries."
+    "command line, for a genome of 3.6 million bases. The error rate gives the paper's 97.4 % of negative queries."
 )
 
 
@@ -253,7 +253,7 @@ def modified_filter(setting: Setting) -> Shown:
         [
             Claim("a smaller region for the first access is better for caches", after.lines < before.lines,
                   f"{after.lines:.2f} lines of 128 bytes per warp's access, against {before.lines:.2f}"),
-            Claim("it answers the same", _same(setting, split=_split(setting)), "reads are those of the oracle with that filter"),
+            Claim("it gives the same results", _same(setting, split=_split(setting)), "reads are those of the oracle with that filter"),
         ],
         "The picture is the layout `split-first`: with it, a warp's accesses fall into fewer lines.",
         note=DATA,
@@ -289,12 +289,12 @@ def filter_accesses(setting: Setting) -> Shown:
                   f"{bits:.3f}: 64 bits a k-mer and seven different hash functions make e^(7/64) = {math.exp(7 / 64):.3f}"),
             Claim("1.25 bits a query", abs(before.bits / before.queries - 1.25) < 0.1, f"{before.bits / before.queries:.2f}"),
             Claim("a third more accesses (+34 %) with the modified filter", abs(ratio - claimed) < 0.05,
-                  f"{ratio - 1:+.0%} with a first region of 1/{_split(setting)} of the bits, which the paper does not print"),
+                  f"{ratio - 1:+.0%} with a first region of 1/{_split(setting)} of the bits, not printed in the paper"),
             Claim("more of its accesses are answered by L2: 14.45 % after 1.96 %", hits[1] > hits[0] + 0.05,
                   f"time model: {hits[1]:.1%} after {hits[0]:.1%}"),
             Claim("it is slower: 6.16 against 5.73 seconds", times[1] > times[0], f"time model: {times[1]:.2f} after {times[0]:.2f} s"),
         ],
-        "Queries and accesses are the paper's on such reads; 1.07 bits would need some 103 bits a k-mer, and it says 64.",
+        "Queries and accesses are the paper's on such reads; 1.07 bits would need some 103 bits per k-mer; the paper states 64.",
         [Table("Filter queries of the original kernel", rows)],
         note=DATA,
     )  # fmt: skip
@@ -357,8 +357,8 @@ def steps(setting: Setting) -> Shown:
                 else (None, "") for of in (time, measured)
             )),
         ],
-        "By the time model the first three steps change as little as in the paper, and shared memory costs more than it saves; that "
-        "the warp's kernel then wins does not follow, for it waits for its own chain of votes.",
+        "By the time model the first three steps change as little as in the paper, and shared memory costs more than it saves; "
+        "the advantage of the warp's kernel does not follow, because it waits for its own chain of votes.",
         [Table("Steps, each with those before it", rows)],
         [Chart("Table 4", "", "seconds of 1.7 million reads", [
             Series("paper, M2090", Source.paper, [(variant, seconds) for _, seconds, variant in STEPS]),
@@ -401,7 +401,7 @@ def original_algorithm(setting: Setting) -> Shown:
                 f"`{BEFORE}` gives the oracle's reads",
             )
         ],
-        "The variant has the paper's loops, with the buffers that section 6.2 names and the copy that 6.3 names.",
+        "The variant has the paper's loops, with the buffers of section 6.2 and the copy of section 6.3.",
         note=DATA,
     )
 

@@ -186,7 +186,7 @@ def anti_diagonals(setting: Setting) -> Shown:
         rows.append(_barriers("intratask-naive", m, n, 2 * steps, setting) | {about("passes"): passes})
     return Shown(
         [_as_said("two barriers a step, m + n - 1 steps a pass", rows)],
-        "The barriers are counted; the paper's picture of 4 bases and 6 letters takes the 9 steps that it says.",
+        "The barriers are counted; the paper's picture of 4 bases and 6 letters takes its stated 9 steps.",
         [Table("One pair", rows)],
     )
 
@@ -199,7 +199,7 @@ def two_a_barrier(setting: Setting) -> Shown:
     return Shown(
         [
             _as_said("2 (m + n / 2) barriers", rows),
-            Claim("12 cells' time for 4 bases and 6 letters, where the naive one takes 9", rows[0][emulator("barriers")] == 12,
+            Claim("12 cells' time for 4 bases and 6 letters, 9 for the naive one", rows[0][emulator("barriers")] == 12,
                   f"{rows[0][emulator('barriers')]} barriers, of two cells per pair of them: 12 cells' time"),
         ],
         "The tile halves the contribution of the haplotype to the number of steps; each step has two cells.",

@@ -93,10 +93,10 @@ def intertask_profile(setting: Setting) -> Shown:
             Claim("theoretical occupancy", *_close(rows)),
             Claim("global memory bandwidth: 207 GB/s down to 101", *_bandwidths(rows)),
             Claim("naive, tile = 2 and tile = 4 are bound by memory bandwidth, the others are not", all(memory),
-                  f"true of {sum(memory)} of {len(memory)} by the resource that is used most"),
+                  f"true of {sum(memory)} of {len(memory)} by the most used resource"),
         ],
-        "Shared bytes are the paper's, its registers give its occupancies by CUDA's rule, and counted traffic says who is "
-        "bound by memory.",
+        "Shared bytes are the paper's, its registers give its occupancies by CUDA's rule, and the counted traffic shows "
+        "the memory-bound kernels.",
         [Table("Set 6, which the caption calls 8", rows)],
         note=PROFILED,
     )  # fmt: skip
@@ -122,14 +122,14 @@ def intratask_profile(setting: Setting) -> Shown:
             Claim("improved warp-based occupies the GPU better than warp-based", *_fuller(rows)),
         ],
         "The occupancies follow from its registers and shared bytes; two copies of a pass's last row explain 6,144 of the "
-        "6,540 bytes of warp-based, and one copy (3,328 in all) does not; what else its kernels hold the paper does not say.",
+        "6,540 bytes of warp-based, and one copy (3,328 in all) does not; the paper does not list the remaining contents.",
         [Table("Set 26", rows)],
         note=PROFILED,
     )  # fmt: skip
 
 
 PROFILED = (
-    "Registers: nvcc 13 for sm_90, from the record of the H200; empty where a variant waits for its run. Latency and "
+    "Registers: nvcc 13 for sm_90, from the record of the H200; empty for a variant without a record. Latency and "
     "achieved occupancy are not counted by the emulator. " + CAVEAT
 )
 
@@ -274,7 +274,7 @@ def real_data(setting: Setting) -> Shown:
     ]
     return Shown(
         [Claim("naive intratask is the fastest on chromosome 10 of HCC1954", None, "the reads and GATK 3.7 are not available"),
-         Claim("82 % of its chunks have less than 200 pairs, for which Fig. 10 says so", None, "see Fig. 10")],
+         Claim("82 % of its chunks have less than 200 pairs, the case of Fig. 10", None, "see Fig. 10")],
         "The data set of the paper is not public, and GATK HaplotypeCaller is not included.",
         [Table("Chromosome 10", rows)],
     )  # fmt: skip

@@ -329,6 +329,6 @@ def _predicted(setting: Setting, variant: str, number: int) -> Estimate:
 
 
 FIGURES = (
-    "The paper prints no numbers of this figure. GCUPS at most: what the counted traffic and instructions would allow a "
-    "K40 at 745 MHz whose other resources were free; occupancy and latency are not in it. " + CAVEAT
+    "The paper prints no numbers of this figure. GCUPS at most: the limit of a K40 at 745 MHz by the "
+    "counted traffic and instructions alone; occupancy and latency are not included. " + CAVEAT
 )

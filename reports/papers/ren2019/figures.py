@@ -59,14 +59,14 @@ def example(setting: Setting) -> Shown:
     cigar, position = pictured()
     return Shown(
         [
-            Claim(f"what is pictured is written {CIGAR}", cigar == CIGAR, cigar),
+            Claim(f"the CIGAR of the pictured alignment is {CIGAR}", cigar == CIGAR, cigar),
             Claim("its POS is 1, the place of the first aligned base of R1 from 0", position == POSITION,
                   f"{position}; Algorithm 1's POS = i - 1 would say {position - 1}"),
             Claim("it is the optimal alignment", CIGAR in alignments.values(),
                   "no parameters make it the best one: for its gaps two mismatches must cost more than they do, and then its "
                   "mismatch costs more than a longer gap"),
         ],
-        "The figure is written as it should be, but it pictures no best alignment: of its gaps and its mismatch one is always too dear.",
+        "The CIGAR of the figure is correct, but its alignment is not optimal: its gaps or its mismatch always cost too much.",
         [Table("R1 AGTCTAGCG, R2 GACGAACGT", rows)],
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def backtracking(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("a walk over scores jumps between the three matrices M, I and D", None,
-                  "scores are not kept by any variant here, and the figure's sequences are not printed"),
+                  "no variant stores the scores, and the figure's sequences are not printed"),
             Claim("GATK's backtracking matrix needs no jump", walked == expected,
                   f"{walked} loads of one matrix for the {expected} operations of {cigar}"),
         ],
@@ -199,11 +199,11 @@ def lengths(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("sequences have 40 to 350 bases in situation 2, 300 to 520 in situation 3", None,
-                  "the reads are not public; the regions here are made, of such lengths"),
+                  "the reads are not public; the generated regions have such lengths"),
             Claim("a pair of situation 3 has more cells", cells["3"] > cells["2"],
-                  f"{cells['3'] / cells['2']:.1f} times as many for made regions, by the medians"),
+                  f"{cells['3'] / cells['2']:.1f} times as many in generated regions, by the medians"),
         ],
-        "`simtbed align --statistics` says the same of any input; the paper's input is not public.",
+        "`simtbed align --statistics` prints these statistics for any input; the paper's input is not public.",
         [Table("Lengths", rows)],
     )  # fmt: skip
 

@@ -279,7 +279,7 @@ def first_stage_of_peer(setting: Setting) -> Shown:
         [
             Claim("gpu-pairAlign is much slower at all sizes", all(slower) if slower else None,
                   f"at {sum(slower)} of {len(slower)} sizes on the GPU" if slower else "needs times of a GPU"),
-            Claim("... and the time model says so of a K40", min(ratios) > 1 if ratios else None,
+            Claim("... also on a K40, by the time model", min(ratios) > 1 if ratios else None,
                   f"{min(ratios):.1f} to {max(ratios):.0f} times as slow" if ratios else "not predicted: --batch is below 25"),
             Claim("it cannot fill the GPU with small sets", all(blocks < K40.sms for blocks in busy.values()),
                   ", ".join(f"{batch} pairs: {blocks} of {K40.sms} SMs" for batch, blocks in busy.items())),
@@ -289,7 +289,7 @@ def first_stage_of_peer(setting: Setting) -> Shown:
                   "a row's two integers are one access of 8 bytes as two shorts are one of 4: bytes double, requests do not"),
         ],
         "A thread per pair leaves most of the GPU idle and computes all cells in sequence. By instructions and bytes per cell "
-        "it is the cheaper one, which would show with enough pairs.",
+        "it is the cheaper one; a larger number of pairs would show it.",
         [Table("First stage, equal lengths of both sequences", rows)],
         _plots(setting, (WIDE, PEER)),
         note=f"Counted for {setting.whole('pairs')} pairs of the paper's implementation and for a warp of {peers} of "
