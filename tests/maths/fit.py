@@ -148,7 +148,7 @@ def text() -> str:
     lines = ['"""Coefficients of polynomials, from the lowest power on, as `tests/maths/fit.py` computes them."""\n']
     for name, fit in FITS.items():
         values = "".join(f"    {c!r},\n" for c in fit.coefficients())
-        lines.append(f'{name} = (\n{values})\n"""{fit.said}, from {fit.low:g} to {fit.high:g}."""')
+        lines.append(f'{name} = (\n{values})\n"""{fit.stated}, from {fit.low:g} to {fit.high:g}."""')
     lines += [f"{name} = ({', '.join(map(repr, actual))})" for name, actual in constants().items()]
     words = "".join(f"    0x{word:016X},\n" for word in words_of_two_over_pi())
     lines.append(f'TWO_OVER_PI = (\n    0,\n{words})\n"""64 zeros, then the first bits of 2 / pi after the point."""')
