@@ -13,11 +13,11 @@ from simtbed.runtime.launching import launch
 from simtbed.testing.conformance import FEATURES
 
 FILE = Path(__file__).with_name("rules.json")
-"""rules: the version. features: of each, digests of the kernel's text and of its counts under that version."""
+"""rules: the version. features: digests of the text and of the counts of each feature's kernel under that version."""
 
 
 def _digests() -> dict[str, list[str]]:
-    """Of each feature: its kernel's text, and the rows of its counts."""
+    """Return digests of the text and of the counts of each feature's kernel."""
     digests = {}
     for feature in FEATURES:
         result = feature.launch(launch)

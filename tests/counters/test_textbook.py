@@ -19,13 +19,13 @@ WARPS_A_PASS = N * N // 32  # every element of the matrix is moved once, a warp 
 
 @st.kernel
 def grouped_copy(x: Global[f32], out: Global[f32], GROUP: Const) -> None:
-    """GROUP neighbours get the same number."""
+    """GROUP neighbouring threads load the same element."""
     i = st.block.x * st.block_dim.x + st.thread.x
     out[i] = x[i // GROUP]
 
 
 def transposed(kernel: Kernel, rows: int, **consts: int) -> Counters:
-    """By blocks of 32 columns and so many rows."""
+    """Return the counters of a transposition by blocks of 32 columns and `rows` rows."""
     x = np.random.default_rng(1).random(N * N).astype(np.float32)
     result = launch(
         kernel, grid=(N // 32, N // rows), block=(32, 8), args={"x": x, "out": empty(N * N, "f32"), "n": N, **consts}
@@ -58,7 +58,7 @@ def test_padding_removes_the_conflicts() -> None:
 
 
 def test_conflicts_follow_the_device() -> None:
-    """Half the banks: a conflict-free access costs two passes."""
+    """With half the banks a conflict-free access costs two passes."""
     x = np.zeros(32, np.float32)
     args: dict[str, Any] = {"x": x, "out": empty(1, "f32"), "BLOCK": 32}
     half = launch(
@@ -86,7 +86,7 @@ def test_interleaved_reduction_diverges() -> None:
     c = reduced(reductions.reduce_interleaved)
     test = c.at("if t % (2 * width) == 0")
     assert test.total("branches") == 2 * STEPS * WARPS
-    # Widths 1 to 16 split every warp. At 32 two warps have one working lane, at 64 one has.
+    # Widths 1 to 16 split every warp. At width 32 two warps have one working lane, at 64 one warp.
     assert test.total("divergent_branches") == 2 * (5 * WARPS + 2 + 1)
     assert c.total("shared_load_conflicts") == 0
 
@@ -146,7 +146,7 @@ def test_random_gather_touches_what_it_says() -> None:
 
 @st.kernel
 def added(out: Global[i32], WHAT: Const) -> None:
-    """Every lane adds to its pair's word: 1, 1 with the old value used, 2, and 1 to a wider word; or swaps."""
+    """Each pair of lanes adds to its own word: 1; 1 with the old value used; 2; 1 to a wider word; or a swap."""
     table = st.shared(i32, 32)
     wide = st.shared(st.i64, 32)
     table[st.lane] = 0

@@ -1,4 +1,4 @@
-"""Reference for the op table: the operations on single numbers in Python's exact arithmetic."""
+"""Reference for the op table: operations on single numbers in exact Python arithmetic."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tests.ops import exact_maths
 
 
 def wrap(value: int, type: Scalar) -> int:
-    """The value modulo 2**bits, in the type's range."""
+    """Return the value modulo 2**bits, in the range of the type."""
     value &= (1 << type.bits) - 1
     return value - (1 << type.bits) if type.kind == "int" and value >> (type.bits - 1) else value
 
 
 _FORMATS = {"f16": (11, -24, 15), "bf16": (8, -133, 127), "f32": (24, -149, 127), "f64": (53, -1074, 1023)}
-"""Bits of the significand; exponents of the least number, and of the largest one's first bit."""
+"""Bits of the significand; exponent of the smallest subnormal; exponent of the largest number."""
 
 
 def rounded(value: Fraction, type: Scalar) -> float:
-    """The nearest float of a type, ties to even; overflow to infinity."""
+    """Return the nearest float of a type, ties to even; overflow to infinity."""
     if value == 0:
         return 0.0
     mantissa, lowest, highest = _FORMATS[type.name]
@@ -47,7 +47,7 @@ def _floor_log2(value: Fraction) -> int:
 
 
 def _float_op(exact: Callable[..., Fraction], plain: Callable[..., float]) -> Callable[..., Any]:
-    """Finite operands in fractions; infinities, NaN and signed zeros as IEEE says, through double."""
+    """Return an operation: finite operands in fractions; infinities, NaN and signed zeros by IEEE 754, through double."""
 
     def scalar_result(type: Scalar, *args: float) -> float:
         if len(args) == 3 and math.isfinite(args[0]) and math.isfinite(args[1]) and not math.isfinite(args[2]):
@@ -191,7 +191,7 @@ _BITS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(name: str, type: Scalar, *args: Any) -> Any:
-    """One result of an operation on Python numbers, inside its domain."""
+    """Return the result of an operation on Python numbers inside its domain."""
     if name in exact_maths.NAMES or name.startswith("fast_"):
         exact = exact_maths.evaluate(name, *args)
         return rounded(exact, type) if isinstance(exact, Fraction) else exact

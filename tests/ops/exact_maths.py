@@ -11,16 +11,16 @@ import mpmath
 import numpy as np
 
 Exact = Any
-"""A Fraction, or a float where the result is special."""
+"""A Fraction, or a float if the result is an infinity, NaN or zero."""
 
 _M, _FAR = mpmath.mp.clone(), mpmath.mp.clone()
 _M.prec, _FAR.prec = 400, 1400
-"""Enough for results near 1 and 0; enough for the sine of the largest float."""
+"""Bits of precision: for results near 1 and 0; for the sine of the largest float."""
 INF, NAN = math.inf, math.nan
 
 
 def fraction(value: Any) -> Fraction:
-    """A number of mpmath, exactly."""
+    """Convert a number of mpmath exactly."""
     sign, man, exp, _ = value._mpf_
     return Fraction(-int(man) if sign else int(man)) * Fraction(2) ** int(exp)
 
@@ -48,7 +48,7 @@ _INSIDE: dict[str, Callable[[float], bool]] = {
     "tgamma": lambda x: x > 0 or x != int(x), "lgamma": lambda x: x > 0 or x != int(x),
 }  # fmt: skip
 _AT_INFINITY = {
-    # of minus and plus infinity
+    # limits at minus and plus infinity
     "atan": (-math.pi / 2, math.pi / 2), "sinh": (-INF, INF), "cosh": (INF, INF), "tanh": (-1.0, 1.0), "asinh": (-INF, INF),
     "acosh": (NAN, INF), "exp": (0.0, INF), "exp2": (0.0, INF), "exp10": (0.0, INF), "expm1": (-1.0, INF), "log": (NAN, INF),
     "log2": (NAN, INF), "log10": (NAN, INF), "log1p": (NAN, INF), "cbrt": (-INF, INF), "rcbrt": (-0.0, 0.0), "erf": (-1.0, 1.0),
@@ -65,14 +65,14 @@ _BEYOND = {
     "normcdf": 50.0,
     "tgamma": 300.0,
 }
-"""From here on a function is what it is at infinity."""
+"""Operands of at least this magnitude have the result at infinity."""
 _ODD = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "cbrt", "erf")
-"""Functions that leave a zero as it is."""
+"""Functions that return a zero operand unchanged."""
 _AT_EDGE = {"log": (0.0, -INF), "log2": (0.0, -INF), "log10": (0.0, -INF), "log1p": (-1.0, -INF), "lgamma": (0.0, INF)}
 
 
 def of_one(name: str, x: float) -> Exact:
-    """A function of one number."""
+    """Evaluate a function of one number."""
     if x != x:
         return x
     if name == "tgamma" and x < -300 and math.isfinite(x) and x != int(x):
@@ -91,7 +91,7 @@ def of_one(name: str, x: float) -> Exact:
 
 
 def of_two(name: str, x: float, y: float) -> Exact:
-    """A function of two numbers; C's special cases are those of Python's own functions."""
+    """Evaluate a function of two numbers; the special cases of C are those of Python's functions."""
     if name == "hypot":
         return INF if INF in (abs(x), abs(y)) else x + y if x != x or y != y else _hypot(x, y)
     if name == "atan2":
@@ -131,7 +131,7 @@ def _remainder(x: float, y: float, function: Callable[[float, float], float]) ->
 
 
 def _round(x: float) -> float:
-    """Half away from zero."""
+    """Round half away from zero."""
     if not math.isfinite(x):
         return x
     exact = Fraction(x)
@@ -154,7 +154,7 @@ EXACTLY: dict[str, Callable[..., Any]] = {
     "fmod": lambda x, y: _remainder(x, y, math.fmod), "remainder": lambda x, y: _remainder(x, y, math.remainder),
     "frexp_fraction": lambda x: _frexp(x)[0], "frexp_exponent": lambda x: _frexp(x)[1],
 }  # fmt: skip
-"""Results that are numbers of the type."""
+"""Functions with results that are numbers of the type."""
 
 
 def _ldexp(power: int, x: float) -> Exact:
@@ -189,7 +189,7 @@ def _single(x: float) -> float:
 
 
 def evaluate(name: str, *args: Any) -> Exact:
-    """The exact result, a Fraction, or a special one, a float; of `EXACTLY`, one of the row's type."""
+    """Return the exact result as a Fraction or a special float; a number of the row's type for functions in `EXACTLY`."""
     if name in EXACTLY:
         return EXACTLY[name](*args)
     if name == "ldexp":

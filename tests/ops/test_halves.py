@@ -34,7 +34,7 @@ def _table(name: str, type: Scalar) -> Meaning:
 
 
 def _compiled(name: str, type: Scalar) -> Meaning:
-    """The row as LLVM's code, for one thread."""
+    """Return the row compiled with LLVM, for one thread."""
     row = TABLE[name]
     group = next(g for g in groups() if g[0] is type and row in g[1])
 
@@ -58,7 +58,7 @@ def _all(type: Scalar) -> Values:
 
 
 def _finite(type: Scalar, seed: int, count: int = COUNT) -> Values:
-    """Random bits without infinities and NaN; half of them have magnitudes for which sums round."""
+    """Return random bits without infinities and NaN; half of them in the range of rounding sums."""
     with np.errstate(invalid="ignore"):
         finite = _all(type)[np.isfinite(_all(type).astype(np.float64))]
     values = np.random.default_rng(seed).permutation(finite)[:count]
@@ -92,7 +92,7 @@ def test_every_half_widens_exactly_and_narrows_back(implementation: Any, type: S
 @IMPLEMENTATIONS
 @TYPES
 def test_ties_and_their_neighbours(implementation: Any, type: Scalar) -> None:
-    """Halfway between two halves, and next to it in f32 and in f64."""
+    """Midpoints of two neighbouring halves, and their neighbours in f32 and in f64."""
     some = np.sort(np.abs(_finite(type, 1)).astype(np.float64))
     bits = some.astype(type.dtype).view(np.uint16)
     following = (bits + 1).view(type.dtype).astype(np.float64)
@@ -111,7 +111,7 @@ def test_ties_and_their_neighbours(implementation: Any, type: Scalar) -> None:
 @TYPES
 @pytest.mark.parametrize("source", [I64, U64], ids=str)
 def test_whole_numbers_round_once(implementation: Any, type: Scalar, source: Scalar) -> None:
-    """Of 64 bits, the last one of which may decide."""
+    """Integers of 64 bits; their last bit may decide the rounding."""
     generator = np.random.default_rng(2)
     high = generator.integers(128, 256, COUNT) * 2 + 1
     ties = (high.astype(np.uint64) << generator.integers(0, 54, COUNT).astype(np.uint64)).astype(source.dtype)
@@ -132,7 +132,7 @@ def test_operations_round_once(implementation: Any, type: Scalar, name: str) -> 
 @IMPLEMENTATIONS
 @TYPES
 def test_fused_products_round_once(implementation: Any, type: Scalar) -> None:
-    """Products that are ties, plus a much smaller addend: f64 alone would lose it."""
+    """Products that are ties, plus a much smaller addend: f64 arithmetic loses the addend."""
     ties = [(a, b) for a in range(129, 256, 2) for b in (3, 5) if a * b >= 256]
     least = float(np.array(1, np.uint16).view(type.dtype))
     rows = [(a / 128, b / 2, sign * far) for a, b in ties for far in (least, 0.0, 2.0**-14) for sign in (1, -1)]

@@ -46,7 +46,7 @@ def check_shifts(group: Group) -> None:
         a, count = operands(row, type)
         got = row.meaning(a, count)
         assert got.dtype == type.dtype
-        # A count beyond the type's bits leaves nothing but the sign; Python knows no negative one.
+        # A shift by at least the number of bits leaves only the sign; Python refuses negative counts.
         far = np.where((count >= 0) & (count < type.bits), count, type.bits)
         want = [evaluate(row.name, type, x.item(), min(by.item(), 64)) for x, by in zip(a, far, strict=True)]
         assert got.tolist() == want

@@ -219,7 +219,7 @@ def lengths_of_matches(setting: Setting) -> Shown:
         setting,
         {WIDE: "lengths recorded", STEPS: "not recorded"},
         ("with recorded lengths the time is constant", "without them it grows linearly"),
-        "A pair of equal sequences is one look with recorded lengths and as many as it has bases without.",
+        "For a pair of equal sequences, stage 2 loads one move with recorded lengths, one move per base without them.",
     )
 
 
