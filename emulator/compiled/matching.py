@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .branch_arms import BranchArms
 from .conditions import Conditions
 from .control_flow import Graph, Loop, is_conditional
+from .iteration_votes import BlockCopies, Key, most_agreed
 from .loop_counters import blocks_of_every_trip, counter_step, iterations, source_step
 from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, access_width
 from .source_statements import Place, SourceStatements, Statement
 from .special_operand_paths import special_operand_edges
 from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
-
-Key = tuple[Place, str]
-"""A source location, and a kind of effect or operation class."""
-BlockCopies = tuple[int, tuple[int, ...]]
-"""Unconditional iterations of a block, and those by predicate."""
 
 
 @dataclass(frozen=True)
@@ -487,7 +483,7 @@ class LoopMatcher:
         chosen: Counter[Key] = Counter()
         for enclosing in sorted(by_loop, key=lambda loop: loop is None):
             step = 0 if enclosing is None else self._step_copies(site, enclosing) or -1
-            result |= _most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
+            result |= most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
         return {block: n for block, (n, _) in result.items()}, {block: n for block, (_, n) in result.items() if n}
 
     def _is_in_every_trip(self, block: int, natural: list[Loop]) -> bool:
@@ -522,24 +518,3 @@ class LoopMatcher:
             costs = statement.site.costs.items()
             amounts |= {(statement.place, name): n for name, n in costs if name in OPERATIONS.values()}
         return amounts
-
-
-def _most_agreed(
-    copies_by_key: dict[Key, dict[int, BlockCopies]], direct: Collection[Key], chosen: Counter[Key], step: int
-) -> dict[int, BlockCopies]:
-    """Return iterations by block of the key with the most agreed total.
-
-    direct: keys not in arms. chosen: keys of other scopes, preferred. step: iterations by the loop counter, a vote of
-    its own; -1 if unknown, 0 if some trips skip these blocks.
-    """
-
-    def total(key: Key) -> int:
-        return sum(sure + sum(predicated) for sure, predicated in copies_by_key[key].values())
-
-    votes = Counter(map(total, copies_by_key))
-    best = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
-    agreed = [key for key in copies_by_key if not step or total(key) == best]
-    agreed = [key for key in agreed if key in direct] or agreed
-    key = max(agreed, key=lambda key: (chosen[key], total(key), -min(copies_by_key[key])))
-    chosen[key] += 1
-    return copies_by_key[key]

@@ -7,7 +7,6 @@ width (`machine.banks`). A warp-aggregated atomic costs one lane's.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from .coefficient_tables import table_traffic
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .lane_accesses import shared_branch_accesses
-from .opcode_classes import EFFECTS, access_width
+from .opcode_classes import EFFECTS, access_width, phases_of
 from .shared_cas_loops import RetryCost
 from .source_statements import Place, Statement
 
@@ -513,11 +512,6 @@ def _traffic_per_execution(
     phases = phases_of(kind, width, lanes)
     wavefronts = max(cost["wavefronts"], phases) if width > size else cost["wavefronts"]
     return cost | {"wavefronts": wavefronts, "conflicts": wavefronts - phases if width < size else 0.0}
-
-
-def phases_of(kind: str, width: int, lanes: float) -> int:
-    """Return the least wavefronts of a shared-memory access of `width` bytes per lane."""
-    return min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))
 
 
 def _access_text(n: int, kind: str) -> str:

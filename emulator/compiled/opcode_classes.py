@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 
@@ -55,3 +56,8 @@ def is_elidable(kind: str) -> bool:
     """Return whether the compiler may drop effects of a kind: loads of known values, and accesses to local arrays in
     registers."""
     return kind.endswith("load") or kind.startswith("local")
+
+
+def phases_of(kind: str, width: int, lanes: float) -> int:
+    """Return the least wavefronts of a shared-memory access of `width` bytes per lane."""
+    return min(max(width // (8 if kind == "shared_load" else 4), 1), math.ceil(lanes))

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ..compiled.control_flow import Graph, graph
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
-from ..compiled.memory import phases_of
-from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load
+from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..passes.work_queues import uses_dynamic_work
@@ -25,25 +24,21 @@ from .line_trace import ATOMIC, LINE, LOCAL_STORE, STORE
 from .traffic import (
     ACCESSES,
     CYCLES,
-    DRAM_WAITS,
     FAR_HITS,
-    FAR_WAITS,
     L2_REQUESTS,
-    L2_WAITS,
     LINES,
     MERGEABLE_SECTORS,
     MISSES,
     NEAR_HITS,
     NON_ADJACENT,
     PARTIAL_SECTORS,
-    REPEATED_WAITS,
-    SAME_SECTORS,
     SECTORS,
     STORE_REHITS,
     STORE_REUSE_DISTANCE,
     UNPAIRED_SECTORS,
     Traffic,
 )
+from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction
 from .warp_classes import WarpClasses, classify_warps
 
 Words = npt.NDArray[np.int64]
@@ -84,8 +79,6 @@ OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 _LSU_PIPE = len(OWN_PIPES)
 _UNPAIRED_COST = 1.3
 """Additional sectors of an unpaired one. Non-adjacent lines open another row (`Timing.dram_row`). Fitted on an H200."""
-_MIN_BURST_LIFT = 1.5
-"""Lift over independence above which consecutive L2 waits are modeled as a burst."""
 _MIN_DISTINCT_LINES = 8
 """Distinct sampled lines for a class profile; standard error 35 %."""
 _MEMORIES = ("global", "shared", "local", "constant")
@@ -402,8 +395,8 @@ def _profiles_by_class(
     sampled = traffic.sampled[:, sites].sum(1)
     adds = sum(int(counts[s, events.REQUESTS if s in warp_aggregated else events.SECTORS]) for s in sites)
     adds_each = adds / total[ACCESSES] if total[ACCESSES] else 0.0
-    correlation = _line_correlation(sampled.sum(0), total[LINES] / max(1.0, total[ACCESSES]), traffic.sampling_stride)
-    max_wait = _max_wait_fraction(total) if kind.endswith("load") else 1.0
+    correlation = line_correlation(sampled.sum(0), total[LINES] / max(1.0, total[ACCESSES]), traffic.sampling_stride)
+    max_wait = max_wait_fraction(total) if kind.endswith("load") else 1.0
     average = _global_profile(
         traffic, total, sampled.sum(0), float(executed.sum()), device, kind, adds_each, correlation, max_wait
     )
@@ -427,67 +420,12 @@ def _profiles_by_class(
     return profiles
 
 
-def _wait_fractions(sampled: Words, lines: float, stride: int) -> tuple[Floats, Floats]:
-    """Return fractions of sampled lines, and of accesses with such, that wait for device memory, for far L2 or it, and
-    for L2 at all.
-
-    Requests of other warps in flight are waited for as well, so more lines wait than are requested.
-    """
-    accesses = np.minimum(1.0, sampled[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] / max(1, sampled[ACCESSES]))
-    unsampled = _unsampled_fraction(lines, stride)
-    independent = stride * (1 - (unsampled + (1 - accesses) * (1 - unsampled)) ** (1 / max(1.0, lines)))
-    answered = np.cumsum(sampled[[MISSES, FAR_HITS, NEAR_HITS]].astype(np.float64))
-    expected = answered / max(1.0, answered[-1]) * sampled[L2_REQUESTS] / max(1, sampled[LINES])
-    result: Floats = np.clip(expected, np.minimum(independent, accesses), accesses)
-    return result, accesses
-
-
-def _unsampled_fraction(lines: float, stride: int) -> float:
-    """Return the fraction of accesses without a sampled line."""
-    return float((1 - 1 / stride) ** max(1.0, lines))
-
-
-def _line_correlation(sampled: Words, lines: float, stride: int) -> Floats:
-    """Return the correlation of waits among the lines of an access: 0 independent, 1 all together."""
-    of_lines, of_accesses = _wait_fractions(sampled, lines, stride)
-    unsampled = _unsampled_fraction(lines, stride)
-    independent = 1 - ((1 - of_lines / stride) ** max(1.0, lines) - unsampled) / (1 - unsampled)
-    span = independent - of_lines
-    result: Floats = np.clip(np.divide(independent - of_accesses, span, out=np.zeros(3), where=span > 1e-6), 0.0, 1.0)
-    return result
-
-
-def _any_line_waits(single: Floats, lines: float, correlation: Floats) -> Floats:
-    """Return the probability that any of an access's lines waits."""
-    result: Floats = (1 - correlation) * (1 - (1 - single) ** max(1.0, lines)) + correlation * single
-    return result
-
-
-def _burst_rate(sampled: Words) -> float:
-    """Return 1 / length of bursts of L2 waits of a warp; 0 if waits are independent."""
-    waits, repeated = sampled[L2_WAITS], sampled[REPEATED_WAITS]
-    if not waits or repeated < _MIN_BURST_LIFT * waits * waits / max(1, sampled[ACCESSES]):
-        return 0.0
-    return float((waits - repeated) / waits)
-
-
-def _max_wait_fraction(total: Floats) -> float:
-    """Return an upper bound of loads that wait for L2: those to other sectors than the warp's last load, and additional
-    requests."""
-    if not total[ACCESSES]:
-        return 1.0
-    lines, same = total[LINES] / total[ACCESSES], total[SAME_SECTORS] / total[ACCESSES]
-    extra_requests = max(0.0, total[L2_REQUESTS] / total[ACCESSES] - (1 - same) * lines)
-    miss_probability = min(1.0, extra_requests / max(1e-9, same * lines))
-    return float(1 - same * (1 - miss_probability) ** max(1.0, lines))
-
-
 def _global_profile(
     traffic: Traffic, total: Floats, sampled: Words, executed: float, device: Device, kind: str, adds: float,
     correlation: Floats, max_wait: float,
 ) -> Floats:  # fmt: skip
     """Return an access profile. total, sampled: columns of the sites. adds: atomic operations at L2 per access.
-    correlation: `_line_correlation`. max_wait: `_max_wait_fraction`."""
+    correlation: `line_correlation`. max_wait: `max_wait_fraction`."""
     profile, timing = np.zeros(PROFILE_WORDS), device.timing
     if not total[ACCESSES] or not executed:
         return profile
@@ -509,10 +447,10 @@ def _global_profile(
     if not sampled[ACCESSES]:  # no sampled line: few lines
         wait_fractions = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
-        of_lines, of_accesses = _wait_fractions(sampled, lines, traffic.sampling_stride)
-        wait_fractions = of_accesses if traffic.sampling_stride == 1 else _any_line_waits(of_lines, lines, correlation)
+        of_lines, of_accesses = wait_fractions(sampled, lines, traffic.sampling_stride)
+        wait_fractions = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, correlation)
     profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(wait_fractions, max_wait)
-    profile[BURST_SHARE] = _burst_rate(sampled) * profile[L2_PROBABILITY]
+    profile[BURST_SHARE] = burst_rate(sampled) * profile[L2_PROBABILITY]
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
         stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))

@@ -13,8 +13,6 @@ from simtbed.model.instruction_stream import (
     DRAM_READ_SECTORS,
     LSU_CYCLES,
     InstructionStream,
-    _any_line_waits,
-    _line_correlation,
     classes_of,
     stream,
 )
@@ -31,6 +29,7 @@ from simtbed.model.traffic import (
     MISSES,
     SECTORS,
 )
+from simtbed.model.wait_probabilities import any_line_waits, line_correlation
 from simtbed.runtime.request import prepare_request
 
 from tests.validation.launches import one_sm
@@ -187,7 +186,7 @@ def test_lines_are_waited_for_together_or_each_by_itself(together: bool) -> None
     there = seen.any(axis=1)
     missed = seen & missing
     row = looked(int(seen.sum()), int(there.sum()), int(missed.sum()), int(missed.any(axis=1).sum()))
-    alike = _line_correlation(row, 32.0, 8)
+    alike = line_correlation(row, 32.0, 8)
     assert alike == pytest.approx([1.0 if together else 0.0] * 3, abs=0.03)
-    whole = _any_line_waits(np.full(3, 1 / 8), 32.0, alike)
+    whole = any_line_waits(np.full(3, 1 / 8), 32.0, alike)
     assert whole == pytest.approx([missing.any(axis=1).mean()] * 3, abs=0.03)

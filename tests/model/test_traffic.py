@@ -29,12 +29,12 @@ from simtbed.model.instruction_stream import (
     WORDS,
     WRITES,
     InstructionStream,
-    _burst_rate,
 )
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import LOAD
 from simtbed.model.sm_simulator import run
 from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
+from simtbed.model.wait_probabilities import burst_rate
 from simtbed.model.warp_classes import classify_warps
 from simtbed.profiler.warp_decisions import WarpDecisions
 from simtbed.runtime.request import prepare_request
@@ -155,4 +155,4 @@ def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: 
     (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))
     site = traffic.sampled.sum(0)[load]
     assert site[L2_WAITS] == 64 and site[REPEATED_WAITS] == 63
-    assert (0 < _burst_rate(site) < 0.05) == lasting
+    assert (0 < burst_rate(site) < 0.05) == lasting
