@@ -34,6 +34,8 @@ DIFFERENT = 64
 """Generated sites; the problem repeats them."""
 BYTES = 1 << 27
 """Bytes of the likelihoods of a problem, enough to fill a GPU."""
+LOOP_PRODUCTS = 1 << 25
+"""Products of the scalar loop: sites x individuals squared."""
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
@@ -106,7 +108,7 @@ def _row(variant: str, machine: str, individuals: int, sites: int, seconds: Iter
 # ------------------------------------------------------------------ one core
 def one_core(individuals: int, repeat: int) -> Row:
     """Time the scalar loop."""
-    sites = max(1, (1 << 25) // individuals**2)
+    sites = max(1, LOOP_PRODUCTS // individuals**2)
     vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
     return _row(
         "plain loop", "one core", individuals, sites, _rounds(lambda: reduced(vectors, skip=False, scaled=True), repeat)

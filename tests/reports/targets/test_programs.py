@@ -108,11 +108,11 @@ def test_launches_go_through_a_file_and_share_their_kernels(tmp_path: Path) -> N
 
 # ------------------------------------------------------------------ programs
 @pytest.mark.slow
-@pytest.mark.parametrize("name", programs.DOES)
-def test_a_program_does_what_it_does_alone(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", programs.PROGRAMS)
+def test_an_observed_program_behaves_as_alone(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(folder, "program_other.py", f"{programs.KERNELS}\nrun()\n")
-    path = write(folder, "program.py", programs.text(name))
-    _, code, launches = programs.DOES[name]
+    program, code, launches = programs.PROGRAMS[name]
+    path = write(folder, "program.py", programs.text(program))
     alone = subprocess.run(
         [sys.executable, path, "--device", "x"], capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
@@ -123,7 +123,7 @@ def test_a_program_does_what_it_does_alone(name: str, folder: Path, capfd: pytes
     assert (result.code, len(result.run.launches)) == (code, launches)
     assert printed.out == alone.stdout
     assert printed.err == alone.stderr
-    assert {one.engine for one in result.run.launches} == {"jit"}
+    assert {launch.engine for launch in result.run.launches} == {"jit"}
 
 
 OTHERWISE = """
@@ -166,7 +166,7 @@ def test_what_a_kernel_prints_is_shown_once(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Simtbed) -> None:
-    write(folder, "program.py", programs.text("catches its fault"))
+    write(folder, "program.py", programs.text(programs.CATCHES))
     assert simtbed("check", "--schedules", "2", "-o", "report.txt", "program.py").code == 1
     report = (folder / "report.txt").read_text()
     assert report.count("global write out of bounds: out[64]") == 1

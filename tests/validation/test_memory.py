@@ -47,7 +47,6 @@ def _most(arguments: list[str]) -> int:
     return int(completed.stderr.splitlines()[-1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     make, count, (command, *options) = INPUTS[name]
@@ -59,7 +58,6 @@ def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     assert taken[1] < GROWTH * taken[0]
 
 
-@pytest.mark.slow
 def test_the_stated_bounds_hold(tmp_path: Path) -> None:
     """Megabytes of `docs/limits.md` in addition to the 200 of Python and the compiler, for files of 40 and of 60."""
     pairs, sites = tmp_path / "pairs", tmp_path / "sites.npz"
@@ -70,7 +68,6 @@ def test_the_stated_bounds_hold(tmp_path: Path) -> None:
         assert peak < (200 + most) * 1000
 
 
-@pytest.mark.slow
 def test_simulate_streams(tmp_path: Path) -> None:
     few, many = (
         _most(["simulate", "-o", str(tmp_path / "reads"), "--genome", "200000", "--coverage", str(coverage)])
