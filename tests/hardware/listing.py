@@ -1,4 +1,4 @@
-"""Small listings as nvdisasm prints them, to read and to estimate executions of."""
+"""Small listings in nvdisasm's format, for tests of parsing and of estimated executions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAD = """\t.target\tsm_90
 
 
 def listing(kernel: str, code: str) -> str:
-    """A section of code. Lines are `LINE | INSTRUCTION`, or `label:`; LINE may be empty."""
+    """Return a section of code. Lines are `LINE | INSTRUCTION`, or `label:`; LINE may be empty."""
     rows, offset = [], 0
     for row in code.strip().splitlines():
         row = row.strip()
@@ -36,10 +36,10 @@ def listing(kernel: str, code: str) -> str:
 
 
 def instructions(code: str) -> tuple[Instruction, ...]:
-    """The instructions of such a listing."""
+    """Return the instructions of such a listing."""
     return parse(listing("kernel", code), "kernel")
 
 
 def placed(code: str) -> list[LocatedInstruction]:
-    """The same with their lines."""
+    """Return the instructions with their lines."""
     return [LocatedInstruction(i, i.places[0][1] if i.places else 0) for i in instructions(code)]

@@ -1,4 +1,4 @@
-"""Records of what a GPU counts: how Nsight Compute is called and read, what is kept, what is refused."""
+"""Records of GPU counters: calls of Nsight Compute, parsed pages, stored values, refused files."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_ncu_does_not_control_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     script = f'echo "$*" >> {tmp_path}/calls\ncase "$*" in {pages}esac'
     _ncu(tmp_path, script)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    found = nsight.profile(nsight.find_ncu(), ["python", "-m", "worker"], ["a.sum", "b"])
-    assert [p.kernel for p in found] == ["first", "second"]
+    profiles = nsight.profile(nsight.find_ncu(), ["python", "-m", "worker"], ["a.sum", "b"])
+    assert [p.kernel for p in profiles] == ["first", "second"]
     profiled = (tmp_path / "calls").read_text().splitlines()[0]
     assert "--clock-control none" in profiled and profiled.endswith("--metrics a.sum,b python -m worker")
 
@@ -93,34 +93,34 @@ def test_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ------------------------------------------------------------------ taking a record
 def _profiles(names: list[str], only: str) -> list[Profile]:
-    """What ncu would report of the cases' launches, from the kept record; sums are given to the first launch."""
-    found = []
+    """Return ncu's report of the cases' launches according to the stored record; sums are assigned to the first launch."""
+    profiles = []
     metrics = {figure.name: figure.metric for figure in FIGURES if figure.metric}
     for case in find(names, only):
         launcher = RecordingLauncher("jit")
         case.run(launcher)
-        known = {one.source: one for one in RECORD.counters[case.name]}
-        seen = set()
+        by_digest = {counters.source: counters for counters in RECORD.counters[case.name]}
+        launched_before = set()
         for launched in launcher.order:
-            one, first = known[launched.digest], launched.digest not in seen
-            seen.add(launched.digest)
-            alike = ("registers", "occupancy")
-            values = {m: one.figures[n] if first or n in alike else 0.0 for n, m in metrics.items()}
-            values |= {m: float(one.pipes[p]) if first else 0.0 for p, m in profiled.PIPE_METRICS.items()}
-            sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in one.sass)
-            found.append(Profile(launched.source.kernel, values, sass))
-    return found
+            counters, first = by_digest[launched.digest], launched.digest not in launched_before
+            launched_before.add(launched.digest)
+            per_launch = ("registers", "occupancy")
+            values = {m: counters.figures[n] if first or n in per_launch else 0.0 for n, m in metrics.items()}
+            values |= {m: float(counters.pipes[p]) if first else 0.0 for p, m in profiled.PIPE_METRICS.items()}
+            sass = tuple((r.placed.instruction.text, r.warps * first, r.threads * first) for r in counters.sass)
+            profiles.append(Profile(launched.source.kernel, values, sass))
+    return profiles
 
 
 def _with_places(launched: KernelLaunches, placed: LocatedInstruction) -> Instruction:
     """Return an instruction as nvdisasm prints it, with the places of its line in the source, innermost first."""
-    known = {line: place for place, line in launched.lines.items()}
-    return replace(placed.instruction, places=tuple(known[line] for line in placed.place if line))
+    place_of = {line: place for place, line in launched.lines.items()}
+    return replace(placed.instruction, places=tuple(place_of[line] for line in placed.place if line))
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose GPU and tools answer what the kept record holds."""
+    """Simulate a GPU and tools that answer with the stored record."""
 
     def profile(ncu: Path, command: list[str], metrics: list[str]) -> list[Profile]:
         monkeypatch.setattr(profiled_process, "RecordingLauncher", lambda engine: RecordingLauncher("jit"))
@@ -128,9 +128,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return _profiles(command[5:], command[4])
 
     def built(launched: KernelLaunches, arch: str) -> Any:
-        one = next(o for kernels in RECORD.counters.values() for o in kernels if o.source == launched.digest)
-        resources = Resources(one.registers, one.shared_bytes, 0, 0, 0, 0)
-        return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in one.sass)
+        counters = next(o for kernels in RECORD.counters.values() for o in kernels if o.source == launched.digest)
+        resources = Resources(counters.registers, counters.shared_bytes, 0, 0, 0, 0)
+        return nvcc.Built(b"", resources, "nvcc"), tuple(_with_places(launched, ran.placed) for ran in counters.sass)
 
     monkeypatch.setattr(answers, "GPU", "jit")
     monkeypatch.setattr(record, "_compile", lambda *how: None)
@@ -146,21 +146,21 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
-    taken, differences = record.take([FEW])
-    assert (taken.device, differences) == ("H200", [])
-    assert list(taken.answers) == list(taken.counters)
-    assert taken.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
+    recorded, differences = record.take([FEW])
+    assert (recorded.device, differences) == ("H200", [])
+    assert list(recorded.answers) == list(recorded.counters)
+    assert recorded.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_some_cases_are_recorded_again() -> None:
-    taken, _ = record.take([FEW], "*naive")
-    assert list(taken.counters) == ["pairhmm intertask-naive"]
+    recorded, _ = record.take([FEW], "*naive")
+    assert list(recorded.counters) == ["pairhmm intertask-naive"]
     spoilt = {**RECORD.counters, "pairhmm intertask-naive": ()}
-    assert record.merged(replace(RECORD, counters=spoilt), taken).counters == RECORD.counters
+    assert record.merged(replace(RECORD, counters=spoilt), recorded).counters == RECORD.counters
     with pytest.raises(SimtbedError, match="taken with NVIDIA H100, not with NVIDIA H200: take all of it again"):
-        record.merged(replace(RECORD, gpu="NVIDIA H100"), taken)
+        record.merged(replace(RECORD, gpu="NVIDIA H100"), recorded)
     with pytest.raises(SimtbedError, match="no case fits 'none'"):
         record.take([FEW], "none")
 
@@ -168,41 +168,43 @@ def test_some_cases_are_recorded_again() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_rows_of_the_op_table_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not profiled: ncu fails where it sees no launch of theirs."""
+    """They are not profiled: ncu fails without a launch."""
     monkeypatch.setattr(nsight, "profile", lambda *how: pytest.fail("profiled"))
-    taken, differences = record.take(["tests.validation.cases:operations"], "bool-*")
-    assert differences == [] and len(taken.operations) > 1
-    assert taken.operations == {name: RECORD.operations[name] for name in taken.operations}
-    assert record.merged(replace(RECORD, operations={}), taken).operations == taken.operations
+    recorded, differences = record.take(["tests.validation.cases:operations"], "bool-*")
+    assert differences == [] and len(recorded.operations) > 1
+    assert recorded.operations == {name: RECORD.operations[name] for name in recorded.operations}
+    assert record.merged(replace(RECORD, operations={}), recorded).operations == recorded.operations
 
 
 @pytest.mark.usefixtures("gpu")
 def test_data_sets_are_recorded_with_their_times(tmp_path: Path) -> None:
-    """A data set called `example` is the shipped one; what waited for the GPU does so no longer."""
+    """The data set `example` is the shipped one; its case no longer waits for a GPU."""
     naive = "correction thread-per-read-lean"
     cases = {case.name: case for case in data_set_cases(tmp_path, naive)}
     emulated = {name: answers.answers_of(case, "jit") for name, case in cases.items()}
-    taken, differences = answers.take_answers(cases, emulated, frozenset(cases))
+    recorded, differences = answers.take_answers(cases, emulated, frozenset(cases))
     name = f"{naive} example"
-    assert (list(taken), differences) == ([name], [])
+    assert (list(recorded), differences) == ([name], [])
     assert (
-        set(taken[name])
+        set(recorded[name])
         == set(RECORD.answers[name])
         == {"sources", "output", "launches", "registers", "milliseconds", "rounding"}
     )
     same = ("sources", "output", "launches")
-    assert [taken[name][key] for key in same] == [RECORD.answers[name][key] for key in same]
+    assert [recorded[name][key] for key in same] == [RECORD.answers[name][key] for key in same]
     waiting = replace(RECORD, waiting=(naive, "bit_casts"))
-    assert record.merged(waiting, replace(RECORD, answers=taken)).waiting == ("bit_casts",)
+    assert record.merged(waiting, replace(RECORD, answers=recorded)).waiting == ("bit_casts",)
 
 
 @pytest.mark.parametrize("type", [np.float32, np.float64])
 def test_rounding_is_in_units_of_the_type(type: Any) -> None:
-    """Thousands of units in the last place of either are too many, ten are not. Integers are rounded nowhere."""
-    one = np.ones(2, type)
+    """A difference of thousands of units in the last place is too large, one of ten is not. Integers are not rounded."""
+    ones = np.ones(2, type)
     for units, fits in ((0, True), (10, True), (10_000, False)):
-        given = (answers.AnswerLauncher("jit", rounded=[a]) for a in (one, one + type(units * np.finfo(type).eps)))
-        a, b = given
+        launchers = (
+            answers.AnswerLauncher("jit", rounded=[a]) for a in (ones, ones + type(units * np.finfo(type).eps))
+        )
+        a, b = launchers
         assert (a.rounding(b) <= answers.ROUNDING) == fits
     whole = (answers.AnswerLauncher("jit", rounded=[np.array([n])]) for n in (1, 2))
     assert next(whole).rounding(next(whole)) > answers.ROUNDING
@@ -210,20 +212,20 @@ def test_rounding_is_in_units_of_the_type(type: Any) -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_different_answer_is_a_finding(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is profiled then, and nothing written."""
+    """In this case no launch is profiled and no file is written."""
 
     def wrong(case: Case, engine: EngineName) -> answers.AnswerLauncher:
-        found = answers_of(case, engine)
-        found.outputs = found.outputs[1:]
-        return found
+        launcher = answers_of(case, engine)
+        launcher.outputs = launcher.outputs[1:]
+        return launcher
 
     answers_of = answers.answers_of
     monkeypatch.setattr(answers, "answers_of", wrong)
     monkeypatch.setattr(nsight, "profile", lambda *how: pytest.fail("profiled"))
     target = tmp_path / "h200.json"
-    ran = simtbed("record", "--cases", FEW, "-o", str(target))
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "".join(f"{case.name}: output differs\n" for case in find([FEW]))
+    result = simtbed("record", "--cases", FEW, "-o", str(target))
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "".join(f"{case.name}: output differs\n" for case in find([FEW]))
     assert not target.exists()
 
 
@@ -235,7 +237,7 @@ def test_the_command_writes_one_file(simtbed: Simtbed, tmp_path: Path) -> None:
     assert written.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
     assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(target)).code == 0
     assert record.load(target) == written
-    path = tmp_path / "begun.json"
+    path = tmp_path / "single.json"
     assert simtbed("record", "--cases", FEW, "--only", "*naive", "-o", str(path)).code == 0
     assert list(record.load(path).counters) == ["pairhmm intertask-naive"]
     assert "no such folder" in simtbed("record", "--data", str(tmp_path / "none")).refused()
@@ -287,8 +289,8 @@ def test_missing_record(tmp_path: Path) -> None:
 def test_cases_are_found_by_name() -> None:
     names = [case.name for case in find([VARIANTS, "tests.validation.cases:cases"])]
     assert {"pairhmm wavefront-loaded", "pairhmm intertask-naive", "block_reduction"} <= set(names)
-    with pytest.raises(SimtbedError, match=r"^nowhere:cases: expected module:function"):
-        find(["nowhere:cases"])
+    with pytest.raises(SimtbedError, match=r"^missing:cases: expected module:function"):
+        find(["missing:cases"])
     with pytest.raises(SimtbedError, match=r"^tests\.validation\.cases:none: expected module:function"):
         find(["tests.validation.cases:none"])
     with pytest.raises(SimtbedError, match=r"^two cases are called .*pairhmm wavefront"):
@@ -305,8 +307,8 @@ def test_without_a_checkout_cases_and_records_are_named(
     times = simtbed("hardware", "errors", "times.json", "--cases", "tests.validation.launches:timed")
     assert "times.json: No such file" in times.refused()
     (tmp_path / "times.json").write_text(json.dumps({"launches": {"a": {"warm_us": 1, "cold_us": 1}}}))
-    for ran in (simtbed("hardware", "errors", "times.json"), simtbed("hardware", "compare")):
-        assert "run this in a checkout of simtbed, or name" in ran.refused()
+    for result in (simtbed("hardware", "errors", "times.json"), simtbed("hardware", "compare")):
+        assert "run this in a checkout of simtbed, or name" in result.refused()
 
 
 class Raises:

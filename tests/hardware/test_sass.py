@@ -1,4 +1,4 @@
-"""SASS as nvdisasm prints it: instructions, their targets and places; and the graph of their blocks."""
+"""SASS in nvdisasm's format: instructions with their targets and places, and the graph of their blocks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LOOP = """
 
 
 def test_labels_become_offsets_and_lines_last_until_the_next() -> None:
-    found = instructions(LOOP)
-    assert [i.offset for i in found] == [16 * n for n in range(9)]
-    assert found[2].text == "@P0 BRA 0x60"
-    assert (found[2].predicate, found[2].operation, found[2].opcode) == ("@P0", "BRA", "BRA")
-    assert [i.targets for i in found if i.targets] == [(0x60,), (0x30,), (0x80,)]
-    assert (found[3].operation, found[3].opcode, found[3].targets) == ("LDG.E.CONSTANT"[:5], "LDG", ())
-    assert [i.places[0][1] for i in found] == [1, 2, 2, 3, 3, 3, 2, 4, 4]
+    code = instructions(LOOP)
+    assert [i.offset for i in code] == [16 * n for n in range(9)]
+    assert code[2].text == "@P0 BRA 0x60"
+    assert (code[2].predicate, code[2].operation, code[2].opcode) == ("@P0", "BRA", "BRA")
+    assert [i.targets for i in code if i.targets] == [(0x60,), (0x30,), (0x80,)]
+    assert (code[3].operation, code[3].opcode, code[3].targets) == ("LDG.E.CONSTANT"[:5], "LDG", ())
+    assert [i.places[0][1] for i in code] == [1, 2, 2, 3, 3, 3, 2, 4, 4]
 
 
 def test_inlined_places_are_innermost_first() -> None:
@@ -45,8 +45,8 @@ def test_inlined_places_are_innermost_first() -> None:
         "\t//## File",
         '\t//## File "/cuda/include/sm_30_intrinsics.hpp", line 385 inlined at "/some/where/source.py", line 7\n\t//## File',
     )
-    (one,) = parse(text, "kernel")
-    assert one.places == (("/cuda/include/sm_30_intrinsics.hpp", 385), ("/some/where/source.py", 7))
+    (instruction,) = parse(text, "kernel")
+    assert instruction.places == (("/cuda/include/sm_30_intrinsics.hpp", 385), ("/some/where/source.py", 7))
 
 
 def test_a_label_of_another_section_is_no_target() -> None:
@@ -56,47 +56,42 @@ def test_a_label_of_another_section_is_no_target() -> None:
 
 
 def test_blocks_end_where_control_may_move() -> None:
-    found = graph(instructions(LOOP))
-    assert found.blocks == ((0, 3), (3, 6), (6, 7), (7, 8), (8, 9))
-    assert set(found.edges) == {
+    cfg = graph(instructions(LOOP))
+    assert cfg.blocks == ((0, 3), (3, 6), (6, 7), (7, 8), (8, 9))
+    assert set(cfg.edges) == {
         Edge(0, 1, "next"), Edge(0, 2, "jump"), Edge(1, 2, "next"), Edge(1, 1, "jump"), Edge(2, 3, "next"), Edge(4, 4, "jump"),
     }  # fmt: skip
-    assert found.exits == (3,)
-    assert [found.is_convergence_point(block) for block in range(5)] == [False, False, True, False, False]
-    assert [found.innermost_span(block) for block in range(5)] == [
-        None,
-        (1, 1),
-        None,
-        None,
-        None,
-    ]  # nothing comes to the last
+    assert cfg.exits == (3,)
+    assert [cfg.is_convergence_point(block) for block in range(5)] == [False, False, True, False, False]
+    # the last block has no predecessor
+    assert [cfg.innermost_span(block) for block in range(5)] == [None, (1, 1), None, None, None]
 
 
 def test_outlined_code_for_diverged_lanes_is_no_loop() -> None:
     code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
-    found = graph(instructions(code))
-    assert [(edge.source, edge.target) for edge in found.back_edges] == [(2, 1)]
-    assert [found.innermost_span(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
+    cfg = graph(instructions(code))
+    assert [(edge.source, edge.target) for edge in cfg.back_edges] == [(2, 1)]
+    assert [cfg.innermost_span(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
 
 
 def test_calls_return_and_a_predicated_exit_continues() -> None:
-    found = graph(
+    cfg = graph(
         instructions(
             "1 | @P0 EXIT\n | CALL.REL.NOINC `(f)\n | BRA.DIV UR4, `(g)\n g: \n | EXIT\n f:\n | RET.REL.NODEC R2 0x10"
         )
     )
-    assert Edge(0, 1, "next") in found.edges
-    assert {Edge(1, 2, "next"), Edge(1, 4, "call")} <= set(found.edges)
-    assert {Edge(2, 3, "next"), Edge(2, 3, "divergent")} <= set(found.edges)
-    assert found.exits == (0, 3, 4)
+    assert Edge(0, 1, "next") in cfg.edges
+    assert {Edge(1, 2, "next"), Edge(1, 4, "call")} <= set(cfg.edges)
+    assert {Edge(2, 3, "next"), Edge(2, 3, "divergent")} <= set(cfg.edges)
+    assert cfg.exits == (0, 3, 4)
 
 
 def test_call_without_return_is_a_jump() -> None:
-    """nvcc leaves a loop far away so: `@P0 CALL.REL.NOINC` to code that ends the kernel."""
-    found = graph(instructions("1 | S2R R0, SR_TID.X\n l:\n | @P0 CALL.REL.NOINC `(e)\n | BRA `(l)\n e:\n | EXIT"))
-    assert set(found.edges) == {Edge(0, 1, "next"), Edge(1, 2, "next"), Edge(1, 3, "jump"), Edge(2, 1, "jump")}
-    assert [sorted(loop.body) for loop in found.loops] == [[1, 2]]
-    assert sorted(ExpandedCfg(found).blocks) == [0, 1, 2, 3]
+    """nvcc uses such a jump out of a loop: `@P0 CALL.REL.NOINC` to code that ends the kernel."""
+    cfg = graph(instructions("1 | S2R R0, SR_TID.X\n l:\n | @P0 CALL.REL.NOINC `(e)\n | BRA `(l)\n e:\n | EXIT"))
+    assert set(cfg.edges) == {Edge(0, 1, "next"), Edge(1, 2, "next"), Edge(1, 3, "jump"), Edge(2, 1, "jump")}
+    assert [sorted(loop.body) for loop in cfg.loops] == [[1, 2]]
+    assert sorted(ExpandedCfg(cfg).blocks) == [0, 1, 2, 3]
     always = graph(instructions("1 | CALL.REL.NOINC `(e)\n | NOP\n e:\n | @P1 EXIT\n | BRA `(e)"))
     assert Edge(0, 2, "jump") in always.edges and Edge(0, 1, "next") not in always.edges
 
@@ -116,17 +111,17 @@ def _tool(path: Path, script: str) -> Path:
 def test_code_is_disassembled_once_by_each_nvdisasm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
     (tmp_path / "listing").write_text(listing("kernel", "1 | EXIT"))
-    asked = tmp_path / "asked"
-    tool = _tool(tmp_path / "tool", f"echo asked >>{asked}; cat {tmp_path / 'listing'}")
+    log = tmp_path / "calls"
+    tool = _tool(tmp_path / "tool", f"echo call >>{log}; cat {tmp_path / 'listing'}")
     monkeypatch.setattr(nvcc, "find_tool", lambda name: tool)
 
     def times() -> int:
         sass._disassembled.cache_clear()
         assert [i.text for i in disassemble(b"1", "kernel")] == ["EXIT"]
-        return len(asked.read_text().splitlines())
+        return len(log.read_text().splitlines())
 
     assert [times(), times()] == [1, 1]
-    _tool(tool, f"echo asked >>{asked}; echo >>{asked}; cat {tmp_path / 'listing'}")
+    _tool(tool, f"echo call >>{log}; echo >>{log}; cat {tmp_path / 'listing'}")
     assert times() == 3
 
 

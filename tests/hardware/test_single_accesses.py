@@ -40,7 +40,7 @@ def test_all_kinds_are_generated() -> None:
 
 @pytest.mark.slow
 def test_each_launch_makes_its_access() -> None:
-    """The emulator counts of every kernel what the rules say of the one access; reading the table is a load too."""
+    """The emulator's counters of every kernel are those that the rules give for the access, and a load of the table."""
     wrong = []
     for row, result in zip(ROWS, launch_all(ROWS, "jit"), strict=True):
         totals, expected = result.counters.totals(), computed(row, devices.H200)
@@ -49,18 +49,18 @@ def test_each_launch_makes_its_access() -> None:
         kind = COUNTERS["_".join(row.op.split("_")[:2])]
         names = {"bank_conflicts": "conflicts"}
         if row.op.startswith("local"):
-            found = {"requests": totals[f"{kind}s"] * max(1, row.bytes // 4), "sectors": expected["sectors"]}
+            counts = {"requests": totals[f"{kind}s"] * max(1, row.bytes // 4), "sectors": expected["sectors"]}
         else:
-            found = {name: totals[f"{kind}_{names.get(name, name)}"] for name in expected}
+            counts = {name: totals[f"{kind}_{names.get(name, name)}"] for name in expected}
         if row.op == "global_load":
-            found = {"requests": found["requests"] - 1, "sectors": found["sectors"] - 4}
-        if found != expected:
+            counts = {"requests": counts["requests"] - 1, "sectors": counts["sectors"] - 4}
+        if counts != expected:
             wrong.append((row.op, row.bytes, row.lanes))
     assert wrong == []
 
 
 def test_words_of_local_memory_are_interleaved() -> None:
-    """Word w of all lanes is one line; 16 bytes of each are four."""
+    """Word w of all lanes is one line; 16 bytes of each lane are four lines."""
 
     def sectors(size: int, lanes: Sequence[int]) -> int:
         return computed(Access(2, "local_load", size, tuple(lanes), {}), devices.H200)["sectors"]
@@ -92,7 +92,7 @@ for number, row in enumerate(rows):
 
 
 def _ncu(folder: Path, without: str = "nothing") -> Path:
-    """A profiler that counts 100 and the number of the launch, more for later metrics."""
+    """Write a profiler with the result 100 plus the number of the launch, and more for later metrics."""
     names = {part for row in ROWS for all in metrics_of(row.op).values() for name in all for part in name.split("+")}
     (folder / "metrics").write_text("\n".join(sorted(n.rpartition(".")[0] for n in names if without not in n)))
     (folder / "counted.py").write_text(COUNTED)
@@ -105,21 +105,21 @@ def _ncu(folder: Path, without: str = "nothing") -> Path:
 def test_counts_are_written_by_kind(tmp_path: Path) -> None:
     rows, target, lengths = ROWS[:88], tmp_path / "accesses.csv", []
 
-    def keep(found: Sequence[Access]) -> None:
-        save(found, target)
-        lengths.append(len(found))
+    def keep(accesses: Sequence[Access]) -> None:
+        save(accesses, target)
+        lengths.append(len(accesses))
 
-    found = take(_ncu(tmp_path), rows, keep)
-    assert sorted(found, key=lambda row: row.line) != rows, "with figures"
+    accesses = take(_ncu(tmp_path), rows, keep)
+    assert sorted(accesses, key=lambda row: row.line) != rows, "with figures"
     calls = (tmp_path / "calls").read_text().splitlines()
-    asked = [call.split("--metrics ")[1].split(" ")[0].split(",") for call in calls]
+    requested = [call.split("--metrics ")[1].split(" ")[0].split(",") for call in calls]
     assert len(lengths) == len(calls) > 8 and lengths[-1] == len(rows) and lengths == sorted(lengths)
     assert all("--clock-control none" in call and "kernel-id" not in call for call in calls)
-    assert all(len(names) <= 2 for names in asked), "one pass a launch"
-    group = [row for row in found if row.op == "global_load"]
+    assert all(len(names) <= 2 for names in requested), "one pass a launch"
+    group = [row for row in accesses if row.op == "global_load"]
     assert [row.measured for row in group] == [{"requests": 99 + n, "sectors": 97 + n} for n in range(len(group))]
     read_back = read(target, measured=True)
-    assert [(row.op, row.lanes, row.measured) for row in read_back] == [(r.op, r.lanes, r.measured) for r in found]
+    assert [(row.op, row.lanes, row.measured) for row in read_back] == [(r.op, r.lanes, r.measured) for r in accesses]
     assert "mismatches" in report(target, devices.H200, compare=True)[0]
 
 
@@ -140,14 +140,14 @@ def test_missing_launch_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_profiled_process_makes_every_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[int, str]] = []
+    launched: list[tuple[int, str]] = []
 
     def counted(rows: Sequence[Access], engine: str) -> Sequence[None]:
-        made.extend((row.bytes, engine) for row in rows)
+        launched.extend((row.bytes, engine) for row in rows)
         return [None] * len(rows)
 
     path = tmp_path / "rows.csv"
     save(ROWS[:5], path)
     monkeypatch.setattr(single_accesses_process, "launch_all", counted)
     single_accesses_process.main(str(path))
-    assert made == [(row.bytes, "cuda") for row in ROWS[:5]]
+    assert launched == [(row.bytes, "cuda") for row in ROWS[:5]]

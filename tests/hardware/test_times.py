@@ -1,4 +1,4 @@
-"""Microbenchmarks, times and their errors: kernels that are right on an emulator, records, fits whose answer is known."""
+"""Microbenchmarks, times and their errors: kernels with correct results on an emulator, records, fits with known results."""
 
 from __future__ import annotations
 
@@ -45,22 +45,24 @@ SMALL = replace(st.devices.H200, sms=4, l2=1 << 20)
 
 # ------------------------------------------------------------------ microbenchmarks
 def test_a_cycle_visits_every_element_once() -> None:
-    next, at, seen = cycle(1024, 32), 0, []
+    next, at, visited = cycle(1024, 32), 0, []
     for _ in range(32):
-        seen.append(at)
+        visited.append(at)
         at = int(next[at])
-    assert at == 0 and sorted(seen) == [*range(0, 1024, 32)]
+    assert at == 0 and sorted(visited) == [*range(0, 1024, 32)]
 
 
 def test_chases_follow_the_array() -> None:
     run, next = timing.Runner("jit"), cycle(1 << 12, 32)
-    found = run(microbenchmarks.chase, 1, 1, {"next": next, "out": np.zeros(2, np.int64), "warm": 5, "hops": 12}).arrays
+    arrays = run(
+        microbenchmarks.chase, 1, 1, {"next": next, "out": np.zeros(2, np.int64), "warm": 5, "hops": 12}
+    ).arrays
     at = 0
     for _ in range(17):
         at = int(next[at])
-    assert found["out"].tolist() == [1, at]  # an emulator's clock counts its readings
-    held = {"next": cycle(32, 1), "out": np.zeros(2, np.int64), "hops": 32}
-    assert run(microbenchmarks.shared_chase, 1, 32, held).arrays["out"].tolist() == [1, 0]
+    assert arrays["out"].tolist() == [1, at]  # an emulator's clock counts its readings
+    args = {"next": cycle(32, 1), "out": np.zeros(2, np.int64), "hops": 32}
+    assert run(microbenchmarks.shared_chase, 1, 32, args).arrays["out"].tolist() == [1, 0]
 
 
 def test_addresses_of_reads() -> None:
@@ -72,8 +74,8 @@ def test_addresses_of_reads() -> None:
     assert run(microbenchmarks.reads, 2, 32, args).arrays["out"].tolist() == x[places].sum((2, 3)).reshape(-1).tolist()
     wide = {"x": x.reshape(-1, 4), "out": np.zeros(32, np.float32), "mask": 15, "step": 4, "turns": 3}
     quads = (4 * np.arange(3))[None, :, None] + np.arange(32)[:, None, None] + 32 * np.arange(4)
-    found = run(microbenchmarks.wide_reads, 1, 32, wide).arrays["out"]
-    assert found.tolist() == x.reshape(-1, 4)[quads].sum((1, 2, 3)).tolist()
+    sums = run(microbenchmarks.wide_reads, 1, 32, wide).arrays["out"]
+    assert sums.tolist() == x.reshape(-1, 4)[quads].sum((1, 2, 3)).tolist()
     all_of = {"x": x.reshape(-1, 4), "out": np.zeros(32, np.float32), "n": 256}
     assert run(microbenchmarks.flush, 1, 32, all_of).arrays["out"].sum() == x.sum()
 
@@ -91,9 +93,9 @@ def test_atomic_chains_use_their_lines() -> None:
 def test_addresses_of_stores() -> None:
     run = timing.Runner("jit")
     later = {"out": np.full(2 * 64 * 4, -1, np.float32), "turns": 2, "WORDS": 4, "LATER": 3}
-    found = run(microbenchmarks.stores_later, 1, 64, later).arrays["out"].reshape(2, 64, 4)
+    stored = run(microbenchmarks.stores_later, 1, 64, later).arrays["out"].reshape(2, 64, 4)
     powers = np.float32(0.125) ** np.arange(8, dtype=np.float32).reshape(2, 1, 4)
-    assert (found == np.arange(64, dtype=np.float32)[None, :, None] * powers).all()
+    assert (stored == np.arange(64, dtype=np.float32)[None, :, None] * powers).all()
     queued = {"x": np.zeros(3 << 10, np.float32), "out": np.zeros(1, np.int64), "STORES": 3}
     written = run(microbenchmarks.stores_queued, 1, 32, queued).arrays["x"]
     assert np.flatnonzero(written).tolist() == list(range(0, 3 << 10, 32))
@@ -101,18 +103,18 @@ def test_addresses_of_stores() -> None:
 
 def test_open_lines_from_times_of_stores() -> None:
     """Stores to up to 24 lines are merged, up to 90 cycles after the first one; a queue has 6 instructions after the executing one."""
-    in_turn = {str(lines): 10.0 if lines <= 24 else 19.0 for lines in range(8, 42, 2)}
-    apart = {later: 20.0 + 4 * later for later in range(0, 52, 4)}
-    later = {str(n): each if each <= 90 else max(160.0, each) for n, each in apart.items()}
+    sequential = {str(lines): 10.0 if lines <= 24 else 19.0 for lines in range(8, 42, 2)}
+    delayed = {later: 20.0 + 4 * later for later in range(0, 52, 4)}
+    later = {str(n): each if each <= 90 else max(160.0, each) for n, each in delayed.items()}
     queued = {str(n): 40.0 + 5 * n + 70 * max(0, n - 7) for n in range(1, 25)}
-    found: dict[str, dict[str, float]] = {"in turn": in_turn, "later": later, "queued": queued}
-    assert measuring.of_stores(found, 4.0) == {"open_lines": 24, "open_cycles": 84, "queue": 6}
-    same = {name: dict.fromkeys(of, 1.0) for name, of in found.items()}
+    times: dict[str, dict[str, float]] = {"in turn": sequential, "later": later, "queued": queued}
+    assert measuring.of_stores(times, 4.0) == {"open_lines": 24, "open_cycles": 84, "queue": 6}
+    same = {name: dict.fromkeys(of, 1.0) for name, of in times.items()}
     assert measuring.of_stores(same, 4.0) == {}
 
 
 class FakeGpu:
-    """A GPU whose figures are known: 2 GHz; a chain takes so many cycles an operation, a launch so many milliseconds."""
+    """A GPU with known values: 2 GHz; fixed cycles per operation of a chain, fixed milliseconds per launch."""
 
     CYCLES: Mapping[str, float] = {
         "float_chain": 4 * 1024, "double_chain": 8 * 1024, "shuffle_chain": 23 * 1024, "barriers": 20 * 1024,
@@ -127,8 +129,8 @@ class FakeGpu:
             out[0], milliseconds = 8 * args["turns"], 8e-6 * args["turns"] / 2 + 0.01
         if name in ("chase", "shared_chase"):
             words = len(args["next"])
-            of = 30 if name == "shared_chase" else 38 if words <= 1 << 14 else 300 if words < 1 << 20 else 700
-            out[0] = args["hops"] * of
+            cycles = 30 if name == "shared_chase" else 38 if words <= 1 << 14 else 300 if words < 1 << 20 else 700
+            out[0] = args["hops"] * cycles
         if name == "atomic_lines":
             out[:64] = [args["hops"] * (300 if line % 2 else 400) for line in range(64)]
         if name == "pick":
@@ -137,30 +139,32 @@ class FakeGpu:
 
 
 def measure_fake_gpu() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The row and the figures."""
-    kept: list[tuple[str, str]] = []
+    """Return the row and the values of the fake GPU."""
+    saved: list[tuple[str, str]] = []
     device = replace(st.devices.H200, l2=1 << 22)
-    timing.device_row(device, FakeGpu(), "2026-11-22", lambda row, found: kept.append((row, found)), scale=16)
-    assert len(kept) == len(measuring.SECTIONS), "written after each part"
-    return tomllib.loads(kept[-1][0]), json.loads(kept[-1][1])
+    timing.device_row(device, FakeGpu(), "2026-11-22", lambda row, values: saved.append((row, values)), scale=16)
+    assert len(saved) == len(measuring.SECTIONS), "written after each section"
+    return tomllib.loads(saved[-1][0]), json.loads(saved[-1][1])
 
 
 def test_device_values_from_times() -> None:
-    row, kept = measure_fake_gpu()
-    found = row["timing"]
+    row, saved = measure_fake_gpu()
+    measured = row["timing"]
     assert row["clock"] == 2000 and row["like"] == "H200"
     names = ("alu", "fp64", "shuffle", "sfu", "barrier", "shared", "l1", "l2", "l2_far", "atomic", "launch")
-    assert [found[name] for name in names] == [4, 8, 23, 16, 20, 26, 34, 296, 396, 346, 2000]
-    assert found["dram"] == 696
-    assert found["block_interval"] == round(2e-3 * 2e6 / ((1 << 18) // 16), 2)  # 2 microseconds of so many blocks
-    of_lanes = 32 * 32 * 132 * 2048 / (2e6 * 132)  # a launch's operations by the cycles of a millisecond and SM
-    assert kept["figures"]["lanes_a_cycle"]["fp32"] == pytest.approx(of_lanes, abs=0.06)
-    assert kept["figures"]["lanes_a_cycle"]["alu"] == pytest.approx(2 * of_lanes, abs=0.06)
+    assert [measured[name] for name in names] == [4, 8, 23, 16, 20, 26, 34, 296, 396, 346, 2000]
+    assert measured["dram"] == 696
+    # 2 microseconds divided by the number of blocks
+    assert measured["block_interval"] == round(2e-3 * 2e6 / ((1 << 18) // 16), 2)
+    # a launch's operations divided by the cycles of a millisecond and by SMs
+    of_lanes = 32 * 32 * 132 * 2048 / (2e6 * 132)
+    assert saved["figures"]["lanes_a_cycle"]["fp32"] == pytest.approx(of_lanes, abs=0.06)
+    assert saved["figures"]["lanes_a_cycle"]["alu"] == pytest.approx(2 * of_lanes, abs=0.06)
 
 
 def test_failed_section_does_not_stop_others() -> None:
-    row, kept = measure_fake_gpu()
-    assert kept["failed"] == {"device memory": "out of memory"}
+    row, saved = measure_fake_gpu()
+    assert saved["failed"] == {"device memory": "out of memory"}
     assert "failed: device memory" in row["timing"]["source"]
     assert "dram_share" not in row["timing"] and row["timing"]["dram"] == 696
 
@@ -178,15 +182,15 @@ def test_all_sections_run_on_an_emulator() -> None:
     trouble: dict[str, str] = {}
     bench = measuring.Bench(SMALL, timing.Runner("jit"), 256)
     measuring.measure_all(bench, lambda part, of: trouble.update({part: of}))
-    timed = {"rates", "caches"}  # an emulator's time of 0 cannot be divided by
+    timed = {"rates", "caches"}  # an emulator's time of 0 is no divisor
     assert {part for part, of in trouble.items() if of} <= timed and set(trouble) == set(measuring.SECTIONS)
 
 
 # ------------------------------------------------------------------ times
 def test_launches_have_unique_names() -> None:
-    found = [*cases(), *(case for one in KERNELS for case in one.timed())]
-    assert len({case.name for case in found}) == len(found) >= 600
-    assert len({case.kernel.__name__ for case in found}) >= 100
+    all_cases = [*cases(), *(case for one in KERNELS for case in one.timed())]
+    assert len({case.name for case in all_cases}) == len(all_cases) >= 600
+    assert len({case.kernel.__name__ for case in all_cases}) >= 100
 
 
 @pytest.mark.slow
@@ -200,15 +204,18 @@ def test_the_timed_kernels_have_no_faults(pattern: str) -> None:
 
 @pytest.mark.slow
 def test_every_variant_is_timed() -> None:
-    found = list(variants())
-    assert len(found) == sum(len(family.variants) for family in FAMILIES.values())
-    assert {case.name for case in found}.isdisjoint({case.name for case in cases()})
-    (one,) = launches.matching(found, "sfs reduction-shared example")
-    assert not st.launch(one.kernel, grid=one.grid, block=one.block, args=dict(one.make()), shared=one.shared).faults
+    timed = list(variants())
+    assert len(timed) == sum(len(family.variants) for family in FAMILIES.values())
+    assert {case.name for case in timed}.isdisjoint({case.name for case in cases()})
+    (example,) = launches.matching(timed, "sfs reduction-shared example")
+    args = dict(example.make())
+    assert not st.launch(
+        example.kernel, grid=example.grid, block=example.block, args=args, shared=example.shared
+    ).faults
 
 
 class Emulated:
-    """An engine that times as a GPU does."""
+    """An engine that measures times as a GPU does."""
 
     def run(self, request: Request) -> Outcome:
         outcome = engine_named("jit").run(request)
@@ -233,11 +240,11 @@ def test_a_record_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     )
     path, lengths = tmp_path / "times.json", []
 
-    def kept(record: Mapping[str, Any]) -> None:
+    def save_record(record: Mapping[str, Any]) -> None:
         lengths.append(len(record["launches"]) + len(record["failed"]))
         timing.save(record, path)
 
-    timing.take(chosen, SMALL, kept, lambda name: None)
+    timing.take(chosen, SMALL, save_record, lambda name: None)
     assert lengths == [1, 2, 2], "written after each launch"
     record = errors.load(path)
     (times,) = record["launches"].values()
@@ -250,13 +257,13 @@ def test_a_record_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times of an engine that needs no GPU."""
+    """Use an engine without a GPU for times."""
     monkeypatch.setattr(timing, "compile_ahead", lambda cases: None)
     monkeypatch.setattr(timing, "CudaEngine", Emulated)
 
 
-def taken(cases: Sequence[Timed], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    return timing.take(cases, SMALL, lambda record: None, lambda name: None, known)
+def take_times(cases: Sequence[Timed], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return timing.take(cases, SMALL, lambda record: None, lambda name: None, earlier)
 
 
 @pytest.mark.slow
@@ -265,43 +272,43 @@ def test_validation_kernels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "WARM", 1)
     monkeypatch.setattr(timing, "COLD", 1)
     some = KERNELS[::16]
-    found = taken([one.small for one in some])
-    assert found["failed"] == {} and len(found["launches"]) == len(some)
+    record = take_times([one.small for one in some])
+    assert record["failed"] == {} and len(record["launches"]) == len(some)
 
 
 @pytest.mark.usefixtures("emulated")
 def test_a_launch_whose_answer_is_wrong_has_no_time() -> None:
     case = next(one.small for one in KERNELS if one.name == "hash_insert")
-    assert list(taken([case])["launches"]) == [case.name]
+    assert list(take_times([case])["launches"]) == [case.name]
     wrong = replace(case, answer=lambda args: {"table": args["keys"] + 1})
-    found = taken([wrong])
-    assert found["failed"] == {case.name: f"{case.name}: table is not what NumPy computes"} and not found["launches"]
+    record = take_times([wrong])
+    assert record["failed"] == {case.name: f"{case.name}: table is not what NumPy computes"} and not record["launches"]
 
 
 @pytest.mark.usefixtures("emulated")
 def test_times_of_the_same_kernel_are_reused() -> None:
     case = next(one.small for one in KERNELS if one.name == "gather")
-    known = taken([case])
-    known["launches"][case.name]["warm_us"] = 17.0
-    assert taken([case], known)["launches"] == known["launches"]
-    known["launches"][case.name]["source"] = "of another kernel"
-    assert taken([case], known)["launches"][case.name]["warm_us"] == 250.0
+    earlier = take_times([case])
+    earlier["launches"][case.name]["warm_us"] = 17.0
+    assert take_times([case], earlier)["launches"] == earlier["launches"]
+    earlier["launches"][case.name]["source"] = "of another kernel"
+    assert take_times([case], earlier)["launches"][case.name]["warm_us"] == 250.0
 
 
 @pytest.mark.usefixtures("emulated")
 def test_changed_inputs_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A level of a breadth-first search is there once; each launch is given the depths as they were."""
+    """A breadth-first search visits each level once; each launch starts with the original depths."""
     case = next(one.small for one in KERNELS if one.name == "bfs_step")
-    seen, run = [], Emulated.run
+    counts, run = [], Emulated.run
 
     def watched(self: Emulated, request: Request) -> Outcome:
         if "depth" in request.arguments:
-            seen.append(int((request.arguments["depth"] == 4).sum()))
+            counts.append(int((request.arguments["depth"] == 4).sum()))
         return run(self, request)
 
     monkeypatch.setattr(Emulated, "run", watched)
-    taken([case])
-    assert len(seen) > timing.WARM + timing.COLD and set(seen) == {0}
+    take_times([case])
+    assert len(counts) > timing.WARM + timing.COLD and set(counts) == {0}
 
 
 def test_zero_time_is_refused(tmp_path: Path) -> None:
@@ -328,19 +335,19 @@ def test_metrics_of_every_second_launch() -> None:
 
 # ------------------------------------------------------------------ errors
 def rows() -> list[Compared]:
-    """Launches of four kernels whose times follow with memory that answers 0.7 later, and 1.03 times the cycles."""
+    """Return launches of four kernels with times of 0.7 of the memory latency and 1.03 of the cycles."""
     draw, limits = np.random.default_rng(1), {"DRAM": 8.0, "fp32": 3.0, "issue": 4.0, "latency": 9.0, "atomics": 20.0}
     none = np.zeros((1, 1, COLUMNS), np.int64)
     traffic = Traffic(none[0], none, none[0, :, :1], none[0, 0], 0, 0, 0, 0, 1, 1, 1)
-    found = Estimate(10.0, 8.0, 12.0, "DRAM", limits, traffic, occupancy(st.devices.H200, 256, 32, 0), 100, ())
-    made = []
+    estimate = Estimate(10.0, 8.0, 12.0, "DRAM", limits, traffic, occupancy(st.devices.H200, 256, 32, 0), 100, ())
+    result = []
     for kernel in "abcd":
         for size in range(6):
             once, more = draw.uniform(10, 100, 2)
             times = {loaded: once + loaded * more for loaded in errors.LOADED}
-            row = Compared(f"{kernel} 1 {size}", kernel, 1.0, times, 2.0, found, 30.0, {}, None)
-            made.append(replace(row, measured_us=row.time(0.7, 1.03)))
-    return made
+            row = Compared(f"{kernel} 1 {size}", kernel, 1.0, times, 2.0, estimate, 30.0, {}, None)
+            result.append(replace(row, measured_us=row.time(0.7, 1.03)))
+    return result
 
 
 def test_constants_are_fitted() -> None:
@@ -355,17 +362,17 @@ def test_a_roofline_is_the_larger_of_two() -> None:
 
 def test_residuals_are_percentiles() -> None:
     (row, *_) = rows()
-    of = [(replace(row, measured_us=float(n)), 10.0) for n in range(1, 22)]
-    ((bound, found),) = errors.residuals(of).items()
+    pairs = [(replace(row, measured_us=float(n)), 10.0) for n in range(1, 22)]
+    ((bound, percentiles),) = errors.residuals(pairs).items()
     assert bound == "DRAM"
-    np.testing.assert_allclose(found, (0.2, 2.0, 21))
+    np.testing.assert_allclose(percentiles, (0.2, 2.0, 21))
 
 
 def test_kernels_are_left_out_of_their_fit() -> None:
-    """Times of one kernel that follow other constants do not move its own constants."""
-    made = [replace(row, measured_us=3 * row.measured_us) if row.kernel == "a" else row for row in rows()]
-    of = {row.name: time / row.measured_us for row, time in errors.left_out(made)}
-    assert all(of[f"a 1 {n}"] == pytest.approx(1 / 3) for n in range(6))
+    """Times of one kernel with different constants do not change its own constants."""
+    changed = [replace(row, measured_us=3 * row.measured_us) if row.kernel == "a" else row for row in rows()]
+    ratios = {row.name: time / row.measured_us for row, time in errors.left_out(changed)}
+    assert all(ratios[f"a 1 {n}"] == pytest.approx(1 / 3) for n in range(6))
 
 
 def test_intervals_are_of_other_kernels() -> None:
@@ -385,20 +392,20 @@ def test_the_time_lost_by_a_choice() -> None:
 
 
 def test_errors_are_shares_of_the_measured() -> None:
-    found = Errors.from_pairs([(11.0, 10.0), (8.0, 10.0), (10.0, 10.0)])
-    assert (found.mean, found.p90, found.worst) == pytest.approx((0.1, 0.18, 0.2))
+    summary = Errors.from_pairs([(11.0, 10.0), (8.0, 10.0), (10.0, 10.0)])
+    assert (summary.mean, summary.p90, summary.worst) == pytest.approx((0.1, 0.18, 0.2))
 
 
 def test_launches_are_profiled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first launch of each kernel comes first; warm caches are as the launch before left them, cold ones empty. A profiler that
-    lacks a metric is asked for fewer from then on."""
-    asked: list[tuple[int, int, Sequence[str]]] = []
+    """The first group has the first launch of each kernel. Warm caches have the contents of the previous launch, cold ones
+    are empty. After a missing metric, fewer metrics are requested."""
+    calls: list[tuple[int, int, Sequence[str]]] = []
 
     def measure(
         ncu: Path, command: Sequence[str], metrics: Sequence[str], caches: Sequence[str]
     ) -> list[dict[str, float]]:
         names = json.loads(Path(command[-2]).read_text())
-        asked.append((len(names), len(metrics), caches))
+        calls.append((len(names), len(metrics), caches))
         if len(metrics) > len(traffic.METRICS):
             raise st.LaunchError("no such metric")
         Path(command[-3]).write_text("".join(f"{name}\n" for name in names))
@@ -406,20 +413,20 @@ def test_launches_are_profiled_in_groups(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(nsight, "measure", measure)
     monkeypatch.setattr(traffic, "AT_ONCE", 2)
-    found = list(traffic.take(Path("ncu"), ["a 1 64", "a 2 64", "b 1 64"], [launches.TIMED]))
-    assert [list(one) for one in found] == [["a 1 64", "b 1 64"], ["a 2 64"]]
-    one = found[1]["a 2 64"]
-    assert one["dram_bytes"] == 4.0
-    assert one["cold"]["dram_bytes"] == 6.0 and set(one["cold"]["metrics"]) == set(traffic.METRICS)
+    groups = list(traffic.take(Path("ncu"), ["a 1 64", "a 2 64", "b 1 64"], [launches.TIMED]))
+    assert [list(values) for values in groups] == [["a 1 64", "b 1 64"], ["a 2 64"]]
+    values = groups[1]["a 2 64"]
+    assert values["dram_bytes"] == 4.0
+    assert values["cold"]["dram_bytes"] == 6.0 and set(values["cold"]["metrics"]) == set(traffic.METRICS)
     few, all_of_them = len(traffic.METRICS), len(traffic.METRICS) + len(traffic.MORE)
-    assert asked == [
+    assert calls == [
         (2, few, nsight.WARM), (2, all_of_them, nsight.COLD), (2, few, nsight.COLD), (1, few, nsight.WARM), (1, few, nsight.COLD),
     ]  # fmt: skip
 
 
 def test_the_profiled_process_makes_each_launch_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a launch would do otherwise the next time is given to it anew."""
-    seen: list[tuple[str, bool]] = []
+    """Arrays that a launch changes are restored before the next one."""
+    launched: list[tuple[str, bool]] = []
 
     class Launch:
         def __init__(self, request: Request) -> None:
@@ -433,14 +440,14 @@ def test_the_profiled_process_makes_each_launch_twice(tmp_path: Path, monkeypatc
 
         def run(self, times: int) -> None:
             fresh = all(array.remote is None for array in self.request.device_arrays.values())
-            seen.append((self.request.specialisation.summary.name, fresh))
+            launched.append((self.request.specialisation.summary.name, fresh))
 
     monkeypatch.setattr(timed_process, "DeviceLaunch", Launch)
     listed, log = tmp_path / "names.json", tmp_path / "log.txt"
     names = ["bfs_step 65536 64", "strided 2^20/8 64"]
     listed.write_text(json.dumps(names))
     timed_process.main(str(log), str(listed), [launches.TIMED])
-    assert [name for name, _ in seen] == ["bfs_step"] * 2 + ["strided"] * 2
+    assert [name for name, _ in launched] == ["bfs_step"] * 2 + ["strided"] * 2
     assert log.read_text().splitlines() == names
 
 
@@ -458,9 +465,9 @@ def test_the_errors_of_a_record(simtbed: Simtbed, tmp_path: Path) -> None:  # no
     path = tmp_path / "times.json"
     times = {name: {"warm_us": 10.0 + n, "cold_us": 12.0, "registers": 16} for n, name in enumerate(names)}
     path.write_text(json.dumps({"device": "H200", "launches": times}))
-    ran = simtbed("hardware", "errors", str(path), "--only", "[pec]*[4-9]*", "--json")
-    assert ran.code == 0, ran.err
-    content = json.loads(ran.out)
+    result = simtbed("hardware", "errors", str(path), "--only", "[pec]*[4-9]*", "--json")
+    assert result.code == 0, result.err
+    content = json.loads(result.out)
     assert set(content["errors"]) == {"model, kernel left out", "model, as it is", "model, source counted", "roofline"}
     assert content["launches"] == len(content["rows"]) and content["rows"][0]["time_us"] > 0
     text = simtbed("hardware", "errors", str(path), "--only", "[pec]*[4-9]*").out

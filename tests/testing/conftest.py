@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These runs are a developer's, wherever they run."""
+    """Run as on a developer's machine, also in CI."""
     monkeypatch.delenv("CI", raising=False)

@@ -1,4 +1,4 @@
-"""A pytest plugin that plays a GPU: the engine cuda answers as the numpy engine does, and counts nothing."""
+"""Pytest plugin with a simulated GPU: the engine cuda answers as the numpy engine does, without counters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simtbed.runtime.engine import Outcome, Request
 
 
 class PlayedGpu:
-    """What a GPU gives of a launch: the arrays, but those that stay with it."""
+    """An engine that returns the arrays of a launch as a GPU does: without device arrays."""
 
     name = "cuda"
 

@@ -1,4 +1,4 @@
-"""Small projects for runs of pytest within pytest: a kernel, and tests of it that cost, race or pass."""
+"""Small projects for runs of pytest within pytest: a kernel, and tests of it with budgets, with races or without faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import simtbed
 
 for _module in walk_packages(simtbed.__path__, "simtbed."):
-    # pytester forgets what a run imports: of modules that know each other it would forget some alone
+    # pytester removes the modules that a run imports; removing only some of several dependent modules breaks the others
     if not _module.name.startswith(("simtbed.__main__", "simtbed.kernels", "simtbed.oracles", "simtbed.reports")):
         import_module(_module.name)
 
@@ -62,5 +62,5 @@ def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
 
 
 def baseline(pytester: pytest.Pytester) -> Path:
-    """Where its budgets are."""
+    """Return the file of its budgets."""
     return pytester.path / ".simtbed" / "budgets.toml"

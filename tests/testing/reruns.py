@@ -1,12 +1,12 @@
-"""Reruns of budgets elsewhere: other Pythons, threads, workers, hash seeds and locales. None may be an alarm.
+"""Reruns of budgets with other Pythons, threads, workers, hash seeds and locales. None may be an alarm.
 
     python -m tests.testing.reruns --single 1000 --whole 20 [--python PYTHON ...]
 
 --single: runs of one test with a budget. --whole: runs of every shipped variant against `.simtbed/variants.toml`. Each
-PYTHON has simtbed, pytest and pytest-xdist. What differs from run to run is drawn from a fixed seed.
+PYTHON has simtbed, pytest and pytest-xdist. The values that vary between runs are sampled with a fixed seed.
 
 A process has one hash seed and one locale. The number of threads is read at each launch: a process runs the one test with
-several of them, this module being its pytest plugin.
+several numbers of threads, and uses this module as its pytest plugin.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ LOCALES = ("C", "C.UTF-8", "tr_TR.UTF-8", "de_DE.UTF-8")
 TOGETHER = 8
 """Runs of the one test in a process."""
 COUNTS = "RERUN_WITH_THREADS"
-"""The variable that holds the numbers of threads."""
+"""Environment variable with the numbers of threads."""
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """The test once with each number of threads."""
+    """Run the test once with each number of threads."""
     for count in os.environ[COUNTS].split():
         os.environ["SIMTBED_THREADS"] = count
         item._initrequest()  # type: ignore[attr-defined]
@@ -42,25 +42,25 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def singles(times: int, draw: random.Random, run: Callable[[list[str], dict[str, str], str], bool]) -> int:
-    """Run the one test so often; how many of the runs ended in another way than they should."""
-    found = 0
+    """Run the one test a number of times; return the number of alarms."""
+    alarms = 0
     for first in range(0, times, TOGETHER):
         counts = [str(draw.randint(1, 8)) for _ in range(first, min(first + TOGETHER, times))]
         words = ["pytest", "-q", "-p", "no:cacheprovider", "-p", __spec__.name, "-n", str(draw.randint(0, 2)), TEST]
         if not run(words, {COUNTS: " ".join(counts)}, f"{len(counts)} passed"):
-            found += len(counts)
-        print(f"{first + len(counts)} of {times} single runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
-    return found
+            alarms += len(counts)
+        print(f"{first + len(counts)} of {times} single runs, {alarms} alarms", end="\r", file=sys.stderr, flush=True)
+    return alarms
 
 
 def wholes(times: int, draw: random.Random, run: Callable[[list[str], dict[str, str], str], bool]) -> int:
-    """Run all budgets so often; how many of the runs ended in another way than they should."""
-    found = 0
+    """Run all budgets a number of times; return the number of alarms."""
+    alarms = 0
     for number in range(times):
         threads = {"SIMTBED_THREADS": str(draw.randint(1, 8))}
-        found += not run(["simtbed", "check", "--budget", str(BASELINES)], threads, "")
-        print(f"{number + 1} of {times} whole runs, {found} alarms", end="\r", file=sys.stderr, flush=True)
-    return found
+        alarms += not run(["simtbed", "check", "--budget", str(BASELINES)], threads, "")
+        print(f"{number + 1} of {times} whole runs, {alarms} alarms", end="\r", file=sys.stderr, flush=True)
+    return alarms
 
 
 def main() -> int:
@@ -72,21 +72,21 @@ def main() -> int:
     pythons, draw = options.python or [sys.executable], random.Random(20)
 
     def run(words: list[str], more: dict[str, str], expected: str) -> bool:
-        """Whether a run elsewhere ends with 0 and says what is expected; else what it says is printed."""
+        """Return whether a run exits with 0 and prints the expected text; otherwise print its output."""
         python, seed, place = draw.choice(pythons), str(draw.randint(0, 4_294_967_295)), draw.choice(LOCALES)
         other = {**more, "PYTHONHASHSEED": seed, "LC_ALL": place}
-        done = subprocess.run(
+        process = subprocess.run(
             [python, "-m", *words], cwd=ROOT, env={**os.environ, **other}, capture_output=True, text=True
         )
-        good = done.returncode == 0 and expected in done.stdout
+        good = process.returncode == 0 and expected in process.stdout
         if not good:
-            said = (done.stdout + done.stderr)[-2000:]
-            print(f"{' '.join(words)}, {python} {other}: exit code {done.returncode}\n{said}", flush=True)
+            output = (process.stdout + process.stderr)[-2000:]
+            print(f"{' '.join(words)}, {python} {other}: exit code {process.returncode}\n{output}", flush=True)
         return good
 
-    found = singles(options.single, draw, run) + wholes(options.whole, draw, run)
-    print(f"{found} alarms in {options.single} runs of one budget and {options.whole} of all")
-    return int(found > 0)
+    total = singles(options.single, draw, run) + wholes(options.whole, draw, run)
+    print(f"{total} alarms in {options.single} runs of one budget and {options.whole} of all")
+    return int(total > 0)
 
 
 if __name__ == "__main__":

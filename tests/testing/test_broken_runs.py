@@ -1,4 +1,4 @@
-"""Ways in which a run of tests is broken and might pass: each ends with an exit code that is not 0, and says why."""
+"""Broken runs of tests: each ends with a nonzero exit code and a reason."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Context:
     def pop(self): pass
 def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device kernel image is invalid")
 """
-"""PyCUDA with a driver that does not know what nvcc makes."""
+"""PyCUDA with a driver that rejects nvcc's output."""
 
 
 @pytest.mark.slow
@@ -107,10 +107,10 @@ def test_a_driver_that_is_too_old_fails_with_both_versions(
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["--simtbed-write-launches", "--simtbed-report", "--simtbed-update"])
 def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, option: str) -> None:
-    """Files may grow to a few bytes alone, as on a full disk."""
+    """Files are limited to a few bytes, as on a full disk."""
     pytester.makepyfile(test_a=COSTS)
     assert run(pytester, "--simtbed-update").ret == 0
-    kept = baseline(pytester).read_text()
+    text = baseline(pytester).read_text()
     (pytester.path / "made").write_text("what was there")
     words = [option] if option == "--simtbed-update" else [option, "made"]
 
@@ -120,7 +120,7 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
 
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", *words]
     quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         cwd=pytester.path,
         env=quiet,
@@ -128,8 +128,8 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1 and "File too large" in done.stdout, done.stdout + done.stderr
-    assert baseline(pytester).read_text() == kept and (pytester.path / "made").read_text() == "what was there"
+    assert process.returncode == 1 and "File too large" in process.stdout, process.stdout + process.stderr
+    assert baseline(pytester).read_text() == text and (pytester.path / "made").read_text() == "what was there"
     assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__", ".cache"}
     assert [path.name for path in baseline(pytester).parent.iterdir()] == [baseline(pytester).name]
 
@@ -137,9 +137,9 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pytester, number: signal.Signals) -> None:
-    """As services do at the end of a job's time."""
+    """CI services send these signals at the end of a job's time."""
     pytester.makepyfile(
-        PLAIN + "\ndef test_hangs():\n    open('hangs', 'w').close()\n    import time\n    time.sleep(600)"
+        PLAIN + "\ndef test_sleeps():\n    open('started', 'w').close()\n    import time\n    time.sleep(600)"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--simtbed-write-launches", "made"]
 
@@ -147,10 +147,10 @@ def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pyteste
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL, preexec_fn=heeding)
-    while not (pytester.path / "hangs").exists():
+    while not (pytester.path / "started").exists():
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
     assert process.wait() != 0
-    made = pytester.path / "made"
-    assert number == signal.SIGINT or not made.exists()
+    launches = pytester.path / "made"
+    assert number == signal.SIGINT or not launches.exists()

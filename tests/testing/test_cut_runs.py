@@ -1,4 +1,4 @@
-"""Runs of tests that do not come to their end: nothing is said, kept or removed as if they had."""
+"""Interrupted runs of tests: no result is reported, written or removed as after a complete run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CUT = "FAILED {} of 3 tests did not finish: *"
 
 
 @pytest.fixture
-def kept(pytester: pytest.Pytester) -> str:
-    """The baselines of such a project."""
+def baselines(pytester: pytest.Pytester) -> str:
+    """Return the baselines of such a project."""
     pytester.makepyfile(test_a=STOPPING.format("pass"))
     assert run(pytester, "--simtbed-update").ret == 0
     text = baseline(pytester).read_text()
@@ -27,17 +27,17 @@ def kept(pytester: pytest.Pytester) -> str:
 
 
 @pytest.mark.parametrize("how", STOPS)
-def test_no_baseline_is_removed(pytester: pytest.Pytester, kept: str, how: str) -> None:
+def test_no_baseline_is_removed(pytester: pytest.Pytester, baselines: str, how: str) -> None:
     line, *options = STOPS[how]
     pytester.makepyfile(test_a=STOPPING.format(line))
     result = run(pytester, "--simtbed-update", *options)
     assert result.ret != 0
     result.stdout.fnmatch_lines([CUT.format("[12]")])
-    assert baseline(pytester).read_text() == kept
+    assert baseline(pytester).read_text() == baselines
 
 
 @pytest.mark.parametrize("how", STOPS)
-def test_no_baseline_is_called_unused(pytester: pytest.Pytester, kept: str, how: str) -> None:
+def test_no_baseline_is_called_unused(pytester: pytest.Pytester, baselines: str, how: str) -> None:
     line, *options = STOPS[how]
     pytester.makepyfile(test_a=STOPPING.format(line))
     result = run(pytester, *options)
@@ -47,7 +47,7 @@ def test_no_baseline_is_called_unused(pytester: pytest.Pytester, kept: str, how:
         result.stdout.fnmatch_lines([CUT.format("[12]")])
 
 
-def test_no_launches_are_recorded_or_compared(pytester: pytest.Pytester, kept: str) -> None:
+def test_no_launches_are_recorded_or_compared(pytester: pytest.Pytester, baselines: str) -> None:
     assert run(pytester, "--simtbed-write-launches", "made").ret == 0
     pytester.makepyfile(test_a=STOPPING.format("pytest.exit('enough', returncode=0)"))
     result = run(pytester, "--simtbed-write-launches", "other", "--simtbed-same-launches", "made")
@@ -58,8 +58,8 @@ def test_no_launches_are_recorded_or_compared(pytester: pytest.Pytester, kept: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["in a test", "at its end"])
-def test_a_worker_that_dies_takes_no_baseline_with_it(pytester: pytest.Pytester, kept: str, when: str) -> None:
-    """At its end it has told how its tests went, and not what they launched; pytest-xdist lets that pass."""
+def test_a_worker_that_dies_takes_no_baseline_with_it(pytester: pytest.Pytester, baselines: str, when: str) -> None:
+    """At its end a worker has reported its tests' results but not their launches; pytest-xdist accepts that."""
     dies = "import os; os._exit(1)"
     if when == "in a test":
         pytester.makepyfile(test_a=STOPPING.format(dies))
@@ -70,5 +70,5 @@ def test_a_worker_that_dies_takes_no_baseline_with_it(pytester: pytest.Pytester,
         result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "1", *update)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.no_fnmatch_line("*not used any more*")
-        assert baseline(pytester).read_text() == kept
+        assert baseline(pytester).read_text() == baselines
     result.stdout.fnmatch_lines([CUT.format("[23]")])

@@ -1,4 +1,4 @@
-"""Ways in which a run of tests may hide that a kernel is wrong, or was not run at all: each fails, and says why."""
+"""Runs of tests that may hide a wrong kernel or a skipped launch: each fails with a reason."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_launches_of_other_processes_are_looked_at(pytester: pytest.Pytester, method: str) -> None:
-    (pytester.path / "own.py").write_text(LAUNCHED + "\ndef go():\n    st.launch(transpose, **HOW)\n")
+def test_launches_of_other_processes_are_checked(pytester: pytest.Pytester, method: str) -> None:
+    (pytester.path / "own.py").write_text(LAUNCHED + "\ndef launch():\n    st.launch(transpose, **HOW)\n")
     pytester.makepyfile(
         "import multiprocessing, own\ndef test_elsewhere():\n"
-        f"    process = multiprocessing.get_context({method!r}).Process(target=own.go)\n"
+        f"    process = multiprocessing.get_context({method!r}).Process(target=own.launch)\n"
         "    process.start()\n    process.join()\n    assert process.exitcode == 0\n"
     )
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *CHECK, "--simtbed-write-launches", "made")
@@ -32,7 +32,7 @@ def test_launches_of_other_processes_are_looked_at(pytester: pytest.Pytester, me
     assert "transpose" in (pytester.path / "made").read_text()
 
 
-def test_launches_of_threads_are_looked_at(pytester: pytest.Pytester) -> None:
+def test_launches_of_threads_are_checked(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "import threading\n" + LAUNCHED + "\ndef test_in_a_thread():\n"
         "    thread = threading.Thread(target=lambda: st.launch(transpose, **HOW))\n    thread.start()\n    thread.join()\n"
@@ -44,17 +44,17 @@ def test_launches_of_threads_are_looked_at(pytester: pytest.Pytester) -> None:
 def test_a_launch_that_outlives_its_test_fails_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "import threading, time\n" + LAUNCHED + "\nfrom simtbed.runtime import launching\n"
-        "def test_leaves(monkeypatch):\n    begun, go = threading.Event(), threading.Event()\n"
-        "    def slow(*given, real=launching._outcome):\n        begun.set()\n        go.wait(30)\n        return real(*given)\n"
+        "def test_leaves(monkeypatch):\n    started, released = threading.Event(), threading.Event()\n"
+        "    def slow(*args, real=launching._outcome):\n        started.set()\n        released.wait(30)\n        return real(*args)\n"
         "    monkeypatch.setattr(launching, '_outcome', slow)\n"
-        "    threading.Thread(target=lambda: st.launch(transpose, **HOW)).start()\n    assert begun.wait(30)\n"
-        "    threading.Timer(0.5, go.set).start()\n"
+        "    threading.Thread(target=lambda: st.launch(transpose, **HOW)).start()\n    assert started.wait(30)\n"
+        "    threading.Timer(0.5, released.set).start()\n"
     )
     result = run(pytester, *CHECK)
     assert result.ret == 1 and "1 launch had not ended when the test did" in result.stdout.str()
 
 
-def test_launches_of_modules_are_looked_at(pytester: pytest.Pytester) -> None:
+def test_launches_of_modules_are_checked(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         LAUNCHED + "\nANSWER = st.launch(transpose, **HOW)\ndef test_it():\n    assert ANSWER.out.size\n"
     )
@@ -115,12 +115,12 @@ def test_a_budget_that_is_not_compared_fails_in_ci(
     monkeypatch.delenv("CI")
     run(pytester, "--simtbed-update")
     pytester.makeconftest(hiding)
-    kept = baseline(pytester).read_text()
+    text = baseline(pytester).read_text()
     developers = run(pytester)
     if "not used any more" not in line:
         assert developers.ret == 0
         run(pytester, "--simtbed-update")
-        assert baseline(pytester).read_text() == kept
+        assert baseline(pytester).read_text() == text
     monkeypatch.setenv("CI", "true")
     result = run(pytester)
     assert result.ret == 1
@@ -158,7 +158,7 @@ def test_an_empty_set_of_parameters_uses_no_baseline(pytester: pytest.Pytester) 
 
 @pytest.mark.slow
 def test_the_same_tests_elsewhere_must_launch_there(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that launches by itself launches on an emulator, whatever engine is asked for."""
+    """A direct launch in a test uses an emulator, independent of the selected engine."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(TRANSPOSE + "\ndef test_it():\n    st.launch(transpose, **HOW)\n")
     assert run(pytester, "--simtbed-write-launches", "made").ret == 0
@@ -169,7 +169,7 @@ def test_the_same_tests_elsewhere_must_launch_there(pytester: pytest.Pytester, m
 
 
 def test_a_test_that_is_run_again_answers_once(pytester: pytest.Pytester) -> None:
-    """As plugins do that run failed tests again."""
+    """Some plugins run failed tests again."""
     pytester.makepyfile(PLAIN)
     run(pytester, "--simtbed-write-launches", "made")
     pytester.makeconftest(

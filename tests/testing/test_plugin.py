@@ -16,7 +16,7 @@ from tests.testing.projects import COSTS, PLAIN, RACE, TRANSPOSE, baseline, run
 
 
 # ------------------------------------------------------------------ engines
-def test_a_test_runs_on_each_engine_asked_for(pytester: pytest.Pytester) -> None:
+def test_a_test_runs_on_each_selected_engine(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(PLAIN)
     result = run(pytester, "-v", "--simtbed-engine", "jit,numpy")
     result.assert_outcomes(passed=2)
@@ -40,7 +40,7 @@ def test_the_marker_says_engines_and_device(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_an_engine_that_cannot_run_fails_where_it_is_asked_for(pytester: pytest.Pytester) -> None:
+def test_a_selected_engine_that_cannot_run_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(PLAIN)
     result = pytester.runpytest_subprocess("--simtbed-engine", "cuda", "-p", "no:cacheprovider")
     if "1 launch on cuda" not in result.stdout.str():
@@ -74,8 +74,8 @@ def test_a_project_without_kernels_imports_nothing_heavy() -> None:
         "import sys, simtbed.testing.plugin; "
         "print([name for name in sys.modules if name.startswith(('simtbed.runtime', 'simtbed.engines', 'llvmlite'))])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"
 
 
 # ------------------------------------------------------------------ checks
@@ -105,9 +105,9 @@ def test_known_findings_pass_while_they_are_found(pytester: pytest.Pytester) -> 
     rows = dict.fromkeys(
         "\n".join(line.removeprefix("E   ") for line in pin.splitlines() if " = " in line) for pin in pins
     )
-    known = pytester.path / ".simtbed" / "known.toml"
-    known.parent.mkdir()
-    known.write_text("".join(f'[[known]]\n{row}\nreason = "a test"\n' for row in rows))
+    file = pytester.path / ".simtbed" / "known.toml"
+    file.parent.mkdir()
+    file.write_text("".join(f'[[known]]\n{row}\nreason = "a test"\n' for row in rows))
     run(pytester, "--simtbed-check", "races").assert_outcomes(passed=1)
     path.write_text(PLAIN)
     result = pytester.runpytest_subprocess("--simtbed-check", "races", "-p", "no:cacheprovider")
@@ -183,14 +183,14 @@ def test_an_unused_baseline_fails_where_all_tests_of_its_file_ran(pytester: pyte
     pytester.makepyfile(test_a=COSTS + "\ndef test_other():\n    pass\n")
     run(pytester, "--simtbed-update")
     text = baseline(pytester).read_text()
-    baseline(pytester).write_text(text.replace("whole", "gone") + text)
+    baseline(pytester).write_text(text.replace("whole", "removed") + text)
     assert run(pytester, "-k", "test_costs").ret == 0
     assert run(pytester, "test_a.py::test_costs").ret == 0
     result = run(pytester)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["FAILED .simtbed/budgets.toml: not used any more: gone of test_a.py::test_costs"])
+    result.stdout.fnmatch_lines(["FAILED .simtbed/budgets.toml: not used any more: removed of test_a.py::test_costs"])
     assert run(pytester, "--simtbed-update").ret == 0
-    assert "gone" not in baseline(pytester).read_text()
+    assert "removed" not in baseline(pytester).read_text()
 
 
 def test_parameters_have_baselines_of_their_own(pytester: pytest.Pytester) -> None:
@@ -234,10 +234,10 @@ def test_hypothesis_may_launch(pytester: pytest.Pytester) -> None:
 def test_a_gpu_counts_nothing_and_its_baselines_are_used(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does an update on a GPU lose or empty them."""
+    """An update on a GPU neither removes nor empties them."""
     pytester.makepyfile(COSTS)
     run(pytester, "--simtbed-update")
-    kept = baseline(pytester).read_text()
+    text = baseline(pytester).read_text()
     played = ("-p", "no:cacheprovider", "-p", "tests.testing.played_gpu", "--simtbed-engine")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = pytester.runpytest_subprocess(*played, "cuda")
@@ -246,7 +246,7 @@ def test_a_gpu_counts_nothing_and_its_baselines_are_used(
     result.stdout.fnmatch_lines(["1 launch on cuda", "*not compared: a GPU counts nothing"])
     for engines in ("cuda", "cuda,jit"):
         assert pytester.runpytest_subprocess(*played, engines, "--simtbed-update").ret == 0
-        assert baseline(pytester).read_text() == kept
+        assert baseline(pytester).read_text() == text
 
 
 def test_a_budget_of_what_was_not_counted_fails(pytester: pytest.Pytester) -> None:
@@ -267,7 +267,7 @@ def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pyt
 
 
 @needs_nvcc
-def test_what_is_compiled_counts_where_it_is_asked_for(pytester: pytest.Pytester) -> None:
+def test_compiled_values_are_compared_if_selected(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS.replace('"whole"', '"whole", compiled=True'))
     run(pytester, "--simtbed-update").assert_outcomes(passed=1)
     written = tomllib.loads(baseline(pytester).read_text())["test_a.py::test_costs"]["whole"]
@@ -315,8 +315,8 @@ EMPTY = '{"format": "simtbed launches", "version": 1, "tests": {}}'
     [
         (lambda text: text.replace("]", ', "transpose (1, 1, 1) (32, 8, 1): rounds"]'), "1 launch on jit; other has 2"),
         (lambda text: EMPTY, "other has no launches"),
-        (lambda text: text.replace("test_transposes", "test_gone"), "test_gone: made no launch; other has some"),
-        (lambda text: text.replace("test_transposes", "test_gone"), "test_transposes: other knows no launch of it"),
+        (lambda text: text.replace("test_transposes", "test_removed"), "test_removed: made no launch; other has some"),
+        (lambda text: text.replace("test_transposes", "test_removed"), "test_transposes: other knows no launch of it"),
         (lambda text: text.replace("32, 8, 1", "32, 4, 2"), "not as in other, on jit: transpose (1, 1, 1) (32, 8, 1)"),
         (lambda text: text.replace("1): ", "1): 0"), "not as in other, on jit: transpose (1, 1, 1) (32, 8, 1)"),
         (lambda text: "", "other: expected what --simtbed-write-launches wrote"),
@@ -340,14 +340,14 @@ def test_a_run_launches_and_answers_as_another(
 
 
 @pytest.mark.slow
-def test_what_stays_on_a_gpu_is_not_compared(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An emulator has it in its hands, a GPU does not send it; what is made of it is compared."""
-    staying = TRANSPOSE + (
-        "def test_stays(launch):\n    kept = st.DeviceArray(np.zeros(1024, np.float32))\n"
-        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'out': kept}})\n"
-        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'x': kept}})\n"
+def test_device_arrays_on_a_gpu_are_not_compared(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emulator has the array in memory, a GPU does not send it; results computed from it are compared."""
+    test = TRANSPOSE + (
+        "def test_device_array(launch):\n    array = st.DeviceArray(np.zeros(1024, np.float32))\n"
+        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'out': array}})\n"
+        "    launch(transpose, **{**HOW, 'args': {**HOW['args'], 'x': array}})\n"
     )
-    pytester.makepyfile(staying)
+    pytester.makepyfile(test)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     assert run(pytester, "--simtbed-write-launches", "made").ret == 0
     played = ("-p", "no:cacheprovider", "-p", "tests.testing.played_gpu", "--simtbed-engine", "cuda")
@@ -363,8 +363,8 @@ def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
     assert run(pytester, "-n", "2", *reports).ret == 0
     page = (pytester.path / "page.html").read_text()
     assert "transpose" in page and "http" not in page.replace("http://www.w3.org", "")
-    kept = json.loads((pytester.path / "run.json").read_text())
-    assert len(kept["launches"]) == 2 and all(one["counts"] and one["samples"] for one in kept["launches"])
+    content = json.loads((pytester.path / "run.json").read_text())
+    assert len(content["launches"]) == 2 and all(one["counts"] and one["samples"] for one in content["launches"])
 
 
 def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None:
@@ -376,7 +376,7 @@ def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None
 
 @pytest.mark.slow
 @needs_nvcc
-def test_every_kernel_goes_to_the_compiler(pytester: pytest.Pytester) -> None:
+def test_every_kernel_is_compiled(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(PLAIN)
     assert run(pytester, "--simtbed-compile", "sm_80,sm_90").ret == 0
     assert run(pytester, "--simtbed-compile", "sm_1").ret == pytest.ExitCode.USAGE_ERROR

@@ -19,7 +19,7 @@ from tests.table_checks import check_each
 HEAD = "import simtbed as st\nfrom simtbed import Global, f32, f64, i32\n\n\n@st.kernel\n"
 N = 4096
 BLOCKS = {"saxpy": 64, "tile": 64, "total": 64, "polynomial": 64, "wide": 1024}
-"""Threads of a block; 1,024 leave each one 64 registers."""
+"""Threads of a block; with 1,024 threads each one has 64 registers."""
 KERNELS = {
     "saxpy": """def saxpy(x: Global[f32], y: Global[f32]):
     i = st.block.x * st.block_dim.x + st.thread.x
@@ -69,7 +69,7 @@ KERNELS = {
 
 
 class Planted(NamedTuple):
-    """old, new: the edit. line: in what the changed line's text begins with; of a line that is gone, the old one."""
+    """A planted regression. old, new: the edit. line: start of the changed line's text; of a removed line, the old text."""
 
     kernel: str
     old: str
@@ -145,7 +145,7 @@ CONFLICTS = [
     for n in (2, 4, 8, 16, 32, 6, 10, 12, 14, 18, 20, 24)
 ]
 SPILLS = [Planted("wide", "32)", f"{n})", f"kept = st.registers(f32, {n})") for n in (64, 72, 80, 96)]
-"""More values than a thread has registers for."""
+"""More values than the registers of a thread."""
 ALL = [
     *SPILLS, *STRIDES, *STORED, *OFFSETS, *PADDING, *BARRIERS, *WIDER, *ROLLED, *DIVERGENT, *TRIPS, *REPEATED, *CONFLICTS
 ]  # fmt: skip
@@ -167,12 +167,12 @@ def _launched(name: str, text: str, folder: Path) -> st.Result:
 def _costs(name: str, text: str, folder: Path) -> tuple[st.Profile, Figures]:
     result = _launched(name, text, folder)
     profile = result.profile()
-    made = compiled([result.request]) if name == "wide" else None
-    return profile, figures(profile, [(BLOCKS[name], result.shared_bytes)], made)
+    kernels = compiled([result.request]) if name == "wide" else None
+    return profile, figures(profile, [(BLOCKS[name], result.shared_bytes)], kernels)
 
 
 def _judged(name: str, text: str, edited: str, folder: Path) -> Verdict | None:
-    """What a budget of the kernel says after an edit."""
+    """Return the verdict of a budget of the kernel after an edit."""
     _, before = _costs(name, text, folder)
     profile, now = _costs(name, edited, folder)
     return judged(before, now, profile, soft=0, hard=0)
@@ -186,12 +186,12 @@ def check_planted(planted: Planted, folder: Path) -> None:
     """The edited kernel is over its budget, and the report names the changed line."""
     text, times = KERNELS[planted.kernel], -1 if planted in SPILLS else 1
     assert planted.old in text
-    found = _judged(planted.kernel, text, text.replace(planted.old, planted.new, times), folder)
-    assert found is not None and found.over
-    named = [line.partition(": ")[2] for line in found.lines if ".py:" in line or line.startswith("gone: line")]
-    assert any(line.startswith(planted.line) or f": {planted.line}" in line for line in named), found.lines
+    verdict = _judged(planted.kernel, text, text.replace(planted.old, planted.new, times), folder)
+    assert verdict is not None and verdict.over
+    named = [line.partition(": ")[2] for line in verdict.lines if ".py:" in line or line.startswith("gone: line")]
+    assert any(line.startswith(planted.line) or f": {planted.line}" in line for line in named), verdict.lines
     if planted in SPILLS:
-        assert any(line.startswith("spill_stores: 0 in the baseline, now ") for line in found.lines)
+        assert any(line.startswith("spill_stores: 0 in the baseline, now ") for line in verdict.lines)
 
 
 def test_planted_regressions_are_found_and_named(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The example of docs/ci.md: a kernel held to its answer, to the checkers and to its budget."""
+"""The example of docs/ci.md: a kernel with tests of its answer, its findings and its budget."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`simtbed.testing.verify` and the strategies: what agrees, what does not, who wrote it, and what Hypothesis shrinks to."""
+"""`simtbed.testing.verify` and the strategies: agreement, disagreement, the writing thread, and shrunk examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 @st.kernel
 def halves(x: Global[f32], out: Global[f32], count: Global[i32], n: i32) -> None:
-    """out[i] = x[i] / 2, wrong at 70; count[0] = how many."""
+    """out[i] = x[i] / 2, wrong at 70; count[0] = number of threads."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         out[i] = x[i] * 0.5
@@ -72,35 +72,35 @@ def arguments(n: int = 100) -> dict[str, Any]:
 
 
 def test_the_first_element_that_differs_its_thread_and_its_statement() -> None:
-    given = {**arguments(), "count": st.zeros(1, i32)}
-    with pytest.raises(Disagreement) as found:
-        verify(halves, grid=2, block=64, args=given, oracle=lambda x: {"out": x / 2})
-    told = str(found.value).splitlines()
+    args = {**arguments(), "count": st.zeros(1, i32)}
+    with pytest.raises(Disagreement) as caught:
+        verify(halves, grid=2, block=64, args=args, oracle=lambda x: {"out": x / 2})
+    lines = str(caught.value).splitlines()
     line = halves.function.__code__.co_firstlineno + 7
-    assert told[0].endswith(f"test_verify.py:{line}:13: out[70] is 71.0 from jit, 35.5 from the oracle")
-    assert "out[i] = x[i]" in told[1]
-    assert told[3:] == [
+    assert lines[0].endswith(f"test_verify.py:{line}:13: out[70] is 71.0 from jit, 35.5 from the oracle")
+    assert "out[i] = x[i]" in lines[1]
+    assert lines[3:] == [
         "      1 of 100 elements of out do not agree to the bit",
         "      written by block (1, 0, 0), thread (6, 0, 0) = warp 0 lane 6",
     ]
 
 
-def test_an_element_that_nobody_writes() -> None:
-    given = {**arguments(), "out": st.zeros(100, f32), "n": 90}
-    with pytest.raises(Disagreement, match=r"out\[90\] is 0.0 from jit, 30.33.* from the oracle") as found:
-        verify(right, grid=2, block=64, args=given, oracle=lambda x: x / np.float32(3))
-    assert "no thread writes out[90]" in str(found.value)
+def test_an_element_that_no_thread_writes() -> None:
+    args = {**arguments(), "out": st.zeros(100, f32), "n": 90}
+    with pytest.raises(Disagreement, match=r"out\[90\] is 0.0 from jit, 30.33.* from the oracle") as caught:
+        verify(right, grid=2, block=64, args=args, oracle=lambda x: x / np.float32(3))
+    assert "no thread writes out[90]" in str(caught.value)
 
 
 def test_an_oracle_is_called_by_the_names_of_its_parameters() -> None:
-    seen: dict[str, Any] = {}
+    passed: dict[str, Any] = {}
 
-    def whole(**given: Any) -> Any:
-        seen.update(given)
-        return given["x"] / np.float32(3)
+    def whole(**by_name: Any) -> Any:
+        passed.update(by_name)
+        return by_name["x"] / np.float32(3)
 
     result = verify(right, grid=2, block=64, args=arguments(), oracle=whole, checked=True)
-    assert list(seen) == ["x", "out", "n"] and seen["out"].shape == (100,)
+    assert list(passed) == ["x", "out", "n"] and passed["out"].shape == (100,)
     assert np.array_equal(result.out, verify(right, grid=1, block=128, args=arguments()).out)
 
 
@@ -113,9 +113,9 @@ def test_arrays_of_several_dimensions(order: Any) -> None:
     wrong = np.arange(12, dtype=np.int32).reshape(3, 4) + 1
     verify(successors, grid=1, block=(4, 3), args=args, oracle=lambda x: x + 1, checked=True)
     wrong[2, 1] = 0
-    with pytest.raises(Disagreement, match=r"out\[2, 1\] is 10 from jit, 0 from the oracle") as found:
+    with pytest.raises(Disagreement, match=r"out\[2, 1\] is 10 from jit, 0 from the oracle") as caught:
         verify(successors, grid=1, block=(4, 3), args=args, oracle=lambda: wrong)
-    assert "thread (1, 2, 0)" in str(found.value)
+    assert "thread (1, 2, 0)" in str(caught.value)
 
 
 def test_a_tolerance_must_be_stated() -> None:
@@ -142,11 +142,11 @@ def test_a_tolerance_is_of_one_kind() -> None:
     for wrong in wrongs:
         with pytest.raises(LaunchError, match="a tolerance is"):
             Tolerance(**wrong)
-    values = np.array([0.0, np.nan, np.inf, 1.0], np.float32)
-    others = np.array([-0.0, np.nan, np.inf, 1.5], np.float32)
-    assert Tolerance().differing(values, others).tolist() == [[0], [3]]
-    assert Tolerance(ulp=1).differing(values, others).tolist() == [[3]]
-    assert Tolerance(atol=0.5).differing(values, others).tolist() == []
+    left = np.array([0.0, np.nan, np.inf, 1.0], np.float32)
+    right = np.array([-0.0, np.nan, np.inf, 1.5], np.float32)
+    assert Tolerance().differing(left, right).tolist() == [[0], [3]]
+    assert Tolerance(ulp=1).differing(left, right).tolist() == [[3]]
+    assert Tolerance(atol=0.5).differing(left, right).tolist() == []
 
 
 def test_two_engines_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,45 +158,45 @@ def test_two_engines_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
         return outcome
 
     monkeypatch.setattr(NumpyEngine, "run", wrong)
-    with pytest.raises(Disagreement, match=r"out\[65\] is 23.0 from numpy, 22.0 from jit") as found:
+    with pytest.raises(Disagreement, match=r"out\[65\] is 23.0 from numpy, 22.0 from jit") as caught:
         verify(right, grid=2, block=64, args=arguments())
-    assert "block (1, 0, 0), thread (1, 0, 0) = warp 0 lane 1" in str(found.value)
+    assert "block (1, 0, 0), thread (1, 0, 0) = warp 0 lane 1" in str(caught.value)
 
 
 def test_checked_runs_the_checkers_and_other_orders() -> None:
-    given = {"x": np.arange(64, dtype=np.int32), "out": st.empty(64, i32)}
+    args = {"x": np.arange(64, dtype=np.int32), "out": st.empty(64, i32)}
     with pytest.raises(st.FaultError, match="race on shared memory"):
-        verify(neighbours, grid=1, block=64, args=given, checked=True)
+        verify(neighbours, grid=1, block=64, args=args, checked=True)
     verify(last_block, grid=1, block=32, args={"out": st.zeros(1, i32)}, checked=True)
     with pytest.raises(st.FaultError, match="depends on the order"):
         verify(last_block, grid=9, block=32, args={"out": st.zeros(1, i32)}, checked=True)
 
 
 @pytest.mark.parametrize(
-    ("oracle", "told"),
+    ("oracle", "message"),
     [
         (lambda x: {"y": x}, "the kernel does not write y; it writes out, count"),
         (lambda x: x, "the kernel writes out, count: the oracle returns a mapping"),
         (lambda x: {"out": x[1:]}, r"out has the shape \(100,\), the oracle's answer \(99,\)"),
     ],
 )
-def test_answers_that_do_not_fit(oracle: Any, told: str) -> None:
-    given = {**arguments(), "count": st.zeros(1, i32)}
-    with pytest.raises(SimtbedError, match=told):
-        verify(halves, grid=2, block=64, args=given, oracle=oracle)
+def test_answers_that_do_not_fit(oracle: Any, message: str) -> None:
+    args = {**arguments(), "count": st.zeros(1, i32)}
+    with pytest.raises(SimtbedError, match=message):
+        verify(halves, grid=2, block=64, args=args, oracle=oracle)
 
 
 def test_arguments_that_cannot_be_used_twice() -> None:
-    kept = st.DeviceArray(np.zeros(4, np.int32))
+    array = st.DeviceArray(np.zeros(4, np.int32))
     with pytest.raises(LaunchError, match="give arrays, not a DeviceArray, for out"):
-        verify(last_block, grid=1, block=32, args={"out": kept})
+        verify(last_block, grid=1, block=32, args={"out": array})
     with pytest.raises(LaunchError, match="at least one engine"):
         verify(last_block, grid=1, block=32, args={"out": st.zeros(1, i32)}, engines=())
 
 
 def test_the_last_write_of_several() -> None:
-    given = {**arguments(), "count": st.zeros(1, i32)}
-    request = st.launch(halves, grid=2, block=64, args=given).request
+    args = {**arguments(), "count": st.zeros(1, i32)}
+    request = st.launch(halves, grid=2, block=64, args=args).request
     first, second = last_write(request, "out", 69), last_write(request, "out", 70)
     assert first is not None and second is not None
     assert (first.thread, second.thread) == ((5, 0, 0), (6, 0, 0))
@@ -225,17 +225,17 @@ def test_arrays_fit_their_parameters(data: hypothesis.DataObject) -> None:
 @pytest.mark.parametrize("name", ["f32", "i32", "bool", "float4"])
 def test_a_kernel_that_forgets_the_last_element_is_found_in_few_examples(name: str) -> None:
     def forgets(start: int) -> bool:
-        """What is drawn from a seed hangs on the modules that are loaded too, whose numbers Hypothesis tries."""
-        found = []
+        """The examples of a seed also depend on the loaded modules: Hypothesis tries their constants."""
+        failures = []
 
         @seed(start)
         @settings(max_examples=40, database=None, phases=[Phase.generate])
         @given(strategies.arrays(name, hypothesis.integers(1, 300)))
         def draw(x: npt.NDArray[Any]) -> None:
-            found.append(bool(x[-1].any()) and len(x) > 1)
+            failures.append(bool(x[-1].any()) and len(x) > 1)
 
         draw()
-        return any(found)
+        return any(failures)
 
     assert all(map(forgets, range(20)))
 
@@ -248,22 +248,22 @@ def test_without_special_values_squares_are_finite(name: str, data: hypothesis.D
     assert np.isfinite((array * array).astype(np.float64)).all()
 
 
-def test_special_values_are_drawn() -> None:
-    found = set()
+def test_special_values_are_generated() -> None:
+    kinds = set()
 
     @settings(max_examples=300)
     @given(strategies.elements(f32))
     def draw(value: float) -> None:
-        found.update(
+        kinds.update(
             ["nan"] if np.isnan(value) else ["inf"] if np.isinf(value) else ["-0"] if str(value) == "-0.0" else []
         )
 
     draw()
-    assert found == {"nan", "inf", "-0"}
+    assert kinds == {"nan", "inf", "-0"}
 
 
 @given(strategies.launch_shapes(1000, multiple=32))
-def test_shapes_have_the_threads_asked_for(shape: tuple[int, int]) -> None:
+def test_shapes_have_the_requested_threads(shape: tuple[int, int]) -> None:
     grid, block = shape
     assert grid * block >= 1000 > (grid - 1) * block
     assert block % 32 == 0 and block <= 1024 and grid <= 8
@@ -289,11 +289,11 @@ def test_a_failing_example_shrinks() -> None:
     @settings(max_examples=300)
     @given(strategies.arrays(i32, 8))
     def hold(x: npt.NDArray[np.int32]) -> None:
-        seen.append(x)
+        examples.append(x)
         args = {"x": x, "out": st.empty(8, i32), "n": 8}
         verify(clamp, grid=1, block=8, args=args, oracle=lambda x: np.minimum(x, 100), engines=["jit"])
 
-    seen: list[npt.NDArray[np.int32]] = []
+    examples: list[npt.NDArray[np.int32]] = []
     with pytest.raises(Disagreement, match=r"out\[\d\] is 1001 from jit, 100 from the oracle"):
         hold()
-    assert sorted(seen[-1].tolist()) == [0] * 7 + [1001]
+    assert sorted(examples[-1].tolist()) == [0] * 7 + [1001]

@@ -72,8 +72,8 @@ _FIELD = re.compile(r"\{([\w.]+)\}")
 # ------------------------------------------------------------------ values
 def batches() -> dict[str, dict[str, Any]]:
     """Return the batches of the validation kernels, by number."""
-    found: dict[str, dict[str, Any]] = tomllib.loads(BATCHES.read_text(encoding="utf-8"))["batch"]
-    return found
+    result: dict[str, dict[str, Any]] = tomllib.loads(BATCHES.read_text(encoding="utf-8"))["batch"]
+    return result
 
 
 def summary(comparison: Comparison) -> dict[str, int]:
@@ -130,19 +130,19 @@ def values() -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------ pages
-def _value(name: str, known: Mapping[str, Any]) -> str:
-    found: Any = known
+def _value(name: str, table: Mapping[str, Any]) -> str:
+    value: Any = table
     for key in name.split("."):
-        found = found[key]
-    return f"{found:,}"
+        value = value[key]
+    return f"{value:,}"
 
 
-def rewritten(page: str, text: str, known: Mapping[str, Any]) -> str:
+def rewritten(page: str, text: str, table: Mapping[str, Any]) -> str:
     """Return the text of a page with current values. Raises ValueError for a sentence of CLAIMS that the page does not have once."""
     for claim in CLAIMS[page]:
         pattern = _FIELD.sub("@@", claim)
         pattern = re.escape(pattern).replace("@@", r"[\d.,]*\d")
-        current = _FIELD.sub(lambda field: _value(field[1], known), claim)
+        current = _FIELD.sub(lambda field: _value(field[1], table), claim)
         text, count = re.subn(pattern, lambda _, current=current: current, text)  # type: ignore[misc]
         if count != 1:
             raise ValueError(f"{page} has the sentence {count} times: {claim}")
@@ -157,11 +157,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.measure:
         ACCURACY.write_text(tomli_w.dumps(measure()), encoding="utf-8")
-    known = values()
+    table = values()
     for page in CLAIMS:
         path = Path(ROOT, page)
         text = path.read_text(encoding="utf-8")
-        current = rewritten(page, text, known)
+        current = rewritten(page, text, table)
         if options.write:
             path.write_text(current, encoding="utf-8")
         print(f"{page}: {'current' if text == current else 'written' if options.write else 'not current'}")

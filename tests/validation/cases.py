@@ -1,4 +1,4 @@
-"""Cases besides the variants: features of the language, rows of the op table, examples, kernels of `simtbed bench`.
+"""Cases other than the variants: features of the language, rows of the op table, examples, kernels of `simtbed bench`.
 
 `simtbed hardware compare --cases tests.validation.cases:cases`.
 """
@@ -23,11 +23,11 @@ from simtbed.testing.conformance.operations import group_id, groups, request
 EXAMPLES = sorted(path.stem for path in (Path(__file__).parents[2] / "examples" / "kernels").glob("*.py"))
 SIDE = 256
 CASES = (VARIANTS, "tests.validation.cases:cases", "tests.validation.cases:operations")
-"""All that a record holds but for the data sets."""
+"""All cases of a record except the data sets."""
 
 
 def cases() -> Iterator[Case]:
-    """One case a feature and one an example; the transpose with and without bank conflicts; the reduction."""
+    """Yield one case per feature and example, the transpose with and without bank conflicts, and the reduction."""
     for feature in FEATURES:
         yield feature_case(feature)
     for example in EXAMPLES:
@@ -42,18 +42,18 @@ def cases() -> Iterator[Case]:
 
 
 def operations() -> Iterator[OperationCase]:
-    """The op table, rows that share their operands together."""
+    """Yield the op table; rows with the same operands form one case."""
     for group in groups():
         yield OperationCase(group_id(group), *group, partial(request, group), comparable)
 
 
 def few() -> Iterator[Case]:
-    """Two of the shipped variants, for tests that need but some."""
+    """Yield two of the shipped variants, for fast tests."""
     return (case for case in variants() if case.name in ("pairhmm intertask-naive", "pairhmm wavefront-loaded"))
 
 
 def feature_case(feature: Feature) -> Case:
-    """A feature's kernel as a case."""
+    """Return the case of a feature's kernel."""
     return Case(feature.name, partial(_feature, feature))
 
 

@@ -12,7 +12,7 @@ from simtbed.reports.hardware.record import Record
 ROOT = Path(__file__).parents[2]
 RECORDS = Path(__file__).parent / "records"
 KERNEL_CASES = "tests.validation.kernels:cases"
-"""The validation kernels, as `--cases` names them."""
+"""The validation kernels as a value of `--cases`."""
 
 
 @cache

@@ -8,10 +8,10 @@ from tests.validation.recorded import ROOT
 
 
 def test_pages_are_current() -> None:
-    known = accuracy.values()
+    table = accuracy.values()
     for page in accuracy.CLAIMS:
         text = (ROOT / page).read_text(encoding="utf-8")
-        assert accuracy.rewritten(page, text, known) == text, "python -m tests.validation.accuracy --write"
+        assert accuracy.rewritten(page, text, table) == text, "python -m tests.validation.accuracy --write"
 
 
 def test_each_kernel_is_in_one_batch() -> None:

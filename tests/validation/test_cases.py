@@ -1,4 +1,4 @@
-"""What is printed of every case is CUDA C++: nvcc takes it."""
+"""The printed kernel of every case compiles with nvcc."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.validation.cases import EXAMPLES, cases
 @pytest.mark.slow
 @needs_nvcc
 def test_nvcc_compiles_every_printed_kernel(tmp_path: Path) -> None:
-    """Each in a namespace of its own, all in one file: nvcc takes half a second to start."""
+    """Each kernel is in its own namespace of one file: the start of nvcc needs half a second."""
     recording = RecordingLauncher("jit")
     for case in cases():
         case.run(recording)
@@ -28,5 +28,5 @@ def test_nvcc_compiles_every_printed_kernel(tmp_path: Path) -> None:
     spaces = [f"namespace kernel_{number} {{\n{body}\n}}" for number, body in enumerate(bodies)]
     (tmp_path / "all.cu").write_text("\n".join((*includes, *spaces)), encoding="utf-8")
     command = [str(nvcc.find_nvcc()), "--gpu-architecture=sm_90", "--cubin", *nvcc.OPTIONS, "all.cu"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr

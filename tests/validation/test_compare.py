@@ -33,46 +33,52 @@ def few_recorded() -> record.Record:
 
 @pytest.mark.slow
 def test_different_metric_is_unexplained(few_recorded: record.Record) -> None:
-    one = few_recorded.counters["pairhmm intertask-naive"][0]
-    wrong = replace(one, figures=one.figures | {"global_load_sectors": one.figures["global_load_sectors"] + 1})
-    found = compare(
+    kernel = few_recorded.counters["pairhmm intertask-naive"][0]
+    wrong = replace(kernel, figures=kernel.figures | {"global_load_sectors": kernel.figures["global_load_sectors"] + 1})
+    comparison = compare(
         replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW]
     )
-    assert [(c.kernel, c.figure.name) for c in found.unexplained] == [
+    assert [(c.kernel, c.figure.name) for c in comparison.unexplained] == [
         ("pairhmm intertask-naive", "global_load_sectors")
     ]
-    assert not found.holds
-    assert "UNEXPLAINED" in text.table(found)
+    assert not comparison.holds
+    assert "UNEXPLAINED" in text.table(comparison)
 
 
 @pytest.mark.slow
 def test_changed_kernel_is_stale(few_recorded: record.Record) -> None:
-    one = replace(few_recorded.counters["pairhmm intertask-naive"][0], source="0" * 64)
-    found = compare(replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (one,)}), [FEW])
-    assert found.stale == ("pairhmm intertask-naive",)
-    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(found)
+    changed = replace(few_recorded.counters["pairhmm intertask-naive"][0], source="0" * 64)
+    comparison = compare(
+        replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (changed,)}), [FEW]
+    )
+    assert comparison.stale == ("pairhmm intertask-naive",)
+    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(
+        comparison
+    )
 
 
 def test_idle_reason_is_reported(few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
     idle = comparing.Reason(("pairhmm intertask-naive",), ("global_load_sectors",), "none", "")
     monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
-    found = compare(few_recorded, [FEW])
-    assert found.idle == (idle,)
-    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(found)
+    comparison = compare(few_recorded, [FEW])
+    assert comparison.idle == (idle,)
+    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(
+        comparison
+    )
 
 
 real = comparing.reasons
 
 
 def test_tolerances() -> None:
-    def meets(goal: str, emulated: float, measured: float) -> bool:
+    def within(goal: str, emulated: float, measured: float) -> bool:
         figure = next(f for f in FIGURES if f.goal == goal)
         return comparing.Cell("kernel", figure, emulated, measured).within_tolerance
 
-    assert [meets("equal", 3, n) for n in (3, 4)] == [True, False]
-    assert [meets("5 %", n, 100) for n in (95, 105, 94, 106)] == [True, True, False, False]
-    assert [meets("2 points", n, 0.5) for n in (0.52, 0.48, 0.53)] == [True, True, False]
-    assert meets("shown", 0, 7)
+    assert [within("equal", 3, n) for n in (3, 4)] == [True, False]
+    assert [within("5 %", n, 100) for n in (95, 105, 94, 106)] == [True, True, False, False]
+    assert [within("2 points", n, 0.5) for n in (0.52, 0.48, 0.53)] == [True, True, False]
+    assert within("shown", 0, 7)
 
 
 # ------------------------------------------------------------------ the command line
@@ -92,9 +98,9 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     record.save(load_record("h200"), path)
-    ran = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.validation.cases:cases")
-    assert ran.code == 0
-    assert "UNEXPLAINED" not in ran.out
+    result = simtbed("hardware", "compare", "--device", str(path), "--cases", "tests.validation.cases:cases")
+    assert result.code == 0
+    assert "UNEXPLAINED" not in result.out
 
 
 def test_a_device_without_a_record(simtbed: Simtbed) -> None:
@@ -111,5 +117,5 @@ def test_recording_needs_the_tools(simtbed: Simtbed, tmp_path: Path, monkeypatch
     assert "Nsight Compute (ncu) is not found" in simtbed("record").refused(3)
     assert "there is no folder" in simtbed("record", "-o", str(tmp_path / "no" / "x.json")).refused()
     assert "name its file with --output" in simtbed("record", "--only", "sfs *").refused()
-    begun = str(tmp_path / "x.json")
-    assert "Nsight Compute (ncu) is not found" in simtbed("record", "--only", "sfs *", "-o", begun).refused(3)
+    target = str(tmp_path / "x.json")
+    assert "Nsight Compute (ncu) is not found" in simtbed("record", "--only", "sfs *", "-o", target).refused(3)

@@ -17,11 +17,11 @@ PROCESSORS = {
     "avx2": ("AVX512F AVX512_SKX AVX512_ICL X86_V4", "Haswell", "-AVX512F"),
     "avx512": ("", "SkylakeX", ""),
 }
-"""Disabled features of NumPy (None: all), kernels of OpenBLAS, features that libm does without."""
+"""Disabled features of NumPy (None: all), kernels of OpenBLAS, and disabled features of libm."""
 
 
 def environment_of(processor: str) -> dict[str, str]:
-    """The environment in which NumPy, OpenBLAS and libm use the instructions of a processor."""
+    """Return the environment in which NumPy, OpenBLAS and libm use the instructions of a processor."""
     disabled, blas, libm = PROCESSORS[processor]
     dispatched = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
     names = dispatched if disabled is None else [name for name in disabled.split() if name in dispatched]
@@ -36,10 +36,10 @@ def environment_of(processor: str) -> dict[str, str]:
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_inputs_do_not_depend_on_the_processor(processor: str) -> None:
     command = [sys.executable, "-m", "tests.validation.inputs"]
-    done = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found, expected = json.loads(done.stdout), digests()
+    process = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    actual, expected = json.loads(process.stdout), digests()
     different = [
-        (kernel, name) for kernel, args in expected.items() for name in args if found[kernel][name] != args[name]
+        (kernel, name) for kernel, args in expected.items() for name in args if actual[kernel][name] != args[name]
     ]
     assert different == []

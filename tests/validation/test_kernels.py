@@ -1,4 +1,4 @@
-"""Textbook kernels: NumPy's answers, at the size that is counted and at every size and block that is timed."""
+"""Textbook kernels: NumPy's answers, at the size of the counters and at every size and block of the times."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.validation.kernels import KERNELS, ValidationKernel
 from tests.validation.launches.kinds import cases
 from tests.validation.recorded import KERNEL_CASES
 
-EVERY = pytest.mark.parametrize("kernel", KERNELS, ids=lambda one: one.name)
+ALL_KERNELS = pytest.mark.parametrize("kernel", KERNELS, ids=lambda one: one.name)
 LEAST = 60
 SWEEPS = 15
 
 
 def check_launch(case: Timed, check: str = "") -> None:
-    """Launch it on the emulator, and hold it to its answer."""
+    """Launch a case on the emulator, and compare its answer."""
     args = dict(case.make())
     result = st.launch(
         case.kernel, grid=case.grid, block=case.block, args=args, shared=case.shared, check=check or (), counters=False
@@ -29,15 +29,15 @@ def check_launch(case: Timed, check: str = "") -> None:
     case.check(args, {**args, **result.buffers})
 
 
-@EVERY
+@ALL_KERNELS
 def test_outputs_of_counted_launches(kernel: ValidationKernel) -> None:
     check_launch(kernel.small, "all")
 
 
 @pytest.mark.slow
-@EVERY
+@ALL_KERNELS
 def test_outputs_in_every_block(kernel: ValidationKernel) -> None:
-    """At its smaller size; every launch is held to its answer before it is timed."""
+    """The smallest size; a launch with a wrong answer has no time."""
     for block in kernel.blocks:
         check_launch(kernel.at(kernel.sizes[0], block))
 
@@ -52,8 +52,8 @@ def test_names_and_numbers_of_launches() -> None:
 
 
 def test_inputs_are_the_same_each_time() -> None:
-    for one in KERNELS[::10]:
-        first, second = one.small.make(), one.small.make()
+    for kernel in KERNELS[::10]:
+        first, second = kernel.small.make(), kernel.small.make()
         assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
@@ -76,4 +76,4 @@ def test_wrong_outputs_are_errors() -> None:
     args = dict(particles.make())
     with pytest.raises(LaunchError, match="particles is not"):
         particles.check(args, args)
-    replace(particles, answer=None).check(args, {})  # nothing to hold it to
+    replace(particles, answer=None).check(args, {})  # without an answer nothing is compared

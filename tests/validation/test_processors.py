@@ -14,7 +14,7 @@ TESTS = (
     "compiled/test_calibrated.py", "counters", "kernels/sfs/test_exponentials.py", "kernels/sfs/test_oracle.py",
     "kernels/sfs/test_spectrum.py", "machine", "ops/test_halves.py",
 )  # fmt: skip
-"""Tests that call functions of NumPy whose last bit depends on the processor: exp, log, matmul, normal."""
+"""Tests with functions of NumPy (exp, log, matmul, normal) whose last bit depends on the processor."""
 
 
 @pytest.mark.parametrize("processor", ["sse", "avx2"])
@@ -29,5 +29,5 @@ def test_results_do_not_depend_on_the_processor(processor: str) -> None:
         "no:cacheprovider",
         *(f"tests/{name}" for name in TESTS),
     ]
-    done = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
+    process = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout[-3000:]

@@ -1,4 +1,4 @@
-"""What the emulator computes and prints is what each recorded GPU ran and answered; a stale record fails."""
+"""The emulator's printed kernels and results equal those of each recorded GPU; a stale record fails."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def expect_waiting(device: str, name: str) -> None:
 
 
 def assert_recorded(device: str, case: Case, engine: EngineName) -> None:
-    """A case is printed as it was for the GPU, and answers as it did there."""
+    """Compare the printed kernels and the answers of a case with the record."""
     expect_waiting(device, case.name)
-    known = LOADED[device].answers.get(case.name)
-    assert known is not None, f"{case.name} is not in the record; {AGAIN}"
-    found = answers_of(case, engine).entry()
-    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
-    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
+    expected = LOADED[device].answers.get(case.name)
+    assert expected is not None, f"{case.name} is not in the record; {AGAIN}"
+    entry = answers_of(case, engine).entry()
+    assert entry["sources"] == expected["sources"], f"the printed kernel changed; {AGAIN}"
+    assert entry["output"] == expected["output"], "the emulator's answer is not the GPU's"
 
 
 @recorded
@@ -63,15 +63,15 @@ def test_example(device: str, example: str) -> None:
 @pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
 def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
     expect_waiting(device, case.name)
-    known = LOADED[device].operations.get(case.name)
-    assert known is not None, f"{case.name} is not in the record; {AGAIN}"
-    found = operation_answers(case, engine)
-    assert found["sources"] == known["sources"], f"the printed kernel changed; {AGAIN}"
+    expected = LOADED[device].operations.get(case.name)
+    assert expected is not None, f"{case.name} is not in the record; {AGAIN}"
+    actual = operation_answers(case, engine)
+    assert actual["sources"] == expected["sources"], f"the printed kernel changed; {AGAIN}"
     for row in case.rows:
         if row.policy_for(case.type).name == "bits":
-            assert found["rows"][row.name] == known["rows"][row.name], f"{row.name}: not the GPU's bits"
+            assert actual["rows"][row.name] == expected["rows"][row.name], f"{row.name}: not the GPU's bits"
         else:
-            assert known["rows"][row.name]["ulp"] <= row.policy_for(case.type).ulp, (
+            assert expected["rows"][row.name]["ulp"] <= row.policy_for(case.type).ulp, (
                 f"{row.name}: beyond its policy on the GPU"
             )
 
@@ -86,7 +86,8 @@ DATA_SETS = [
 ]
 
 LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
-"""Left to the jit engine: the numpy engine, to which it is held elsewhere, takes ten seconds for many a variant."""
+"""Only with the jit engine: the numpy engine needs ten seconds for many variants, and other tests compare it with the jit engine.
+"""
 RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
 SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
 PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
@@ -104,13 +105,13 @@ def test_every_variant_is_recorded(device: str, variant: str) -> None:
 def test_waiting_cases_exist_and_are_not_recorded(device: str) -> None:
     answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
     names |= {*(example_case(example).name for example in EXAMPLES), *(case.name for case in operations())}
-    known = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}
-    assert set(LOADED[device].waiting) <= names - known
+    recorded_names = {*answers, *(" ".join(case.split(" ")[:2]) for case in answers)}
+    assert set(LOADED[device].waiting) <= names - recorded_names
 
 
 @pytest.fixture(autouse=True)
 def optimised_where_slow(request: pytest.FixtureRequest) -> None:
-    """The large data sets hold optimised code to the GPU's bits."""
+    """Compare optimised code with the GPU's bits on the large data sets."""
     if request.node.get_closest_marker("slow"):
         request.getfixturevalue("optimised")
 
@@ -119,9 +120,9 @@ def optimised_where_slow(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), PARAMETERS)
 def test_variant(device: str, family: str, variant: str, data: str, engine: EngineName) -> None:
     name = f"{family} {variant} {data}"
-    known = LOADED[device].answers[name]
+    expected = LOADED[device].answers[name]
     run = partial(solve_data_set, family, variant, Path(os.environ["SIMTBED_DATA"]) / data)
-    found = answers_of(Case(name, run), engine).entry()
-    assert found["sources"] == known["sources"], f"the printed kernels changed; {AGAIN}"
-    assert found["output"] == known["output"], "the emulator's answer is not the GPU's"
-    assert known.get("rounding", 0.0) <= ROUNDING
+    actual = answers_of(Case(name, run), engine).entry()
+    assert actual["sources"] == expected["sources"], f"the printed kernels changed; {AGAIN}"
+    assert actual["output"] == expected["output"], "the emulator's answer is not the GPU's"
+    assert expected.get("rounding", 0.0) <= ROUNDING

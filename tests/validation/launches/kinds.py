@@ -1,4 +1,4 @@
-"""Launches whose times the model is held to: kernels of one kind each, in several sizes and blocks."""
+"""Launches for the validation of estimated times: kernels of one kind each, in several sizes and blocks."""
 
 from __future__ import annotations
 
@@ -156,16 +156,16 @@ def warp_sum(x: Global[f32], out: Global[f32]) -> None:
         out[i // 32] = total
 
 
-def _floats(*sizes: int, **others: Any) -> Mapping[str, Any]:
-    """x and out of so many numbers, and others."""
+def _floats(*sizes: int, **consts: Any) -> Mapping[str, Any]:
+    """Return random x and out of the given sizes, and other arguments."""
     draw = np.random.default_rng(SEED)
     names = ("x", "out")
-    return {**{n: draw.random(s, dtype=np.float32) for n, s in zip(names, sizes, strict=False)}, **others}
+    return {**{n: draw.random(s, dtype=np.float32) for n, s in zip(names, sizes, strict=False)}, **consts}
 
 
-def _matrices(n: int, **others: Any) -> Mapping[str, Any]:
+def _matrices(n: int, **consts: Any) -> Mapping[str, Any]:
     a, b = _floats(n * n, n * n).values()
-    return {"a": a, "b": b, "out": np.zeros(n * n, np.float32), "n": n, **others}
+    return {"a": a, "b": b, "out": np.zeros(n * n, np.float32), "n": n, **consts}
 
 
 def _gathered(n: int, reach: int) -> Mapping[str, Any]:
@@ -173,11 +173,11 @@ def _gathered(n: int, reach: int) -> Mapping[str, Any]:
     return {"x": np.ones(reach, np.float32), "index": index, "out": np.zeros(n, np.float32)}
 
 
-def _words(count: int, out: int, **others: Any) -> Mapping[str, Any]:
+def _words(count: int, out: int, **consts: Any) -> Mapping[str, Any]:
     return {
         "x": np.random.default_rng(SEED).integers(0, 1 << 20, count, dtype=np.int32),
         "out": np.zeros(out, np.int32),
-        **others,
+        **consts,
     }
 
 
@@ -192,14 +192,14 @@ BLOCKS = (64, 256, 1024)
 
 
 def cases() -> Iterator[Timed]:
-    """All of them; a name is "kernel size block"."""
+    """Yield all launches; a name is "kernel size block"."""
 
     def case(
         kernel: Kernel, size: str, grid: int | tuple[int, ...], block: int | tuple[int, ...],
-        make: Callable[..., Mapping[str, Any]], *given: Any, **consts: Any,
+        make: Callable[..., Mapping[str, Any]], *sizes: Any, **consts: Any,
     ) -> Timed:  # fmt: skip
         shape = block if isinstance(block, int) else "x".join(map(str, block))
-        return Timed(f"{kernel.__name__} {size} {shape}", kernel, grid, block, partial(make, *given, **consts))
+        return Timed(f"{kernel.__name__} {size} {shape}", kernel, grid, block, partial(make, *sizes, **consts))
 
     for block in BLOCKS:
         for power in (18, 22, 26):

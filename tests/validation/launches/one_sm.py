@@ -19,7 +19,7 @@ from simtbed.reports.hardware.microbenchmarks import empty, regions_in_turn
 SMS = 132
 WARPS = (1, 2, 4, 8, 16, 32)
 _STORING = 1 << 14
-"""Words that an SM stores of each number of a thread, at most."""
+"""Maximum number of words that an SM stores of each number of a thread."""
 
 
 # ------------------------------------------------------------------ stores
@@ -35,7 +35,7 @@ def words_in_turn(out: Global[f32], turns: i32, N: Const) -> None:
 
 @st.kernel
 def words_apart(out: Global[f32], turns: i32, delay: i32, N: Const) -> None:
-    """The same, each store so many products later than the one before. A loop keeps nvcc from moving the stores together."""
+    """The same, with `delay` products between stores. A loop prevents nvcc from joining the stores."""
     i, threads = st.block.x * st.block_dim.x + st.thread.x, st.grid_dim.x * st.block_dim.x
     value = f32(st.thread.x)
     for turn in range(turns):
@@ -182,83 +182,83 @@ PATTERNS = (
 """Lanes with different words, and their stride in words: 1 to 4 sectors of a line, 1 to 32 lines, different banks or one bank."""
 
 
-def _stored(size: int, **others: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(size, np.float32), **others}
+def _stored(size: int, **consts: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(size, np.float32), **consts}
 
 
-def _read(words: int, threads: int, **others: int) -> Mapping[str, Any]:
-    return {"x": np.ones(words, np.float32), "out": np.zeros(threads, np.float32), **others}
+def _read(words: int, threads: int, **consts: int) -> Mapping[str, Any]:
+    return {"x": np.ones(words, np.float32), "out": np.zeros(threads, np.float32), **consts}
 
 
-def _straight(threads: int, **others: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.float32), "x": 1.0, **others}
+def _straight(threads: int, **consts: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.float32), "x": 1.0, **consts}
 
 
-def _products(threads: int, **others: float) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.uint32), **others}
+def _products(threads: int, **consts: float) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.uint32), **consts}
 
 
-def _counting(threads: int, **others: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.int32), **others}
+def _counting(threads: int, **consts: int) -> Mapping[str, Any]:
+    return {"out": np.zeros(threads, np.int32), **consts}
 
 
 def _nothing() -> Mapping[str, Any]:
     return {"out": np.zeros(1, np.int32)}
 
 
-def _turns(words: int, warps: int) -> int:
+def _iterations(words: int, warps: int) -> int:
     return max(1, _STORING // words // (32 * warps))
 
 
-def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *given: Any, **others: int) -> Timed:
-    return Timed(f"{kernel.__name__} {label} {32 * warps}", kernel, blocks, 32 * warps, partial(make, *given, **others))
+def _case(kernel: Kernel, label: str, blocks: int, warps: int, make: Any, *sizes: Any, **consts: int) -> Timed:
+    return Timed(f"{kernel.__name__} {label} {32 * warps}", kernel, blocks, 32 * warps, partial(make, *sizes, **consts))
 
 
 def storing() -> Iterator[Timed]:
-    """Those of which it is counted too how many sectors L2 is given."""
+    """Yield launches of stores; the sectors of their requests to L2 are also counted."""
     for n in (2, 3, 4, 6, 8, 9, 16):
         for warps in WARPS if n in (4, 9) else (1, 4, 8, 32):
-            turns = _turns(n, warps)
-            words = SMS * 32 * warps * turns * n
-            yield _case(words_in_turn, f"{n}", SMS, warps, _stored, words, turns=turns, N=n)
+            iterations = _iterations(n, warps)
+            words = SMS * 32 * warps * iterations * n
+            yield _case(words_in_turn, f"{n}", SMS, warps, _stored, words, turns=iterations, N=n)
     for n, delay in ((4, 8), (4, 32), (4, 128), (9, 8), (9, 32)):
         for warps in (1, 4, 16):
-            turns = _turns(n, warps)
-            words = SMS * 32 * warps * turns * n
+            iterations = _iterations(n, warps)
+            words = SMS * 32 * warps * iterations * n
             yield _case(
-                words_apart, f"{n} {delay}", SMS, warps, _stored, words, turns=turns, delay=delay, N=n
+                words_apart, f"{n} {delay}", SMS, warps, _stored, words, turns=iterations, delay=delay, N=n
             )  # fmt: skip
     for regions in (1, 2, 4, 8, 16, 32):
         for warps in (1, 4):
-            turns = _turns(2 * regions, warps)
-            region = SMS * 64 * warps * turns
+            iterations = _iterations(2 * regions, warps)
+            region = SMS * 64 * warps * iterations
             yield _case(
-                regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=turns, region=region,
+                regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=iterations, region=region,
                 REGIONS=regions,
             )  # fmt: skip
 
 
 def cases() -> Iterator[Timed]:
-    """All of them; the last word of a name is the size of the block."""
+    """Yield all launches; the last word of a name is the size of the block."""
     yield from storing()
     for blocks, warps in ((1, 1), (SMS, 1), (SMS, 32), (8 * SMS, 8)):
         yield _case(empty, f"{blocks}", blocks, warps, _nothing)
     for n in (64, 256, 1024, 4096):
-        for turns in (1, 2, 4):
+        for iterations in (1, 2, 4):
             for warps in (1, 16):
-                made = {"turns": turns, "N": n}
-                yield _case(straight, f"{n} {turns}", SMS, warps, _straight, SMS * 32 * warps, **made)
+                consts = {"turns": iterations, "N": n}
+                yield _case(straight, f"{n} {iterations}", SMS, warps, _straight, SMS * 32 * warps, **consts)
     for blocks in (1, 16, SMS):
         for warps in (1, 8, 32):
             words = 1 << 20
             yield _case(
                 stores_drawn, f"{blocks}", blocks, warps, _stored, words, mask=words - 1, turns=max(1, 32 // warps)
             )
-    for lanes, apart in PATTERNS:
-        words = 128 * 16 + 32 * 3 + lanes * apart + 1
+    for lanes, stride in PATTERNS:
+        words = 128 * 16 + 32 * 3 + lanes * stride + 1
         yield _case(
-            looked_up, f"{lanes} {apart}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lanes=lanes, apart=apart, turns=16
-        )
+            looked_up, f"{lanes} {stride}", 2 * SMS, 32, _read, words, 2 * SMS * 1024, lanes=lanes, apart=stride, turns=16,
+        )  # fmt: skip
     for warps in (1, 4, 16):
         yield _case(looked_up, "8 33", SMS, warps, _read, 2500, SMS * 32 * warps, lanes=8, apart=33, turns=64)
     yield from _pipes_and_ports()
@@ -283,6 +283,8 @@ def _pipes_and_ports() -> Iterator[Timed]:
     for group in (1, 8, 32):
         for blocks in (1, 16, SMS):
             for warps in (4, 32):
-                words, turns = 1 << 22, 64 // warps
-                made = {"mask": words - 1, "turns": turns, "GROUP": group}
-                yield _case(groups_drawn, f"{group} {blocks}", blocks, warps, _read, words, blocks * 32 * warps, **made)
+                words, iterations = 1 << 22, 64 // warps
+                consts = {"mask": words - 1, "turns": iterations, "GROUP": group}
+                yield _case(
+                    groups_drawn, f"{group} {blocks}", blocks, warps, _read, words, blocks * 32 * warps, **consts
+                )

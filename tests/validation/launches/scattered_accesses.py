@@ -49,7 +49,7 @@ def float_adds_drawn(out: Global[f32], mask: i32) -> None:
 
 @st.kernel
 def fetched_drawn(out: Global[i32], sums: Global[i32], mask: i32) -> None:
-    """The same, and what was there is used."""
+    """The same; the previous values are used."""
     i = st.block.x * st.block_dim.x + st.thread.x
     drawn, total = u32(i) * u32(2654435761) + u32(12345), 0
     for _ in st.unroll(range(8)):
@@ -160,7 +160,7 @@ def _timed(kernel: Kernel, label: str, grid: int, make: Make) -> Timed:
 
 
 def cases() -> Iterator[Timed]:
-    """All of them, kernel by kernel of the same number of blocks."""
+    """Yield all launches by number of blocks and kernel."""
     for blocks in (SOME, MANY):
         for power in (8, 10, 12, 14, 16, 18, 20, 22, 24):
             n, label = 1 << power, f"2^{power} {blocks}"
@@ -177,8 +177,8 @@ def cases() -> Iterator[Timed]:
                 yield _timed(scatters_drawn, label, blocks, partial(_zeros, n, np.float32))
         for group in (2, 4, 8, 16, 32):
             for power in (20, 26):
-                made = partial(_grouped, 1 << power, blocks, group)
-                yield _timed(grouped_gathers, f"{group} 2^{power} {blocks}", blocks, made)
+                make = partial(_grouped, 1 << power, blocks, group)
+                yield _timed(grouped_gathers, f"{group} 2^{power} {blocks}", blocks, make)
     for threads in (1 << 18, 1 << 21):
         for stride in (2, 3, 4, 5, 8, 9, 16, 32):
             label, blocks = f"{stride} {threads}", threads // BLOCK
@@ -186,8 +186,8 @@ def cases() -> Iterator[Timed]:
             yield _timed(strided_stores, label, blocks, partial(_arrays, threads, stride * threads, S=stride))
     for n in (2, 3, 4, 6, 9, 16):
         for threads in (1 << 16, 1 << 20):
-            made = partial(_arrays, n * threads, n * threads, N=n)
-            yield _timed(rows_each, f"{n} {threads}", threads // BLOCK, made)
+            make = partial(_arrays, n * threads, n * threads, N=n)
+            yield _timed(rows_each, f"{n} {threads}", threads // BLOCK, make)
     for n in (8, 16, 32, 64, 128):
         for threads in (1 << 14, 1 << 17):
             yield _timed(local_walk, f"{n} {threads}", threads // BLOCK, partial(_walked, threads, n))

@@ -19,10 +19,10 @@ def variants() -> Iterator[Timed]:
 
 
 def _first(family: Family[Any], variant: str) -> Timed:
-    class Reached(Exception):
+    class FirstLaunch(Exception):
         pass
 
-    found: list[Timed] = []
+    launches: list[Timed] = []
 
     @FunctionLauncher
     def stop(kernel: Kernel, **how: Any) -> Result:
@@ -30,9 +30,9 @@ def _first(family: Family[Any], variant: str) -> Timed:
             return launch(kernel, counters=False, **how)
         args = {name: v.numpy() if isinstance(v, DeviceArray) else v for name, v in how["args"].items()}
         name = f"{family.name} {variant} example"
-        found.append(Timed(name, kernel, how["grid"], how["block"], lambda: args, how.get("shared", 0)))
-        raise Reached
+        launches.append(Timed(name, kernel, how["grid"], how["block"], lambda: args, how.get("shared", 0)))
+        raise FirstLaunch
 
-    with suppress(Reached):
+    with suppress(FirstLaunch):
         family.solve(family.example(), variant, stop)
-    return found[0]
+    return launches[0]

@@ -18,7 +18,7 @@ def launcher() -> Launcher:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of published inputs and results. Skips the test if SIMTBED_DATA is not set."""
+    """Return the folder of published inputs and results. Skips the test if SIMTBED_DATA is not set."""
     if "SIMTBED_DATA" not in os.environ:
         pytest.skip("set SIMTBED_DATA to the folder of published data sets (docs/kernels.md lists them)")
     return Path(os.environ["SIMTBED_DATA"])

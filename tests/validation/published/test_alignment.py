@@ -22,7 +22,7 @@ CASES = list(product(PUBLISHED, Strategy))
 
 
 def expected(data: Path, name: str, parameters: str, strategy: Strategy) -> list[tuple[str, int]]:
-    """GATK's CIGARs and offsets."""
+    """Return GATK's CIGARs and offsets."""
     text = (data / "alignment" / f"{name}.{parameters}.{strategy.name}.gatk.out").read_text()
     rows = [line.split("\t") for line in text.splitlines()]
     return [(cigar, int(offset)) for cigar, offset in rows]
@@ -49,6 +49,6 @@ def test_variants(data: Path, launcher: Launcher, variant: str, name: str) -> No
 def test_the_share_of_matches(data: Path) -> None:
     """The share that the report of Ren 2019 cites."""
     problem = files.read(data / "alignment" / "sit2_10s.tsv")
-    found = Statistics()
-    found.add(problem, align(problem, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
-    assert (found.pairs, round(100 * found.share("M"), 2)) == (196, figures.PUBLISHED_M_SHARE)
+    statistics = Statistics()
+    statistics.add(problem, align(problem, "packed", FunctionLauncher(launch), WORDS_AT_ONCE))
+    assert (statistics.pairs, round(100 * statistics.share("M"), 2)) == (196, figures.PUBLISHED_M_SHARE)

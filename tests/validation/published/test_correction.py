@@ -22,7 +22,7 @@ every_data_set = pytest.mark.parametrize(("reads", "least", "expected"), PUBLISH
 
 
 def answers(path: Path) -> list[str]:
-    """`flag sequence` of every row of a file of `sequence flag length`."""
+    """Return `flag sequence` of every row of a file of `sequence flag length`."""
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows = [line.split("\t") for line in text.decode().splitlines()]
     assert all(len(sequence) == int(length) for sequence, _, length in rows)
@@ -32,8 +32,8 @@ def answers(path: Path) -> list[str]:
 @pytest.mark.parametrize("bloom", [None, "standard", "split-first"])
 @every_data_set
 def test_the_oracle(data: Path, reads: str, least: int, expected: str, bloom: str | None) -> None:
-    found = oracle.corrected(files.read(data / reads).reads.strings(), min_multiplicity=least, bloom=bloom)
-    assert [f"{read.flag} {read.sequence}" for read in found] == answers(data / expected)
+    corrected = oracle.corrected(files.read(data / reads).reads.strings(), min_multiplicity=least, bloom=bloom)
+    assert [f"{read.flag} {read.sequence}" for read in corrected] == answers(data / expected)
 
 
 @pytest.mark.parametrize("variant", FAMILY.variants)

@@ -29,16 +29,16 @@ def test_variants(data: Path, launcher: Launcher, variant: str, name: str) -> No
     if name == "gatk_testdata":
         published.append(folder / f"{name}.published_GATK.out")
     for path in published:
-        found = compare(answer, np.loadtxt(path))
-        assert found.tolerance == 1e-5
-        assert found.agrees, found
+        comparison = compare(answer, np.loadtxt(path))
+        assert comparison.tolerance == 1e-5
+        assert comparison.agrees, comparison
 
 
 @pytest.mark.parametrize("name", ["tiny", "gatk_testdata"])
 def test_the_script_for_gatk(
     data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """examples/gatk_region.py, on the test data of GATK, with the results of Intel's GKL."""
+    """Run examples/gatk_region.py on the test data of GATK, with the results of Intel's GKL."""
     folder = data / "pairhmm"
     answers = np.loadtxt(folder / f"{name}.gkl_avx512_float_fallback.out")
     dump = dumped(tmp_path / "dump", files.read(folder / f"{name}.in"), answers)
