@@ -38,7 +38,7 @@ from .traffic import (
     UNPAIRED_SECTORS,
     Traffic,
 )
-from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction
+from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
 from .warp_classes import WarpClasses, classify_warps
 
 Words = npt.NDArray[np.int64]
@@ -445,11 +445,11 @@ def _global_profile(
     ) / accesses
 
     if not sampled[ACCESSES]:  # no sampled line: few lines
-        wait_fractions = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
+        probabilities = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
         of_lines, of_accesses = wait_fractions(sampled, lines, traffic.sampling_stride)
-        wait_fractions = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, correlation)
-    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(wait_fractions, max_wait)
+        probabilities = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, correlation)
+    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, max_wait)
     profile[BURST_SHARE] = burst_rate(sampled) * profile[L2_PROBABILITY]
     if not kind.endswith("load"):
         rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
