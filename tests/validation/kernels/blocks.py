@@ -337,8 +337,8 @@ def _numbers(n: int, block: int) -> Args:
 
 
 def _kahan(args: Args) -> dict[str, Values]:
-    turn = len(args["out"]) * args["BLOCK"]
-    x = np.pad(args["x"].astype(np.float64), (0, -args["n"] % turn))
+    period = len(args["out"]) * args["BLOCK"]
+    x = np.pad(args["x"].astype(np.float64), (0, -args["n"] % period))
     return {"out": x.reshape(-1, len(args["out"]), args["BLOCK"]).sum(axis=(0, 2))}
 
 

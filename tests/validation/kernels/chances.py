@@ -125,16 +125,16 @@ def _mixed(h: Values) -> Values:
     return h
 
 
-def _turned(args: Args) -> dict[str, Values]:
+def _flipped_spins(args: Args) -> dict[str, Values]:
     n = args["n"]
     spins = args["spins"].reshape(n, n).astype(int)
     around = sum(np.roll(spins, step, axis) for step in (1, -1) for axis in (0, 1))
     at = np.arange(n * n, dtype=np.uint32).reshape(n, n)
     chance = _mixed(at * np.uint32(0x9E3779B1) ^ np.uint32(args["seed"]))
-    turns = (chance < np.array(FLIP)[(spins * around + 4) // 2]) & (
+    flipped = (chance < np.array(FLIP)[(spins * around + 4) // 2]) & (
         np.indices((n, n)).sum(axis=0) % 2 == args["colour"]
     )
-    return {"spins": np.where(turns, -spins, spins)}
+    return {"spins": np.where(flipped, -spins, spins)}
 
 
 def _walkers(n: int, block: int) -> Args:
@@ -143,14 +143,14 @@ def _walkers(n: int, block: int) -> Args:
 
 def _walked(args: Args) -> dict[str, Values]:
     state, out = args["seeds"].copy(), np.full(args["n"], args["most"], np.int32)
-    who, place = np.arange(args["n"]), np.full(args["n"], args["goal"] // 2)
+    walker, place = np.arange(args["n"]), np.full(args["n"], args["goal"] // 2)
     for step in range(1, args["most"] + 1):
         for shift in (13, -17, 5):
             state ^= state << np.uint32(shift) if shift > 0 else state >> np.uint32(-shift)
         place = place + np.where(state % 2 == 1, 1, -1)
-        out[who[place == 0]], out[who[place == args["goal"]]] = -step, step
-        goes = (place > 0) & (place < args["goal"])
-        state, who, place = state[goes], who[goes], place[goes]
+        out[walker[place == 0]], out[walker[place == args["goal"]]] = -step, step
+        inside = (place > 0) & (place < args["goal"])
+        state, walker, place = state[inside], walker[inside], place[inside]
     return {"out": out}
 
 
@@ -165,9 +165,9 @@ def _paid(args: Args) -> dict[str, Values]:
         state = state * np.uint32(747796405) + np.uint32(2891336453)
         radius = np.sqrt(-2 * np.log(((state >> 9) + 0.5) / 2**23))
         state = state * np.uint32(747796405) + np.uint32(2891336453)
-        turn = np.exp(2j * np.pi * (state >> 9) / 2**23)
-        for part in (turn.real, turn.imag):
-            price = price * np.exp(args["drift"] + args["spread"] * radius * part)
+        phase = np.exp(2j * np.pi * (state >> 9) / 2**23)
+        for normal in (phase.real, phase.imag):
+            price = price * np.exp(args["drift"] + args["spread"] * radius * normal)
             total += price
     return {"out": np.maximum(total / args["DAYS"] - args["strike"], 0)}
 
@@ -185,8 +185,8 @@ def _priced(args: Args) -> dict[str, Values]:
     price, strike = args["price"][:, None].astype(float), args["strike"][:, None].astype(float)
     values = np.maximum(strike - price * float(args["up"]) ** np.arange(-steps, steps + 1, 2), 0)
     for last in range(steps - 1, -1, -1):
-        kept = float(args["discount"]) * (chance * values[:, 1:] + (1 - chance) * values[:, :-1])
-        values = np.maximum(kept, strike - price * float(args["up"]) ** np.arange(-last, last + 1, 2))
+        continuation = float(args["discount"]) * (chance * values[:, 1:] + (1 - chance) * values[:, :-1])
+        values = np.maximum(continuation, strike - price * float(args["up"]) ** np.arange(-last, last + 1, 2))
     return {"out": values.ravel()}
 
 
@@ -199,7 +199,7 @@ def _half(n: int, block: tuple[int, int]) -> tuple[int, int]:
 
 
 KERNELS = (
-    ValidationKernel(ising_metropolis, _half, _spins, _turned, (66, (32, 4)), (512, 2048), SHAPES, restored=("spins",)),
+    ValidationKernel(ising_metropolis, _half, _spins, _flipped_spins, (66, (32, 4)), (512, 2048), SHAPES, restored=("spins",)),
     ValidationKernel(random_walks, cover, _walkers, _walked, (1000, 128), (1 << 16, 1 << 20), BLOCKS),
     ValidationKernel(asian_options, lambda n, b: min(cover(n, b), 264), _paths, _paid, (1000, 128), (1 << 16, 1 << 20), BLOCKS),
     ValidationKernel(binomial_options, lambda n, b: n, _puts, _priced, (8, 128), (264, 2048), (64, 128, 256)),

@@ -179,16 +179,16 @@ def _secret(n: int, block: int) -> Args:
 
 def _hidden(args: Args) -> dict[str, Values]:
     n, nonce = args["n"], args["nonce"]
-    given = [*SIGMA, *args["key"].tolist()]
+    constants = [*SIGMA, *args["key"].tolist()]
     start = np.zeros((16, n), np.uint32)
-    start[:12] = np.array(given, np.uint32)[:, None]
+    start[:12] = np.array(constants, np.uint32)[:, None]
     start[12], start[14], start[15] = np.arange(n), nonce, nonce ^ 0x5A5A5A5A
     state = start.copy()
-    for turn in range(20):
+    for number in range(20):
         a = np.arange(4)
-        b, c, d = (4 * k + (a + (k if turn % 2 else 0)) % 4 for k in (1, 2, 3))
-        for into, by, mixed, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            state[into] += state[by]
+        b, c, d = (4 * k + (a + (k if number % 2 else 0)) % 4 for k in (1, 2, 3))
+        for into, source, mixed, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            state[into] += state[source]
             state[mixed] ^= state[into]
             state[mixed] = state[mixed] << np.uint32(left) | state[mixed] >> np.uint32(32 - left)
     return {"out": (state + start).T.ravel() ^ args["text"]}
@@ -215,8 +215,8 @@ def _chains(n: int, block: int) -> Args:
 def _plain(args: Args) -> dict[str, Values]:
     text, key = args["text"].view(np.uint32), args["key"].tolist()
     x, y = text[:, 0].copy(), text[:, 1].copy()
-    for turn in range(32, 0, -1):
-        total, less = GOLDEN * turn % 2**32, GOLDEN * (turn - 1) % 2**32
+    for number in range(32, 0, -1):
+        total, less = GOLDEN * number % 2**32, GOLDEN * (number - 1) % 2**32
         y -= ((x << 4 ^ x >> 5) + x) ^ np.uint32((total + key[total >> 11 & 3]) % 2**32)
         x -= ((y << 4 ^ y >> 5) + y) ^ np.uint32((less + key[less & 3]) % 2**32)
     out = np.stack([x, y], axis=1)
@@ -244,7 +244,7 @@ def _sipped(args: Args) -> dict[str, Values]:
     keys = (low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D, low ^ 0x6C7967656E657261, high ^ 0x7465646279746573)
     state = np.array(keys, np.uint64)[:, None] * np.ones(n, np.uint64)
 
-    def turned_round(v: Values, many: int) -> Values:
+    def mixing_rounds(v: Values, many: int) -> Values:
         a, b, c, d = v
         for _ in range(many):
             a, c = a + b, c + d
@@ -256,16 +256,16 @@ def _sipped(args: Args) -> dict[str, Values]:
         return np.stack([a, b, c, d])
 
     for k in range(8):
-        goes = k <= size // 8
-        state[3, goes] ^= whole[goes, k]
-        state[:, goes] = turned_round(state[:, goes], 2)
-        state[0, goes] ^= whole[goes, k]
+        active = k <= size // 8
+        state[3, active] ^= whole[active, k]
+        state[:, active] = mixing_rounds(state[:, active], 2)
+        state[0, active] ^= whole[active, k]
     state[2] ^= np.uint64(0xFF)
-    return {"out": np.bitwise_xor.reduce(turned_round(state, 4), axis=0)}
+    return {"out": np.bitwise_xor.reduce(mixing_rounds(state, 4), axis=0)}
 
 
-def _left(x: Values, by: int) -> Values:
-    return x << np.uint64(by) | x >> np.uint64(64 - by)
+def _left(x: Values, count: int) -> Values:
+    return x << np.uint64(count) | x >> np.uint64(64 - count)
 
 
 KERNELS = (

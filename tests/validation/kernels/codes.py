@@ -235,12 +235,12 @@ def _ciphered(args: Args) -> dict[str, Values]:
     """By bytes: the column of byte k of a word is the column of the table, rotated by k."""
     key, table = args["key"].reshape(-1, 4), args["table"]
     x = args["x"].reshape(-1, 4) ^ key[0]
-    turned = [table << np.uint32(8 * k) | (table >> np.uint32(32 - 8 * k) if k else np.uint32(0)) for k in range(4)]
+    rotated = [table << np.uint32(8 * k) | (table >> np.uint32(32 - 8 * k) if k else np.uint32(0)) for k in range(4)]
     for r in range(1, args["ROUNDS"] + 1):
-        parts = x.view(np.uint8).reshape(-1, 4, 4)
+        columns = x.view(np.uint8).reshape(-1, 4, 4)
         new = np.broadcast_to(key[r], x.shape)
         for k in range(4):
-            new = new ^ turned[k][np.roll(parts[:, :, k], -k, axis=1)]
+            new = new ^ rotated[k][np.roll(columns[:, :, k], -k, axis=1)]
         x = np.ascontiguousarray(new)
     return {"out": x.ravel()}
 
@@ -271,14 +271,14 @@ def _genome(n: int, block: int) -> Args:
 
 
 def _counted(args: Args) -> dict[str, Values]:
-    found = np.lib.stride_tricks.sliding_window_view(args["x"], 6)
-    return {"counts": np.bincount(found[(found < 4).all(axis=1)] @ 4 ** np.arange(5, -1, -1), minlength=4**6)}
+    windows = np.lib.stride_tricks.sliding_window_view(args["x"], 6)
+    return {"counts": np.bincount(windows[(windows < 4).all(axis=1)] @ 4 ** np.arange(5, -1, -1), minlength=4**6)}
 
 
 def _observed(n: int, block: int) -> Args:
     """Chances in quarters of a bit: sums are exact."""
-    draws, length = draw(), 64
-    step, emit = (np.round(-32 * draws.random(size)).astype(np.float32) / 4 for size in (block * block, 16 * block))
+    rng, length = draw(), 64
+    step, emit = (np.round(-32 * rng.random(size)).astype(np.float32) / 4 for size in (block * block, 16 * block))
     return {
         "seen": ints(n * length, 16), "step": step, "emit": emit, "best": zeros(n * block),
         "path": zeros(n * length * block, np.uint8), "length": length, "STATES": block,
@@ -287,15 +287,19 @@ def _observed(n: int, block: int) -> Args:
 
 def _likeliest(args: Args) -> dict[str, Values]:
     states, length = args["STATES"], args["length"]
-    seen, step, emit = args["seen"].reshape(-1, length), args["step"].reshape(states, -1), args["emit"].reshape(16, -1)
-    now, path = emit[seen[:, 0]], args["path"].reshape(-1, length, states).copy()
+    observed, step, emit = (
+        args["seen"].reshape(-1, length),
+        args["step"].reshape(states, -1),
+        args["emit"].reshape(16, -1),
+    )
+    now, path = emit[observed[:, 0]], args["path"].reshape(-1, length, states).copy()
     for k in range(1, length):
         most, source = np.full(now.shape, -np.inf, np.float32), np.zeros(now.shape, np.uint8)
         for s in range(states):
             value = now[:, s, None] + step[s]
             source[value > most] = s
             most = np.maximum(most, value)
-        path[:, k], now = source, most + emit[seen[:, k]]
+        path[:, k], now = source, most + emit[observed[:, k]]
     return {"best": now, "path": path}
 
 

@@ -180,9 +180,9 @@ def small_inverses(a: Global[f32], out: Global[f32], n: i32) -> None:
 
 
 # ------------------------------------------------------------------ launches
-def _square(n: int, **others: Any) -> Args:
+def _square(n: int, **consts: Any) -> Args:
     a, b = floats(2, n * n)
-    return {"a": a, "b": b, "out": zeros(n * n), "n": n, **others}
+    return {"a": a, "b": b, "out": zeros(n * n), "n": n, **consts}
 
 
 def _product(args: Args) -> dict[str, Values]:

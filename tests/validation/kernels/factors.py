@@ -243,8 +243,8 @@ def _filtered(args: Args) -> dict[str, Values]:
     weight = args["weight"].reshape(FILTERS, CHANNELS, SIDE, SIDE)
     out = np.zeros((FILTERS, IMAGES, side, side)) + args["bias"][:, None, None, None]
     for r, s in np.ndindex(SIDE, SIDE):
-        seen = x[:, :, r : r + STRIDE * side : STRIDE, s : s + STRIDE * side : STRIDE][:, :, :side, :side]
-        out += np.tensordot(weight[:, :, r, s], seen, axes=(1, 1))
+        window = x[:, :, r : r + STRIDE * side : STRIDE, s : s + STRIDE * side : STRIDE][:, :, :side, :side]
+        out += np.tensordot(weight[:, :, r, s], window, axes=(1, 1))
     return {"out": np.maximum(out, 0).transpose(1, 0, 2, 3).ravel()}
 
 

@@ -257,13 +257,13 @@ LOG = 5
 
 def _rays(n: int, block: int) -> Args:
     """From anywhere in a cube of which one cell in forty is full."""
-    draws = draw()
+    rng = draw()
     rays = np.zeros(n, [(name, np.float32) for name in Ray._fields])
     for name in "xyz":
-        rays[name] = draws.random(n) * 0.999 * 2**LOG
+        rays[name] = rng.random(n) * 0.999 * 2**LOG
     for name in "uvw":
-        rays[name] = draws.uniform(0.1, 1, n) * draws.choice([-1, 1], n)
-    bits = np.packbits(draws.random(8**LOG) < 1 / 40, bitorder="little").view(np.uint32)
+        rays[name] = rng.uniform(0.1, 1, n) * rng.choice([-1, 1], n)
+    bits = np.packbits(rng.random(8**LOG) < 1 / 40, bitorder="little").view(np.uint32)
     return {"rays": rays, "bits": bits, "out": zeros(n, np.int32), "n": n, "LOG": LOG}
 
 
@@ -271,23 +271,23 @@ def _marched(args: Args) -> dict[str, Values]:
     """In the precision of the kernel: near an edge a ray passes one wall first or the other."""
     rays, side = args["rays"], 2**LOG
     full = np.unpackbits(args["bits"].view(np.uint8), bitorder="little")
-    place, way = (np.stack([rays[name] for name in names]) for names in ("xyz", "uvw"))
+    place, direction = (np.stack([rays[name] for name in names]) for names in ("xyz", "uvw"))
     cell: Values = place.astype(np.int32)
-    step: Values = np.where(way > 0, 1, -1)
-    wall: Values = ((cell + (way > 0)).astype(np.float32) - place) / way
-    apart: Values = abs(np.float32(1) / way)
+    step: Values = np.where(direction > 0, 1, -1)
+    wall: Values = ((cell + (direction > 0)).astype(np.float32) - place) / direction
+    distance: Values = abs(np.float32(1) / direction)
     out = np.full(len(rays), -1)
-    who: Values = np.arange(len(rays))
-    while len(who):
+    index: Values = np.arange(len(rays))
+    while len(index):
         inside = ((cell >= 0) & (cell < side)).all(axis=0)
         at = np.where(inside, (cell[2] * side + cell[1]) * side + cell[0], 0)
         hit = inside & (full[at] != 0)
-        out[who[hit]] = at[hit]
-        who, cell, wall, step, apart = (x[..., inside & ~hit] for x in (who, cell, wall, step, apart))
+        out[index[hit]] = at[hit]
+        index, cell, wall, step, distance = (x[..., inside & ~hit] for x in (index, cell, wall, step, distance))
         axis = np.where((wall[0] < wall[1]) & (wall[0] < wall[2]), 0, np.where(wall[1] < wall[2], 1, 2))
-        ray = np.arange(len(who))
+        ray = np.arange(len(index))
         cell[axis, ray] += step[axis, ray]
-        wall[axis, ray] += apart[axis, ray]
+        wall[axis, ray] += distance[axis, ray]
     return {"out": out}
 
 

@@ -236,8 +236,8 @@ def _folded(args: Args) -> dict[str, Values]:
     exercise = sign * (spot * np.exp(move * np.arange(-steps, steps + 1)) - strike)
     values = np.maximum(exercise, 0)
     for step in range(1, steps + 1):
-        kept = down * values[:, :-2] + (1 - up - down) * values[:, 1:-1] + up * values[:, 2:]
-        values = np.maximum(math.exp(-rate * dt) * kept, exercise[:, step : 2 * steps + 1 - step])
+        continuation = down * values[:, :-2] + (1 - up - down) * values[:, 1:-1] + up * values[:, 2:]
+        values = np.maximum(math.exp(-rate * dt) * continuation, exercise[:, step : 2 * steps + 1 - step])
     return {"out": values.ravel()}
 
 

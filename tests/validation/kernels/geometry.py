@@ -125,8 +125,8 @@ def _inside(args: Args) -> dict[str, Values]:
     x, y = args["point"].T.copy()
     inside = np.zeros(args["n"], bool)
     for a, b in zip(args["corner"], np.roll(args["corner"], -1, axis=0), strict=True):
-        who = np.flatnonzero((a[1] > y) != (b[1] > y))
-        inside[who] ^= x[who] < (b[0] - a[0]) * (y[who] - a[1]) / (b[1] - a[1]) + a[0]
+        crossed = np.flatnonzero((a[1] > y) != (b[1] > y))
+        inside[crossed] ^= x[crossed] < (b[0] - a[0]) * (y[crossed] - a[1]) / (b[1] - a[1]) + a[0]
     return {"out": inside}
 
 
@@ -152,18 +152,18 @@ def _wrapped(args: Args) -> dict[str, Values]:
     rows, out = np.arange(len(point)), args["out"].reshape(-1, MEMBERS).copy()
     lowest = (point[..., 1] * 128 + point[..., 0]).argmin(axis=1)
     at, count = lowest, np.zeros(len(point), int)
-    goes = np.ones(len(point), bool)
-    while goes.any():
-        out[rows[goes], count[goes]] = at[goes]
-        count += goes
+    active = np.ones(len(point), bool)
+    while active.any():
+        out[rows[active], count[active]] = at[active]
+        count += active
         best = np.zeros_like(at)
-        here = point[rows, at]
+        corner = point[rows, at]
         for k in range(1, MEMBERS):
-            a, b = point[rows, best] - here, point[:, k] - here
-            turn = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+            a, b = point[rows, best] - corner, point[:, k] - corner
+            cross = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
             farther = (b * b).sum(axis=1) > (a * a).sum(axis=1)
-            best = np.where((turn < 0) | (turn == 0) & farther, k, best)
-        goes, at = goes & (best != lowest), best
+            best = np.where((cross < 0) | (cross == 0) & farther, k, best)
+        active, at = active & (best != lowest), best
     return {"out": out, "count": count}
 
 
@@ -171,23 +171,23 @@ DEPTH = 11
 
 
 def _boxes(n: int, block: int) -> Args:
-    draws = draw()
-    place = draws.integers(0, 100000, (1 << DEPTH, 2))
+    rng = draw()
+    place = rng.integers(0, 100000, (1 << DEPTH, 2))
     for level in range(DEPTH):
-        parts = place.reshape(1 << level, -1, 2)
-        order = parts[..., level % 2].argsort(axis=1)
-        place = np.take_along_axis(parts, order[..., None], 1).reshape(-1, 2)
-    box = np.concatenate([place, place + draws.integers(1, 2000, place.shape)], axis=1).astype(np.int32)
+        boxes = place.reshape(1 << level, -1, 2)
+        order = boxes[..., level % 2].argsort(axis=1)
+        place = np.take_along_axis(boxes, order[..., None], 1).reshape(-1, 2)
+    box = np.concatenate([place, place + rng.integers(1, 2000, place.shape)], axis=1).astype(np.int32)
     levels = [box]
     while len(levels[0]) > 1:
         a, b = levels[0][::2], levels[0][1::2]
         levels.insert(0, np.concatenate([np.minimum(a, b)[:, :2], np.maximum(a, b)[:, 2:]], axis=1))
-    asked = draws.integers(0, 100000, (n, 2))
-    asked = np.concatenate([asked, asked + draws.integers(1, 4000, (n, 2))], axis=1).astype(np.int32)
-    return {"box": np.concatenate(levels), "asked": asked, "out": zeros(n, np.int32), "n": n, "LOG": DEPTH}
+    query = rng.integers(0, 100000, (n, 2))
+    query = np.concatenate([query, query + rng.integers(1, 4000, (n, 2))], axis=1).astype(np.int32)
+    return {"box": np.concatenate(levels), "asked": query, "out": zeros(n, np.int32), "n": n, "LOG": DEPTH}
 
 
-def _met(args: Args) -> dict[str, Values]:
+def _intersections(args: Args) -> dict[str, Values]:
     left, low, right, high = args["asked"].T.copy()
     out = np.zeros(args["n"], np.int32)
     for x, y, z, w in args["box"][-(1 << DEPTH) :].tolist():
@@ -198,5 +198,5 @@ def _met(args: Args) -> dict[str, Values]:
 KERNELS = (
     ValidationKernel(inside_polygon, cover, _polygon, _inside, (1500, 128), (1 << 15, 1 << 19), (64, 128, 512)),
     ValidationKernel(hull_wraps, warps, _clouds, _wrapped, (48, 128), (1 << 11, 1 << 14), (32, 128, 256)),
-    ValidationKernel(box_tree_walk, cover, _boxes, _met, (1000, 64), (1 << 13, 1 << 16), (64, 128, 256)),
+    ValidationKernel(box_tree_walk, cover, _boxes, _intersections, (1000, 64), (1 << 13, 1 << 16), (64, 128, 256)),
 )  # fmt: skip

@@ -105,9 +105,9 @@ def _touching(place: Values) -> tuple[Values, Values]:
 def _pushed(args: Args) -> dict[str, Values]:
     place, speed, spin = (args[name].astype(float) for name in ("place", "speed", "spin"))
     i, j = _touching(args["place"])
-    apart = place[j, :3] - place[i, :3]
-    distance = np.linalg.norm(apart, axis=1, keepdims=True)
-    normal = apart / distance
+    offset = place[j, :3] - place[i, :3]
+    distance = np.linalg.norm(offset, axis=1, keepdims=True)
+    normal = offset / distance
     own, other = place[i, 3:], place[j, 3:]
     slide = speed[i, :3] - speed[j, :3] + np.cross(spin[i, :3] * own + spin[j, :3] * other, normal)
     closing = (slide * normal).sum(axis=1, keepdims=True)
@@ -178,7 +178,7 @@ def _ended(args: Args) -> dict[str, Values]:
     contact, recovery = half(args["contact"]), half(args["recovery"])
     state = args["seed"].copy()
 
-    def drawn() -> Values:
+    def uniform() -> Values:
         for left, shift in ((True, 13), (False, 17), (True, 5)):
             state[:] ^= state << np.uint32(shift) if left else state >> np.uint32(shift)
         whole: Values = ((state >> np.uint32(8)) + np.uint32(1)).astype(half)
@@ -189,8 +189,8 @@ def _ended(args: Args) -> dict[str, Values]:
     while run.size:
         spread = contact * healthy * infected
         total = spread + recovery * infected
-        time -= np.log(drawn()) / total
-        caught = drawn() * total <= spread
+        time -= np.log(uniform()) / total
+        caught = uniform() * total <= spread
         healthy, infected = healthy - caught, infected + np.where(caught, half(1), half(-1))
         over = infected == 0
         duration[run[over]] = time[over]

@@ -148,9 +148,9 @@ MEAN = 16
 
 def _starts(n: int, mean: int = MEAN) -> Values:
     """Of rows, none to twice `mean` entries each, a few a hundred times as long."""
-    draws = draw()
-    lengths = draws.integers(0, 2 * mean + 1, n)
-    lengths[draws.integers(0, n, max(1, n // 1000))] *= 8
+    rng = draw()
+    lengths = rng.integers(0, 2 * mean + 1, n)
+    lengths[rng.integers(0, n, max(1, n // 1000))] *= 8
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
@@ -165,8 +165,8 @@ def _sparse(n: int, block: int) -> Args:
 def _by_row(start: Values, entries: Values) -> Values:
     """Sums of each row's entries."""
     sums = np.concatenate([[0], np.cumsum(entries, dtype=np.float64)])
-    found: Values = sums[start[1:]] - sums[start[:-1]]
-    return found
+    result: Values = sums[start[1:]] - sums[start[:-1]]
+    return result
 
 
 def _spmv(args: Args) -> dict[str, Values]:
@@ -208,11 +208,11 @@ def _frontier(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _reached(args: Args) -> dict[str, Values]:
+def _next_level(args: Args) -> dict[str, Values]:
     start, depth = args["start"], args["depth"].copy()
     at = np.repeat(depth == 3, np.diff(start))
-    found = np.unique(args["target"][at])
-    fresh = found[depth[found] > 4]
+    targets = np.unique(args["target"][at])
+    fresh = targets[depth[targets] > 4]
     depth[fresh] = 4
     return {"depth": depth, "changed": np.array([len(fresh)])}
 
@@ -231,9 +231,9 @@ def _ranked(args: Args) -> dict[str, Values]:
 
 def _graph(n: int, block: int) -> Args:
     """Edges to larger vertices that are near, sorted."""
-    draws = draw()
+    rng = draw()
     edges = np.unique(
-        np.repeat(np.arange(n), 8) * n + np.minimum(np.repeat(np.arange(n), 8) + draws.integers(1, 33, 8 * n), n - 1)
+        np.repeat(np.arange(n), 8) * n + np.minimum(np.repeat(np.arange(n), 8) + rng.integers(1, 33, 8 * n), n - 1)
     )
     source, target = edges // n, edges % n
     keeps = source < target
@@ -244,13 +244,13 @@ def _graph(n: int, block: int) -> Args:
 def _triangles(args: Args) -> dict[str, Values]:
     n, start, target = args["n"], args["start"], args["target"]
     source = np.repeat(np.arange(n), np.diff(start))
-    known = source.astype(np.int64) * n + target
+    edges = source.astype(np.int64) * n + target
     out = np.zeros(n, np.int64)
     for distance in range(1, int(np.diff(start).max())):  # pairs of neighbours, at this distance in a vertex's list
         first = np.flatnonzero(np.arange(len(target)) + distance < start[source + 1])
         edge = target[first].astype(np.int64) * n + target[first + distance]
-        there = known[np.minimum(np.searchsorted(known, edge), len(known) - 1)] == edge
-        out += np.bincount(source[first], there, minlength=n).astype(np.int64)
+        closed = edges[np.minimum(np.searchsorted(edges, edge), len(edges) - 1)] == edge
+        out += np.bincount(source[first], closed, minlength=n).astype(np.int64)
     return {"out": out}
 
 
@@ -301,7 +301,7 @@ KERNELS = (
     ValidationKernel(spmv_ell, cover, _ell, _ell_answer, (300, 128), (1 << 14, 1 << 17), BLOCKS),
     ValidationKernel(spmv_coordinates, _wide, _entries, _coordinates, (4096, 128), (1 << 18, 1 << 20), BLOCKS),
     ValidationKernel(
-        bfs_step, cover, _frontier, _reached, (700, 128), (1 << 16, 1 << 19), BLOCKS, restored=("depth", "changed"),
+        bfs_step, cover, _frontier, _next_level, (700, 128), (1 << 16, 1 << 19), BLOCKS, restored=("depth", "changed"),
     ),
     ValidationKernel(pagerank_step, cover, _ranks, _ranked, (300, 128), (1 << 14, 1 << 17), BLOCKS),
     ValidationKernel(triangles, cover, _graph, _triangles, (200, 64), (1 << 14, 1 << 16), (32, 128, 512)),

@@ -215,8 +215,8 @@ def _convolved(args: Args) -> dict[str, Values]:
     padded = np.pad(args["x"], ((0, 0), (1, 1), (1, 1)))
     total = np.repeat(args["bias"], high * wide).reshape(-1, high, wide)
     for r, s in np.ndindex(3, 3):
-        seen = padded[:, r : r + 2 * high - 1 : 2, s : s + 2 * wide - 1 : 2]
-        total += np.einsum("fc,cij->fij", args["weight"][:, :, r, s], seen, optimize=True)
+        window = padded[:, r : r + 2 * high - 1 : 2, s : s + 2 * wide - 1 : 2]
+        total += np.einsum("fc,cij->fij", args["weight"][:, :, r, s], window, optimize=True)
     return {"out": np.maximum(total, 0)}
 
 
@@ -234,7 +234,7 @@ def _text(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _found(args: Args) -> dict[str, Values]:
+def _positions(args: Args) -> dict[str, Values]:
     places = args["n"] - LENGTH + 1
     fits = np.ones(places, bool)
     for k in range(LENGTH):
@@ -261,6 +261,6 @@ KERNELS = (
         SHAPES,
     ),
     ValidationKernel(
-        rolling_hash_search, lambda n, b: cover(n, 32 * b), _text, _found, (1 << 17, 128), (1 << 18, 1 << 23), (64, 128, 256),
+        rolling_hash_search, lambda n, b: cover(n, 32 * b), _text, _positions, (1 << 17, 128), (1 << 18, 1 << 23), (64, 128, 256),
     ),
 )  # fmt: skip

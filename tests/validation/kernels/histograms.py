@@ -273,12 +273,12 @@ def _look_up(n: int, block: int) -> Args:
         first = np.zeros(len(left), bool)
         first[np.unique(at, return_index=True)[1]] = True
         table[at[free & first]] = left[free & first]
-        stays = ~(free & first)
-        left, at = left[stays], np.where(free, at, (at + 1) & mask)[stays]
+        displaced = ~(free & first)
+        left, at = left[displaced], np.where(free, at, (at + 1) & mask)[displaced]
     return {"keys": keys, "table": table, "out": zeros(n, np.int32), "n": n, "MASK": mask}
 
 
-def _found(args: Args) -> dict[str, Values]:
+def _slots(args: Args) -> dict[str, Values]:
     table = args["table"]
     order = np.argsort(table, kind="stable")
     places = np.minimum(np.searchsorted(table[order], args["keys"]), len(table) - 1)
@@ -325,6 +325,6 @@ KERNELS = (
     ValidationKernel(
         hash_insert, cover, _insertion, lambda a: {"table": a["keys"]}, (500, 128), (1 << 17, 1 << 20), BLOCKS, ("table",), ("table",),
     ),
-    ValidationKernel(hash_look_up, cover, _look_up, _found, (500, 128), (1 << 17, 1 << 20), BLOCKS),
+    ValidationKernel(hash_look_up, cover, _look_up, _slots, (500, 128), (1 << 17, 1 << 20), BLOCKS),
     ValidationKernel(bloom_filter, cover, _bloom, _bloomed, (500, 128), (1 << 18,), BLOCKS),
 )  # fmt: skip

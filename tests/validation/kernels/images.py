@@ -269,10 +269,10 @@ def _smoothed(args: Args) -> dict[str, Values]:
     total, weights = np.zeros((n, n)), np.zeros((n, n))
     for r, c in np.ndindex(2 * radius + 1, 2 * radius + 1):
         value = padded[r : r + n, c : c + n]
-        there = np.isfinite(value)
-        value = np.where(there, value, 0)
-        apart = (r - radius) ** 2 + (c - radius) ** 2
-        weight = there * np.exp(-args["distance"] * apart - args["contrast"] * (value - x) ** 2)
+        inside = np.isfinite(value)
+        value = np.where(inside, value, 0)
+        distance = (r - radius) ** 2 + (c - radius) ** 2
+        weight = inside * np.exp(-args["distance"] * distance - args["contrast"] * (value - x) ** 2)
         total += weight * value
         weights += weight
     return {"out": total / weights}
@@ -357,14 +357,14 @@ def _suppressed(args: Args) -> dict[str, Values]:
 def _noise(args: Args) -> dict[str, Values]:
     x = np.arange(args["n"], dtype=np.float32) * np.float32(args["scale"])
     table, total, strength = np.array(CORNERS), np.zeros((len(x), len(x))), 1.0
-    ways = np.array([(1, 2), (-1, 2), (1, -2), (-1, -2), (2, 1), (2, -1), (-2, 1), (-2, -1)])
+    gradients = np.array([(1, 2), (-1, 2), (1, -2), (-1, -2), (2, 1), (2, -1), (-2, 1), (-2, -1)])
     for _ in range(args["OCTAVES"]):
-        whole, part = np.floor(x).astype(int), (x % 1).astype(float)
-        smooth = 6 * part**5 - 15 * part**4 + 10 * part**3
+        whole, fraction = np.floor(x).astype(int), (x % 1).astype(float)
+        smooth = 6 * fraction**5 - 15 * fraction**4 + 10 * fraction**3
         for i, k in np.ndindex(2, 2):  # across and down
             corner = table[(table[(whole + i) % 256][None, :] + whole[:, None] + k) % 256] & 7
-            way = ways[corner]
-            along = way[..., 0] * (part - i)[None, :] + way[..., 1] * (part - k)[:, None]
+            gradient = gradients[corner]
+            along = gradient[..., 0] * (fraction - i)[None, :] + gradient[..., 1] * (fraction - k)[:, None]
             total += strength * along * abs(1 - i - smooth)[None, :] * abs(1 - k - smooth)[:, None]
         x, strength = 2 * x, strength / 2
     return {"out": total}
@@ -386,24 +386,29 @@ def _lit(args: Args) -> dict[str, Values]:
     """In the precision of the kernel: a ray that just misses a ball has another path."""
     n, spheres, f = args["n"], args["spheres"], np.float32
     row, column = np.indices((n, n)).reshape(2, -1).astype(f)
-    way = np.stack([(column + f(0.5)) / f(n) - f(0.5), (row + f(0.5)) / f(n) - f(0.5), np.ones(n * n, f)])
-    way *= f(1) / np.sqrt(_dot(way, way))
-    place, light, who = np.tile(np.array([[0], [0], [-4]], f), n * n), np.zeros(n * n), np.arange(n * n)
+    direction = np.stack([(column + f(0.5)) / f(n) - f(0.5), (row + f(0.5)) / f(n) - f(0.5), np.ones(n * n, f)])
+    direction *= f(1) / np.sqrt(_dot(direction, direction))
+    place, light, index = np.tile(np.array([[0], [0], [-4]], f), n * n), np.zeros(n * n), np.arange(n * n)
     for bounce in range(BOUNCES):
-        nearest, hit = np.full(len(who), np.inf, f), np.full(len(who), -1)
+        nearest, hit = np.full(len(index), np.inf, f), np.full(len(index), -1)
         for k, ball in enumerate(spheres):
             away = place - ball[:3, None]
-            b = _dot(away, way)
+            b = _dot(away, direction)
             root = b * b - _dot(away, away) + ball[3] * ball[3]
             distance = np.where(root > 0, -b - np.sqrt(np.maximum(root, 0)), f(np.inf))
             closer = (distance > f(1e-3)) & (distance < nearest)
             nearest[closer], hit[closer] = distance[closer], k
-        missed, met = hit < 0, hit >= 0
-        light[who[missed]] += 0.7**bounce * (0.5 + 0.5 * way[1, missed])
-        who, way, place, balls = who[met], way[:, met], place[:, met] + nearest[met] * way[:, met], spheres[hit[met]].T
+        missed, hits = hit < 0, hit >= 0
+        light[index[missed]] += 0.7**bounce * (0.5 + 0.5 * direction[1, missed])
+        index, direction, place, balls = (
+            index[hits],
+            direction[:, hits],
+            place[:, hits] + nearest[hits] * direction[:, hits],
+            spheres[hit[hits]].T,
+        )
         normal = (place - balls[:3]) / balls[3]
-        light[who] += 0.7**bounce * 0.2 * np.maximum(0.6 * normal[1] - 0.8 * normal[2], 0)
-        way = way - f(2) * _dot(way, normal) * normal
+        light[index] += 0.7**bounce * 0.2 * np.maximum(0.6 * normal[1] - 0.8 * normal[2], 0)
+        direction = direction - f(2) * _dot(direction, normal) * normal
     return {"out": light}
 
 

@@ -53,9 +53,9 @@ def colour_round(
 def _half_coloured(n: int, block: int) -> Args:
     """Few vertices have very many neighbours; those of high rank are coloured."""
     random = draw()
-    one = (n * random.random(6 * n) ** 2.2).astype(np.int64)
+    source_end = (n * random.random(6 * n) ** 2.2).astype(np.int64)
     other = random.integers(0, n, 6 * n)
-    both = np.unique(np.concatenate([one * n + other, other * n + one])[np.tile(one != other, 2)])
+    both = np.unique(np.concatenate([source_end * n + other, other * n + source_end])[np.tile(source_end != other, 2)])
     source, target = np.divmod(both, n)
     rank = random.integers(0, 1 << 20, n, dtype=np.uint32)
     colour = np.where(rank > 1 << 19, np.minimum(random.geometric(0.2, n) - 1, 40), -1)
@@ -71,8 +71,8 @@ def _coloured(args: Args) -> dict[str, Values]:
     order = args["rank"].astype(np.int64) * n + np.arange(n)
     beaten = np.bincount(source[(colour[target] < 0) & (order[target] > order[source])], minlength=n) > 0
     used = np.zeros((n, 65), bool)
-    held = colour[target] >= 0
-    used[source[held], colour[target[held]]] = True
+    coloured = colour[target] >= 0
+    used[source[coloured], colour[target[coloured]]] = True
     out = np.where(colour >= 0, colour, np.where(beaten, -1, used.argmin(axis=1)))
     return {"out": out, "left": np.array([(out < 0).sum()])}
 
@@ -131,12 +131,12 @@ def _seeds(n: int, block: int) -> Args:
     """A target has substitutions and a gap; some have other letters at the end."""
     random = draw()
     size = random.integers(30, LONGEST + 1, n)
-    text, others = random.integers(0, 4, (2, n, LONGEST), dtype=np.uint8)
+    text, substitutes = random.integers(0, 4, (2, n, LONGEST), dtype=np.uint8)
     at = np.arange(LONGEST)
     shift = random.integers(-4, 5, (n, 1)) * (random.random((n, 1)) < 0.4)
     moved = np.clip(at + shift * (at > random.integers(5, 60, (n, 1))), 0, LONGEST - 1)
     strange = random.random((n, LONGEST)) < np.where(at > random.integers(10, 3 * LONGEST, (n, 1)), 1, 0.03)
-    other = np.where(strange, others, np.take_along_axis(text, moved, axis=1))
+    other = np.where(strange, substitutes, np.take_along_axis(text, moved, axis=1))
     target_size = np.clip(size + random.integers(-12, 13, n), 10, LONGEST)
     starts = [np.concatenate([[0], np.cumsum(s)]).astype(np.int32) for s in (size, target_size)]
     return {
@@ -190,8 +190,8 @@ def _extended_some(args: Args, some: slice) -> tuple[Values, Values, Values]:
 
 def _extended(args: Args) -> dict[str, Values]:
     slices = (slice(k, min(k + 4096, args["n"])) for k in range(0, args["n"], 4096))
-    parts = zip(*(_extended_some(args, some) for some in slices), strict=True)
-    return dict(zip(("score", "query_end", "target_end"), map(np.concatenate, parts), strict=True))
+    columns = zip(*(_extended_some(args, some) for some in slices), strict=True)
+    return dict(zip(("score", "query_end", "target_end"), map(np.concatenate, columns), strict=True))
 
 
 @st.kernel
@@ -231,7 +231,7 @@ def _tables(n: int, block: int) -> Args:
     random = draw()
     rows, log = n // 4, max(int(n // 4).bit_length(), 4)
     key = (rows * random.random(rows) ** 1.5).astype(np.uint32) * np.uint32(7919)
-    asked = random.integers(0, 2 * rows, n, dtype=np.uint32) * np.uint32(7919)
+    probes = random.integers(0, 2 * rows, n, dtype=np.uint32) * np.uint32(7919)
     slot = (key * np.uint32(2654435769) >> np.uint32(32 - log)).astype(np.int64)
     order = np.argsort(slot, kind="stable")
     same = np.concatenate([[False], slot[order[1:]] == slot[order[:-1]]])
@@ -239,7 +239,7 @@ def _tables(n: int, block: int) -> Args:
     following[order] = np.where(same, np.roll(order, 1), -1)
     head[slot[order]] = order
     return {
-        "head": head, "following": following, "key": key, "asked": asked, "out": zeros(n, np.uint64),
+        "head": head, "following": following, "key": key, "asked": probes, "out": zeros(n, np.uint64),
         "count": zeros(1, np.int32), "n": n, "LOG": log,
     }  # fmt: skip
 
@@ -249,9 +249,9 @@ def _joined(args: Args) -> dict[str, Values]:
     key = args["key"][order]
     low, high = (np.searchsorted(key, args["asked"], side) for side in ("left", "right"))
     times = high - low
-    asked = np.repeat(np.arange(args["n"]), times)
+    probe = np.repeat(np.arange(args["n"]), times)
     row = order[np.arange(times.sum()) - np.repeat(np.cumsum(times) - times - low, times)]
-    return {"out": (asked << 32 | row).astype(np.uint64), "count": np.array([times.sum()])}
+    return {"out": (probe << 32 | row).astype(np.uint64), "count": np.array([times.sum()])}
 
 
 @st.device

@@ -105,8 +105,8 @@ def words(n: int) -> npt.NDArray[np.uint32]:
 def stored(name: str, size: int) -> Values | None:
     """Return the recorded input of a name if it has `size` elements: values that NumPy computes differently on other processors."""
     with np.load(INPUTS) as arrays:
-        found: Values = arrays[name]
-    return found if found.size == size else None
+        values: Values = arrays[name]
+    return values if values.size == size else None
 
 
 def round_off(x: Values) -> Values:

@@ -194,17 +194,17 @@ def _activated(args: Args) -> dict[str, Values]:
     return {"out": args["residual"] + x * (1 + np.tanh(inner)) / 2}
 
 
-ROOM = 512
+CAPACITY = 512
 
 
 def _cache(n: int, block: int) -> Args:
     random = draw()
     keys, values = (
-        random.random((n * ROOM * 32, 2), dtype=np.float32).astype(np.float16) - np.float16(0.5) for _ in range(2)
+        random.random((n * CAPACITY * 32, 2), dtype=np.float32).astype(np.float16) - np.float16(0.5) for _ in range(2)
     )
     return {
         "query": random.normal(0, 2, n * 64).astype(np.float32), "key": keys, "value": values,
-        "length": random.integers(40, ROOM + 1, n).astype(np.int32), "out": zeros(n * 64), "room": ROOM, "scale": 0.125,
+        "length": random.integers(40, CAPACITY + 1, n).astype(np.int32), "out": zeros(n * 64), "room": CAPACITY, "scale": 0.125,
         "WARPS": block // 32,
     }  # fmt: skip
 
@@ -212,8 +212,8 @@ def _cache(n: int, block: int) -> Args:
 def _recalled(args: Args) -> dict[str, Values]:
     out = []
     for head, query in enumerate(args["query"].reshape(-1, 64)):
-        part = slice(head * ROOM * 32, (head * ROOM + args["length"][head]) * 32)
-        key, value = (args[name][part].reshape(-1, 64).astype(np.float32) for name in ("key", "value"))
+        rows = slice(head * CAPACITY * 32, (head * CAPACITY + args["length"][head]) * 32)
+        key, value = (args[name][rows].reshape(-1, 64).astype(np.float32) for name in ("key", "value"))
         score = key @ query * args["scale"]
         weight = np.exp(score - score.max())
         out.append(weight @ value / weight.sum())
@@ -230,15 +230,15 @@ def _photograph(n: int, block: object) -> Args:
 
 
 def _hues(args: Args) -> dict[str, Values]:
-    r, g, b, kept = args["image"].T.astype(np.int32)
+    r, g, b, alpha = args["image"].T.astype(np.int32)
     largest = np.maximum(r, np.maximum(g, b))
-    apart = largest - np.minimum(r, np.minimum(g, b))
-    over = np.maximum(apart, 1)
+    chroma = largest - np.minimum(r, np.minimum(g, b))
+    over = np.maximum(chroma, 1)
     is_red, is_green = largest == r, largest == g
-    part = 30 * np.select([is_red, is_green], [g - b, b - r], r - g)
-    hue = np.select([is_red, is_green], [0, 60], 120) + np.sign(part) * (np.abs(part) // over)
-    hue = np.where(apart == 0, 0, np.where(hue < 0, hue + 180, hue))
-    return {"out": np.stack([hue, 255 * apart // np.maximum(largest, 1), largest, kept], axis=1)}
+    offset = 30 * np.select([is_red, is_green], [g - b, b - r], r - g)
+    hue = np.select([is_red, is_green], [0, 60], 120) + np.sign(offset) * (np.abs(offset) // over)
+    hue = np.where(chroma == 0, 0, np.where(hue < 0, hue + 180, hue))
+    return {"out": np.stack([hue, 255 * chroma // np.maximum(largest, 1), largest, alpha], axis=1)}
 
 
 KERNELS = (

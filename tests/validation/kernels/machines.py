@@ -279,8 +279,8 @@ def _record(random: np.random.Generator, deep: int) -> Any:
     kind = random.integers(0, 6 if deep > 0 else 4)
     if kind < 4:
         return (int(random.integers(0, 10**6)), True, WORDS[random.integers(0, len(WORDS))], None)[kind]
-    parts = [_record(random, deep - 1) for _ in range(random.integers(0, 5))]
-    return parts if kind == 4 else {f"{WORDS[k % len(WORDS)]}{k}": part for k, part in enumerate(parts)}
+    values = [_record(random, deep - 1) for _ in range(random.integers(0, 5))]
+    return values if kind == 4 else {f"{WORDS[k % len(WORDS)]}{k}": part for k, part in enumerate(values)}
 
 
 def _pool() -> list[bytes]:
@@ -295,9 +295,9 @@ def _pool() -> list[bytes]:
 
 def _lines(n: int, block: int) -> Args:
     pool = _pool()
-    held = [pool[k] for k in draw().integers(0, len(pool), n)]
-    start = np.concatenate([[0], np.cumsum([len(one) for one in held])]).astype(np.int32)
-    text = np.frombuffer(b"".join(held), np.uint8)
+    lines = [pool[k] for k in draw().integers(0, len(pool), n)]
+    start = np.concatenate([[0], np.cumsum([len(one) for one in lines])]).astype(np.int32)
+    text = np.frombuffer(b"".join(lines), np.uint8)
     return {"text": text, "start": start, "deepest": zeros(n, np.int32), "strings": zeros(n, np.int32), "n": n}
 
 
@@ -322,8 +322,8 @@ def _shape(line: bytes) -> tuple[int, int]:
 
 
 def _shapes(args: Args) -> dict[str, Values]:
-    known = np.array([_shape(line) for line in _pool()])
-    deepest, strings = known[draw().integers(0, len(known), args["n"])].T
+    shapes = np.array([_shape(line) for line in _pool()])
+    deepest, strings = shapes[draw().integers(0, len(shapes), args["n"])].T
     return {"deepest": deepest, "strings": strings}
 
 
@@ -357,8 +357,8 @@ def _letters(number: int) -> bytes:
 
 
 def _sums(n: int, block: int) -> Args:
-    known = [*draw().choice(n, TARGETS - 2, replace=False).tolist(), n + 5, 2 * n + 7]
-    sums = b"".join(hashlib.md5(_letters(FIRST + k)).digest() for k in known)
+    preimages = [*draw().choice(n, TARGETS - 2, replace=False).tolist(), n + 5, 2 * n + 7]
+    sums = b"".join(hashlib.md5(_letters(FIRST + k)).digest() for k in preimages)
     return {
         "target": np.frombuffer(sums, np.uint32), "found": zeros(TARGETS, np.int32) - 1, "n": n, "first": FIRST,
         "targets": TARGETS,
@@ -367,13 +367,13 @@ def _sums(n: int, block: int) -> Args:
 
 def _cracked(args: Args) -> dict[str, Values]:
     sums = {args["target"][4 * k : 4 * k + 4].tobytes(): k for k in range(TARGETS)}
-    found = np.full(TARGETS, -1)
+    numbers = np.full(TARGETS, -1)
     words = itertools.product(range(97, 123), repeat=6)
     for number, word in enumerate(itertools.islice(words, FIRST, FIRST + args["n"]), FIRST):
         which = sums.get(hashlib.md5(bytes(word[::-1])).digest())
         if which is not None:
-            found[which] = number
-    return {"found": found}
+            numbers[which] = number
+    return {"found": numbers}
 
 
 STEPS, SYMBOLS = 32, 12
@@ -392,10 +392,10 @@ def _sequences(n: int, block: int) -> Args:
 def _likely(args: Args) -> dict[str, Values]:
     states = args["STATES"]
     chain, sends = (args[name].reshape(-1, states).astype(float) for name in ("chain", "sends"))
-    seen = args["seen"].reshape(-1, STEPS)
-    chance = args["begin"] * sends[seen[:, 0]]
+    observed = args["seen"].reshape(-1, STEPS)
+    chance = args["begin"] * sends[observed[:, 0]]
     for step in range(1, STEPS):
-        chance = chance @ chain * sends[seen[:, step]]
+        chance = chance @ chain * sends[observed[:, step]]
     return {"out": np.log(chance.sum(axis=1))}
 
 
@@ -428,7 +428,7 @@ def _scene(n: int, block: tuple[int, int]) -> Args:
     }  # fmt: skip
 
 
-def _drawn(args: Args) -> dict[str, Values]:
+def _rasterised(args: Args) -> dict[str, Values]:
     wide, high = args["wide"], args["high"]
     nearest = np.ones((high, wide))
     for corner, depth in zip(args["corner"].reshape(-1, 3, 2).astype(int), args["depth"].reshape(-1, 3), strict=True):
@@ -436,13 +436,13 @@ def _drawn(args: Args) -> dict[str, Values]:
         y, x = np.mgrid[top : min(bottom + 1, high), left : min(right + 1, wide)] * 16 + 8
         shares = []
         for k in range(3):
-            (bx, by), (cx, cy) = corner[(k + 1) % 3], corner[(k + 2) % 3]
-            shares.append((cx - bx) * (y - by) - (cy - by) * (x - bx))
+            (next_x, next_y), (last_x, last_y) = corner[(k + 1) % 3], corner[(k + 2) % 3]
+            shares.append((last_x - next_x) * (y - next_y) - (last_y - next_y) * (x - next_x))
         area = sum(shares)
         covered = np.logical_and.reduce([share >= 0 for share in shares]) & (area > 0)
         z = sum(share * one for share, one in zip(shares, depth.astype(float), strict=True)) / np.maximum(area, 1)
-        part = nearest[top : min(bottom + 1, high), left : min(right + 1, wide)]
-        part[covered] = np.minimum(part, z)[covered]
+        window = nearest[top : min(bottom + 1, high), left : min(right + 1, wide)]
+        window[covered] = np.minimum(window, z)[covered]
     return {"out": nearest}
 
 
@@ -455,5 +455,5 @@ KERNELS = (
     ValidationKernel(md5_words, cover, _sums, _cracked, (10000, 128), (1 << 17, 1 << 20), (64, 256, 512)),
     ValidationKernel(hidden_states_forward, lambda n, b: n, _sequences, _likely, (24, 64), (132, 528), (32, 64, 128)),
     ValidationKernel(packed_systems, cover, _systems, _solved, (5000, 64), (1 << 15, 1 << 18), (64, 128, 256)),
-    ValidationKernel(raster_tiles, tiles, _scene, _drawn, (100, (16, 8)), (256, 1024), ((8, 8), (16, 16), (32, 8))),
+    ValidationKernel(raster_tiles, tiles, _scene, _rasterised, (100, (16, 8)), (256, 1024), ((8, 8), (16, 16), (32, 8))),
 )  # fmt: skip

@@ -40,7 +40,7 @@ def neighbour_lists(
     particle: Global[float4], start: Global[i32], out: Global[i32], count: Global[i32], n: i32, side: i32, reach: f32,
     ROOM: Const,
 ) -> None:  # fmt: skip
-    """out = the later particles within the radius of each one, at most ROOM, in order; lists are interleaved."""
+    """out = the later particles within the radius of each one in order, up to the capacity of a list; lists are interleaved."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -119,12 +119,12 @@ REST, STIFF = 4.0, 0.02
 
 def _fluid(n: int) -> Args:
     """Four particles a cell, on average."""
-    draws, side = draw(), round((n / 4) ** (1 / 3))
-    place = draws.random((n, 3)) * 0.9999 * side
+    rng, side = draw(), round((n / 4) ** (1 / 3))
+    place = rng.random((n, 3)) * 0.9999 * side
     x, y, z = place.astype(int).T
     cell = (z * side + y) * side + x
     order = cell.argsort(kind="stable")
-    particle = np.concatenate([place, 0.5 + draws.random((n, 1))], axis=1)[order].astype(np.float32)
+    particle = np.concatenate([place, 0.5 + rng.random((n, 1))], axis=1)[order].astype(np.float32)
     start = np.searchsorted(cell[order], np.arange(side**3 + 1)).astype(np.int32)
     return {"particle": particle, "start": start, "n": n, "side": side}
 
@@ -136,14 +136,14 @@ def _near(args: Args) -> Iterator[tuple[Values, Values, Values]]:
     deep = int(np.diff(start).max())
     for first in range(0, n, 4096):
         own = np.arange(first, min(first + 4096, n))
-        parts = []
+        neighbours = []
         for step in np.ndindex(3, 3, 3):
             at = cell[own] + (np.array(step)[::-1] - 1)
             inside = ((at >= 0) & (at < side)).all(axis=1)
             number = np.where(inside, (at[:, 2] * side + at[:, 1]) * side + at[:, 0], 0)
-            held = start[number][:, None] + np.arange(deep)
-            parts.append(np.where(inside[:, None] & (held < start[number + 1][:, None]), held, -1))
-        other = np.concatenate(parts, axis=1)
+            candidates = start[number][:, None] + np.arange(deep)
+            neighbours.append(np.where(inside[:, None] & (candidates < start[number + 1][:, None]), candidates, -1))
+        other = np.concatenate(neighbours, axis=1)
         dx, dy, dz = (particle[other, k] - particle[own, k, None] for k in range(3))
         yield own, other, np.where(other >= 0, dx * dx + dy * dy + dz * dz, np.float32(9))
 
@@ -155,17 +155,17 @@ def _densities(args: Args) -> dict[str, Values]:
     return {"out": np.stack([density, np.maximum(STIFF * ((density / REST) ** 7 - 1), 0)], axis=1)}
 
 
-ROOM = 16
+CAPACITY = 16
 
 
 def _listed(args: Args) -> dict[str, Values]:
-    out, count = args["out"].reshape(ROOM, -1).copy(), np.zeros(args["n"], np.int32)
+    out, count = args["out"].reshape(CAPACITY, -1).copy(), np.zeros(args["n"], np.int32)
     for own, other, far in _near(args):
         near = (other > own[:, None]) & (far < np.float32(args["reach"]) ** 2)
         place = np.cumsum(near, axis=1) - 1
-        row, column = np.nonzero(near & (place < ROOM))
+        row, column = np.nonzero(near & (place < CAPACITY))
         out[place[row, column], own[row]] = other[row, column]
-        count[own] = np.minimum(near.sum(axis=1), ROOM)
+        count[own] = np.minimum(near.sum(axis=1), CAPACITY)
     return {"out": out, "count": count}
 
 
@@ -188,25 +188,37 @@ def _settled(args: Args) -> dict[str, Values]:
     return {"sand": pile.swapaxes(1, 2), "lost": before - pile.sum(axis=(2, 3))}
 
 
-TURNS = 64
+GENERATIONS = 64
 
 
 def _rings(n: int, block: int) -> Args:
-    return {"start": words(32 * n), "out": zeros(32 * n * TURNS, np.uint32), "n": n, "turns": TURNS, "RULE": 110}
+    return {
+        "start": words(32 * n),
+        "out": zeros(32 * n * GENERATIONS, np.uint32),
+        "n": n,
+        "turns": GENERATIONS,
+        "RULE": 110,
+    }
 
 
-def _turned(args: Args) -> dict[str, Values]:
+def _evolved(args: Args) -> dict[str, Values]:
     cells = np.unpackbits(args["start"].view(np.uint8).reshape(-1, 128), axis=1, bitorder="little")
-    out = np.zeros((len(cells), TURNS, 128), np.uint8)
-    for turn in range(TURNS):
+    out = np.zeros((len(cells), GENERATIONS, 128), np.uint8)
+    for generation in range(GENERATIONS):
         pattern = 4 * np.roll(cells, 1, axis=1) + 2 * cells + np.roll(cells, -1, axis=1)
         cells = args["RULE"] >> pattern & 1
-        out[:, turn] = np.packbits(cells, axis=1, bitorder="little")
+        out[:, generation] = np.packbits(cells, axis=1, bitorder="little")
     return {"out": out.view(np.uint32)}
 
 
 def _lists(n: int, block: int) -> Args:
-    return {**_fluid(n), "out": zeros(n * ROOM, np.int32), "count": zeros(n, np.int32), "reach": 0.8, "ROOM": ROOM}
+    return {
+        **_fluid(n),
+        "out": zeros(n * CAPACITY, np.int32),
+        "count": zeros(n, np.int32),
+        "reach": 0.8,
+        "ROOM": CAPACITY,
+    }
 
 
 KERNELS = (
@@ -220,5 +232,5 @@ KERNELS = (
         sand_tiles, lambda n, b: (n // b[0], n // b[1]), _sand, _settled, (96, (32, 8)), (512, 1024), ((16, 16), (32, 8), (32, 32)),
         restored=("sand", "lost"),
     ),
-    ValidationKernel(automaton_rows, warps, _rings, _turned, (64, 128), (1 << 11, 1 << 14), (64, 256)),
+    ValidationKernel(automaton_rows, warps, _rings, _evolved, (64, 128), (1 << 11, 1 << 14), (64, 256)),
 )  # fmt: skip

@@ -139,30 +139,30 @@ def _classes(n: int, block: int) -> Args:
 
 def _losses(args: Args) -> dict[str, Values]:
     logit, target = args["logit"].reshape(-1, CLASSES).astype(np.float32), args["target"]
-    held, rows = target >= 0, np.arange(args["n"])
-    parts = np.exp(logit - logit.max(axis=1, keepdims=True))
-    total = parts.sum(axis=1, keepdims=True)
+    labelled, rows = target >= 0, np.arange(args["n"])
+    exponentials = np.exp(logit - logit.max(axis=1, keepdims=True))
+    total = exponentials.sum(axis=1, keepdims=True)
     loss = np.log(total[:, 0]) + logit.max(axis=1) - logit[rows, target]
-    slope = parts / total
+    slope = exponentials / total
     slope[rows, target] -= 1
-    return {"loss": np.where(held, loss, 0), "slope": np.where(held[:, None], slope, 0)}
+    return {"loss": np.where(labelled, loss, 0), "slope": np.where(labelled[:, None], slope, 0)}
 
 
-CHANNELS, SIDE, PAD, APART, STRIDE = 16, 3, 2, 2, 2
+CHANNELS, SIDE, PAD, DILATION, STRIDE = 16, 3, 2, 2, 2
 
 
 def _image(n: int, block: object) -> Args:
-    after = (n + 2 * PAD - APART * (SIDE - 1) - 1) // STRIDE + 1
+    after = (n + 2 * PAD - DILATION * (SIDE - 1) - 1) // STRIDE + 1
     return {
         "image": floats(CHANNELS, n, n), "out": np.zeros((CHANNELS, SIDE * SIDE, after, after), np.float32), "pad": PAD,
-        "apart": APART, "stride": STRIDE, "SIDE": SIDE,
+        "apart": DILATION, "stride": STRIDE, "SIDE": SIDE,
     }  # fmt: skip
 
 
 def _patches(args: Args) -> dict[str, Values]:
     padded = np.pad(args["image"], ((0, 0), (PAD, PAD), (PAD, PAD)))
     after = args["out"].shape[3]
-    ends = [slice(APART * k, APART * k + STRIDE * (after - 1) + 1, STRIDE) for k in range(SIDE)]
+    ends = [slice(DILATION * k, DILATION * k + STRIDE * (after - 1) + 1, STRIDE) for k in range(SIDE)]
     return {"out": np.stack([padded[:, v, u] for v in ends for u in ends], axis=1)}
 
 
@@ -179,16 +179,16 @@ def _small(n: int, block: int) -> Args:
 def _factors(args: Args) -> dict[str, Values]:
     a = args["a"].reshape(ROWS, COLUMNS, -1).transpose(2, 0, 1)
     r = np.linalg.qr(a)[1]
-    turned = r * np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1, 1)[:, :, None]
-    return {"out": turned.transpose(1, 2, 0)}
+    positive = r * np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1, 1)[:, :, None]
+    return {"out": positive.transpose(1, 2, 0)}
 
 
 def _friends(n: int, block: int) -> Args:
     """Most vertices have few neighbours, some none, a few of them a hundred."""
-    draws = draw()
-    degree = np.minimum(draws.pareto(1.2, n) * 6, 120).astype(int)
+    rng = draw()
+    degree = np.minimum(rng.pareto(1.2, n) * 6, 120).astype(int)
     start = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    near = np.repeat(np.arange(n), degree) + draws.integers(-40, 41, start[-1])
+    near = np.repeat(np.arange(n), degree) + rng.integers(-40, 41, start[-1])
     label = np.arange(n, dtype=np.int32) // 16 * 16
     return {
         "start": start, "target": (near % n).astype(np.int32), "label": label, "out": zeros(n, np.int32),

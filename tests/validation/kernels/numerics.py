@@ -262,9 +262,9 @@ def _pulled(args: Args) -> dict[str, Values]:
     place, mass = args["bodies"][:, :3].astype(np.float64), args["bodies"][:, 3]
     out = np.zeros((len(place), 4))
     for first in range(0, len(place), 256):
-        apart = place[None] - place[first : first + 256, None]
-        weight = mass / ((apart**2).sum(axis=2) + 0.01) ** 1.5
-        out[first : first + 256, :3] = np.einsum("ij,ijk->ik", weight, apart)
+        offset = place[None] - place[first : first + 256, None]
+        weight = mass / ((offset**2).sum(axis=2) + 0.01) ** 1.5
+        out[first : first + 256, :3] = np.einsum("ij,ijk->ik", weight, offset)
     return {"out": out}
 
 
@@ -284,8 +284,8 @@ def _softmax(args: Args) -> dict[str, Values]:
 
 def _normalised(args: Args) -> dict[str, Values]:
     x = args["x"].reshape(-1, COLUMNS).astype(np.float64)
-    apart = x - x.mean(axis=1, keepdims=True)
-    return {"out": (apart / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * args["gain"]).ravel()}
+    deviation = x - x.mean(axis=1, keepdims=True)
+    return {"out": (deviation / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * args["gain"]).ravel()}
 
 
 def _points(n: int, block: int) -> Args:
@@ -302,15 +302,15 @@ def _nearest(args: Args) -> dict[str, Values]:
 
 
 def _escaped(args: Args) -> dict[str, Values]:
-    n, one = args["n"], np.float32(1)
+    n, unit = args["n"], np.float32(1)
     places = np.arange(n, dtype=np.float32)
-    u, v = np.meshgrid(places * (3 * one / n) - 2, places * (2 * one / n) - 1)
-    x, y, turns = np.zeros_like(u), np.zeros_like(u), np.zeros(u.shape, np.int32)
+    u, v = np.meshgrid(places * (3 * unit / n) - 2, places * (2 * unit / n) - 1)
+    x, y, iterations = np.zeros_like(u), np.zeros_like(u), np.zeros(u.shape, np.int32)
     for _ in range(args["LIMIT"]):
         alive = x * x + y * y <= 4
-        turns += alive
+        iterations += alive
         x, y = np.where(alive, x * x - y * y + u, x), np.where(alive, 2 * x * y + v, y)
-    return {"out": turns.ravel()}
+    return {"out": iterations.ravel()}
 
 
 def _signal(n: int, block: int) -> Args:
@@ -369,21 +369,21 @@ def _worth(args: Args) -> dict[str, Values]:
 
 
 def _particles(n: int, block: int) -> Args:
-    made = np.zeros(n, np.dtype([(name, np.float32) for name in "xyuv"] + [("walls", np.int32)]))
-    for name, of in zip("xyuv", floats(4, n), strict=True):
-        made[name] = of if name in "xy" else of - np.float32(0.5)
-    return {"particles": made, "n": n, "step": 0.25, "TURNS": 16}
+    particles = np.zeros(n, np.dtype([(name, np.float32) for name in "xyuv"] + [("walls", np.int32)]))
+    for name, values in zip("xyuv", floats(4, n), strict=True):
+        particles[name] = values if name in "xy" else values - np.float32(0.5)
+    return {"particles": particles, "n": n, "step": 0.25, "TURNS": 16}
 
 
 def _moved(args: Args) -> dict[str, Values]:
-    found = args["particles"].copy()
+    particles = args["particles"].copy()
     for _ in range(args["TURNS"]):
         for place, speed in ("xu", "yv"):
-            found[place] += found[speed] * np.float32(0.25)
-            out = (found[place] < 0) | (found[place] > 1)
-            found[speed][out] *= -1
-            found["walls"] += out
-    return {"particles": found}
+            particles[place] += particles[speed] * np.float32(0.25)
+            out = (particles[place] < 0) | (particles[place] > 1)
+            particles[speed][out] *= -1
+            particles["walls"] += out
+    return {"particles": particles}
 
 
 def _collatz(args: Args) -> dict[str, Values]:
@@ -401,12 +401,12 @@ def _cubes(n: int, block: int) -> Args:
 
 
 def _rooted(args: Args) -> dict[str, Values]:
-    value, guess, turns = args["x"], np.ones_like(args["x"]), np.full(args["n"], -1)
-    for turn in range(60):
+    value, guess, iterations = args["x"], np.ones_like(args["x"]), np.full(args["n"], -1)
+    for iteration in range(60):
         near = np.abs(guess * guess * guess - value) <= np.float32(1e-3) * value
-        turns[near & (turns < 0)] = turn
-        guess = np.where(turns >= 0, guess, (2 * guess + value / (guess * guess)) / 3)
-    return {"out": guess, "turns": turns}
+        iterations[near & (iterations < 0)] = iteration
+        guess = np.where(iterations >= 0, guess, (2 * guess + value / (guess * guess)) / 3)
+    return {"out": guess, "turns": iterations}
 
 
 BLOCKS = (64, 256, 1024)

@@ -95,7 +95,7 @@ def varint_lists(packed: Global[u8], start: Global[i32], place: Global[i32], out
 
 @st.kernel
 def lz_expand(packed: Global[u8], start: Global[i32], out: Global[u8], n: i32, ROOM: Const) -> None:
-    """out = chunks of ROOM bytes from runs of letters and matches before them, a warp a chunk; lengths of four bits and more."""
+    """out = chunks of equal size from runs of letters and matches before them, a warp a chunk; lengths of four bits and more."""
     chunk = st.block.x * (st.block_dim.x // 32) + st.warp
     if chunk >= n:
         return
@@ -148,14 +148,14 @@ def _adlers(args: Args) -> dict[str, Values]:
 
 def _lines(n: int, block: int) -> Args:
     """Letters of every length; in one line of four a byte is changed."""
-    draws = draw()
-    parts = [b"a few words", "r\u00e9sum\u00e9".encode(), "\u4e2d\u6587".encode(), "\U0001f600".encode(), b" and "]
-    kinds = [b"".join(parts[k] for k in draws.integers(0, 5, draws.integers(1, 16))) for _ in range(256)]
+    rng = draw()
+    fragments = [b"a few words", "r\u00e9sum\u00e9".encode(), "\u4e2d\u6587".encode(), "\U0001f600".encode(), b" and "]
+    kinds = [b"".join(fragments[k] for k in rng.integers(0, 5, rng.integers(1, 16))) for _ in range(256)]
     for k in range(0, 256, 4):
         spoilt = bytearray(kinds[k])
-        spoilt[draws.integers(len(spoilt))] = draws.integers(0x80, 0x100)
+        spoilt[rng.integers(len(spoilt))] = rng.integers(0x80, 0x100)
         kinds[k] = bytes(spoilt)
-    lines = [kinds[k] for k in draws.integers(0, 256, n)]
+    lines = [kinds[k] for k in rng.integers(0, 256, n)]
     start = np.cumsum([0, *map(len, lines)]).astype(np.int32)
     return {"text": np.frombuffer(b"".join(lines), np.uint8), "start": start, "out": zeros(n, np.int32), "n": n}
 
@@ -174,14 +174,14 @@ def _valid(args: Args) -> dict[str, Values]:
 
 
 def _varints(n: int, block: int) -> Args:
-    draws = draw()
-    place = np.concatenate([[0], np.cumsum(draws.integers(0, 40, n))]).astype(np.int32)
-    change = (draws.normal(0, 1, place[-1]) * 10 ** draws.integers(0, 6, place[-1])).astype(np.int64)
+    rng = draw()
+    place = np.concatenate([[0], np.cumsum(rng.integers(0, 40, n))]).astype(np.int32)
+    change = (rng.normal(0, 1, place[-1]) * 10 ** rng.integers(0, 6, place[-1])).astype(np.int64)
     signed = np.where(change < 0, -2 * change - 1, 2 * change)
     least = np.stack([signed >> 7 * k & 127 for k in range(4)], axis=1)
     size = 1 + sum((signed >> 7 * k > 0).astype(int) for k in (1, 2, 3))
-    held = np.arange(4) < size[:, None]
-    packed = (least | np.where(np.arange(4) < size[:, None] - 1, 128, 0))[held].astype(np.uint8)
+    used = np.arange(4) < size[:, None]
+    packed = (least | np.where(np.arange(4) < size[:, None] - 1, 128, 0))[used].astype(np.uint8)
     bytes_before = np.concatenate([[0], np.cumsum(size)])
     return {
         "packed": packed, "start": bytes_before[place].astype(np.int32), "place": place, "out": zeros(place[-1], np.int32), "n": n,
@@ -198,7 +198,7 @@ def _unpacked(args: Args) -> dict[str, Values]:
     return {"out": total[1:] - np.repeat(total[place[:-1]], np.diff(place))}
 
 
-ROOM = 2048
+EXPANDED = 2048
 
 
 def _length(size: int) -> bytes:
@@ -206,27 +206,27 @@ def _length(size: int) -> bytes:
     return bytes([255] * ((size - 15) // 255) + [(size - 15) % 255]) if size >= 15 else b""
 
 
-def _squeezed(draws: np.random.Generator) -> bytes:
-    out, done = b"", 0
-    while ROOM - done > 400:
-        letters, length = int(draws.geometric(0.08)), 3 + int(draws.geometric(0.04))
+def _squeezed(rng: np.random.Generator) -> bytes:
+    out, size = b"", 0
+    while EXPANDED - size > 400:
+        letters, length = int(rng.geometric(0.08)), 3 + int(rng.geometric(0.04))
         letters, length = min(letters, 100), min(length, 290)
-        distance = int(draws.integers(1, done + letters + 1))
+        distance = int(rng.integers(1, size + letters + 1))
         out += bytes([min(letters, 15) << 4 | min(length - 4, 15)]) + _length(letters)
-        out += draws.integers(97, 123, letters, dtype=np.uint8).tobytes()
+        out += rng.integers(97, 123, letters, dtype=np.uint8).tobytes()
         out += distance.to_bytes(2, "little") + _length(length - 4)
-        done += letters + length
-    out += bytes([15 << 4]) + _length(ROOM - done)
-    return out + draws.integers(97, 123, ROOM - done, dtype=np.uint8).tobytes()
+        size += letters + length
+    out += bytes([15 << 4]) + _length(EXPANDED - size)
+    return out + rng.integers(97, 123, EXPANDED - size, dtype=np.uint8).tobytes()
 
 
 def _squeezes(n: int, block: int) -> Args:
-    draws = draw()
-    kinds = [_squeezed(draws) for _ in range(40)]
-    chunks = [kinds[k] for k in draws.integers(0, 40, n)]
+    rng = draw()
+    kinds = [_squeezed(rng) for _ in range(40)]
+    chunks = [kinds[k] for k in rng.integers(0, 40, n)]
     start = np.cumsum([0, *map(len, chunks)]).astype(np.int32)
     packed = np.frombuffer(b"".join(chunks), np.uint8)
-    return {"packed": packed, "start": start, "out": zeros(n * ROOM, np.uint8), "n": n, "ROOM": ROOM}
+    return {"packed": packed, "start": start, "out": zeros(n * EXPANDED, np.uint8), "n": n, "ROOM": EXPANDED}
 
 
 def _expanded(packed: bytes) -> bytes:
@@ -251,17 +251,17 @@ def _expanded(packed: bytes) -> bytes:
             return bytes(out)
         distance = int.from_bytes(packed[at : at + 2], "little")
         at += 2
-        part = out[-distance:]
+        match = out[-distance:]
         length = more(token & 15) + 4
-        out += (part * (length // distance + 1))[:length]
+        out += (match * (length // distance + 1))[:length]
 
 
 def _restored(args: Args) -> dict[str, Values]:
     packed, start = args["packed"].tobytes(), args["start"].tolist()
-    known: dict[bytes, bytes] = {}
+    expanded: dict[bytes, bytes] = {}
     out = []
     for a, b in pairwise(start):
-        out.append(known.get(packed[a:b]) or known.setdefault(packed[a:b], _expanded(packed[a:b])))
+        out.append(expanded.get(packed[a:b]) or expanded.setdefault(packed[a:b], _expanded(packed[a:b])))
     return {"out": np.frombuffer(b"".join(out), np.uint8)}
 
 

@@ -269,8 +269,8 @@ def _reacted(args: Args) -> dict[str, Values]:
     rate = args["rate"].reshape(3, n)
 
     def speed(c: Values, own: Any) -> Values:
-        made, lost = rate[0, own] * c[0] - rate[1, own] * c[1] * c[2], rate[2, own] * c[1] ** 2
-        return np.array([-made, made - lost, lost])
+        produced, lost = rate[0, own] * c[0] - rate[1, own] * c[1] * c[2], rate[2, own] * c[1] ** 2
+        return np.array([-produced, produced - lost, lost])
 
     c, t, h, tried = np.zeros((3, n)), np.zeros(n), np.full(n, 1e-4), np.zeros(n, int)
     c[0] = 1
@@ -324,10 +324,10 @@ def _graph(n: int, block: int) -> Args:
 
 def _peeled(args: Args) -> dict[str, Values]:
     before, start = args["degree"], args["start"]
-    gone = np.zeros(len(before), bool)
-    gone[args["frontier"]] = True
-    removed = np.repeat(gone, np.diff(start))
-    after = before - np.bincount(args["target"][removed], minlength=len(before))
+    removed = np.zeros(len(before), bool)
+    removed[args["frontier"]] = True
+    removed_edges = np.repeat(removed, np.diff(start))
+    after = before - np.bincount(args["target"][removed_edges], minlength=len(before))
     queue = np.flatnonzero((before >= CORE) & (after < CORE))
     return {"degree": after, "queue": queue, "tail": np.array([len(queue)])}
 

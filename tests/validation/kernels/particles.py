@@ -125,7 +125,7 @@ def hodgkin_huxley(
 def fill_cells(
     place: Global[float2], count: Global[i32], held: Global[i32], lost: Global[i32], n: i32, SIDE: Const, ROOM: Const
 ) -> None:
-    """held = particles of each cell in any order, at most ROOM; count = number of particles, lost[0] = particles without a slot."""
+    """held = particles of each cell in any order, up to its capacity; count = number of particles, lost[0] = particles without a slot."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -180,8 +180,8 @@ def _atoms(n: int, block: int) -> Args:
     """On a line that is bent; neighbours are those with near numbers."""
     spot = np.arange(n)
     place = np.stack([spot * 0.4, np.sin(spot), np.cos(spot * 0.7), 0 * spot], axis=1).astype(np.float32)
-    apart = np.concatenate([np.arange(1, NEIGHBOURS // 2 + 1), -np.arange(1, NEIGHBOURS // 2 + 1)])
-    near = ((spot + apart[:, None]) % n).astype(np.int32)
+    shift = np.concatenate([np.arange(1, NEIGHBOURS // 2 + 1), -np.arange(1, NEIGHBOURS // 2 + 1)])
+    near = ((spot + shift[:, None]) % n).astype(np.int32)
     return {
         "place": place,
         "near": near.ravel(),
@@ -196,20 +196,20 @@ def _pulled(args: Args) -> dict[str, Values]:
     place = args["place"][:, :3].astype(float)
     force = np.zeros((args["n"], 4))
     for near in args["near"].reshape(NEIGHBOURS, -1):
-        apart = place - place[near]
-        r2 = (apart * apart).sum(axis=1, keepdims=True)
-        force[:, :3] += np.where(r2 < args["cut"], apart * r2**-4 * (1.5 * r2**-3 - 2), 0)
+        offset = place - place[near]
+        r2 = (offset * offset).sum(axis=1, keepdims=True)
+        force[:, :3] += np.where(r2 < args["cut"], offset * r2**-4 * (1.5 * r2**-3 - 2), 0)
     return {"force": force}
 
 
 def _gas(n: int, block: int) -> Args:
-    draws = draw()
-    near = (np.arange(n) + draws.integers(-40, 41, (3, n))) % n
-    near[draws.random((3, n)) < 0.05] = -1
-    near[draws.random((3, n)) < 0.05] = -2
-    angle = draws.random((3, n)) * 2 * np.pi
+    rng = draw()
+    near = (np.arange(n) + rng.integers(-40, 41, (3, n))) % n
+    near[rng.random((3, n)) < 0.05] = -1
+    near[rng.random((3, n)) < 0.05] = -2
+    angle = rng.random((3, n)) * 2 * np.pi
     return {
-        "density": floats(n) + np.float32(1), "momentum": draws.normal(0, 0.3, (n, 2)).astype(np.float32), "energy": floats(n) + 2,
+        "density": floats(n) + np.float32(1), "momentum": rng.normal(0, 0.3, (n, 2)).astype(np.float32), "energy": floats(n) + 2,
         "near": near.astype(np.int32).ravel(),
         "normal": np.stack([np.cos(angle), np.sin(angle)], axis=2).reshape(-1, 2).astype(np.float32),
         "out": np.zeros((n, 4), np.float32), "n": n,
@@ -266,21 +266,21 @@ def _excited(args: Args) -> dict[str, Values]:
     return {"state": np.stack([v, m, h, g]), "spikes": spikes}
 
 
-SIDE, ROOM = 32, 24
+SIDE, CAPACITY = 32, 24
 
 
 def _spread(n: int, block: int) -> Args:
-    held = zeros(SIDE * SIDE * ROOM, np.int32)
+    cells = zeros(SIDE * SIDE * CAPACITY, np.int32)
     return {
-        "place": floats(n, 2), "count": zeros(SIDE * SIDE, np.int32), "held": held, "lost": zeros(1, np.int32), "n": n, "SIDE": SIDE,
-        "ROOM": ROOM,
+        "place": floats(n, 2), "count": zeros(SIDE * SIDE, np.int32), "held": cells, "lost": zeros(1, np.int32), "n": n, "SIDE": SIDE,
+        "ROOM": CAPACITY,
     }  # fmt: skip
 
 
 def _filled(args: Args) -> dict[str, Values]:
     x, y = (args["place"] * np.float32(SIDE)).astype(int).T
     count = np.bincount(y * SIDE + x, minlength=SIDE * SIDE)
-    return {"count": count, "lost": np.array([np.maximum(count - ROOM, 0).sum()])}
+    return {"count": count, "lost": np.array([np.maximum(count - CAPACITY, 0).sum()])}
 
 
 LEVELS = 9
@@ -288,21 +288,25 @@ LEVELS = 9
 
 def _split(n: int, block: int) -> Args:
     points, tree = draw().integers(-4000, 4000, (2**LEVELS - 1, 2), np.int16), np.zeros((2**LEVELS, 2), np.int16)
-    parts = {1: points}
+    subsets = {1: points}
     for node in range(1, 2**LEVELS):
-        part = parts.pop(node)
-        part = part[np.argsort(part[:, (node.bit_length() - 1) % 2], kind="stable")]
-        half = len(part) // 2
-        tree[node], parts[2 * node], parts[2 * node + 1] = part[half], part[:half], part[half + 1 :]
-    asked = draw().integers(-4000, 4000, (n, 2), np.int16)
-    return {"tree": tree, "asked": asked, "out": zeros(n, np.int32), "n": n, "LEVELS": LEVELS}
+        points_of_node = subsets.pop(node)
+        points_of_node = points_of_node[np.argsort(points_of_node[:, (node.bit_length() - 1) % 2], kind="stable")]
+        half = len(points_of_node) // 2
+        tree[node], subsets[2 * node], subsets[2 * node + 1] = (
+            points_of_node[half],
+            points_of_node[:half],
+            points_of_node[half + 1 :],
+        )
+    query = draw().integers(-4000, 4000, (n, 2), np.int16)
+    return {"tree": tree, "asked": query, "out": zeros(n, np.int32), "n": n, "LEVELS": LEVELS}
 
 
 def _nearest(args: Args) -> dict[str, Values]:
     best = np.full(args["n"], 2**31 - 1)
-    asked = args["asked"].astype(int)
+    query = args["asked"].astype(int)
     for point in args["tree"][1:].astype(int):
-        best = np.minimum(best, ((asked - point) ** 2).sum(axis=1))
+        best = np.minimum(best, ((query - point) ** 2).sum(axis=1))
     return {"out": best}
 
 

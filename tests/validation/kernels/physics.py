@@ -210,11 +210,11 @@ def _bodies(n: int, block: int) -> Args:
 def _leapt(args: Args) -> dict[str, Values]:
     place, velocity, dt = args["place"], args["velocity"].copy(), args["dt"]
     for some in np.array_split(np.arange(args["n"]), max(args["n"] // 256, 1)):
-        apart = [place[None, :, axis] - place[some, None, axis] for axis in range(3)]
-        square = sum(one * one for one in apart) + np.float32(args["softening"])
+        offset = [place[None, :, axis] - place[some, None, axis] for axis in range(3)]
+        square = sum(one * one for one in offset) + np.float32(args["softening"])
         strength = place[:, 3] / (square * np.sqrt(square))
         for axis in range(3):
-            velocity[some, axis] += dt * (strength * apart[axis]).sum(axis=1)
+            velocity[some, axis] += dt * (strength * offset[axis]).sum(axis=1)
     moved = place + np.float32(dt) * velocity
     return {"new_velocity": velocity, "new_place": moved}
 
@@ -232,11 +232,11 @@ def _plasma(n: int, block: int) -> Args:
 def _deposited(args: Args) -> dict[str, Values]:
     p = args["particle"].astype(np.float64)
     low = np.floor(p).astype(int)
-    part = p - low
+    fraction = p - low
     density = np.zeros(SIDE * SIDE)
     for dx in (0, 1):
         for dy in (0, 1):
-            share = np.abs(1 - dx - part[:, 0]) * np.abs(1 - dy - part[:, 1])
+            share = np.abs(1 - dx - fraction[:, 0]) * np.abs(1 - dy - fraction[:, 1])
             at = (low[:, 1] + dy) % SIDE * SIDE + (low[:, 0] + dx) % SIDE
             density += np.bincount(at, share * args["charge"], SIDE * SIDE)
     return {"density": density}
@@ -267,12 +267,12 @@ def _sprung(args: Args) -> dict[str, Values]:
     n, dt = args["n"], args["dt"]
     now, before = args["now"].astype(np.float64), args["before"].astype(np.float64)
     own = np.repeat(np.arange(n), np.diff(args["start"]))
-    apart = now[args["partner"], :3] - now[own, :3]
-    long = np.sqrt((apart * apart).sum(axis=1))
+    offset = now[args["partner"], :3] - now[own, :3]
+    long = np.sqrt((offset * offset).sum(axis=1))
     tension = args["stiffness"] * (long - args["length"]) / np.maximum(long, 1e-6)
     after = now.copy()
     for axis in range(3):
-        force = np.bincount(own, tension * apart[:, axis], n)
+        force = np.bincount(own, tension * offset[:, axis], n)
         speed = (now[:, axis] - before[:, axis]) * args["damping"]
         after[:, axis] += speed + force * dt * dt * now[:, 3]
     after[:, 2] -= args["gravity"] * dt * dt

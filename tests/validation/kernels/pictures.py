@@ -324,8 +324,8 @@ def _weights(low: float, high: float, extent: int) -> Values:
     inside = (at >= -1) & (at <= extent)
     at = np.clip(at, 0, extent - 1)
     hats = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(extent))) * inside[:, None]
-    found: Values = hats.reshape(POOLED, samples, extent).mean(axis=1)
-    return found
+    weights: Values = hats.reshape(POOLED, samples, extent).mean(axis=1)
+    return weights
 
 
 def _aligned(args: Args) -> dict[str, Values]:

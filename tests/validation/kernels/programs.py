@@ -252,35 +252,35 @@ def longest_matches(x: Global[u8], out: Global[i32], n: i32, WINDOW: Const, MOST
 PROGRAMS = 24
 
 
-def _program(draws: np.random.Generator) -> list[int]:
+def _program(rng: np.random.Generator) -> list[int]:
     """The first section fills the stack; the repeated one keeps its height."""
-    code = [INPUT, PUSH, int(draws.integers(1, 9)), TURNS, int(draws.integers(2, 12))]
+    code = [INPUT, PUSH, int(rng.integers(1, 9)), TURNS, int(rng.integers(2, 12))]
     loop = len(code)
-    for _ in range(draws.integers(1, 6)):
-        subtracted = [PUSH, int(draws.integers(-99, 99)), SUBTRACT]
-        code += [[DOUBLE, MULTIPLY], [INPUT, ADD], subtracted, [SWAP]][draws.integers(4)]
+    for _ in range(rng.integers(1, 6)):
+        subtracted = [PUSH, int(rng.integers(-99, 99)), SUBTRACT]
+        code += [[DOUBLE, MULTIPLY], [INPUT, ADD], subtracted, [SWAP]][rng.integers(4)]
     code += [AGAIN, len(code) + 1 - loop, ADD]
     return [*code, HALT]
 
 
 def _machines(n: int, block: int) -> Args:
-    draws = draw()
-    programs = [_program(draws) for _ in range(PROGRAMS)]
+    rng = draw()
+    programs = [_program(rng) for _ in range(PROGRAMS)]
     return {
         "code": np.concatenate(programs).astype(np.int16),
         "start": np.cumsum([0, *map(len, programs[:-1])]).astype(np.int32), "which": ints(n, PROGRAMS),
-        "x": draws.integers(-50, 50, n), "out": zeros(n, np.int64), "n": n, "DEPTH": 8,
+        "x": rng.integers(-50, 50, n), "out": zeros(n, np.int64), "n": n, "DEPTH": 8,
     }  # fmt: skip
 
 
 def _run(code: Values, x: Values) -> Values:
     stack: list[Values] = []
-    at = turns = 0
+    at = iterations = 0
     while code[at] != HALT:
-        word, given = code[at], int(code[at + 1])
+        word, operand = code[at], int(code[at + 1])
         at += 2 if word in (PUSH, TURNS, AGAIN) else 1
         if word in (PUSH, INPUT):
-            stack.append(np.full_like(x, given) if word == PUSH else x)
+            stack.append(np.full_like(x, operand) if word == PUSH else x)
         elif word in (ADD, SUBTRACT, MULTIPLY):
             b, a = stack.pop(), stack.pop()
             stack.append(a + b if word == ADD else a - b if word == SUBTRACT else a * b)
@@ -289,10 +289,10 @@ def _run(code: Values, x: Values) -> Values:
         elif word == DOUBLE:
             stack.append(stack[-1])
         elif word == TURNS:
-            turns = given
+            iterations = operand
         else:
-            turns -= 1
-            at -= given + 1 if turns > 0 else 0
+            iterations -= 1
+            at -= operand + 1 if iterations > 0 else 0
     return stack[-1]
 
 
@@ -422,15 +422,15 @@ def _repeated(n: int, block: int) -> Args:
 
 def _matched(args: Args) -> dict[str, Values]:
     x, n = args["x"], args["n"]
-    longest = where = np.zeros(n, int)
+    longest = position = np.zeros(n, int)
     for distance in range(1, WINDOW + 1):
         same = np.concatenate([np.zeros(distance, bool), x[distance:] == x[:-distance], np.zeros(MOST, bool)])
-        length, goes_on = np.zeros(n, int), np.ones(n, bool)
+        length, continues = np.zeros(n, int), np.ones(n, bool)
         for k in range(MOST):
-            goes_on = goes_on & same[k : k + n]
-            length += goes_on
-        where, longest = np.where(length > longest, distance, where), np.maximum(longest, length)
-    return {"out": longest << 16 | where}
+            continues = continues & same[k : k + n]
+            length += continues
+        position, longest = np.where(length > longest, distance, position), np.maximum(longest, length)
+    return {"out": longest << 16 | position}
 
 
 BLOCKS = (64, 256, 1024)

@@ -80,7 +80,7 @@ def expand_frontier(
     start: Global[i32], target: Global[i32], depth: Global[i32], frontier: Global[i32], queue: Global[i32], tail: Global[i32],
     n: i32, level: i32, ROOM: Const,
 ) -> None:  # fmt: skip
-    """queue = vertices that a frontier reaches first, in any order; a warp a vertex, a queue of ROOM in shared memory."""
+    """queue = vertices that a frontier reaches first, in any order; a warp a vertex, a bounded queue in shared memory."""
     held = st.shared(i32, ROOM)
     count = st.shared(i32, 1)
     base = st.shared(i32, 1)
@@ -215,12 +215,12 @@ def _exchanged(args: Args) -> dict[str, Values]:
 
 def _graph(n: int, block: int) -> Args:
     """One vertex in four is in the frontier, a few of them have many edges."""
-    draws, vertices = draw(), 4 * n
-    degree = draws.integers(0, 13, vertices)
+    rng, vertices = draw(), 4 * n
+    degree = rng.integers(0, 13, vertices)
     degree[::97] = 200
     start = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    frontier = draws.choice(vertices, n, replace=False).astype(np.int32)
-    depth = np.where(draws.random(vertices) < 0.3, 2, -1).astype(np.int32)
+    frontier = rng.choice(vertices, n, replace=False).astype(np.int32)
+    depth = np.where(rng.random(vertices) < 0.3, 2, -1).astype(np.int32)
     depth[frontier] = 3
     return {
         "start": start, "target": ints(int(start[-1]), vertices), "depth": depth, "frontier": frontier,
@@ -228,7 +228,7 @@ def _graph(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _reached(args: Args) -> dict[str, Values]:
+def _next_frontier(args: Args) -> dict[str, Values]:
     start, depth = args["start"], args["depth"].copy()
     inside = np.zeros(len(depth), bool)
     inside[args["frontier"]] = True
@@ -251,8 +251,8 @@ def _quantised(n: int, block: int) -> Args:
 
 def _scaled(args: Args) -> dict[str, Values]:
     quarters = (args["weight"][:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15).astype(np.float32) - 8
-    parts = quarters.reshape(-1, COLUMNS // 32, 32) * args["x"].reshape(-1, 32)
-    return {"out": (parts.sum(axis=2) * args["scale"].reshape(-1, COLUMNS // 32).astype(np.float32)).sum(axis=1)}
+    products = quarters.reshape(-1, COLUMNS // 32, 32) * args["x"].reshape(-1, 32)
+    return {"out": (products.sum(axis=2) * args["scale"].reshape(-1, COLUMNS // 32).astype(np.float32)).sum(axis=1)}
 
 
 def _ranked(args: Args) -> dict[str, Values]:
@@ -285,7 +285,7 @@ KERNELS = (
         two_opt_best, lambda n, b: min(cover(n * n, b), 264), _tour, _exchanged, (60, 128), (512, 2048), (64, 256, 512), restored=("out",),
     ),
     ValidationKernel(
-        expand_frontier, warps, _graph, _reached, (200, 128), (1 << 13, 1 << 16), (64, 256, 512), unordered=("queue",),
+        expand_frontier, warps, _graph, _next_frontier, (200, 128), (1 << 13, 1 << 16), (64, 256, 512), unordered=("queue",),
         restored=("depth", "tail"),
     ),
     ValidationKernel(small_weights, warps, _quantised, _scaled, (40, 128), (1024, 8192), (64, 256, 512)),

@@ -282,46 +282,46 @@ class _Uniforms:
         for word, value in zip(self.words, (b, c, d, e, fresh), strict=True):
             word[own] = value
         self.count[own] += np.uint32(362437)
-        found: Values = ((fresh + self.count[own] >> 9).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
-        return found
+        result: Values = ((fresh + self.count[own] >> 9).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
+        return result
 
 
 def _scattered(args: Args) -> dict[str, Values]:
-    n, uniform, one = args["n"], _Uniforms(args["seed"].reshape(5, -1)), np.float32(1)
+    n, uniform, unit = args["n"], _Uniforms(args["seed"].reshape(5, -1)), np.float32(1)
     absorbed, reflected, passed = np.zeros(LAYERS), np.zeros(RINGS), 0.0
     for _ in range(EACH):
         own, weight = np.arange(n), np.ones(n, np.float32)
-        place, way = np.zeros((3, n), np.float32), np.zeros((3, n), np.float32)
-        way[2] = 1
+        place, direction = np.zeros((3, n), np.float32), np.zeros((3, n), np.float32)
+        direction[2] = 1
         while len(own):
             step = -np.log(uniform(own)) * np.float32(args["path"])
             before = place[2]
-            place = place + way * step
+            place = place + direction * step
             out, beyond = place[2] < 0, place[2] >= THICK
-            to = before[out] / -way[2, out]
-            flat = place[:2, out] + way[:2, out] * (to - step[out])
+            to = before[out] / -direction[2, out]
+            flat = place[:2, out] + direction[:2, out] * (to - step[out])
             ring = np.minimum((np.sqrt((flat**2).sum(axis=0)) * (RINGS / THICK)).astype(int), RINGS - 1)
             reflected += np.bincount(ring, weight[out], RINGS)
             passed += float(weight[beyond].sum(dtype=float))
-            stays = ~(out | beyond)
-            own, weight, place = own[stays], weight[stays], place[:, stays]
+            alive = ~(out | beyond)
+            own, weight, place = own[alive], weight[alive], place[:, alive]
             layer = np.minimum((place[2] * LAYERS).astype(int), LAYERS - 1)
             absorbed += np.bincount(layer, (1 - ALBEDO) * weight, LAYERS)
             weight = weight * np.float32(ALBEDO)
             weak = np.flatnonzero(weight < np.float32(WEAK))
             lucky = uniform(own[weak]) < np.float32(LUCK)
             weight[weak] *= np.float32(1 / LUCK)
-            stays = np.ones(len(own), bool)
-            stays[weak[~lucky]] = False
-            own, weight, place = own[stays], weight[stays], place[:, stays]
+            alive = np.ones(len(own), bool)
+            alive[weak[~lucky]] = False
+            own, weight, place = own[alive], weight[alive], place[:, alive]
             p, q = np.zeros((2, len(own)), np.float32)
             left = np.arange(len(own))
             while len(left):
-                p[left], q[left] = 2 * uniform(own[left]) - one, 2 * uniform(own[left]) - one
+                p[left], q[left] = 2 * uniform(own[left]) - unit, 2 * uniform(own[left]) - unit
                 left = left[p[left] ** 2 + q[left] ** 2 >= 1]
             square = p**2 + q**2
-            long = 2 * np.sqrt(one - square)
-            way = np.array([p * long, q * long, one - 2 * square])
+            long = 2 * np.sqrt(unit - square)
+            direction = np.array([p * long, q * long, unit - 2 * square])
     return {"absorbed": absorbed, "reflected": reflected, "passed": np.array([passed])}
 
 
@@ -352,19 +352,19 @@ def _mesh(n: int, block: tuple[int, int]) -> Args:
         along = np.take_along_axis(own, axis[:, None, None], axis=2)[..., 0]
         order = np.take_along_axis(order, along.argsort(axis=1, kind="stable"), axis=1)
         order = order.reshape(2 * len(order), -1)
-    held = triangles[order]
-    low, high = [held.min(axis=(1, 2))], [held.max(axis=(1, 2))]
+    leaves = triangles[order]
+    low, high = [leaves.min(axis=(1, 2))], [leaves.max(axis=(1, 2))]
     for _ in range(DEEP):
         low.append(np.minimum(low[-1][::2], low[-1][1::2]))
         high.append(np.maximum(high[-1][::2], high[-1][1::2]))
     return {
-        "low": np.concatenate(low[::-1]), "high": np.concatenate(high[::-1]), "corner": held.reshape(-1, 4),
+        "low": np.concatenate(low[::-1]), "high": np.concatenate(high[::-1]), "corner": leaves.reshape(-1, 4),
         "out": zeros(n * n), "width": n, "height": n, "eye_x": EYE[0], "eye_y": EYE[1], "eye_z": EYE[2], "LOG": DEEP,
         "LEAF": LEAF,
     }  # fmt: skip
 
 
-def _met(args: Args) -> dict[str, Values]:
+def _distances(args: Args) -> dict[str, Values]:
     """Each triangle is rendered on the image, the nearest last."""
     n = args["width"]
     out = np.full((n, n), np.inf)
@@ -378,10 +378,10 @@ def _met(args: Args) -> dict[str, Values]:
             continue
         x, y = np.arange(x0, x1)[None, :], np.arange(y0, y1)[:, None]
         inside = np.ones((y1 - y0, x1 - x0), bool)
-        turn = np.sign((px[1] - px[0]) * (py[2] - py[0]) - (py[1] - py[0]) * (px[2] - px[0]))
+        orientation = np.sign((px[1] - px[0]) * (py[2] - py[0]) - (py[1] - py[0]) * (px[2] - px[0]))
         for k in range(3):
             ex, ey = px[(k + 1) % 3] - px[k], py[(k + 1) % 3] - py[k]
-            inside &= turn * (ex * (y - py[k]) - ey * (x - px[k])) >= -1e-9 * n
+            inside &= orientation * (ex * (y - py[k]) - ey * (x - px[k])) >= -1e-9 * n
         normal = np.cross(triangle[1] - triangle[0], triangle[2] - triangle[0])
         along = normal[0] * ((x + 0.5) / n - 0.5) + normal[1] * ((y + 0.5) / n - 0.4) - normal[2]
         far = np.where(inside, normal @ triangle[0] / along, np.inf)
@@ -389,19 +389,19 @@ def _met(args: Args) -> dict[str, Values]:
     return {"out": out}
 
 
-def _turned_boxes(n: int, block: tuple[int, int]) -> Args:
+def _rotated_boxes(n: int, block: tuple[int, int]) -> Args:
     random, args = draw(), {}
-    for name, turn in (("box", "turn"), ("other", "other_turn")):
+    for name, angle in (("box", "turn"), ("other", "other_turn")):
         sizes = 0.3 + 2 * random.random((n, 2))
         args[name] = np.concatenate([random.random((n, 2)) * 12, sizes], axis=1).astype(np.float32)
-        args[turn] = (random.random(n, dtype=np.float32) - np.float32(0.5)) * np.float32(3)
+        args[angle] = (random.random(n, dtype=np.float32) - np.float32(0.5)) * np.float32(3)
     return {**args, "out": zeros(n * n), "n": n, "m": n}
 
 
-def _outline(box: Values, turn: Values) -> Values:
+def _outline(box: Values, angle: Values) -> Values:
     """Corners, to the left around."""
     u, v = box[:, 2, None] / 2 * np.array([1, -1, -1, 1]), box[:, 3, None] / 2 * np.array([1, 1, -1, -1])
-    s, c = np.sin(turn)[:, None], np.cos(turn)[:, None]
+    s, c = np.sin(angle)[:, None], np.cos(angle)[:, None]
     return np.stack([box[:, 0, None] + u * c - v * s, box[:, 1, None] + u * s + v * c], axis=-1)
 
 
@@ -410,7 +410,7 @@ def _shared_areas(args: Args) -> dict[str, Values]:
     box, other = args["box"].astype(float), args["other"].astype(float)
     ours, theirs = _outline(box, args["turn"].astype(float)), _outline(other, args["other_turn"].astype(float))
     twice = np.zeros((len(box), len(other)))
-    for sides, walls, turned in ((ours, theirs, False), (theirs, ours, True)):
+    for sides, walls, transposed in ((ours, theirs, False), (theirs, ours, True)):
         for k in range(4):
             p, q = sides[:, None, k], sides[:, None, (k + 1) % 4]
             enter, leave = np.zeros((2, len(sides), len(walls)))
@@ -421,14 +421,14 @@ def _shared_areas(args: Args) -> dict[str, Values]:
                 at_p = edge[..., 0] * (p - a)[..., 1] - edge[..., 1] * (p - a)[..., 0]
                 at_q = edge[..., 0] * (q - a)[..., 1] - edge[..., 1] * (q - a)[..., 0]
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    part = at_p / (at_p - at_q)
-                enter = np.where((at_p < 0) & (at_q >= 0), np.maximum(enter, part), enter)
-                leave = np.where((at_p >= 0) & (at_q < 0), np.minimum(leave, part), leave)
+                    fraction = at_p / (at_p - at_q)
+                enter = np.where((at_p < 0) & (at_q >= 0), np.maximum(enter, fraction), enter)
+                leave = np.where((at_p >= 0) & (at_q < 0), np.minimum(leave, fraction), leave)
                 leave = np.where((at_p < 0) & (at_q < 0), -1, leave)
             area = np.maximum(leave - enter, 0) * (p[..., 0] * q[..., 1] - p[..., 1] * q[..., 0])
-            twice += area.T if turned else area
-    size, others = box[:, 2] * box[:, 3], other[:, 2] * other[:, 3]
-    return {"out": twice / 2 / (size[:, None] + others - twice / 2)}
+            twice += area.T if transposed else area
+    size, other_size = box[:, 2] * box[:, 3], other[:, 2] * other[:, 3]
+    return {"out": twice / 2 / (size[:, None] + other_size - twice / 2)}
 
 
 KERNELS = (
@@ -436,8 +436,8 @@ KERNELS = (
         slab_photons, cover, _photons, _scattered, (1000, 128), (1 << 13, 1 << 17), (64, 128, 512),
         restored=("absorbed", "reflected", "passed"),
     ),
-    ValidationKernel(mesh_rays, tiles, _mesh, _met, (64, (8, 8)), (256, 1024), ((8, 8), (16, 16), (32, 8))),
+    ValidationKernel(mesh_rays, tiles, _mesh, _distances, (64, (8, 8)), (256, 1024), ((8, 8), (16, 16), (32, 8))),
     ValidationKernel(
-        turned_overlaps, tiles, _turned_boxes, _shared_areas, (100, (16, 8)), (256, 1024), ((16, 8), (32, 8), (16, 16)),
+        turned_overlaps, tiles, _rotated_boxes, _shared_areas, (100, (16, 8)), (256, 1024), ((16, 8), (32, 8), (16, 16)),
     ),
 )  # fmt: skip

@@ -111,9 +111,9 @@ def _layer(n: int, block: int) -> Args:
 def _backward(args: Args) -> dict[str, Values]:
     x, slope = (args[name].reshape(-1, FEATURES).astype(float) for name in ("x", "slope"))
     scale = args["scale"][:, None].astype(float)
-    normal, given = (x - args["mean"][:, None]) * scale, slope * args["weight"]
-    along = (given * normal).mean(axis=1, keepdims=True)
-    out = scale * (given - given.mean(axis=1, keepdims=True) - normal * along)
+    normal, gradient = (x - args["mean"][:, None]) * scale, slope * args["weight"]
+    along = (gradient * normal).mean(axis=1, keepdims=True)
+    out = scale * (gradient - gradient.mean(axis=1, keepdims=True) - normal * along)
     return {"out": out, "of_weight": (slope * normal).sum(axis=0), "of_bias": slope.sum(axis=0)}
 
 
@@ -227,12 +227,14 @@ def _segments(n: int, block: int) -> Args:
 def _spread(args: Args) -> dict[str, Values]:
     start, x = args["start"], args["x"].astype(float)
     long = np.diff(start)
-    held = np.flatnonzero(long)
-    first, count = start[held], long[held]
+    filled = np.flatnonzero(long)
+    first, count = start[filled], long[filled]
     mean = np.add.reduceat(x, first) / count
-    apart = np.add.reduceat((x - np.repeat(mean, count)) ** 2, first) / count
+    variance = np.add.reduceat((x - np.repeat(mean, count)) ** 2, first) / count
     out = np.zeros((args["n"], 4))
-    out[held] = np.stack([mean, np.sqrt(apart), np.minimum.reduceat(x, first), np.maximum.reduceat(x, first)], axis=1)
+    out[filled] = np.stack(
+        [mean, np.sqrt(variance), np.minimum.reduceat(x, first), np.maximum.reduceat(x, first)], axis=1
+    )
     return {"out": out}
 
 
@@ -350,9 +352,9 @@ def _supported(args: Args) -> dict[str, Values]:
     degree = np.diff(start)[args["source"]]
     for k in range(degree.max()):
         edge = np.flatnonzero(degree > k)
-        wanted = target[edge] * start.size + target[start[args["source"][edge]] + k]
-        at = np.searchsorted(pairs, wanted)
-        support[edge] += pairs[np.minimum(at, n - 1)] == wanted
+        closing = target[edge] * start.size + target[start[args["source"][edge]] + k]
+        at = np.searchsorted(pairs, closing)
+        support[edge] += pairs[np.minimum(at, n - 1)] == closing
     return {"support": support, "total": np.array([support.sum()])}
 
 

@@ -345,7 +345,7 @@ def _eigenvalues(args: Args) -> dict[str, Values]:
     return {"out": np.linalg.eigvalsh(m)}
 
 
-EACH = 48
+WORDS_PER_THREAD = 48
 
 
 def _sixes(args: Args) -> dict[str, Values]:
@@ -363,8 +363,8 @@ def _numbers(n: int, block: int) -> Args:
 
 
 def _above(args: Args) -> dict[str, Values]:
-    kept = args["x"][args["x"] > args["least"]]
-    return {"out": kept, "count": np.array([len(kept)])}
+    selected = args["x"][args["x"] > args["least"]]
+    return {"out": selected, "count": np.array([len(selected)])}
 
 
 def _reversed(args: Args) -> dict[str, Values]:
@@ -380,13 +380,13 @@ def _rows(n: int, block: int) -> Args:
 
 
 def _lifted(args: Args) -> dict[str, Values]:
-    x, parts = args["x"].reshape(-1, SAMPLES).astype(int), []
+    x, details = args["x"].reshape(-1, SAMPLES).astype(int), []
     for _ in range(3):
         even, odd = x[:, ::2], x[:, 1::2]
         odd = odd - (even + np.concatenate([even[:, 1:], even[:, -1:]], axis=1) >> 1)
         x = even + (np.concatenate([odd[:, :1], odd[:, :-1]], axis=1) + odd + 2 >> 2)
-        parts.append(odd)
-    return {"out": np.concatenate([x, *parts[::-1]], axis=1)}
+        details.append(odd)
+    return {"out": np.concatenate([x, *details[::-1]], axis=1)}
 
 
 def _paired(n: int, block: int) -> Args:
@@ -418,8 +418,8 @@ KERNELS = (
     ),
     ValidationKernel(sturm_bisection, lambda n, b: n, _bands, _eigenvalues, (2, 64), (132, 528), (64, 128, 256)),
     ValidationKernel(
-        histogram_bytes, lambda n, b: cover(n, b * EACH),
-        lambda n, b: {"x": words(n), "out": zeros(64, np.int32), "n": n, "BLOCK": b, "EACH": EACH}, _sixes, (5000, 64),
+        histogram_bytes, lambda n, b: cover(n, b * WORDS_PER_THREAD),
+        lambda n, b: {"x": words(n), "out": zeros(64, np.int32), "n": n, "BLOCK": b, "EACH": WORDS_PER_THREAD}, _sixes, (5000, 64),
         (1 << 18, 1 << 22), (64, 128, 256), restored=("out",),
     ),
     ValidationKernel(scan_with_offsets, cover, _sums, lambda args: {"out": np.cumsum(args["x"])}, (1024, 128)),

@@ -364,9 +364,9 @@ LOW, HIGH = 300, 650
 
 def _thirds(n: int, block: int) -> Args:
     x, blocks = ints(n, 1000), cover(n, 4 * block)
-    part = np.full(blocks * 4 * block, 3)
-    part[:n] = (x >= LOW).astype(int) + (x >= HIGH)
-    many = np.array([(part.reshape(blocks, -1) == k).sum(axis=1) for k in range(3)])
+    third = np.full(blocks * 4 * block, 3)
+    third[:n] = (x >= LOW).astype(int) + (x >= HIGH)
+    many = np.array([(third.reshape(blocks, -1) == k).sum(axis=1) for k in range(3)])
     begin = np.concatenate([[0], np.cumsum(many.ravel())])[:-1].reshape(3, blocks).astype(np.int32)
     return {
         "x": x.reshape(-1, 4), "below": begin[0], "between": begin[1], "above": begin[2], "out": zeros(n, np.int32), "n": n,
@@ -374,7 +374,7 @@ def _thirds(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _parted(args: Args) -> dict[str, Values]:
+def _partitioned(args: Args) -> dict[str, Values]:
     x = args["x"].ravel()
     return {"out": x[np.argsort((x >= LOW).astype(int) + (x >= HIGH), kind="stable")]}
 
@@ -438,7 +438,7 @@ KERNELS = (
         restored=("out",), unordered=("out",),
     ),
     ValidationKernel(
-        partition_three_ways, lambda n, b: cover(n, 4 * b), _thirds, _parted, (50000, 128), (1 << 18, 1 << 22), (64, 256, 1024),
+        partition_three_ways, lambda n, b: cover(n, 4 * b), _thirds, _partitioned, (50000, 128), (1 << 18, 1 << 22), (64, 256, 1024),
     ),
     ValidationKernel(fold_pairs, lambda n, b: n, _strands, _folded, (8, 64), (132, 1056), (32, 64, 128)),
     ValidationKernel(kuwahara_tiles, tiles, _greys, _painted, (100, (32, 8)), (256, 1024), ((16, 16), (32, 8), (32, 32))),

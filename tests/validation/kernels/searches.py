@@ -205,57 +205,59 @@ def long_sums(a: Global[u32], b: Global[u32], out: Global[u32], n: i32, words: i
 
 # ------------------------------------------------------------------ launches
 def _placed(args: Args) -> dict[str, Values]:
-    """Boards by their masks, a row at a time; who: whose four rows they begin with."""
+    """Boards by their masks, a row at a time; index: whose four rows they begin with."""
     n = args["n"]
-    who = np.arange(n**4)
+    index = np.arange(n**4)
     columns = left = right = np.zeros(n**4, np.int32)
     for row in range(n):
-        found = []
-        for column in [who // n**row % n] if row < 4 else range(n):
+        boards_of_row = []
+        for column in [index // n**row % n] if row < 4 else range(n):
             place = np.int32(1) << np.asarray(column, np.int32)
             fits = (columns | left | right) & place == 0
             boards = (part[fits] for part in (columns | place, (left | place) << 1, (right | place) >> 1))
-            found.append((who[fits], *boards))
-        who, columns, left, right = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return {"out": np.bincount(who, minlength=n**4)}
+            boards_of_row.append((index[fits], *boards))
+        index, columns, left, right = (np.concatenate(parts) for parts in zip(*boards_of_row, strict=True))
+    return {"out": np.bincount(index, minlength=n**4)}
 
 
-def _ways(n: int, block: tuple[int, int]) -> Args:
+def _path_lengths(n: int, block: tuple[int, int]) -> Args:
     return {"way": ints(n * n, 1000), "n": n, "pivot": 1, "TILE": block[0]}
 
 
 def _shorter(args: Args) -> dict[str, Values]:
     n, first = args["n"], args["TILE"] * args["pivot"]
-    way = args["way"].reshape(n, n).copy()
-    others = np.r_[0:first, first + args["TILE"] : n]
+    length = args["way"].reshape(n, n).copy()
+    remaining = np.r_[0:first, first + args["TILE"] : n]
     for k in range(first, first + args["TILE"]):
-        way[np.ix_(others, others)] = np.minimum(way[np.ix_(others, others)], way[others, k, None] + way[k, others])
-    return {"way": way}
+        length[np.ix_(remaining, remaining)] = np.minimum(
+            length[np.ix_(remaining, remaining)], length[remaining, k, None] + length[k, remaining]
+        )
+    return {"way": length}
 
 
 def _edges(n: int, block: int) -> Args:
-    draws, places = draw(), n // 8
-    old = draws.integers(0, 1000, places, np.int32)
-    old[draws.random(places) < 0.4] = FAR
-    source, target = draws.integers(0, places, (2, n), np.int32)
+    rng, places = draw(), n // 8
+    old = rng.integers(0, 1000, places, np.int32)
+    old[rng.random(places) < 0.4] = FAR
+    source, target = rng.integers(0, places, (2, n), np.int32)
     return {
-        "source": source, "target": target, "weight": draws.integers(1, 100, n, np.int32), "old": old, "new": old.copy(),
+        "source": source, "target": target, "weight": rng.integers(1, 100, n, np.int32), "old": old, "new": old.copy(),
         "edges": n,
     }  # fmt: skip
 
 
-def _reached(args: Args) -> dict[str, Values]:
-    new, reached = args["new"].copy(), args["old"][args["source"]]
-    known = reached < FAR
-    np.minimum.at(new, args["target"][known], (reached + args["weight"])[known])
+def _relaxed(args: Args) -> dict[str, Values]:
+    new, distance = args["new"].copy(), args["old"][args["source"]]
+    reachable = distance < FAR
+    np.minimum.at(new, args["target"][reachable], (distance + args["weight"])[reachable])
     return {"new": new}
 
 
 def _pairs(n: int, block: int) -> Args:
     """Places on a line, joined to near ones."""
-    draws, places = draw(), 2 * n
-    source = draws.integers(0, places, n, np.int32)
-    target = np.minimum(source + draws.integers(1, 65, n, np.int32), places - 1).astype(np.int32)
+    rng, places = draw(), 2 * n
+    source = rng.integers(0, places, n, np.int32)
+    target = np.minimum(source + rng.integers(1, 65, n, np.int32), places - 1).astype(np.int32)
     return {
         "source": source, "target": target, "parent": np.arange(places, dtype=np.int32), "joined": zeros(1, np.int32), "edges": n,
     }  # fmt: skip
@@ -273,23 +275,23 @@ def _joined(args: Args) -> dict[str, Values]:
     return {"joined": np.array([len(label) - len(np.unique(label))])}
 
 
-KNOWN = 512
+POINTS = 512
 
 
 def _places(n: int, block: int) -> Args:
-    known, asked = draw().integers(0, 1000, (KNOWN, 2), np.int32), draw().integers(0, 1000, (n, 2), np.int32)
+    points, queries = draw().integers(0, 1000, (POINTS, 2), np.int32), draw().integers(0, 1000, (n, 2), np.int32)
     return {
-        "asked": asked, "known": known, "out": zeros(4 * n, np.int32), "n": n, "count": KNOWN, "K": 4, "BLOCK": block,
+        "asked": queries, "known": points, "out": zeros(4 * n, np.int32), "n": n, "count": POINTS, "K": 4, "BLOCK": block,
     }  # fmt: skip
 
 
 def _nearest(args: Args) -> dict[str, Values]:
-    """Keys that hold the distance and then the place: 2 * 1000 ** 2 * KNOWN is below 2 ** 31."""
-    found = []
-    for part in np.array_split(args["asked"], cover(args["n"], 4096)):
-        far = ((part[:, None] - args["known"]) ** 2).sum(axis=2)
-        found.append(np.sort(np.partition(far * KNOWN + np.arange(KNOWN), 3, axis=1)[:, :4], axis=1) % KNOWN)
-    return {"out": np.concatenate(found)}
+    """Keys that hold the distance and then the place: 2 * 1000 ** 2 * POINTS is below 2 ** 31."""
+    result = []
+    for queries in np.array_split(args["asked"], cover(args["n"], 4096)):
+        far = ((queries[:, None] - args["known"]) ** 2).sum(axis=2)
+        result.append(np.sort(np.partition(far * POINTS + np.arange(POINTS), 3, axis=1)[:, :4], axis=1) % POINTS)
+    return {"out": np.concatenate(result)}
 
 
 FIRST = 1 << 20
@@ -329,8 +331,8 @@ def _numbers(n: int, block: int) -> Args:
 def _summed(args: Args) -> dict[str, Values]:
     a, b = (args[name].reshape(-1, LONG) for name in ("a", "b"))
     size, sums = 4 * LONG, []
-    for one, other in zip(a, b, strict=True):
-        total = int.from_bytes(one.tobytes(), "little") + int.from_bytes(other.tobytes(), "little")
+    for left, right in zip(a, b, strict=True):
+        total = int.from_bytes(left.tobytes(), "little") + int.from_bytes(right.tobytes(), "little")
         sums.append((total % (1 << 8 * size)).to_bytes(size, "little"))
     return {"out": np.frombuffer(b"".join(sums), np.uint32)}
 
@@ -348,9 +350,9 @@ KERNELS = (
         (7, 128), (10, 13), (64, 128, 256),
     ),
     ValidationKernel(
-        floyd_warshall_tile, tiles, _ways, _shorter, (64, (16, 16)), (512, 2048), ((8, 8), (16, 16), (32, 32)),
+        floyd_warshall_tile, tiles, _path_lengths, _shorter, (64, (16, 16)), (512, 2048), ((8, 8), (16, 16), (32, 32)),
     ),
-    ValidationKernel(relax_edges, _strided, _edges, _reached, (3000, 128), (1 << 18, 1 << 22), BLOCKS),
+    ValidationKernel(relax_edges, _strided, _edges, _relaxed, (3000, 128), (1 << 18, 1 << 22), BLOCKS),
     ValidationKernel(
         join_sets, cover, _pairs, _joined, (1000, 128), (1 << 16, 1 << 20), BLOCKS, unordered=("parent",),
         restored=("parent", "joined"),

@@ -183,12 +183,12 @@ def _dictionary(n: int, block: int) -> Args:
     states = {b"": PATTERNS}
     for word in words:
         for long in range(1, len(word) + 1):
-            part = word[:long]
-            if part not in states:
-                states[part] = final.get(part, len(rows))
-                if part not in final:
+            prefix = word[:long]
+            if prefix not in states:
+                states[prefix] = final.get(prefix, len(rows))
+                if prefix not in final:
                     rows.append([-1] * 256)
-                rows[states[part[:-1]]][part[-1]] = states[part]
+                rows[states[prefix[:-1]]][prefix[-1]] = states[prefix]
     return {
         "text": letters, "follow": np.array(rows, np.int32), "found": zeros(n, np.int32), "hits": zeros(PATTERNS, np.int32),
         "n": n, "patterns": PATTERNS,
@@ -197,28 +197,30 @@ def _dictionary(n: int, block: int) -> Args:
 
 def _spell(follow: Values) -> dict[int, bytes]:
     """The patterns, from their automaton."""
-    words, part = {}, {PATTERNS: b""}
-    while part:
-        part = {int(follow[s, c]): w + bytes([c]) for s, w in part.items() for c in np.flatnonzero(follow[s] >= 0)}
-        words.update({s: w for s, w in part.items() if s < PATTERNS})
+    words, prefixes = {}, {PATTERNS: b""}
+    while prefixes:
+        prefixes = {
+            int(follow[s, c]): w + bytes([c]) for s, w in prefixes.items() for c in np.flatnonzero(follow[s] >= 0)
+        }
+        words.update({s: w for s, w in prefixes.items() if s < PATTERNS})
     return words
 
 
 def _matches(args: Args) -> dict[str, Values]:
     text, n = args["text"], args["n"]
-    found, hits = np.full(n, -1), np.zeros(PATTERNS, int)
+    last, hits = np.full(n, -1), np.zeros(PATTERNS, int)
     key = np.zeros(n, np.uint64)
     words = _spell(args["follow"])
     for long in range(1, LONGEST + 1):
         key = key[: n - long + 1] * np.uint64(256) + text[long - 1 :]
         pairs = sorted((int.from_bytes(w, "big"), s) for s, w in words.items() if len(w) == long)
         if pairs:
-            known, state = np.array(pairs, np.uint64).T
-            at = np.minimum(np.searchsorted(known, key), known.size - 1)
-            held = np.flatnonzero(known[at] == key)
-            found[held] = state[at[held]]
-            hits += np.bincount(state[at[held]].astype(int), minlength=PATTERNS)
-    return {"found": found, "hits": hits}
+            keys, state = np.array(pairs, np.uint64).T
+            at = np.minimum(np.searchsorted(keys, key), keys.size - 1)
+            matched = np.flatnonzero(keys[at] == key)
+            last[matched] = state[at[matched]]
+            hits += np.bincount(state[at[matched]].astype(int), minlength=PATTERNS)
+    return {"found": last, "hits": hits}
 
 
 UNDECIDED, CHOSEN, COVERED = 0, 1, 2
@@ -263,9 +265,9 @@ def _ranks(args: Args, rank: Values) -> tuple[Values, Values, Values]:
 
 def _graph(n: int, block: int) -> Args:
     random = draw()
-    one = (n * random.random(4 * n) ** 2.5).astype(np.int64)
+    source_end = (n * random.random(4 * n) ** 2.5).astype(np.int64)
     other = random.integers(0, n, 4 * n)
-    both = np.unique(np.concatenate([one * n + other, other * n + one])[np.tile(one != other, 2)])
+    both = np.unique(np.concatenate([source_end * n + other, other * n + source_end])[np.tile(source_end != other, 2)])
     source, target = np.divmod(both, n)
     state = np.full(n, UNDECIDED, np.uint8)
     args = {

@@ -223,7 +223,7 @@ def _noise(n: int) -> Values:
     return draw().normal(0, 1, n).astype(np.float32)
 
 
-def _wanted(n: int, block: int) -> Args:
+def _decimated_input(n: int, block: int) -> Args:
     taps = (np.hanning(TAPS) / TAPS).astype(np.float32)
     return {"x": _noise(FACTOR * n), "taps": taps, "out": zeros(n), "n": n, "FACTOR": FACTOR}
 
@@ -263,9 +263,9 @@ TONES, SPAN = 24, 200
 
 
 def _frames(n: int, block: object) -> Args:
-    turn = np.linspace(0.3, 2.8, TONES).astype(np.float32)
+    frequency = np.linspace(0.3, 2.8, TONES).astype(np.float32)
     x = _noise(n * SPAN) + np.sin(1.1 * np.arange(n * SPAN)).astype(np.float32)
-    return {"x": x, "turn": turn, "out": zeros(n * TONES), "frames": n, "tones": TONES, "length": SPAN}
+    return {"x": x, "turn": frequency, "out": zeros(n * TONES), "frames": n, "tones": TONES, "length": SPAN}
 
 
 def _powers(args: Args) -> dict[str, Values]:
@@ -274,11 +274,11 @@ def _powers(args: Args) -> dict[str, Values]:
 
 
 def _haar(args: Args) -> dict[str, Values]:
-    low, parts = args["x"].reshape(-1, 2 * args["BLOCK"]).astype(float), []
+    low, details = args["x"].reshape(-1, 2 * args["BLOCK"]).astype(float), []
     while low.shape[1] > 1:
-        parts.append((low[:, ::2] - low[:, 1::2]) * HALF)
+        details.append((low[:, ::2] - low[:, 1::2]) * HALF)
         low = (low[:, ::2] + low[:, 1::2]) * HALF
-    return {"out": np.concatenate([low, *parts[::-1]], axis=1)}
+    return {"out": np.concatenate([low, *details[::-1]], axis=1)}
 
 
 SPEECH = 40
@@ -296,8 +296,8 @@ def _spoken(args: Args) -> dict[str, Values]:
         for k in range(8):
             code = word >> 4 * k & 15
             step = steps[place]
-            by = (step >> 3) + (code >> 2 & 1) * step + (code >> 1 & 1) * (step >> 1) + (code & 1) * (step >> 2)
-            level = np.clip(level + np.where(code & 8, -by, by), -32768, 32767)
+            difference = (step >> 3) + (code >> 2 & 1) * step + (code >> 1 & 1) * (step >> 1) + (code & 1) * (step >> 2)
+            level = np.clip(level + np.where(code & 8, -difference, difference), -32768, 32767)
             place = np.clip(place + change[code & 7], 0, 88)
             out.append(level)
     return {"out": np.array(out, np.int16)}
@@ -315,15 +315,21 @@ def _voice(n: int, block: int) -> Args:
 def _predicted(args: Args) -> dict[str, Values]:
     x = args["x"].reshape(-1, VOICE).astype(float)
     r = np.stack([(x[:, lag:] * x[:, : VOICE - lag]).sum(axis=1) for lag in range(COEFFICIENTS + 1)], axis=1)
-    apart = abs(np.arange(COEFFICIENTS)[:, None] - np.arange(COEFFICIENTS))
-    return {"out": np.linalg.solve(r[:, apart], r[:, 1:, None])}
+    lags = abs(np.arange(COEFFICIENTS)[:, None] - np.arange(COEFFICIENTS))
+    return {"out": np.linalg.solve(r[:, lags], r[:, 1:, None])}
 
 
-WINDOW, EACH = 16, 32
+WINDOW, PLACES_PER_THREAD = 16, 32
 
 
 def _sliding(n: int, block: int) -> Args:
-    return {"x": ints(n, 1000), "out": zeros(n - WINDOW + 1, np.int32), "n": n, "WINDOW": WINDOW, "EACH": EACH}
+    return {
+        "x": ints(n, 1000),
+        "out": zeros(n - WINDOW + 1, np.int32),
+        "n": n,
+        "WINDOW": WINDOW,
+        "EACH": PLACES_PER_THREAD,
+    }
 
 
 def _least(args: Args) -> dict[str, Values]:
@@ -335,16 +341,16 @@ def _slower(n: int, block: int) -> Args:
 
 
 def _resampled(args: Args) -> dict[str, Values]:
-    x, where = args["x"].astype(float), np.arange(args["n"]) * args["ratio"]
-    k = np.floor(where).astype(int)
-    a, b, c, d = (x[np.clip(k + by, 0, len(x) - 1)] for by in (-1, 0, 1, 2))
-    t = where - k
+    x, position = args["x"].astype(float), np.arange(args["n"]) * args["ratio"]
+    k = np.floor(position).astype(int)
+    a, b, c, d = (x[np.clip(k + shift, 0, len(x) - 1)] for shift in (-1, 0, 1, 2))
+    t = position - k
     return {"out": b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)))}
 
 
 KERNELS = (
     ValidationKernel(
-        fir_decimate, cover, _wanted, _decimated, (3000, 128), (1 << 16, 1 << 20), (64, 128, 512),
+        fir_decimate, cover, _decimated_input, _decimated, (3000, 128), (1 << 16, 1 << 20), (64, 128, 512),
         shared=lambda n, b: 4 * (b * FACTOR + TAPS - FACTOR),
     ),
     ValidationKernel(iir_cascades, cover, _channels, _filtered, (1000, 64), (1 << 12, 1 << 16), (32, 64, 128), restored=("state",)),
@@ -359,7 +365,7 @@ KERNELS = (
     ValidationKernel(adpcm_decode, cover, _speech, _spoken, (1000, 64), (1 << 13, 1 << 16), (64, 256)),
     ValidationKernel(predict_frames, lambda n, b: n, _voice, _predicted, (32, 64), (1024, 8192), (32, 128, 256)),
     ValidationKernel(
-        window_minima, lambda n, b: cover(n, EACH * b), _sliding, _least, (1 << 16, 128), (1 << 18, 1 << 21), (64, 128),
+        window_minima, lambda n, b: cover(n, PLACES_PER_THREAD * b), _sliding, _least, (1 << 16, 128), (1 << 18, 1 << 21), (64, 128),
     ),
     ValidationKernel(
         resample_cubic, lambda n, b: min(cover(n, b), 528), _slower, _resampled, (6000, 128), (1 << 18, 1 << 22), (128, 512),

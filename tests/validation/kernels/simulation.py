@@ -207,13 +207,13 @@ PER_CELL = 5
 
 def _molecules(side: int, block: int) -> Args:
     """Of eight places in each cell some are taken, none too near to another, in order of their cells."""
-    draws, n = draw(), PER_CELL * side**3
-    site = np.sort(draws.permutation(8 * side**3)[:n])
-    cell, part = site // 8, site % 8
+    rng, n = draw(), PER_CELL * side**3
+    site = np.sort(rng.permutation(8 * side**3)[:n])
+    cell, corner_index = site // 8, site % 8
     corner = np.stack([cell % side, cell // side % side, cell // side**2], axis=1)
-    half = np.stack([part % 2, part // 2 % 2, part // 4], axis=1)
+    half = np.stack([corner_index % 2, corner_index // 2 % 2, corner_index // 4], axis=1)
     place = np.zeros((n, 4), np.float32)
-    place[:, :3] = corner + 0.25 + 0.5 * half + draws.uniform(-0.1, 0.1, (n, 3))
+    place[:, :3] = corner + 0.25 + 0.5 * half + rng.uniform(-0.1, 0.1, (n, 3))
     start = np.searchsorted(cell, np.arange(side**3 + 1)).astype(np.int32)
     return {"place": place, "start": start, "force": zeros(n * 4).reshape(n, 4), "n": n, "side": side, "cutoff": 1.0}
 
@@ -221,19 +221,19 @@ def _molecules(side: int, block: int) -> Args:
 def _forces(args: Args) -> dict[str, Values]:
     """Pairs of a cell and one of the 27 about it, of eight particles each at most."""
     side, n = args["side"], args["n"]
-    held = np.full((side + 2,) * 3 + (8,), n)  # a ring of empty cells around
+    slots = np.full((side + 2,) * 3 + (8,), n)  # a ring of empty cells around
     cell = args["place"][:, :3].astype(int)
-    held[(*(cell.T + 1)[::-1], np.arange(n) - args["start"][cell @ [1, side, side * side]])] = np.arange(n)
+    slots[(*(cell.T + 1)[::-1], np.arange(n) - args["start"][cell @ [1, side, side * side]])] = np.arange(n)
     place = np.vstack([args["place"][:, :3].astype(float), np.full(3, np.inf)])
     force, own = np.zeros((n, 4)), np.arange(n)
     for shift in np.ndindex(3, 3, 3):
-        others = held[tuple((cell[:, ::-1] + shift).T)]
-        apart = place[own, None] - place[others]
-        square = (apart**2).sum(axis=2)
-        near = (square < 1) & (others != own[:, None])
-        apart, square = np.where(near[..., None], apart, 0), np.where(near, square, 1)
+        neighbours = slots[tuple((cell[:, ::-1] + shift).T)]
+        offset = place[own, None] - place[neighbours]
+        square = (offset**2).sum(axis=2)
+        near = (square < 1) & (neighbours != own[:, None])
+        offset, square = np.where(near[..., None], offset, 0), np.where(near, square, 1)
         sixth = np.where(near, 0.09**3 / square**3, 0)
-        force[:, :3] += ((24 * sixth * (2 * sixth - 1) / square)[..., None] * apart).sum(axis=1)
+        force[:, :3] += ((24 * sixth * (2 * sixth - 1) / square)[..., None] * offset).sum(axis=1)
         force[:, 3] += (4 * sixth * (sixth - 1)).sum(axis=1)
     return {"force": force}
 
@@ -243,23 +243,23 @@ def _systems(n: int, block: int) -> Args:
 
 
 def _integrated(args: Args) -> dict[str, Values]:
-    def way(p: Values) -> Values:
+    def derivative(p: Values) -> Values:
         x, y, z = p
         return np.stack([10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z])
 
     p, h = args["start"].reshape(3, -1), args["step"]
     for _ in range(args["STEPS"]):
-        a = way(p)
-        b = way(p + h / 2 * a)
-        c = way(p + h / 2 * b)
-        p = p + h / 6 * (a + 2 * b + 2 * c + way(p + h * c))
+        a = derivative(p)
+        b = derivative(p + h / 2 * a)
+        c = derivative(p + h / 2 * b)
+        p = p + h / 6 * (a + 2 * b + 2 * c + derivative(p + h * c))
     return {"out": p.ravel()}
 
 
 def _bodies(n: int, block: int) -> Args:
     """A complete tree over points in a few clusters, level by level; queries are in the tree's order."""
-    draws, side = draw(), 1 << DEPTH
-    points = np.clip(draws.normal(draws.random((8, 1, 2)), 0.1, (8, n // 8, 2)), 0, 0.9999).reshape(-1, 2)
+    rng, side = draw(), 1 << DEPTH
+    points = np.clip(rng.normal(rng.random((8, 1, 2)), 0.1, (8, n // 8, 2)), 0, 0.9999).reshape(-1, 2)
     cell, levels = (points * side).astype(int), []
     order = sum(((cell[:, axis] >> bit) & 1) << (2 * bit + axis) for bit in range(DEPTH) for axis in (0, 1))
     sums = np.stack([np.bincount(order, w, side * side) for w in (*points.T, np.ones(len(points)))], axis=1)
@@ -279,12 +279,12 @@ def _potentials(args: Args) -> dict[str, Values]:
     out, nodes, angle = np.zeros(args["n"]), args["nodes"], np.float32(args["angle"])
     point, node = np.arange(args["n"]), np.zeros(args["n"], int)
     while len(point):
-        there = nodes[node]
-        dx, dy = (there[:, :2] - args["place"][point]).T
+        visited = nodes[node]
+        dx, dy = (visited[:, :2] - args["place"][point]).T
         square = dx * dx + dy * dy + np.float32(1e-4)
-        taken = (node >= args["inner"]) | (there[:, 3] < angle * square)
-        out += np.bincount(point, taken * there[:, 2] / np.sqrt(square), args["n"])
-        opened = ~taken & (there[:, 2] > 0)
+        accepted = (node >= args["inner"]) | (visited[:, 3] < angle * square)
+        out += np.bincount(point, accepted * visited[:, 2] / np.sqrt(square), args["n"])
+        opened = ~accepted & (visited[:, 2] > 0)
         point, node = np.repeat(point[opened], 4), (4 * node[opened, None] + np.arange(1, 5)).ravel()
     return {"out": out}
 

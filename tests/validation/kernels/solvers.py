@@ -257,9 +257,9 @@ ROWS = 64
 
 def _dominant(systems: int, rows: int) -> tuple[Values, ...]:
     """Tridiagonal systems, their right sides, and what solves them; a row a system."""
-    draws = draw()
-    a, c, x = draws.uniform(-1, 1, (3, systems, rows)).astype(np.float32)
-    b = draws.uniform(2.5, 4, (systems, rows)).astype(np.float32)
+    rng = draw()
+    a, c, x = rng.uniform(-1, 1, (3, systems, rows)).astype(np.float32)
+    b = rng.uniform(2.5, 4, (systems, rows)).astype(np.float32)
     a[:, 0] = c[:, -1] = 0
     d = b.astype(float) * x
     d[:, 1:] += a[:, 1:].astype(float) * x[:, :-1]
@@ -279,14 +279,14 @@ def _reduced(n: int, block: int) -> Args:
 
 def _factors(n: int, side: int) -> Values:
     """Lower and upper triangles in one array: small next to a larger diagonal."""
-    held: Values = draw().uniform(-1, 1, (n, side, side)) / side**0.5
-    held[:, range(side), range(side)] = draw().uniform(1, 2, (n, side))
-    return held
+    factors: Values = draw().uniform(-1, 1, (n, side, side)) / side**0.5
+    factors[:, range(side), range(side)] = draw().uniform(1, 2, (n, side))
+    return factors
 
 
 def _product(n: int, block: int) -> Args:
-    held = _factors(n, block)
-    product = (np.tril(held, -1) + np.eye(block)) @ np.triu(held)
+    factors = _factors(n, block)
+    product = (np.tril(factors, -1) + np.eye(block)) @ np.triu(factors)
     return {"x": product.astype(np.float32).ravel(), "out": zeros(n * block * block), "SIDE": block}
 
 
@@ -350,8 +350,8 @@ def _eigenvalues(args: Args) -> dict[str, Values]:
 
 
 def _peaks(n: int, block: int) -> Args:
-    draws = draw()
-    centre, exponent = draws.random(n), draws.uniform(-3, 0, n)
+    rng = draw()
+    centre, exponent = rng.random(n), rng.uniform(-3, 0, n)
     width = stored("adaptive_simpson_width", n)
     return {
         "centre": centre, "width": round_off(np.exp(exponent)) if width is None else width, "out": np.zeros(n), "n": n, "limit": 1e-6,

@@ -215,8 +215,8 @@ def _radix(n: int, block: int) -> Args:
 
 def _radix_counts(args: Args) -> dict[str, Values]:
     blocks, digits = len(args["counts"]) // 16, args["keys"] >> np.uint32(8) & np.uint32(15)
-    of = np.arange(args["n"]) // -(-args["n"] // blocks)
-    return {"counts": np.bincount(digits.astype(np.int64) * blocks + of, minlength=16 * blocks)}
+    block_of = np.arange(args["n"]) // -(-args["n"] // blocks)
+    return {"counts": np.bincount(digits.astype(np.int64) * blocks + block_of, minlength=16 * blocks)}
 
 
 def _radix_blocks(n: int, block: int) -> int:

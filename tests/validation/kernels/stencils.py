@@ -196,8 +196,8 @@ def _shifted(x: Values, radius: int, mode: str) -> Values:
     """Squares of neighbours, one for each pixel."""
     side = int(len(x) ** 0.5)
     padded = np.pad(x.reshape(side, side), radius, mode=mode)  # type: ignore[call-overload]
-    found: Values = np.lib.stride_tricks.sliding_window_view(padded, (2 * radius + 1,) * 2)
-    return found
+    windows: Values = np.lib.stride_tricks.sliding_window_view(padded, (2 * radius + 1,) * 2)
+    return windows
 
 
 def _nine(args: Args) -> dict[str, Values]:
@@ -239,9 +239,9 @@ def _enlarged(args: Args) -> dict[str, Values]:
     n, x = args["n"], args["x"].reshape(args["n"], -1)
     at = np.arange(args["m"], dtype=np.float32) * args["scale"]
     low = at.astype(int)
-    high, part = np.minimum(low + 1, n - 1), at - low
-    rows = (1 - part) * x[:, low] + part * x[:, high]
-    return {"out": ((1 - part)[:, None] * rows[low] + part[:, None] * rows[high]).ravel()}
+    high, fraction = np.minimum(low + 1, n - 1), at - low
+    rows = (1 - fraction) * x[:, low] + fraction * x[:, high]
+    return {"out": ((1 - fraction)[:, None] * rows[low] + fraction[:, None] * rows[high]).ravel()}
 
 
 def _bytes(n: int, block: object) -> Args:

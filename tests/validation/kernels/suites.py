@@ -299,7 +299,7 @@ def _walls(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _found(args: Args) -> dict[str, Values]:
+def _path_costs(args: Args) -> dict[str, Values]:
     now = args["source"]
     for row in args["wall"].reshape(-1, args["columns"])[args["start"] :]:
         padded = np.pad(now, 1, mode="edge")
@@ -371,9 +371,9 @@ RADIUS = 4
 
 
 def _frames(n: int, block: int) -> Args:
-    parts = (n // 4) ** 2 * (2 * RADIUS + 1) ** 2
+    count = (n // 4) ** 2 * (2 * RADIUS + 1) ** 2
     frame = ints(n * n, 256, np.uint8)
-    return {"frame": frame, "reference": frame[::-1].copy(), "out": zeros(parts, np.uint16), "n": n, "RADIUS": RADIUS}
+    return {"frame": frame, "reference": frame[::-1].copy(), "out": zeros(count, np.uint16), "n": n, "RADIUS": RADIUS}
 
 
 def _differences(args: Args) -> dict[str, Values]:
@@ -382,8 +382,8 @@ def _differences(args: Args) -> dict[str, Values]:
     padded = np.pad(padded, RADIUS, mode="edge")
     out = np.zeros((n // 16, n // 16, 4, 4, side, side), int)
     for r, c in np.ndindex(side, side):
-        parts = abs(frame - padded[r : r + n, c : c + n]).reshape(n // 16, 4, 4, n // 16, 4, 4)
-        out[..., r, c] = parts.sum(axis=(2, 5)).transpose(0, 2, 1, 3)
+        blocks = abs(frame - padded[r : r + n, c : c + n]).reshape(n // 16, 4, 4, n // 16, 4, 4)
+        out[..., r, c] = blocks.sum(axis=(2, 5)).transpose(0, 2, 1, 3)
     return {"out": out}
 
 
@@ -417,7 +417,7 @@ KERNELS = (
     ),
     ValidationKernel(particle_resample, cover, _weighted, _resampled, (400, 128), (1 << 11, 1 << 13), (64, 256, 512)),
     ValidationKernel(
-        pathfinder_rows, lambda n, b: cover(n, b - 2 * ROWS), _walls, _found, (1000, 128), (1 << 15, 1 << 19), BLOCKS,
+        pathfinder_rows, lambda n, b: cover(n, b - 2 * ROWS), _walls, _path_costs, (1000, 128), (1 << 15, 1 << 19), BLOCKS,
     ),
     ValidationKernel(b_tree_search, lambda n, b: n, _tree, _records, (40, 64), (1 << 11, 1 << 14), (64, 128, 256)),
     ValidationKernel(mri_q, cover, _voxels, _waves, (300, 128), (1 << 13, 1 << 16), (64, 256, 512)),

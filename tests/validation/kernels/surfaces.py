@@ -143,31 +143,31 @@ SCREEN = 512
 
 
 def _triangles(n: int, block: int) -> Args:
-    draws = draw()
-    middle = draws.integers(-10, SCREEN + 10, (n, 1, 2))
-    reach = np.minimum(draws.geometric(0.12, (n, 1, 1)) + 1, 60)
+    rng = draw()
+    middle = rng.integers(-10, SCREEN + 10, (n, 1, 2))
+    reach = np.minimum(rng.geometric(0.12, (n, 1, 1)) + 1, 60)
     corner = np.zeros((n, 3, 4), np.int32)
-    corner[..., :2] = middle + np.rint(draws.uniform(-1, 1, (n, 3, 2)) * reach)
-    corner[..., 2] = draws.integers(1, 1000, (n, 3))
+    corner[..., :2] = middle + np.rint(rng.uniform(-1, 1, (n, 3, 2)) * reach)
+    corner[..., 2] = rng.integers(1, 1000, (n, 3))
     out = np.full(SCREEN * SCREEN, 2**64 - 1, np.uint64)
     return {"corner": corner.reshape(-1, 4), "out": out, "n": n, "wide": SCREEN, "high": SCREEN}
 
 
-def _drawn(args: Args) -> dict[str, Values]:
+def _rasterised(args: Args) -> dict[str, Values]:
     out = args["out"].reshape(SCREEN, SCREEN).copy()
-    for i, given in enumerate(args["corner"].reshape(-1, 3, 4)[..., :3].astype(int)):
-        (low_x, low_y), (high_x, high_y) = np.maximum(given.min(axis=0)[:2], 0), given.max(axis=0)[:2]
+    for i, triangle in enumerate(args["corner"].reshape(-1, 3, 4)[..., :3].astype(int)):
+        (low_x, low_y), (high_x, high_y) = np.maximum(triangle.min(axis=0)[:2], 0), triangle.max(axis=0)[:2]
         y, x = np.ogrid[low_y : min(high_y + 1, SCREEN), low_x : min(high_x + 1, SCREEN)]
-        (ax, ay, az), (bx, by, bz), (cx, cy, cz) = given.tolist()
-        area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+        (a_x, a_y, a_z), (b_x, b_y, b_z), (c_x, c_y, c_z) = triangle.tolist()
+        area = (b_x - a_x) * (c_y - a_y) - (b_y - a_y) * (c_x - a_x)
         if area <= 0 or not x.size or not y.size:
             continue
-        u = (cx - bx) * (y - by) - (cy - by) * (x - bx)
-        v = (ax - cx) * (y - cy) - (ay - cy) * (x - cx)
+        u = (c_x - b_x) * (y - b_y) - (c_y - b_y) * (x - b_x)
+        v = (a_x - c_x) * (y - c_y) - (a_y - c_y) * (x - c_x)
         w = area - u - v
-        own = ((u * az + v * bz + w * cz) // area).astype(np.uint64) << np.uint64(32) | np.uint64(i)
-        part = out[y[0, 0] : y[-1, 0] + 1, x[0, 0] : x[0, -1] + 1]
-        part[:] = np.where((u >= 0) & (v >= 0) & (w >= 0), np.minimum(part, own), part)
+        own = ((u * a_z + v * b_z + w * c_z) // area).astype(np.uint64) << np.uint64(32) | np.uint64(i)
+        window = out[y[0, 0] : y[-1, 0] + 1, x[0, 0] : x[0, -1] + 1]
+        window[:] = np.where((u >= 0) & (v >= 0) & (w >= 0), np.minimum(window, own), window)
     return {"out": out}
 
 
@@ -178,13 +178,15 @@ def _marched(args: Args) -> dict[str, Values]:
     x, y = (a.ravel() for a in np.meshgrid((twice - n) / n, (n - twice) / n))
     size = np.sqrt(x * x + y * y + np.float32(2.25))
     x, y, z = x / size, y / size, np.float32(1.5) / size
-    gone, near = np.zeros_like(x), np.ones_like(x)
+    travelled, near = np.zeros_like(x), np.ones_like(x)
     for _ in range(args["MOST"]):
-        goes = np.flatnonzero((near >= np.float32(0.001)) & (gone <= np.float32(args["far"])))
-        there = gone[goes]
-        near[goes] = _nearest(there * x[goes], np.float32(0.2) + there * y[goes], there * z[goes] - np.float32(4))
-        gone[goes] += near[goes]
-    return {"out": np.where(near < np.float32(0.001), gone, -1)}
+        active = np.flatnonzero((near >= np.float32(0.001)) & (travelled <= np.float32(args["far"])))
+        start = travelled[active]
+        near[active] = _nearest(
+            start * x[active], np.float32(0.2) + start * y[active], start * z[active] - np.float32(4)
+        )
+        travelled[active] += near[active]
+    return {"out": np.where(near < np.float32(0.001), travelled, -1)}
 
 
 def _nearest(x: Values, y: Values, z: Values) -> Values:
@@ -230,11 +232,11 @@ def _across(args: Args) -> dict[str, Values]:
     wide = args["wide"]
     column = args["column"].reshape(-1, wide).astype(int) ** 2
     least = column.copy()
-    for by in range(1, wide):
-        if by * by >= least.max():
+    for shift in range(1, wide):
+        if shift * shift >= least.max():
             break
-        least[:, by:] = np.minimum(least[:, by:], column[:, :-by] + by * by)
-        least[:, :-by] = np.minimum(least[:, :-by], column[:, by:] + by * by)
+        least[:, shift:] = np.minimum(least[:, shift:], column[:, :-shift] + shift * shift)
+        least[:, :-shift] = np.minimum(least[:, :-shift], column[:, shift:] + shift * shift)
     return {"out": least}
 
 
@@ -259,7 +261,7 @@ SHAPES = ((16, 8), (32, 8), (32, 32))
 
 KERNELS = (
     ValidationKernel(
-        raster_triangles, cover, _triangles, _drawn, (1000, 64), (1 << 12, 1 << 15), (32, 64, 256), restored=("out",),
+        raster_triangles, cover, _triangles, _rasterised, (1000, 64), (1 << 12, 1 << 15), (32, 64, 256), restored=("out",),
     ),
     ValidationKernel(
         march_distances, tiles, lambda n, b: {"out": zeros(n * n), "n": n, "MOST": 100, "far": 20.0}, _marched, (64, (16, 8)),

@@ -221,7 +221,7 @@ def _orders(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _held(args: Args) -> dict[str, Values]:
+def _qualified(args: Args) -> dict[str, Values]:
     price, day, limit = args["price"], args["day"], np.float32(args["limit"])
     x, y, z, w = args["kind"].T
     holds = (args["first"] <= day) & (day < args["last"]) & ((price < limit) | (x == 7))
@@ -236,14 +236,14 @@ def _selection(n: int, block: int) -> Args:
 
 
 def _selected(args: Args) -> dict[str, Values]:
-    held = np.unpackbits(args["bits"].view(np.uint8), bitorder="little") != 0
-    return {"out": args["value"][held]}
+    selected = np.unpackbits(args["bits"].view(np.uint8), bitorder="little") != 0
+    return {"out": args["value"][selected]}
 
 
 def _columns(n: int, block: int) -> Args:
-    draws = draw()
-    left = np.sort(draws.integers(0, 2 * n, n, dtype=np.int32))
-    right = np.sort(draws.integers(0, 2 * n, 4 * n, dtype=np.int32))
+    rng = draw()
+    left = np.sort(rng.integers(0, 2 * n, n, dtype=np.int32))
+    right = np.sort(rng.integers(0, 2 * n, 4 * n, dtype=np.int32))
     return {"left": left, "right": right, "out": zeros(n, np.int32), "n": n, "m": 4 * n, "EACH": 8}
 
 
@@ -254,33 +254,36 @@ def _equal(args: Args) -> dict[str, Values]:
 
 
 def _names(n: int, block: int) -> Args:
-    draws = draw()
-    parts = ("ab", "ba", "abc", "cab", "b", "aab", "c")
-    names = ["".join(parts[k] for k in draws.integers(0, 7, size)) for size in draws.integers(1, 16, 512)]
-    rows = [names[k] for k in draws.integers(0, 512, n)]
+    rng = draw()
+    syllables = ("ab", "ba", "abc", "cab", "b", "aab", "c")
+    names = ["".join(syllables[k] for k in rng.integers(0, 7, size)) for size in rng.integers(1, 16, 512)]
+    rows = [names[k] for k in rng.integers(0, 512, n)]
     start = np.cumsum([0, *map(len, rows)]).astype(np.int32)
     text, pattern = (np.frombuffer(given.encode(), np.uint8) for given in ("".join(rows), "%ab_c%ba_ab%"))
     return {"text": text, "start": start, "pattern": pattern, "out": zeros(n, np.uint8), "n": n}
 
 
-def _alike(args: Args) -> dict[str, Values]:
+def _like_matches(args: Args) -> dict[str, Values]:
     text, start = args["text"].tobytes().decode(), args["start"]
     fits = re.compile(args["pattern"].tobytes().decode().replace("%", ".*").replace("_", ".")).fullmatch
     return {"out": np.array([fits(text, a, b) is not None for a, b in pairwise(start)])}
 
 
-PARTS = 256
+PARTITIONS = 256
 
 
 def _rows(n: int, block: int) -> Args:
     row = draw().integers(0, 2**48, n)
-    count = np.bincount(row >> 8 & (PARTS - 1), minlength=PARTS)
+    count = np.bincount(row >> 8 & (PARTITIONS - 1), minlength=PARTITIONS)
     cursor = (np.cumsum(count) - count).astype(np.int32)
-    return {"row": row, "cursor": cursor, "out": zeros(n, np.int64), "n": n, "shift": 8, "PARTS": PARTS}
+    return {"row": row, "cursor": cursor, "out": zeros(n, np.int64), "n": n, "shift": 8, "PARTS": PARTITIONS}
 
 
-def _parted(args: Args) -> dict[str, Values]:
-    return {"cursor": np.cumsum(np.bincount(args["row"] >> 8 & (PARTS - 1), minlength=PARTS)), "out": args["row"]}
+def _partitioned(args: Args) -> dict[str, Values]:
+    return {
+        "cursor": np.cumsum(np.bincount(args["row"] >> 8 & (PARTITIONS - 1), minlength=PARTITIONS)),
+        "out": args["row"],
+    }
 
 
 WIDE = 1000
@@ -300,13 +303,13 @@ KERNELS = (
         restored=("keys", "sums", "counts"),
     ),
     ValidationKernel(
-        where_bits, _waves, _orders, _held, (6400, 128), (1 << 17, 1 << 21), (64, 256, 1024), restored=("count",),
+        where_bits, _waves, _orders, _qualified, (6400, 128), (1 << 17, 1 << 21), (64, 256, 1024), restored=("count",),
     ),
     ValidationKernel(select_rows, cover, _selection, _selected, (1500, 64), (1 << 14, 1 << 18), (64, 256)),
     ValidationKernel(gallop_counts, lambda n, b: cover(n, 8 * b), _columns, _equal, (8000, 64), (1 << 16, 1 << 20), (64, 128)),
-    ValidationKernel(like_patterns, cover, _names, _alike, (1500, 128), (1 << 15, 1 << 19), (64, 128, 512)),
+    ValidationKernel(like_patterns, cover, _names, _like_matches, (1500, 128), (1 << 15, 1 << 19), (64, 128, 512)),
     ValidationKernel(
-        partition_rows, _waves, _rows, _parted, (4000, 256), (1 << 17, 1 << 21), (256, 512, 1024), unordered=("out",),
+        partition_rows, _waves, _rows, _partitioned, (4000, 256), (1 << 17, 1 << 21), (256, 512, 1024), unordered=("out",),
         restored=("cursor",),
     ),
     ValidationKernel(

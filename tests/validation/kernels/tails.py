@@ -74,7 +74,7 @@ def _slab(n: int, block: int) -> Args:
 def _flown(args: Args) -> dict[str, Values]:
     factor, more = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
 
-    def drawn(seed: Values) -> tuple[Values, Values]:
+    def next_uniform(seed: Values) -> tuple[Values, Values]:
         seed = seed * factor + more
         return seed, (seed >> np.uint64(11)) / 2.0**53
 
@@ -83,17 +83,17 @@ def _flown(args: Args) -> dict[str, Values]:
     x, slope = np.zeros(args["n"]), np.ones(args["n"])
     fates, collisions = np.zeros(3, int), np.zeros(CELLS, int)
     while x.size:
-        seed, chance = drawn(seed)
+        seed, chance = next_uniform(seed)
         x = x - slope * np.log(1 - chance) / args["total"]
         back, through = x < 0, x >= args["thickness"]
         inside = ~(back | through)
         seed, x = seed[inside], x[inside]
         collisions += np.bincount((x / args["thickness"] * CELLS).astype(int), minlength=CELLS)
-        seed, chance = drawn(seed)
-        kept = chance >= args["absorbed"]
-        fates += [back.sum(), through.sum(), (~kept).sum()]
-        x = x[kept]
-        seed, chance = drawn(seed[kept])
+        seed, chance = next_uniform(seed)
+        scattered = chance >= args["absorbed"]
+        fates += [back.sum(), through.sum(), (~scattered).sum()]
+        x = x[scattered]
+        seed, chance = next_uniform(seed[scattered])
         slope = 2 * chance - 1
     return {"fates": fates, "collisions": collisions}
 
@@ -304,15 +304,15 @@ def _spins(n: int, block: int) -> Args:
     }  # fmt: skip
 
 
-def _turned(args: Args) -> dict[str, Values]:
+def _hamiltonian(args: Args) -> dict[str, Values]:
     sites = args["SITES"]
     psi = args["psi"].reshape((2,) * sites)
     up, out = np.array([-0.5, 0.5]), np.zeros_like(psi)
     for k in range(sites):
-        axis, beside = sites - 1 - k, sites - 1 - (k + 1) % sites
-        along, next_to = (up.reshape([2 if d == where else 1 for d in range(sites)]) for where in (axis, beside))
+        axis, neighbour = sites - 1 - k, sites - 1 - (k + 1) % sites
+        along, next_to = (up.reshape([2 if d == where else 1 for d in range(sites)]) for where in (axis, neighbour))
         out += (args["field"][k] * along + args["coupling"] * along * next_to) * psi
-        out += args["coupling"] / 2 * (along != next_to) * psi.swapaxes(axis, beside)
+        out += args["coupling"] / 2 * (along != next_to) * psi.swapaxes(axis, neighbour)
     return {"out": out.ravel()}
 
 
@@ -325,5 +325,5 @@ KERNELS = (
         suppressed_boxes, lambda n, b: (cover(n, 64), cover(n, 64)), _boxes, _suppressed, (400, 64), (3000, 9000), (64,),
     ),
     ValidationKernel(chi_square_tails, cover, _statistics, _tails, (2000, 128), (1 << 17, 1 << 20), (64, 256, 1024)),
-    ValidationKernel(heisenberg_product, cover, _spins, _turned, (1 << 11, 128), (1 << 19, 1 << 22), (64, 128, 512)),
+    ValidationKernel(heisenberg_product, cover, _spins, _hamiltonian, (1 << 11, 128), (1 << 19, 1 << 22), (64, 128, 512)),
 )  # fmt: skip

@@ -294,7 +294,7 @@ def _checked(args: Args) -> dict[str, Values]:
     return {"out": np.array([zlib.crc32(row) for row in rows], np.uint32)}
 
 
-def _turned(x: Values, count: int) -> Values:
+def _rotated(x: Values, count: int) -> Values:
     return x >> np.uint32(count) | x << np.uint32(32 - count)
 
 
@@ -306,17 +306,17 @@ def _hashed(args: Args) -> dict[str, Values]:
         for k in range(16):
             t1 = (
                 h
-                + (_turned(e, 6) ^ _turned(e, 11) ^ _turned(e, 25))
+                + (_rotated(e, 6) ^ _rotated(e, 11) ^ _rotated(e, 25))
                 + ((e & f) ^ (~e & g))
                 + w[k]
                 + np.uint32(0x428A2F98)
             )
-            t2 = (_turned(a, 2) ^ _turned(a, 13) ^ _turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
+            t2 = (_rotated(a, 2) ^ _rotated(a, 13) ^ _rotated(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
             h, g, f, e, d, c, b, a = g, f, e, d + t1, c, b, a, t1 + t2
         for k in range(16):
             x, y = w[(k + 1) % 16], w[(k + 14) % 16]
-            w[k] = w[k] + (_turned(x, 7) ^ _turned(x, 18) ^ (x >> np.uint32(3))) + w[(k + 9) % 16]
-            w[k] = w[k] + (_turned(y, 17) ^ _turned(y, 19) ^ (y >> np.uint32(10)))
+            w[k] = w[k] + (_rotated(x, 7) ^ _rotated(x, 18) ^ (x >> np.uint32(3))) + w[(k + 9) % 16]
+            w[k] = w[k] + (_rotated(y, 17) ^ _rotated(y, 19) ^ (y >> np.uint32(10)))
     return {"out": np.stack([a ^ b ^ c ^ d, e ^ f ^ g ^ h], axis=1).ravel()}
 
 
@@ -326,9 +326,9 @@ def _bits(n: int, block: int) -> Args:
 
 def _bits_counted(args: Args) -> dict[str, Values]:
     x, n = args["x"], args["n"]
-    apart, out = x[:-7] ^ x[7:], np.zeros(n, np.int32)
-    high = np.frompyfunc(lambda word: 64 - int(word).bit_length(), 1, 1)(apart).astype(np.int64)
-    out[:-7] = np.bitwise_count(apart).astype(np.int64) * 256 + high * 2 + np.bitwise_count(x[:-7]) % 2
+    difference, out = x[:-7] ^ x[7:], np.zeros(n, np.int32)
+    high = np.frompyfunc(lambda word: 64 - int(word).bit_length(), 1, 1)(difference).astype(np.int64)
+    out[:-7] = np.bitwise_count(difference).astype(np.int64) * 256 + high * 2 + np.bitwise_count(x[:-7]) % 2
     return {"out": out}
 
 
@@ -357,8 +357,8 @@ def _mixed(args: Args) -> dict[str, Values]:
     return {"out": np.clip((3 * x[:, 0] + x[:, 1]) // 2, -32768, 32767)}
 
 
-def _matrix(n: int, block: Any, **others: int) -> Args:
-    return {"x": floats(n * n), "out": zeros(n * n), "n": n, **others}
+def _matrix(n: int, block: Any, **consts: int) -> Args:
+    return {"x": floats(n * n), "out": zeros(n * n), "n": n, **consts}
 
 
 def _transposed(args: Args) -> dict[str, Values]:

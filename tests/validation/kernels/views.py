@@ -71,9 +71,9 @@ def _rays(n: int, block: int) -> Args:
 def _sighted(args: Args) -> dict[str, Values]:
     height = args["height"].reshape(-1, args["steps"])
     slope = (height[:, 1:] - (height[:, :1] + np.float32(args["eye"]))) / np.arange(1, args["steps"], dtype=np.float32)
-    seen = np.ones(height.shape, np.uint8)
-    seen[:, 2:] = slope[:, 1:] > np.maximum.accumulate(slope, axis=1)[:, :-1]
-    return {"seen": seen.ravel(), "count": seen.sum(axis=1, dtype=np.int32)}
+    visible = np.ones(height.shape, np.uint8)
+    visible[:, 2:] = slope[:, 1:] > np.maximum.accumulate(slope, axis=1)[:, :-1]
+    return {"seen": visible.ravel(), "count": visible.sum(axis=1, dtype=np.int32)}
 
 
 @st.kernel
@@ -226,8 +226,8 @@ def _moved(args: Args) -> dict[str, Values]:
 
     def mean(x: Values) -> Values:
         p = np.pad(x, 1, mode="edge")
-        beside: Values = p[1:-1, :-2] + p[1:-1, 2:] + p[:-2, 1:-1] + p[2:, 1:-1]
-        return beside / 4
+        neighbours: Values = p[1:-1, :-2] + p[1:-1, 2:] + p[:-2, 1:-1] + p[2:, 1:-1]
+        return neighbours / 4
 
     u, v = mean(u), mean(v)
     change = (ix * u + iy * v + it) / (args["alpha"] ** 2 + ix**2 + iy**2)

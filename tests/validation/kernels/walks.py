@@ -184,9 +184,9 @@ def _roads(n: int, block: int) -> Args:
 
 def _relaxed(args: Args) -> dict[str, Values]:
     own = np.repeat(np.arange(args["n"]), np.diff(args["start"]))
-    goes = args["mask"][own] != 0
+    active = args["mask"][own] != 0
     updated = args["updated"].copy()
-    np.minimum.at(updated, args["target"][goes], (args["cost"][own] + args["weight"])[goes])
+    np.minimum.at(updated, args["target"][active], (args["cost"][own] + args["weight"])[active])
     return {"updated": updated, "mask": np.zeros_like(args["mask"])}
 
 
@@ -229,12 +229,12 @@ def _strings(n: int, block: int) -> Args:
 def _common(args: Args) -> dict[str, Values]:
     a, b = (args[name].reshape(-1, LONGEST) for name in ("a", "b"))
     m, n = args["long_a"], args["long_b"]
-    who, best, out = np.arange(len(a)), np.zeros((len(a), LONGEST + 1), np.int32), np.zeros(len(a), np.int32)
+    index, best, out = np.arange(len(a)), np.zeros((len(a), LONGEST + 1), np.int32), np.zeros(len(a), np.int32)
     for i in range(LONGEST):
         matched = np.where(a[:, i : i + 1] == b, best[:, :-1] + 1, best[:, 1:])
         best = np.concatenate([best[:, :1], np.maximum.accumulate(matched, axis=1)], axis=1)
         ends = m == i + 1
-        out[ends] = best[who, n][ends]
+        out[ends] = best[index, n][ends]
     return {"out": out}
 
 
@@ -269,8 +269,8 @@ def _occurrences(args: Args) -> dict[str, Values]:
 
 def _vocabulary() -> list[bytes]:
     random = draw()
-    parts = [bytes(random.integers(97, 123, k % 3 + 1, dtype=np.uint8)) for k in range(60)]
-    words = {b"".join(parts[k] for k in random.integers(0, 60, random.integers(1, 6))) for _ in range(6000)}
+    syllables = [bytes(random.integers(97, 123, k % 3 + 1, dtype=np.uint8)) for k in range(60)]
+    words = {b"".join(syllables[k] for k in random.integers(0, 60, random.integers(1, 6))) for _ in range(6000)}
     ordered = sorted(words)
     return [ordered[k] for k in random.permutation(len(ordered))]
 
@@ -305,16 +305,16 @@ def _queries(n: int, block: int) -> Args:
     random, words = draw(), _vocabulary()
     tree, number = _tree(words)
     pool = words + [word[::-1] for word in words[:1000]] + [word + b"s" for word in words[:1000]]
-    asked = [pool[k] for k in random.integers(0, len(pool), n)]
-    start = np.concatenate([[0], np.cumsum([len(word) for word in asked])]).astype(np.int32)
-    text = np.frombuffer(b"".join(asked), np.uint8)
+    queries = [pool[k] for k in random.integers(0, len(pool), n)]
+    start = np.concatenate([[0], np.cumsum([len(word) for word in queries])]).astype(np.int32)
+    text = np.frombuffer(b"".join(queries), np.uint8)
     return {"tree": tree, "number": number, "text": text, "start": start, "out": zeros(n, np.int32), "n": n}
 
 
 def _numbers(args: Args) -> dict[str, Values]:
-    known = {word: k for k, word in enumerate(_vocabulary())}
+    number_of = {word: k for k, word in enumerate(_vocabulary())}
     text, start = args["text"].tobytes(), args["start"].tolist()
-    return {"out": np.array([known.get(text[a:b], -1) for a, b in pairwise(start)])}
+    return {"out": np.array([number_of.get(text[a:b], -1) for a, b in pairwise(start)])}
 
 
 KERNELS = (

@@ -334,19 +334,21 @@ def _pulled(args: Args) -> dict[str, Values]:
     force = np.zeros((args["n"], 4))
     for first in range(0, args["n"], 256):
         own = np.arange(first, min(first + 256, args["n"]))
-        apart = place[own, None] - place
-        apart -= box * np.rint(apart / box)
-        square = (apart * apart).sum(axis=2)
-        one, other = np.nonzero((square < np.float32(args["reach"]) ** 2) & (own[:, None] != np.arange(args["n"])))
-        far, line = np.sqrt(square[one, other].astype(float)), apart[one, other]
+        offset = place[own, None] - place
+        offset -= box * np.rint(offset / box)
+        square = (offset * offset).sum(axis=2)
+        own_index, other = np.nonzero(
+            (square < np.float32(args["reach"]) ** 2) & (own[:, None] != np.arange(args["n"]))
+        )
+        far, line = np.sqrt(square[own_index, other].astype(float)), offset[own_index, other]
         scaled = args["alpha"] * far
         fall, t = np.exp(-scaled * scaled), 1 / (1 + 0.3275911 * scaled)
         rest = fall * np.polyval((1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0), t)
-        coulomb = charge[own[one]] * charge[other] / far
+        coulomb = charge[own[own_index]] * charge[other] / far
         pull = coulomb * (rest + 2 / math.sqrt(math.pi) * scaled * fall) / far**2
         for k in range(3):
-            force[own, k] = np.bincount(one, pull * line[:, k], own.size)
-        force[own, 3] = np.bincount(one, coulomb * rest / 2, own.size)
+            force[own, k] = np.bincount(own_index, pull * line[:, k], own.size)
+        force[own, 3] = np.bincount(own_index, coulomb * rest / 2, own.size)
     return {"force": force.ravel()}
 
 
@@ -379,29 +381,29 @@ def _transformed(args: Args) -> dict[str, Values]:
 
 def _scan(n: int, block: object) -> Args:
     wide, high, deep = n, n - 6, n - 11
-    turn = np.array([0.92, -0.31, 0.12, 5.3, 0.33, 0.89, -0.21, -4.1, -0.06, 0.24, 0.97, -2.7], np.float32)
+    rotation = np.array([0.92, -0.31, 0.12, 5.3, 0.33, 0.89, -0.21, -4.1, -0.06, 0.24, 0.97, -2.7], np.float32)
     return {
-        "x": floats(wide * high * deep), "turn": turn, "out": zeros(n**3), "n": n, "wide": wide, "high": high, "deep": deep,
+        "x": floats(wide * high * deep), "turn": rotation, "out": zeros(n**3), "n": n, "wide": wide, "high": high, "deep": deep,
     }  # fmt: skip
 
 
-def _turned(args: Args) -> dict[str, Values]:
+def _resampled(args: Args) -> dict[str, Values]:
     sides, n = (args["wide"], args["high"], args["deep"]), args["n"]
-    x, turn = args["x"].reshape(sides[::-1]), args["turn"].reshape(3, 4).astype(float)
+    x, rotation = args["x"].reshape(sides[::-1]), args["turn"].reshape(3, 4).astype(float)
     k, j, i = np.indices((n, n, n))
-    lows, highs, parts = [], [], []
-    for row, side in zip(turn, sides, strict=True):
+    lows, highs, fractions = [], [], []
+    for row, side in zip(rotation, sides, strict=True):
         place = np.clip(row[0] * i + row[1] * j + row[2] * k + row[3], 0, side - 1)
         low = place.astype(int)
         lows.append(low)
         highs.append(np.minimum(low + 1, side - 1))
-        parts.append(place - low)
+        fractions.append(place - low)
     out = np.zeros((n, n, n))
     for corner in np.ndindex(2, 2, 2):
-        at = [high if one else low for one, low, high in zip(corner, lows, highs, strict=True)]
+        at = [high if upper else low for upper, low, high in zip(corner, lows, highs, strict=True)]
         share = np.ones((n, n, n))
-        for one, part in zip(corner, parts, strict=True):
-            share *= part if one else 1 - part
+        for upper, fraction in zip(corner, fractions, strict=True):
+            share *= fraction if upper else 1 - fraction
         out += share * x[at[2], at[1], at[0]]
     return {"out": out}
 
@@ -421,5 +423,5 @@ KERNELS = (
         restored=("force",), unordered=("force",),
     ),
     ValidationKernel(residue_transform, lambda n, b: n, _polynomials, _transformed, (24, 128), (132, 2112), (64, 256, 1024)),
-    ValidationKernel(turn_volume, _cubes, _scan, _turned, (36, (8, 8, 4)), (64, 192), ((8, 8, 8), (32, 4, 2), (16, 16, 1))),
+    ValidationKernel(turn_volume, _cubes, _scan, _resampled, (36, (8, 8, 4)), (64, 192), ((8, 8, 8), (32, 4, 2), (16, 16, 1))),
 )  # fmt: skip
