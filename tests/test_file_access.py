@@ -36,7 +36,7 @@ EXCEPTIONS = {
     # kernels of the tests and of the checks: Python must find their source in a file
     "emulator/testing/source_text.py": {"write_text"},
     # files of a project that the pytest plugin reads and writes
-    "emulator/testing/known.py": {"read_text"},
+    "emulator/testing/known_findings.py": {"read_text"},
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},
     "emulator/testing/watching.py": {"open", "read_bytes", "replace", "write_bytes"},

@@ -13,7 +13,7 @@ from ..errors import SimtbedError
 from ..profiler.run import Run
 from . import answers
 from .budgets import FILE, Baselines
-from .known import Pin
+from .known_findings import Pin
 from .tally import Tally
 from .written import write
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..runtime.result import Result
     from .budgets import Budget
     from .compiling import Compiling
-    from .known import Pin
+    from .known_findings import Pin
     from .watching import Watch
 
 TALLY = pytest.StashKey[Tally]()
@@ -96,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _pins(config: pytest.Config) -> list[Pin]:
     """Return the known findings, read once."""
     if PINS not in config.stash:
-        from .known import read_pins
+        from .known_findings import read_pins
 
         config.stash[PINS] = read_pins(config.rootpath)
     return config.stash[PINS]

@@ -200,8 +200,8 @@ class Writer:
         """Return a number without a type of its own: a literal, or a choice of literals."""
         if depth == 0 or self.number(0, 3):
             return str(self.number(0, 9))
-        one, other = self.untyped(depth - 1, device), self.untyped(depth - 1, device)
-        return f"({one} if {self.condition(depth - 1, device)} else {other})"
+        first, second = self.untyped(depth - 1, device), self.untyped(depth - 1, device)
+        return f"({first} if {self.condition(depth - 1, device)} else {second})"
 
     def whole(self, a: str, depth: int, device: bool) -> str:
         """Return an i32 expression: bits, bytes, vector components, local arrays, calls."""

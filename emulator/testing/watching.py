@@ -23,7 +23,7 @@ from ..runtime.result import FaultError, Result
 from ..span import GENERATED
 from .answers import answer
 from .compiling import Compiling
-from .known import Pin, as_pin
+from .known_findings import Pin, as_pin
 
 
 @dataclass

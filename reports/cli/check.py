@@ -15,7 +15,7 @@ from simtbed import Diagnostic, Launch, Run, SimtbedError, devices
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.recording import Recorder, parsed
 from simtbed.testing.compiling import Compiling, architectures
-from simtbed.testing.known import Pin, read_file
+from simtbed.testing.known_findings import Pin, read_file
 
 from .. import tables
 from ..selection import find_variants

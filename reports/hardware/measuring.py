@@ -157,8 +157,8 @@ def _chase(bench: Bench, words: int) -> Callable[[int, int], float]:
     args: dict[str, Any] = {"next": cycle(words, 32), "out": np.zeros(2, np.int64)}
 
     def cycles(warm: int, hops: int) -> float:
-        taken = bench.run(kernels.chase, 1, 1, {**args, "warm": warm, "hops": hops})
-        return round(float(taken.arrays["out"][0]) / hops, 2)
+        result = bench.run(kernels.chase, 1, 1, {**args, "warm": warm, "hops": hops})
+        return round(float(result.arrays["out"][0]) / hops, 2)
 
     cycles(0, 1)
     return cycles
@@ -421,9 +421,9 @@ def _intervals(values: Figures, device: Device, clock: float) -> dict[str, int |
         if "_blocks_of_" in name
     }
     if many:
-        each = {block: microseconds * 1000 * clock / blocks for block, (blocks, microseconds) in many.items()}
-        timing["block_interval"] = max(0.01, round(min(each.values()), 2))
-        timing["warp_interval"] = max(0.01, round(max(each.values()) * device.sms / (max(many) / 32), 1))
+        intervals = {block: microseconds * 1000 * clock / blocks for block, (blocks, microseconds) in many.items()}
+        timing["block_interval"] = max(0.01, round(min(intervals.values()), 2))
+        timing["warp_interval"] = max(0.01, round(max(intervals.values()) * device.sms / (max(many) / 32), 1))
     return timing
 
 
@@ -431,10 +431,10 @@ def of_stores(values: Figures, product: float) -> dict[str, int | float]:
     """Return the number of open lines, the cycles for which they are open, and the length of the store queue, if the
     times of `_stores` show them. product: latency of a product in cycles."""
     timing: dict[str, int | float] = {}
-    in_turn = {int(lines): each for lines, each in values["in turn"].items()}
-    least, most = min(in_turn.values()), max(in_turn.values())
+    sequential = {int(lines): each for lines, each in values["in turn"].items()}
+    least, most = min(sequential.values()), max(sequential.values())
     if most > _PLAIN * least:
-        timing["open_lines"] = max(lines for lines, each in in_turn.items() if each < (least + most) / 2)
+        timing["open_lines"] = max(lines for lines, each in sequential.items() if each < (least + most) / 2)
     later = sorted((int(products), each) for products, each in values["later"].items())
     for (before, cycles), (products, longer) in pairwise(later):
         if longer - cycles > 2 * (products - before) * product:

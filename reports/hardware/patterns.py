@@ -15,7 +15,7 @@ from .launches import Timed
 from .single_accesses import lanes
 
 SMS = 132
-SEED, EACH = 7, 60
+SEED, PATTERNS_PER_WIDTH = 7, 60
 """Patterns of each width."""
 AROUND = 1024
 """Lines below a pattern."""
@@ -131,9 +131,9 @@ WIDTHS: Mapping[int, tuple[Kernel, Kernel]] = {
 
 
 def random_patterns(size: int) -> list[npt.NDArray[np.int64]]:
-    """Return EACH patterns of elements of `size` bytes, -1 for inactive lanes."""
+    """Return PATTERNS_PER_WIDTH patterns of elements of `size` bytes, -1 for inactive lanes."""
     draw = np.random.default_rng((SEED, size))
-    return [lanes(draw, AROUND * 128 // size, size) for _ in range(EACH)]
+    return [lanes(draw, AROUND * 128 // size, size) for _ in range(PATTERNS_PER_WIDTH)]
 
 
 def _words(size: int, elements: int) -> npt.NDArray[np.float32]:

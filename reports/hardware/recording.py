@@ -25,8 +25,8 @@ class RecordingLauncher(Launcher):
         result = launch(kernel, engine=self.engine, device=self.device, **{"decisions": keep, **arguments})
         request = result.request
         source = cuda_source(request.program, request.block)
-        known = next((one for one in self.order if one.source.text == source.text), None)
-        launched = known or KernelLaunches(request, source)
+        earlier = next((one for one in self.order if one.source.text == source.text), None)
+        launched = earlier or KernelLaunches(request, source)
         self.order.append(launched)
         launched.add(request, result.counts, result.decisions)
         return result

@@ -248,11 +248,11 @@ def launch_all(rows: Sequence[Access], engine: EngineName) -> Iterator[st.Result
 # ------------------------------------------------------------------ measurement
 def _async(unit: str, what: str, space: str) -> tuple[str, ...]:
     """Return the profiler's metrics of copies through L1 and past it: the hardware's counter, or that of the instructions."""
-    found = []
+    metrics = []
     for prefix in (unit, f"smsp__sass_{unit.replace('__', '_')}", f"sm__sass_{unit.replace('__', '_')}"):
         name = f"{prefix}_{what}_mem_{space}_op_ldgsts"
-        found += [f"{name}.sum", f"{name}_cache_access.sum+{name}_cache_bypass.sum", f"{name}_cache_access.sum"]
-    return tuple(found)
+        metrics += [f"{name}.sum", f"{name}_cache_access.sum+{name}_cache_bypass.sum", f"{name}_cache_access.sum"]
+    return tuple(metrics)
 
 
 ASYNC: dict[str, tuple[str, ...]] = {
@@ -283,8 +283,8 @@ def metrics_of(op: str) -> dict[str, tuple[str, ...]]:
 
 def build(rows: Sequence[Access], arch: str) -> None:
     """Fill the cache of compiled kernels, in parallel."""
-    one = {(row.op, row.bytes): row for row in rows}
-    sources = [source_of(result) for result in launch_all(list(one.values()), "jit")]
+    row_of_kernel = {(row.op, row.bytes): row for row in rows}
+    sources = [source_of(result) for result in launch_all(list(row_of_kernel.values()), "jit")]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda source: nvcc.build(source.with_lines(), source.kernel, arch), sources))
 

@@ -39,7 +39,7 @@ def test_loads_take_the_cycles_that_were_measured(size: int) -> None:
     """Nsight's cycles include a tenth for the launch; registers of 8 and 16 bytes take 2 and 4 cycles."""
     kernel, _ = patterns.WIDTHS[size]
     measured = [row for row in rows("h100_l1_loads.csv") if row["kernel"] == kernel.__name__]
-    assert len(measured) == patterns.EACH
+    assert len(measured) == patterns.PATTERNS_PER_WIDTH
     for row, lanes in zip(measured, patterns.random_patterns(size), strict=True):
         result = cycles(kernel, patterns.from_l1(size, lanes))
         assert abs(max(result, size / 4) - float(row["cycles"])) <= 0.2 + 0.02 * result, row

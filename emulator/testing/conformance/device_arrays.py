@@ -48,9 +48,9 @@ def added(x: Global[u64], y: Global[i16], pairs: Global[int2], z: Global[c64], o
 def of_one_value(engine: EngineName | Engine) -> None:
     """Test arrays filled with a value, for one launch and for several. Raises AssertionError."""
     run, even = launcher(engine), np.arange(64) % 2 == 0
-    for kept in (False, True):
+    for on_device in (False, True):
         x, y, pairs, z = (
-            DeviceArray(new) if kept else new
+            DeviceArray(new) if on_device else new
             for new in (
                 st.full(64, (1 << 64) - 3, st.u64),
                 st.full(64, -2, st.i16),
@@ -60,22 +60,22 @@ def of_one_value(engine: EngineName | Engine) -> None:
         )
         for times in (1, 2):
             args = {"x": x, "y": y, "pairs": pairs, "z": z, "out": st.empty(64, "i64")}
-            found = run(added, grid=2, block=32, args=args, counters=False).buffers
-            gained = (times if kept else 1) * even
-            assert np.array_equal(found["out"], 5 - 20 + 7000 + 300000 - 8 + 1010 * gained)
-            after = {name: given.numpy() for name, given in args.items() if isinstance(given, DeviceArray)} or found
+            buffers = run(added, grid=2, block=32, args=args, counters=False).buffers
+            gained = (times if on_device else 1) * even
+            assert np.array_equal(buffers["out"], 5 - 20 + 7000 + 300000 - 8 + 1010 * gained)
+            after = {name: given.numpy() for name, given in args.items() if isinstance(given, DeviceArray)} or buffers
             assert np.array_equal(after["y"], gained - 2)
             assert np.array_equal(after["pairs"], np.stack([7 + gained, np.full(64, 3)], axis=1))
-            assert not kept or np.array_equal(after["z"], np.full(64, 2 - 8j, np.complex64))
+            assert not on_device or np.array_equal(after["z"], np.full(64, 2 - 8j, np.complex64))
 
 
 def of_two_dimensions(engine: EngineName | Engine) -> None:
     """Transpose an array into another one and back. Raises AssertionError."""
     run, first = launcher(engine), FILL.reshape(4, 16)
-    given, between = DeviceArray(first[:, ::3]), DeviceArray(st.empty((6, 4), i32))
-    run(transposed, grid=1, block=32, args={"x": given, "out": between}, counters=False)
-    back = run(transposed, grid=1, block=32, args={"x": between, "out": st.empty((4, 6), i32)}, counters=False)
-    assert np.array_equal(between.numpy(), first[:, ::3].T)
+    original, intermediate = DeviceArray(first[:, ::3]), DeviceArray(st.empty((6, 4), i32))
+    run(transposed, grid=1, block=32, args={"x": original, "out": intermediate}, counters=False)
+    back = run(transposed, grid=1, block=32, args={"x": intermediate, "out": st.empty((4, 6), i32)}, counters=False)
+    assert np.array_equal(intermediate.numpy(), first[:, ::3].T)
     assert np.array_equal(back.buffers["out"], first[:, ::3])
 
 
@@ -83,28 +83,32 @@ def in_place(engine: EngineName | Engine) -> None:
     """Test that a changed array is not copied: an emulator changes its memory on the host, for all contents
     including zeros, and a GPU its own. Raises AssertionError."""
     run = launcher(engine)
-    x, between, pairs = DeviceArray(FILL), DeviceArray(st.zeros(64, i32)), DeviceArray(np.full((64, 2), 5, np.int32))
-    addresses = [array.host.ctypes.data for array in (between, pairs)]
+    x, intermediate, pairs = (
+        DeviceArray(FILL),
+        DeviceArray(st.zeros(64, i32)),
+        DeviceArray(np.full((64, 2), 5, np.int32)),
+    )
+    addresses = [array.host.ctypes.data for array in (intermediate, pairs)]
     for times in (1, 2, 3):
-        run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
-        remote = [array.remote is not None for array in (between, pairs)]
-        assert all(remote) or addresses == [array.host.ctypes.data for array in (between, pairs)]
-        assert between.fill is None
+        run(doubled, grid=2, block=32, args={"x": x, "between": intermediate, "pairs": pairs}, counters=False)
+        remote = [array.remote is not None for array in (intermediate, pairs)]
+        assert all(remote) or addresses == [array.host.ctypes.data for array in (intermediate, pairs)]
+        assert intermediate.fill is None
         if times != 2:  # a device array on a GPU is read from time to time
-            assert np.array_equal(between.numpy(), 2 * times * FILL)
+            assert np.array_equal(intermediate.numpy(), 2 * times * FILL)
             assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 5 + times), FILL % 32], axis=1))
 
 
 def sequence(engine: EngineName | Engine) -> tuple[DeviceArray, DeviceArray, list[int]]:
-    """Run `doubled` twice, then `summed`: return between, pairs, and the sums. Raises AssertionError."""
+    """Run `doubled` twice, then `summed`: return the intermediate array, the pairs and the sums. Raises AssertionError."""
     run = launcher(engine)
-    x, between, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.zeros(64, "int2"))
+    x, intermediate, pairs = DeviceArray(FILL), DeviceArray(np.full(64, 5, np.int32)), DeviceArray(st.zeros(64, "int2"))
     for _ in range(2):
-        result = run(doubled, grid=2, block=32, args={"x": x, "between": between, "pairs": pairs}, counters=False)
+        result = run(doubled, grid=2, block=32, args={"x": x, "between": intermediate, "pairs": pairs}, counters=False)
         assert not result.buffers
-    args = {"between": between, "pairs": pairs, "out": st.empty(64, "i32")}
-    found = run(summed, grid=2, block=32, args=args, counters=False).buffers["out"]
-    assert np.array_equal(between.numpy(), 5 + 4 * FILL)
+    args = {"between": intermediate, "pairs": pairs, "out": st.empty(64, "i32")}
+    sums = run(summed, grid=2, block=32, args=args, counters=False).buffers["out"]
+    assert np.array_equal(intermediate.numpy(), 5 + 4 * FILL)
     assert np.array_equal(pairs.numpy(), np.stack([np.full(64, 2), FILL % 32], axis=1))
-    assert np.array_equal(found, 205 + 4 * FILL)
-    return between, pairs, found.tolist()
+    assert np.array_equal(sums, 205 + 4 * FILL)
+    return intermediate, pairs, sums.tolist()

@@ -11,14 +11,16 @@ from simtbed import Global, c64, c128, double2, f32, f64, i32
 from .feature import feature, out
 
 _RE, _IM = (np.random.default_rng(n).integers(-8, 9, 32).astype(np.float32) for n in (1, 2))
-GIVEN = (_RE + 1j * _IM).astype(np.complex64)
+NUMBERS = (_RE + 1j * _IM).astype(np.complex64)
 """Small whole numbers: their sums and products are exact."""
 TURN = 1 - 2j
 
 
 @feature(
-    np.stack([GIVEN * GIVEN[::-1] - TURN * GIVEN, -GIVEN.conj() + 1j, 2 + GIVEN / 4j], 1).astype(np.complex64),
-    x=GIVEN,
+    np.stack([NUMBERS * NUMBERS[::-1] - TURN * NUMBERS, -NUMBERS.conj() + 1j, 2 + NUMBERS / 4j], 1).astype(
+        np.complex64
+    ),
+    x=NUMBERS,
     out=out(96, "c64"),
 )
 @st.kernel
@@ -58,7 +60,7 @@ def complex_magnitude(out: Global[f32]) -> None:
     out[st.lane] = abs(z) + (10.0 if z == 9 - 12j else 0.0) + (100.0 if z != c64(9.0, -12.0) else 0.0)
 
 
-@feature(GIVEN.reshape(4, 8).T.conj() * 3, block=(8, 4), x=GIVEN.reshape(4, 8).T, out=st.empty((8, 4), "c64"))
+@feature(NUMBERS.reshape(4, 8).T.conj() * 3, block=(8, 4), x=NUMBERS.reshape(4, 8).T, out=st.empty((8, 4), "c64"))
 @st.kernel
 def complex_arrays(x: Global[c64], out: Global[c64]) -> None:
     """A transposed array, shared and local memory, registers."""
@@ -90,10 +92,12 @@ def rotated(z: c64, times: i32) -> tuple[c64, Pole]:
     return turned, Pole(turned if times > 1 else c64(0), turned.real)
 
 
-_TURNED = [GIVEN[n] * 1j ** (n % 3) for n in range(32)]
+_ROTATED = [NUMBERS[n] * 1j ** (n % 3) for n in range(32)]
 
 
-@feature(np.array([z + (z if n % 3 > 1 else 0) + z.real for n, z in enumerate(_TURNED)]), x=GIVEN, out=out(32, "c64"))
+@feature(
+    np.array([z + (z if n % 3 > 1 else 0) + z.real for n, z in enumerate(_ROTATED)]), x=NUMBERS, out=out(32, "c64")
+)
 @st.kernel
 def complex_numbers_of_device_functions(x: Global[c64], out: Global[c64]) -> None:
     z, pole = rotated(x[st.lane], st.lane % 3)

@@ -41,8 +41,8 @@ def _key(row: Op) -> tuple[int, str]:
 
 def group_id(group: Group) -> str:
     type, rows = group
-    by = f"-by-{rows[0].count}" if isinstance(rows[0].count, Scalar) else ""
-    return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else by}"
+    suffix = f"-by-{rows[0].count}" if isinstance(rows[0].count, Scalar) else ""
+    return f"{type}-{rows[0].operands}{f'-{rows[0].name}' if rows[0].first else suffix}"
 
 
 def request(group: Group, operand_values: tuple[Values, ...] = ()) -> tuple[Request, tuple[Values, ...]]:

@@ -53,9 +53,9 @@ def launcher(engine: EngineName | Engine) -> Callable[..., Any]:
     return partial(launch, engine=engine) if isinstance(engine, str) else partial(_launch, engine)
 
 
-def _launch(engine: Engine, kernel: Kernel, **given: Any) -> Outcome:
+def _launch(engine: Engine, kernel: Kernel, **request_arguments: Any) -> Outcome:
     """Launch, and update device arrays with the outcome."""
-    request = prepare_request(kernel, **given)
+    request = prepare_request(kernel, **request_arguments)
     changed = frozenset(request.specialisation.summary.changed)
     request = replace(request, in_place=changed & request.device_arrays.keys())
     outcome = engine.run(request)

@@ -89,16 +89,16 @@ def _trace(engine: Engine, feature: Feature) -> None:
 def _operations(engine: Engine, group: Group, emulates: bool) -> None:
     """Every row gives the table's results on its edge operands: within its policy inside its domain, and on an
     emulator to the bit everywhere."""
-    launch, given = request(group)
+    launch, operand_values = request(group)
     outcome = engine.run(launch)
     for row in group[1]:
         with np.errstate(all="ignore"):
-            expected = row.meaning(*given)
+            expected = row.meaning(*operand_values)
         actual = outcome.buffers[f"out_{row.name}"]
         if emulates:
             assert BITS.agree(actual, expected).all(), row.name
         else:
-            keep = comparable(row, given)
+            keep = comparable(row, operand_values)
             assert row.policy_for(group[0]).agree(actual[keep], expected[keep]).all(), row.name
 
 
