@@ -6,8 +6,8 @@ import pytest
 from simtbed.engines.cuda.nvcc import find_tool
 
 HAS_NVCC = find_tool("nvcc") is not None
-NO_NVCC = "no nvcc is here: pip install '.[nvcc]'"
+NO_NVCC = "nvcc is not installed: pip install '.[nvcc]'"
 needs_nvcc = pytest.mark.skipif(not HAS_NVCC, reason=NO_NVCC)
 needs_sass = pytest.mark.skipif(
-    not (HAS_NVCC and find_tool("nvdisasm")), reason="no nvcc or no nvdisasm is here: pip install '.[nvcc,sass]'"
+    not (HAS_NVCC and find_tool("nvdisasm")), reason="nvcc or nvdisasm is not installed: pip install '.[nvcc,sass]'"
 )
