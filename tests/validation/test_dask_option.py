@@ -31,7 +31,7 @@ from tests.reports.conftest import Simtbed
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Of a real cluster of worker processes."""
+    """Return a client of a real cluster of worker processes."""
     with connected("local") as result:
         yield result
 
@@ -86,14 +86,14 @@ def test_align_survives_a_killed_worker(
 
 
 def killing_at(call: int, client: Client, work: Any) -> Any:
-    """The same function, which kills a worker when it is called for the so-many-th time. calls, killed: what it did."""
+    """Return a copy of a function that kills a worker at a given call. calls: number of calls. killed: process of the worker."""
 
-    def work_and_kill(*given: Any) -> Any:
+    def work_and_kill(*arguments: Any) -> Any:
         created.calls += 1
         if created.calls == call:
             created.killed = next(iter(client.run(os.getpid).values()))
             os.kill(created.killed, signal.SIGKILL)
-        return work(*given)
+        return work(*arguments)
 
     created: Any = work_and_kill
     created.calls, created.killed = 0, -1
@@ -126,7 +126,7 @@ def test_correct_survives_a_killed_worker(
         return message.out, {path.name: path.read_bytes() for path in folder.iterdir()}
 
     serial = run("serial")
-    if kind == "pairs":  # mates are read in step: as many of both as the shorter file has
+    if kind == "pairs":  # mates are read in step: as many of each as the shorter file has
         assert len(serial[1]) == 4
     monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
     killing = killing_at(3, client, Summary.add)

@@ -13,7 +13,7 @@ import pytest
 from tests.hostile.formats import BEAGLE, PAIRHMM, VCF_HEADER
 
 GROWTH = 1.3
-"""A file eight times as large may take so many times the memory."""
+"""Maximum growth of the memory for a file eight times as large."""
 PROGRAM = """
 import sys
 from simtbed.reports.cli.app import run
@@ -22,7 +22,7 @@ status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 print(status["VmHWM"].split()[0], file=sys.stderr)
 sys.exit(code)
 """
-"""Prints its own peak: `ru_maxrss` would begin with that of the process that started it."""
+"""Prints its own peak: `ru_maxrss` would include that of the parent process."""
 
 
 def _reads(count: int) -> bytes:
@@ -39,7 +39,7 @@ INPUTS: dict[str, tuple[Callable[[int], bytes], int, tuple[str, ...]]] = {
 
 
 def _most(arguments: list[str]) -> int:
-    """Kilobytes that the command takes at most, the second time: the first may compile, which takes more."""
+    """Return the peak memory of a command in kilobytes, in its second run: the first one may compile."""
     for _ in range(2):
         completed = subprocess.run(
             [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
@@ -50,12 +50,12 @@ def _most(arguments: list[str]) -> int:
 @pytest.mark.parametrize("name", INPUTS)
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     make, count, (command, *options) = INPUTS[name]
-    taken = []
+    peaks = []
     for times in (1, 8):
         path = tmp_path / f"{times}.in"
         path.write_bytes(make(count * times))
-        taken.append(_most([command, str(path), "-o", str(tmp_path / "out"), "--max-memory", "64M", *options]))
-    assert taken[1] < GROWTH * taken[0]
+        peaks.append(_most([command, str(path), "-o", str(tmp_path / "out"), "--max-memory", "64M", *options]))
+    assert peaks[1] < GROWTH * peaks[0]
 
 
 def test_the_stated_bounds_hold(tmp_path: Path) -> None:

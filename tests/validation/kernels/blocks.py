@@ -59,7 +59,7 @@ def radix_sort_block(x: Global[u32], out: Global[u32], BLOCK: Const, BITS: Const
 
 @st.device
 def count_below(keys: st.Shared[i32], first: i32, count: i32, key: i32) -> i32:
-    """How many of `count` sorted keys from `first` on are below a key."""
+    """Return the number of the `count` sorted keys from `first` on below a key."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -72,7 +72,7 @@ def count_below(keys: st.Shared[i32], first: i32, count: i32, key: i32) -> i32:
 
 @st.device
 def count_up_to(keys: st.Shared[i32], first: i32, count: i32, key: i32) -> i32:
-    """How many of `count` sorted keys from `first` on are not above a key."""
+    """Return the number of the `count` sorted keys from `first` on that are not above a key."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -245,7 +245,7 @@ def softmax_online(x: Global[f32], out: Global[f32], place: Global[i32]) -> None
 
 @st.device
 def two_sum(a: f32, b: f32) -> tuple[f32, f32]:
-    """A sum and what rounding has lost of it."""
+    """A sum and its accumulated rounding error."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)

@@ -11,7 +11,7 @@ from simtbed import Const, Global, f32, i8, i32, u32
 from .kernel import Args, ValidationKernel, Values, cover, draw, floats, words, zeros
 
 FLIP = (4294967295, 4294967295, 4294967295, 1470000000, 503000000)
-"""Of 2^32, the probability that a spin flips, for neighbours against it by 4, 2, 0, or for it by 2, 4."""
+"""Probability in 2^-32 that a spin flips, for neighbours against it by 4, 2, 0, or for it by 2, 4."""
 
 
 @st.kernel
@@ -61,7 +61,7 @@ def random_walks(seeds: Global[u32], out: Global[i32], n: i32, goal: i32, most: 
 
 @st.kernel
 def asian_options(out: Global[f32], n: i32, DAYS: Const, drift: f32, spread: f32, strike: f32) -> None:
-    """out[i] = what an option on the mean of DAYS prices pays on path i; Box and Muller's numbers from a hash."""
+    """out[i] = payoff on path i of an option on the mean of DAYS prices; Box and Muller's numbers from a hash."""
     stride = st.grid_dim.x * st.block_dim.x
     for path in range(st.block.x * st.block_dim.x + st.thread.x, n, stride):
         price, total = 1.0, 0.0

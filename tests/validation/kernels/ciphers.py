@@ -45,7 +45,7 @@ def quarter_round(a: u32, b: u32, c: u32, d: u32) -> tuple[u32, u32, u32, u32]:
 
 @st.kernel
 def chacha_stream(key: Constant[u32], text: Global[u32], out: Global[u32], n: i32, nonce: u32) -> None:
-    """out = a text under ChaCha20, a thread a block of 16 words, which is numbered from 0 on."""
+    """out = a text under ChaCha20, a thread a block of 16 words; blocks are numbered from 0 on."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

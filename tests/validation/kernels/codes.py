@@ -23,7 +23,7 @@ LENGTHS = (1, 2, 3, 4, 5, 6, 7, 7)
 
 @st.kernel
 def base64_encode(x: Global[u8], out: Global[u8], n: i32) -> None:
-    """out = text for n bytes, a thread three bytes and four letters; what is missing at the end is filled with =."""
+    """out = text for n bytes, a thread three bytes and four letters; the end is padded with =."""
     letters = st.constant(u8, LETTERS)
     i = st.block.x * st.block_dim.x + st.thread.x
     at = 3 * i
@@ -48,7 +48,7 @@ def turned(x: u32, n: u32) -> u32:
 
 @st.kernel
 def sha256_blocks(x: Global[u32], out: Global[u32], n: i32) -> None:
-    """out = SHA-256 of n messages of 55 bytes, which are padded already: 64 rounds, the last 16 words kept in a ring."""
+    """out = SHA-256 of n padded messages of 55 bytes: 64 rounds, with the last 16 words in a ring."""
     rounds = st.constant(u32, ROUND)
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
@@ -232,7 +232,7 @@ def _plain(n: int, block: int) -> Args:
 
 
 def _ciphered(args: Args) -> dict[str, Values]:
-    """By bytes: the column of byte k of a word is the column of the table, rotated by k."""
+    """Compute by bytes: the column of byte k of a word is the column of the table, rotated by k."""
     key, table = args["key"].reshape(-1, 4), args["table"]
     x = args["x"].reshape(-1, 4) ^ key[0]
     rotated = [table << np.uint32(8 * k) | (table >> np.uint32(32 - 8 * k) if k else np.uint32(0)) for k in range(4)]

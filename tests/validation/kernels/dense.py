@@ -69,7 +69,7 @@ def matmul_registers(a: Global[f32], b: Global[f32], out: Global[f32], n: i32, S
 
 @st.kernel
 def matmul_async(a: Global[f32], b: Global[f32], out: Global[f32], n: i32, TILE: Const) -> None:
-    """out = a @ b, by tiles of which the next is copied while one is used."""
+    """out = a @ b by tiles; the next tile is copied during the use of the current one."""
     left = st.shared(f32, 2, TILE * TILE)
     right = st.shared(f32, 2, TILE * TILE)
     tx, ty = st.thread.x, st.thread.y

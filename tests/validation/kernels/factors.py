@@ -222,7 +222,7 @@ def convolution_as_product(
 
 
 def _outside(n: int) -> int:
-    """The side of what is put out."""
+    """Return the side of the output."""
     return (n + 2 * PAD - SIDE) // STRIDE + 1
 
 

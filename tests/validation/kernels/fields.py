@@ -48,7 +48,7 @@ def integral_rows(x: Global[u8], out: Global[u32], wide: i32, high: i32) -> None
 def marching_cases(
     volume: Global[u8], crossings: Constant[u8], case: Global[u8], out: Global[u8], LOG: Const, iso: i32
 ) -> None:
-    """case = which corners of each cell of a cube are above a level, out = edges that cross it; cells of the far sides are 0."""
+    """case = mask of the corners of each cell of a cube above a level, out = edges across it; cells of the far sides are 0."""
     i = st.block.x * st.block_dim.x + st.thread.x
     side = 1 << LOG
     x, y, z = i & (side - 1), (i >> LOG) & (side - 1), i >> (2 * LOG)
@@ -256,7 +256,7 @@ LOG = 5
 
 
 def _rays(n: int, block: int) -> Args:
-    """From anywhere in a cube of which one cell in forty is full."""
+    """Return random rays that start in a cube; one cell in forty is full."""
     rng = draw()
     rays = np.zeros(n, [(name, np.float32) for name in Ray._fields])
     for name in "xyz":

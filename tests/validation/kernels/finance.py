@@ -60,7 +60,7 @@ def barrier_options(
     spot: Global[f32], strike: Global[f32], barrier: Global[f32], mean: Global[f32], error: Global[f32], paths: i32,
     STEPS: Const, rate: f32, volatility: f32, years: f32, seed: u32,
 ) -> None:  # fmt: skip
-    """mean and error = value of down-and-out calls by simulation, a block an option; w is what has survived between steps."""
+    """mean and error = value of down-and-out calls by simulation, a block an option; w is the surviving weight between steps."""
     partial = st.shared(f32, 32)
     option = st.block.x
     low, goal = barrier[option], strike[option]

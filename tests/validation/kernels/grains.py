@@ -85,7 +85,7 @@ def _heap(n: int, block: int) -> Args:
 
 
 def _touching(place: Values) -> tuple[Values, Values]:
-    """Both orders of pairs that touch: strips along x, one by y and z, are searched for what is within reach along x."""
+    """Return both orders of touching pairs: strips along x, one by y and z, are searched within reach along x."""
     place = place.astype(float)
     key = (np.floor(place[:, 1] / REACH) * 2**12 + np.floor(place[:, 2] / REACH)) * 2**12 + place[:, 0]
     order = np.argsort(key)
@@ -140,7 +140,7 @@ def uniform(state: u32) -> f32:
 def epidemic_outbreaks(
     seed: Global[u32], counts: Global[i32], duration: Global[f32], runs: i32, people: i32, contact: f32, recovery: f32
 ) -> None:
-    """duration = how long an outbreak lasts by Gillespie's method, event by event; counts = outbreaks by people who had it."""
+    """duration = length of an outbreak by Gillespie's method, event by event; counts = outbreaks by number of infected people."""
     run = st.block.x * st.block_dim.x + st.thread.x
     if run >= runs:
         return
@@ -203,7 +203,7 @@ def _ended(args: Args) -> dict[str, Values]:
 def quantise_rows(
     x: Global[half2], smooth: Global[f32], out: Global[char4], scale: Global[f32], COLUMNS: Const, BLOCK: Const
 ) -> None:
-    """out = rows of halves, smoothed by column, as whole numbers up to 127; scale = what one of them is worth. A block a row."""
+    """out = rows of halves, smoothed by column, as whole numbers up to 127; scale = value of one unit. A block a row."""
     largest = st.shared(f32, BLOCK // 32)
     row = st.block.x
     most = 0.0

@@ -133,7 +133,7 @@ def pointer_chase(next: Global[i32], out: Global[i32], HOPS: Const) -> None:
 
 @st.kernel
 def pointer_jump(parent: Global[i32], out: Global[i32], n: i32) -> None:
-    """out[i] = the root of i in a forest whose parents are never larger; some are found at once."""
+    """out[i] = the root of i in a forest with parents that are never larger; some roots are found at once."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         at = i
@@ -147,7 +147,7 @@ MEAN = 16
 
 
 def _starts(n: int, mean: int = MEAN) -> Values:
-    """Of rows, none to twice `mean` entries each, a few a hundred times as long."""
+    """Return the starts of rows with up to twice `mean` entries each; a few rows are a hundred times as long."""
     rng = draw()
     lengths = rng.integers(0, 2 * mean + 1, n)
     lengths[rng.integers(0, n, max(1, n // 1000))] *= 8

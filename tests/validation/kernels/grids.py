@@ -159,7 +159,7 @@ def _updated(args: Args) -> dict[str, Values]:
 
 
 def _field(n: int, block: object) -> Args:
-    """A field whose upper half is at rest."""
+    """Return a field with its upper half at rest."""
     old = np.broadcast_to(np.linspace(0, 1, n), (n, n)).copy()
     old[n // 2 :] = draw().random((n - n // 2, n))
     source = np.zeros((n, n))

@@ -36,7 +36,7 @@ def histogram_shared(x: Global[i32], out: Global[i32], n: i32, BINS: Const) -> N
 
 @st.kernel
 def histogram_skewed(x: Global[i32], out: Global[i32], n: i32, BINS: Const) -> None:
-    """As `histogram_shared`, of numbers most of which are 0; the old count is used, so no lanes are folded."""
+    """As `histogram_shared`, of numbers that are mostly 0; the old count is used, so no lanes are folded."""
     table = st.shared(i32, BINS)
     for b in range(st.thread.x, BINS, st.block_dim.x):
         table[b] = 0
@@ -75,7 +75,7 @@ def histogram_matched(x: Global[i32], out: Global[i32]) -> None:
 
 @st.kernel
 def atomics_global(x: Global[i32], at: Global[i32], out: Global[i32], n: i32, SLOTS: Const) -> None:
-    """Every kind whose result no order changes, each on SLOTS numbers of its own."""
+    """Every order-independent kind, each on SLOTS numbers of its own."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         value, slot = x[i], at[i]
@@ -121,7 +121,7 @@ def ring_counters(at: Global[i32], up: Global[u32], down: Global[u32], n: i32, l
 
 @st.kernel
 def wide_atomics(x: Global[i64], at: Global[i32], out: Global[i64], n: i32, SLOTS: Const) -> None:
-    """Of 8 bytes: sums and maxima."""
+    """Sums and maxima of 8 bytes."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         st.atomic_add(out, at[i], x[i])
@@ -130,7 +130,7 @@ def wide_atomics(x: Global[i64], at: Global[i32], out: Global[i64], n: i32, SLOT
 
 @st.device
 def home(key: u32, MASK: Const) -> i32:
-    """The slot at which the search for a key begins."""
+    """Return the first slot of the search for a key."""
     mixed = (key ^ (key >> 16)) * u32(0x7FEB352D)
     slot: i32 = i32(mixed >> 7) & MASK
     return slot

@@ -142,7 +142,7 @@ def dct_8x8(x: Global[f32], out: Global[f32], n: i32) -> None:
 
 @st.device
 def overlap(a: float4, b: float4) -> f32:
-    """What two boxes share, of what they cover."""
+    """Return the intersection of two boxes divided by their union."""
     width = max(min(a.z, b.z) - max(a.x, b.x), 0.0)
     height = max(min(a.w, b.w) - max(a.y, b.y), 0.0)
     both = width * height

@@ -1,4 +1,4 @@
-"""What a textbook kernel is here: how it is launched at a size and a block, and what NumPy says it answers."""
+"""Textbook kernels: their launches by size and block, and NumPy's answers."""
 
 from __future__ import annotations
 
@@ -57,48 +57,48 @@ class ValidationKernel:
 
     @property
     def small(self) -> Timed:
-        """The launch whose counters are recorded."""
+        """Return the launch with recorded counters."""
         return self.at(*self.counted)
 
     def timed(self) -> Iterator[Timed]:
-        """The launches that are timed."""
+        """Return the launches with recorded times."""
         return (self.at(size, block) for size in self.sizes for block in self.blocks)
 
 
 # ------------------------------------------------------------------ grids
 def cover(n: int, block: int) -> int:
-    """Blocks of a thread an element."""
+    """Return the number of blocks with a thread per element."""
     return -(-n // block)
 
 
 def tiles(n: int, block: tuple[int, int]) -> tuple[int, int]:
-    """Blocks of a thread an element of a square."""
+    """Return the number of blocks with a thread per element of a square."""
     return -(-n // block[0]), -(-n // block[1])
 
 
 def warps(n: int, block: int) -> int:
-    """Blocks of a warp an element."""
+    """Return the number of blocks with a warp per element."""
     return -(-n // (block // 32))
 
 
 # ------------------------------------------------------------------ inputs
 def draw() -> np.random.Generator:
-    """Of random inputs."""
+    """Return the generator of random inputs."""
     return np.random.default_rng(SEED)
 
 
 def floats(*shape: int) -> npt.NDArray[np.float32]:
-    """Numbers from 0 to 1."""
+    """Return random numbers from 0 to 1."""
     return draw().random(shape, dtype=np.float32)
 
 
 def ints(n: int, most: int, type: Any = np.int32) -> Values:
-    """Whole numbers below `most`."""
+    """Return random integers below `most`."""
     return draw().integers(0, most, n, dtype=type)
 
 
 def words(n: int) -> npt.NDArray[np.uint32]:
-    """Bits of every kind."""
+    """Return random 32-bit words."""
     return draw().integers(0, 2**32, n, dtype=np.uint32)
 
 
@@ -115,5 +115,5 @@ def round_off(x: Values) -> Values:
 
 
 def zeros(n: int, type: Any = np.float32) -> Values:
-    """What an output begins with."""
+    """Return the initial contents of an output."""
     return np.zeros(n, type)

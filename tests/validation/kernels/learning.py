@@ -1,4 +1,4 @@
-"""Layers of neural networks, and what is computed about them: attention, norms, pooling, convolutions, statistics."""
+"""Layers of neural networks and their statistics: attention, norms, pooling, convolutions."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def _normed(args: Args) -> dict[str, Values]:
 
 
 def _bags(n: int, block: object) -> Args:
-    """Words of which some are frequent."""
+    """Return words with some frequent ones."""
     lengths = draw().integers(0, 17, n)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     word = (50000 * draw().random(start[-1]) ** 3).astype(np.int32)

@@ -93,7 +93,7 @@ TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
 
 @st.kernel
 def md5_words(target: Global[u32], found: Global[i32], n: i32, first: i32, targets: i32) -> None:
-    """found = which word of six letters has each of some MD5 sums; a thread makes the word of its number, and its sum."""
+    """found = numbers of the words of six letters with the given MD5 sums; a thread makes the word of its number, and its sum."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -209,7 +209,7 @@ def packed_systems(matrix: Global[f32], right: Global[f32], out: Global[f32], n:
 def raster_tiles(
     corner: Global[int2], depth: Global[f32], out: Global[f32], count: i32, wide: i32, high: i32, BATCH: Const
 ) -> None:
-    """out = the smallest depth at each pixel, 1 for none: a block a tile, which first lists the triangles that may intersect it."""
+    """out = the smallest depth at each pixel, 1 for none: a block a tile; it first lists the triangles near the tile."""
     kept = st.shared(i32, 1)
     place = st.shared(i32, BATCH, 7)
     height = st.shared(f32, BATCH, 3)
@@ -284,7 +284,7 @@ def _record(random: np.random.Generator, deep: int) -> Any:
 
 
 def _pool() -> list[bytes]:
-    """Records, of which some have lost a letter."""
+    """Return records; some have lost a letter."""
     random, pool = draw(), []
     for _ in range(3000):
         whole = json.dumps({"log": _record(random, 6), "by": [_record(random, 3)]})
@@ -302,7 +302,7 @@ def _lines(n: int, block: int) -> Args:
 
 
 def _shape(line: bytes) -> tuple[int, int]:
-    """Depth or fault, and strings, of one record, whose strings are found first."""
+    """Return the depth (or the fault) and the number of strings of one record; strings are found first."""
     inside, many, at, waits, most = False, 0, 0, [], 0
     while at < len(line):
         letter = line[at : at + 1]

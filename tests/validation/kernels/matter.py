@@ -130,7 +130,7 @@ def _fluid(n: int) -> Args:
 
 
 def _near(args: Args) -> Iterator[tuple[Values, Values, Values]]:
-    """Of some particles at a time: their numbers, which particles may be near in order, and their squared distances."""
+    """Yield for some particles at a time: their numbers, the numbers of possible neighbours in order, and squared distances."""
     particle, start, n, side = args["particle"], args["start"], args["n"], args["side"]
     cell = particle[:, :3].astype(int)
     deep = int(np.diff(start).max())

@@ -53,7 +53,7 @@ def cross_entropy_rows(
 
 @st.kernel
 def image_patches(image: Global[f32], out: Global[f32], pad: i32, apart: i32, stride: i32, SIDE: Const) -> None:
-    """out = what each tap of a convolution of SIDE x SIDE sees, by channel, tap, row and column; 0 beyond the image."""
+    """out = input of each tap of a convolution of SIDE x SIDE, by channel, tap, row and column; 0 beyond the image."""
     x = st.block.x * st.block_dim.x + st.thread.x
     y = st.block.y * st.block_dim.y + st.thread.y
     channel = st.block.z * st.block_dim.z + st.thread.z

@@ -67,7 +67,7 @@ def softmax_rows(x: Global[f32], out: Global[f32], columns: i32) -> None:
 
 @st.kernel
 def layer_norm(x: Global[f32], gain: Global[f32], out: Global[f32], rows: i32, columns: i32) -> None:
-    """A warp a row: mean, variance, and what is left scaled."""
+    """A warp a row: mean, variance, and the scaled deviation."""
     row = (st.block.x * st.block_dim.x + st.thread.x) // 32
     if row >= rows:
         return
@@ -87,7 +87,7 @@ def layer_norm(x: Global[f32], gain: Global[f32], out: Global[f32], rows: i32, c
 
 @st.kernel
 def k_means_assign(x: Global[f32], centres: Global[f32], out: Global[i32], n: i32, K: Const, WIDTH: Const) -> None:
-    """The nearest of K centres, which are held in shared memory."""
+    """The nearest of K centres in shared memory."""
     held = st.shared(f32, K * WIDTH)
     for k in range(st.thread.x, K * WIDTH, st.block_dim.x):
         held[k] = centres[k]
@@ -171,7 +171,7 @@ def lcg_circle(seeds: Global[u32], out: Global[i32], n: i32, TURNS: Const) -> No
 def black_scholes(
     price: Global[f32], strike: Global[f32], out: Global[f32], n: i32, rate: f32, volatility: f32
 ) -> None:
-    """What calls of a year are worth."""
+    """Value of calls of a year."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < n:
         d1 = (st.log(price[i] / strike[i]) + rate + 0.5 * volatility * volatility) / volatility

@@ -202,7 +202,7 @@ EXPANDED = 2048
 
 
 def _length(size: int) -> bytes:
-    """What follows a token, of which 15 is said already."""
+    """Return the length bytes after a token; the token itself encodes up to 15."""
     return bytes([255] * ((size - 15) // 255) + [(size - 15) % 255]) if size >= 15 else b""
 
 

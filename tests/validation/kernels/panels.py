@@ -21,7 +21,7 @@ class Triple(NamedTuple):
 
 @st.device
 def reacts(c: Triple, slow: f64, quick: f64, fast: f64) -> Triple:
-    """How fast Robertson's three substances change."""
+    """Return the rates of change of Robertson's three substances."""
     made = slow * c.x - quick * c.y * c.z
     lost = fast * c.y * c.y
     return Triple(-made, made - lost, lost)

@@ -37,13 +37,13 @@ def neighbour_forces(
 
 @st.device
 def pressure(density: f32, momentum: float2, energy: f32) -> f32:
-    """Of a perfect gas of two atoms a molecule."""
+    """Pressure of a perfect gas of two atoms a molecule."""
     return 0.4 * (energy - 0.5 * (momentum.x * momentum.x + momentum.y * momentum.y) / density)
 
 
 @st.device
 def across(density: f32, momentum: float2, energy: f32, normal: float2) -> tuple[f32, f32, f32, f32, f32]:
-    """What flows through a side, and the fastest wave there."""
+    """Flow through a side, and the speed of the fastest wave there."""
     p = pressure(density, momentum, energy)
     speed = (momentum.x * normal.x + momentum.y * normal.y) / density
     sound = st.sqrt(1.4 * p / density)
@@ -58,7 +58,7 @@ def euler_flux(
     density: Global[f32], momentum: Global[float2], energy: Global[f32], near: Global[i32], normal: Global[float2],
     out: Global[float4], n: i32,
 ) -> None:  # fmt: skip
-    """out = what leaves triangles of gas through their sides; -1 is a wall, -2 the free stream, else a neighbour."""
+    """out = flow out of triangles of gas through their sides; -1 is a wall, -2 the free stream, else a neighbour."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

@@ -141,7 +141,7 @@ def bonded_verlet(
     now: Global[float4], before: Global[float4], after: Global[float4], start: Global[i32], partner: Global[i32],
     length: Global[f32], n: i32, stiffness: f32, damping: f32, gravity: f32, dt: f32,
 ) -> None:  # fmt: skip
-    """after = places of atoms on springs by a Verlet step over a floor at 0; w is an inverse mass, 0 of what is fixed."""
+    """after = places of atoms on springs by a Verlet step over a floor at 0; w is an inverse mass, 0 for a fixed atom."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

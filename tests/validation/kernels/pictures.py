@@ -317,7 +317,7 @@ def _regions(n: int, block: int) -> Args:
 
 
 def _weights(low: float, high: float, extent: int) -> Values:
-    """What each of POOLED cells takes of each point of an axis."""
+    """Return the weight of each point of an axis in each of POOLED cells."""
     cell = float(np.maximum(np.float32(high - low), np.float32(1)) / np.float32(POOLED))
     samples = math.ceil(cell)
     at = low + cell * (np.arange(POOLED * samples) + 0.5) / samples

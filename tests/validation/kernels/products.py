@@ -81,7 +81,7 @@ def product_row_sizes(
 def norm_by_last_block(
     x: Global[f64], partial: Global[f64], done: Global[u32], out: Global[f64], n: i32, BLOCK: Const
 ) -> None:
-    """out = the Euclidean norm of x in one launch: the block that is done last adds what all blocks left."""
+    """out = the Euclidean norm of x in one launch: the last block adds the partial sums of all blocks."""
     sums = st.shared(f64, BLOCK // 32)
     last = st.shared(bool, 1)
     t = st.thread.x

@@ -19,7 +19,7 @@ POWERS = tuple(10.0**k for k in range(10))
 def stack_machine(
     code: Global[i16], start: Global[i32], which: Global[i32], x: Global[i64], out: Global[i64], n: i32, DEPTH: Const
 ) -> None:
-    """out[i] = the top of the stack after program which[i] on x[i]; a program may repeat a section of itself."""
+    """out[i] = the top of the stack after program which[i] on x[i]; a program may repeat one of its sections."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return
@@ -353,7 +353,7 @@ def _places(n: int, block: int) -> Args:
 
 
 def _along(args: Args) -> dict[str, Values]:
-    """By quarters from the largest on, whose curves are mirrored at a diagonal or at both."""
+    """Compute by quarters from the largest on; their curves are mirrored at a diagonal or at both."""
     x, y = args["x"].astype(int), args["y"].astype(int)
     place, side = np.zeros_like(x), 1 << CURVE
     for level in range(CURVE - 1, -1, -1):

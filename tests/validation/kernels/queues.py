@@ -51,7 +51,7 @@ def way(a: float2, b: float2) -> i32:
 
 @st.kernel
 def two_opt_best(town: Global[float2], out: Global[i64], n: i32, BLOCK: Const) -> None:
-    """out[0] = what the best exchange of two legs of a tour changes, above the legs; block by block, then by an atomic."""
+    """out[0] = gain of the best exchange of two legs of a tour, above the legs; block by block, then by an atomic."""
     best = st.shared(i64, BLOCK)
     t = st.thread.x
     least = i64(0)

@@ -17,7 +17,7 @@ WEAK, LUCK = 0.02, 0.125
 
 
 class Xorwow(NamedTuple):
-    """What a generator of random numbers remembers."""
+    """State of a generator of random numbers."""
 
     a: u32
     b: u32
@@ -129,7 +129,7 @@ FAR = 1e30
 
 @st.device
 def enters(low: float4, high: float4, eye: Vector, inverse: Vector, best: f32) -> f32:
-    """The distance at which a ray enters a box, FAR where it misses it or enters it after `best`."""
+    """The distance at which a ray enters a box; FAR if it misses the box or enters it after `best`."""
     ax, bx = (low.x - eye.x) * inverse.x, (high.x - eye.x) * inverse.x
     ay, by = (low.y - eye.y) * inverse.y, (high.y - eye.y) * inverse.y
     az, bz = (low.z - eye.z) * inverse.z, (high.z - eye.z) * inverse.z
@@ -342,7 +342,7 @@ def _hills() -> Values:
 
 
 def _mesh(n: int, block: tuple[int, int]) -> Args:
-    """Halves by the longer side of their middles, down to leaves; a node's box is around its children's."""
+    """Split by the longer side of the middles, down to leaves; a node's box contains its children's boxes."""
     triangles = _hills()
     order = np.arange(len(triangles))[None]
     middle = triangles.mean(axis=1)

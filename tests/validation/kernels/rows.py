@@ -175,7 +175,7 @@ def segment_spreads(x: Global[f32], start: Global[i32], out: Global[float4], n: 
 
 @st.device
 def in_order(key: st.Shared[f32], value: st.Shared[i32], a: i32, b: i32) -> None:
-    """Exchange two pairs whose keys do not rise."""
+    """Exchange two pairs if their keys are not in ascending order."""
     if key[a] > key[b]:
         key[a], key[b] = key[b], key[a]
         value[a], value[b] = value[b], value[a]
@@ -252,7 +252,7 @@ def _merged(args: Args) -> dict[str, Values]:
 
 @st.kernel
 def hampel_filter(x: Global[f32], out: Global[f32], changed: Global[i32], n: i32, limit: f32, RADIUS: Const) -> None:
-    """out = a signal whose outliers are medians of their windows; how far from it they are is held to the median distance."""
+    """out = a signal with outliers replaced by medians of their windows; the threshold is a multiple of the median distance."""
     window = st.local(f32, 2 * RADIUS + 1)
     i = st.block.x * st.block_dim.x + st.thread.x
     replaced = False

@@ -126,7 +126,7 @@ def spmv_hybrid(
 
 @st.device
 def part_of(value: i32, low: i32, high: i32) -> u32:
-    """One in the lower half for what is below, in the upper half for what is between."""
+    """Return one in the lower half for a value below, in the upper half for a value between."""
     if value < low:
         return u32(1)
     if value < high:
@@ -386,7 +386,7 @@ def _strands(n: int, block: int) -> Args:
 
 
 def _folded(args: Args) -> dict[str, Values]:
-    """By diagonals: best[span][:, i] is the value of the substring from i to i + span."""
+    """Compute by diagonals: best[span][:, i] is the value of the substring from i to i + span."""
     text = args["text"].reshape(-1, LETTERS).astype(int)
     best = [np.zeros((len(text), LETTERS - span), int) for span in range(LETTERS)]
     table = np.zeros((len(text), LETTERS, LETTERS), np.uint8)

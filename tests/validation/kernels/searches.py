@@ -166,7 +166,7 @@ def smallest_divisors(out: Global[i32], n: i32, first: i32) -> None:
 
 @st.device
 def product_modulo(a: u64, b: u64, modulus: u64) -> u64:
-    """Of numbers below 2^32."""
+    """A product of numbers below 2^32."""
     return a * b % modulus
 
 
@@ -188,7 +188,7 @@ def power_modulo(base: Global[u32], exponent: Global[u32], modulus: Global[u32],
 
 @st.kernel
 def long_sums(a: Global[u32], b: Global[u32], out: Global[u32], n: i32, words: i32) -> None:
-    """out = sums of long numbers, a warp a number: 32 words at once, whose carries run through a ballot."""
+    """out = sums of long numbers, a warp a number: 32 words at once, with carries through a ballot."""
     number = st.block.x * (st.block_dim.x // 32) + st.warp
     if number >= n:
         return
@@ -205,7 +205,7 @@ def long_sums(a: Global[u32], b: Global[u32], out: Global[u32], n: i32, words: i
 
 # ------------------------------------------------------------------ launches
 def _placed(args: Args) -> dict[str, Values]:
-    """Boards by their masks, a row at a time; index: whose four rows they begin with."""
+    """Boards as masks, a row at a time; index: number of the first four rows."""
     n = args["n"]
     index = np.arange(n**4)
     columns = left = right = np.zeros(n**4, np.int32)
@@ -321,7 +321,7 @@ LONG = 128
 
 
 def _numbers(n: int, block: int) -> Args:
-    """Of words that are often full."""
+    """Return words that are often full."""
     a, b = words(2 * n * LONG).reshape(2, -1)
     full = draw().random(n * LONG) < 0.5
     b[full] = ~a[full]

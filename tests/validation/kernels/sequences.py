@@ -20,7 +20,7 @@ def copy_letters(text: Global[u8], first: i32, n: i32, out: Shared[u8], count: i
 def dot_plot(
     a: Global[u8], b: Global[u8], out: Global[u8], n: i32, least: i32, WINDOW: Const, WIDE: Const, HIGH: Const
 ) -> None:
-    """out = 1 where at least so many letters agree of two windows, one of each sequence."""
+    """out = 1 where two windows, one of each sequence, have at least the given number of equal letters."""
     across = st.shared(u8, WIDE + WINDOW - 1)
     down = st.shared(u8, HIGH + WINDOW - 1)
     x, y = st.thread.x, st.thread.y

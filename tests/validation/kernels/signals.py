@@ -32,7 +32,7 @@ class Section(NamedTuple):
 
 @st.kernel
 def fir_decimate(x: Global[f32], taps: Constant[f32], out: Global[f32], n: i32, FACTOR: Const) -> None:
-    """out = every FACTOR-th value of a filtered signal; what a block needs is copied to shared memory without waiting."""
+    """out = every FACTOR-th value of a filtered signal; the inputs of a block are copied to shared memory asynchronously."""
     count = len(taps)
     tile = st.dynamic_shared(f32)
     first = st.block.x * st.block_dim.x * FACTOR
@@ -57,7 +57,7 @@ def fir_decimate(x: Global[f32], taps: Constant[f32], out: Global[f32], n: i32, 
 def iir_cascades(
     x: Global[f32], section: Global[Section], state: Global[float2], out: Global[f32], n: i32, length: i32, ORDER: Const
 ) -> None:
-    """out = channels through ORDER filters one after another, a thread a channel; state = what the filters remember."""
+    """out = channels through ORDER filters one after another, a thread a channel; state = the filters' state."""
     channel = st.block.x * st.block_dim.x + st.thread.x
     if channel >= n:
         return

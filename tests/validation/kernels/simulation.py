@@ -206,7 +206,7 @@ PER_CELL = 5
 
 
 def _molecules(side: int, block: int) -> Args:
-    """Of eight places in each cell some are taken, none too near to another, in order of their cells."""
+    """Occupy some of the eight places in each cell, none too near to another, in order of their cells."""
     rng, n = draw(), PER_CELL * side**3
     site = np.sort(rng.permutation(8 * side**3)[:n])
     cell, corner_index = site // 8, site % 8

@@ -108,7 +108,7 @@ def lud_diagonal(x: Global[f32], out: Global[f32], SIDE: Const) -> None:
 
 @st.kernel
 def cholesky_shared(x: Global[f64], out: Global[f64], SIDE: Const) -> None:
-    """out = lower triangles whose squares are symmetric matrices, a block a matrix, column by column."""
+    """out = lower triangular Cholesky factors of symmetric matrices, a block a matrix, column by column."""
     held = st.shared(f64, SIDE, SIDE + 1)
     column, rows = st.thread.x, st.block_dim.y
     for row in range(st.thread.y, SIDE, rows):
@@ -256,7 +256,7 @@ ROWS = 64
 
 
 def _dominant(systems: int, rows: int) -> tuple[Values, ...]:
-    """Tridiagonal systems, their right sides, and what solves them; a row a system."""
+    """Return tridiagonal systems, their right sides and their solutions; a row a system."""
     rng = draw()
     a, c, x = rng.uniform(-1, 1, (3, systems, rows)).astype(np.float32)
     b = rng.uniform(2.5, 4, (systems, rows)).astype(np.float32)
@@ -308,7 +308,7 @@ def _plane(n: int, block: tuple[int, int]) -> Args:
 
 
 def _means(args: Args) -> tuple[Values, Values]:
-    """A square, and what its inner fields would be."""
+    """Return a square and its expected inner fields."""
     x, source = (args[name].reshape(args["n"], -1).astype(float) for name in ("x", "source"))
     mean = x.copy()
     mean[1:-1, 1:-1] = (x[1:-1, :-2] + x[1:-1, 2:] + x[:-2, 1:-1] + x[2:, 1:-1] + source[1:-1, 1:-1]) / 4

@@ -49,7 +49,7 @@ def bitonic_step(keys: Global[i32], stride: i32, size: i32) -> None:
 
 @st.kernel
 def radix_count(keys: Global[u32], counts: Global[i32], n: i32, shift: u32) -> None:
-    """counts[d, b] = keys of block b's slice whose four bits from `shift` on are d."""
+    """counts[d, b] = keys of block b's slice with the value d of the four bits from `shift` on."""
     table = st.shared(i32, 16)
     if st.thread.x < 16:
         table[st.thread.x] = 0

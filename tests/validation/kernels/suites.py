@@ -171,7 +171,7 @@ def mri_q(
 def angular_pairs(
     x: Global[f32], y: Global[f32], z: Global[f32], bound: Constant[f32], out: Global[i32], n: i32, BINS: Const, BLOCK: Const
 ) -> None:  # fmt: skip
-    """out = pairs by the cosine of their angle, whose bin is searched by halves; a histogram a warp in shared memory."""
+    """out = pairs by the cosine of their angle, with a binary search of the bin; a histogram a warp in shared memory."""
     histogram = st.shared(i32, BINS * (BLOCK // 32))
     tx = st.shared(f32, BLOCK)
     ty = st.shared(f32, BLOCK)

@@ -1,4 +1,4 @@
-"""Surfaces: triangles, marched distances, seams, distances to what is lit, votes for lines."""
+"""Surfaces: triangles, marched distances, seams, distance transforms, votes for lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def side_of(a: int4, b: int4, x: i32, y: i32) -> i32:
 
 @st.kernel
 def raster_triangles(corner: Global[int4], out: Global[u64], n: i32, wide: i32, high: i32) -> None:
-    """out = depth and number of the nearest triangle at each pixel, a thread a triangle; what is seen from behind is left out."""
+    """out = depth and number of the nearest triangle at each pixel, a thread a triangle; back faces are omitted."""
     i = st.block.x * st.block_dim.x + st.thread.x
     if i >= n:
         return

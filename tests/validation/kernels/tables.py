@@ -85,7 +85,7 @@ def where_bits(
 
 @st.kernel
 def select_rows(bits: Global[u32], start: Global[i32], value: Global[i32], out: Global[i32], n: i32) -> None:
-    """out = values of the rows whose bits are set, in order; a thread a word, which knows how many are before it."""
+    """out = values of the rows with set bits, in order; a thread a word, with a known number of rows before it."""
     w = st.block.x * st.block_dim.x + st.thread.x
     if w >= n:
         return

@@ -1,4 +1,4 @@
-"""What is seen: terrain from a point, slices from their projections, video frames in colour, motion between two pictures."""
+"""Views: terrain from a point, slices from their projections, video frames in colour, motion between two pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS, EYE, ANGLES = 777, 1.75, 120
 def line_of_sight(
     height: Global[f32], seen: Global[u8], count: Global[i32], steps: i32, eye: f32, BLOCK: Const
 ) -> None:  # fmt: skip
-    """seen = which points of a ray over a terrain its first point sees; a block a ray, a running maximum of slopes."""
+    """seen = visibility of the points of a ray over a terrain from its first point; a block a ray, a running maximum."""
     tops = st.shared(f32, 32)
     t, ray = st.thread.x, st.block.x
     origin = height[ray * steps] + eye

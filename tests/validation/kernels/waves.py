@@ -11,7 +11,7 @@ from simtbed import Const, Constant, Global, f32, float4, i32, u8, u32, u64
 from .kernel import Args, ValidationKernel, Values, cover, draw, floats, zeros
 
 TILE, DEEP, PITCH = 64, 16, 68
-"""Of a product: rows and columns of a block, how much of them at once, and words from line to line in shared memory."""
+"""Sizes of a product: rows and columns of a block, depth of a step, and words from line to line in shared memory."""
 
 
 @st.kernel
@@ -59,7 +59,7 @@ REACH = 4
 
 
 TAPS = (-2.84722222, 1.6, -0.2, 0.0253968254, -0.00178571429)
-"""A second derivative of the eighth order: the middle, and what is one to four points away."""
+"""A second derivative of the eighth order: the centre, and the points at a distance of one to four."""
 
 
 @st.kernel
