@@ -20,7 +20,7 @@ def refuse(span: Span, message: str, advice: str) -> NoReturn:
 
 
 def check_calls(program: ir.Program) -> None:
-    """Refuse a program that inlining would make too long. Callees precede their callers."""
+    """Refuse a program with too many statements after inlining. Callees precede their callers."""
     sizes: dict[str, int] = {}
     depths: dict[str, int] = {}
     for function in (*program.functions, program.kernel):
@@ -40,7 +40,7 @@ def check_calls(program: ir.Program) -> None:
 
 
 def check_memory(kernel: ir.Function) -> None:
-    """Refuse arrays that exceed a thread's memory together. Each of them is within the limit."""
+    """Refuse arrays with a total above the memory of a thread. Each of them is within the limit."""
     counted: Counter[str] = Counter()
     for stmt in {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc)}.values():
         counted[stmt.type.space] += array_size(stmt.type)

@@ -1,4 +1,4 @@
-"""The compute capability that a program needs, and the words that need it."""
+"""Compute capability required by a program, and the words that require it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ir.walk import expressions, statements
 from .needs import Capability, Needed
 
 _OPERATIONS: dict[str, Capability] = {"dp4a": (6, 1)}
-"""Operations that older devices do not have and nvcc does not replace."""
+"""Operations missing on older devices and not replaced by nvcc."""
 _FUSED: dict[str, Capability] = {"f16": (5, 3), "bf16": (8, 0)}
 
 

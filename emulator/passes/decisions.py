@@ -1,4 +1,4 @@
-"""Instrumentation of a kernel with statements that record the decisions of warps, for `profiler.decisions`.
+"""Instrumentation of a kernel with recording statements for the decisions of warps, for `profiler.decisions`.
 
 All engines share it. The sites of these statements follow those of the counted statements.
 """
@@ -104,7 +104,7 @@ class _Noter:
 
 
 def _iterations(loop: ir.While | ir.For) -> ir.Reg:
-    """The register that counts the iterations of the current execution of a loop."""
+    """The counter register for the iterations of the current execution of a loop."""
     return ir.Reg(f"iterations@{loop.site}", I32, loop.span)
 
 

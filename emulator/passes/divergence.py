@@ -221,7 +221,7 @@ class _Scope:
 
 
 Leaving = tuple[_Scope, type[ir.Stmt]]
-"""A scope that some of the lanes leave, and the kind of statement that does it."""
+"""A scope left by some of the lanes, and the kind of the leaving statement."""
 
 
 @dataclass
@@ -375,7 +375,7 @@ class _Analysis:
         return [(s, by) for s, by in left if s is not scope]
 
     def right_side(self, let: ir.Let) -> Stride | None:
-        """The stride of the value that a Let assigns."""
+        """The stride of the value of a Let."""
         row, node = row_of(let), let.value
         if row is None:
             assert not isinstance(node, ir.Effect)

@@ -10,7 +10,7 @@ Capability = tuple[int, int]
 
 @dataclass(frozen=True)
 class Needed:
-    """A word of a kernel and the compute capability that it needs. place: file and line."""
+    """A word of a kernel and its required compute capability. place: file and line."""
 
     word: str
     capability: Capability

@@ -1,4 +1,4 @@
-"""Registers that an engine may assign in all lanes of a warp, active or not."""
+"""Registers assignable in all lanes of a warp, active or not."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def number(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
 
     def statement(stmt: ir.Stmt) -> ir.Stmt:
         if isinstance(stmt, ir.Check):
-            return stmt  # numbered after the sites that are counted
+            return stmt  # numbered after the counted sites
         at = len(sites)
         sites.append(_site(stmt, arrays, around[-1] if around else None))
         if sites[at].action != "branch":

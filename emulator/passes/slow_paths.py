@@ -16,7 +16,7 @@ from ..ir.walk import children
 from ..language.types import BOOL, F32, F64, I32, I64, U64, Scalar
 
 MAX_SLOW_PATHS = 8
-"""Divisions and roots of a statement that are distinguished."""
+"""Distinguished divisions and roots of a statement."""
 
 
 def slow_path_ops(stmt: ir.Stmt) -> tuple[ir.Op, ...]:
@@ -57,13 +57,13 @@ def _inside(expr: ir.Expr, guards: tuple[ir.Expr, ...]) -> Iterator[tuple[ir.Op,
 
 
 def is_long_division(op: ir.Op) -> bool:
-    """Return whether an operation divides 64-bit integers by a divisor that is no constant."""
+    """Return whether an operation divides 64-bit integers by a variable divisor."""
     divides = op.name in ("floordiv", "mod", "div", "rem") and op.type in (I64, U64)
     return divides and not isinstance(op.args[1], ir.Const)
 
 
 def _root(op: ir.Op) -> Iterator[ir.Expr]:
-    """Yield the tests for small exponents and for operands that are not finite and positive."""
+    """Yield the tests for small exponents and for operands not finite and positive."""
     (x,) = op.args
     exponent, sign = _exponent(x)
     least, infinite = (26, 255) if op.type is F32 else (53, 2047)
