@@ -176,7 +176,7 @@ def test_an_order_depends_on_its_seed_alone(engine: EngineName) -> None:
 
 
 @engines
-def test_what_does_not_depend_on_the_order_is_silent(engine: EngineName) -> None:
+def test_order_independent_results_are_not_reported(engine: EngineName) -> None:
     for seed in range(5):
         result = launch(doubled, grid=1, block=64, args={"out": st.empty(64, "f32")}, engine=engine, schedule=seed)
         assert result.faults == [] and (result.out == 2).all()

@@ -37,7 +37,7 @@ def test_every_class_has_its_pairs() -> None:
 
 @pytest.mark.parametrize("device", ["C2070", "K20m", "K40"])
 @pytest.mark.parametrize("name", ["gama_merge", "cuda_ec_vote"])
-def test_what_counted_on_lanes_in_step_was_right_where_they_are(name: str, device: str) -> None:
+def test_lockstep_algorithms_have_no_race_on_lockstep_devices(name: str, device: str) -> None:
     """The naive ports race on compute capability 9.0 (test_the_mistake_is_found) and do not on 2.0 and 3.5."""
     from dataclasses import replace
 

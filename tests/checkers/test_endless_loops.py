@@ -61,7 +61,7 @@ def test_a_search_beyond_an_array_ends_with_that_fault_alone(engine: EngineName,
 
 @engines
 @pytest.mark.parametrize(("rows", "ended"), [(MAX_FAULTS_PER_LOOP - 1, False), (MAX_FAULTS_PER_LOOP + 5, True)])
-def test_what_is_out_of_bounds_counts_for_all_loops_around(engine: EngineName, rows: int, ended: bool) -> None:
+def test_accesses_out_of_bounds_count_for_all_enclosing_loops(engine: EngineName, rows: int, ended: bool) -> None:
     result = run(strays_in_two, engine, grid=1, x=np.ones(1, np.int32), out=st.zeros(32, "i32"), n=rows)
     assert result.out.tolist() == [MAX_FAULTS_PER_LOOP if ended else -1] * 32
     assert [fault.kind for fault in result.faults] == ["bounds"]

@@ -76,7 +76,7 @@ UNWRITTEN = [("uninitialised", "global read of a[96], which was never written")]
 
 
 @engines
-def test_what_no_launch_has_written_is_found(engine: EngineName) -> None:
+def test_elements_never_written_are_reported(engine: EngineName) -> None:
     array = DeviceArray(st.empty(N, i32))
     findings = run(take, engine, a=array, n=N)
     assert findings == [("uninitialised", "global read of a[0], which was never written")]

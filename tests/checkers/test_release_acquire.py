@@ -149,7 +149,7 @@ def test_an_incomplete_release_is_a_race(engine: EngineName, name: str) -> None:
 
 
 @engines
-def test_what_is_read_and_not_acquired_is_a_remark_or_a_fault(engine: EngineName) -> None:
+def test_a_read_without_acquire_is_a_remark_or_a_fault(engine: EngineName) -> None:
     args: dict[str, Any] = {"lock": FLAG, "total": TOTAL, "n": 1, "ACQUIRE": False, "RELEASE": True}
     result = run(locked, engine, **args)
     assert (result.faults, [remark.kind for remark in result.remarks]) == ([], ["unacquired race"])

@@ -68,7 +68,7 @@ def entries(blocks: range, sites: int) -> Entries:
     return result
 
 
-def test_where_there_are_too_many_whole_blocks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_above_the_limit_whole_blocks_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accesses, "MAX_ACCESSES", 100)
     recorder = AccessRecorder(1)
     for first in range(0, 200, 10):
@@ -89,7 +89,7 @@ def test_a_block_of_too_many_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert recorder.finish().by_warp == {}
 
 
-def test_a_launch_that_is_made_again_keeps_what_its_second_run_does() -> None:
+def test_a_repeated_launch_records_its_second_run() -> None:
     recorder = AccessRecorder(1)
     recorder.take(entries(range(4), 2))
     recorder.begin_again()

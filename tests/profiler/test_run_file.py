@@ -113,7 +113,7 @@ def test_wrong_values_everywhere(good: Any, tmp_path: Path, capsys: pytest.Captu
     "data",
     [b"", b"\0", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"\x80", b"NaN", b"1" * 10_000, b'"\\ud800"'],
 )
-def test_what_is_no_run(data: bytes, tmp_path: Path) -> None:
+def test_other_content_is_refused(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     file.write_bytes(data)
     with pytest.raises(SimtbedError, match=r"run\.json: expected a run that simtbed saved") as caught:

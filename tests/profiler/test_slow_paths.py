@@ -88,7 +88,7 @@ def test_doubles_have_exponents_of_their_own(engine: st.EngineName) -> None:
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
-def test_what_is_not_chosen_is_not_divided(engine: st.EngineName) -> None:
+def test_unselected_divisions_are_not_recorded(engine: st.EngineName) -> None:
     a, b = np.array([1, 0, 0], np.float32), np.array([3, 0, 3], np.float32)
     lanes = noted(choosing, engine, a=a, b=b)
     assert lanes[-1] == [0, 0, 1]

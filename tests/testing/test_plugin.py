@@ -367,7 +367,7 @@ def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
     assert len(content["launches"]) == 2 and all(one["counts"] and one["samples"] for one in content["launches"])
 
 
-def test_what_a_test_failed_for_is_in_the_run(pytester: pytest.Pytester) -> None:
+def test_faults_of_a_failed_test_are_in_the_run(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(RACE)
     assert run(pytester, "--simtbed-check", "all", "--simtbed-report", "run.json").ret == 1
     (launch,) = json.loads((pytester.path / "run.json").read_text())["launches"]

@@ -57,7 +57,7 @@ def turns_in_a_loop(x: Global[i32], out: Global[i32]) -> None:
 
 @st.device
 def neighbour(x: Global[i32], i: i32) -> i32:
-    """What the thread to the right has written; -1 of the last one."""
+    """The value of the thread to the right; -1 for the last thread."""
     x[i] = i * i
     st.grid_sync()
     if i == len(x) - 1:

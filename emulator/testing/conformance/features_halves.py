@@ -67,7 +67,7 @@ def conversions_round_once(out: Global[f64]) -> None:
 @feature([2.0**-23, 193 / 128], out=out(2, "f32"))
 @st.kernel
 def fused_products_of_halves(out: Global[f32]) -> None:
-    """What is added decides a tie of the product from far below."""
+    """A tiny addend decides a tie of the product."""
     if st.lane == 0:
         out[0] = f32(st.fma(f16(2.0**-12), f16(1.5 * 2.0**-12), f16(0)))
         out[1] = f32(st.fma(bf16(129 / 128), bf16(1.5), bf16(-(2.0**-120))))

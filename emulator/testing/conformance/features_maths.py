@@ -19,7 +19,7 @@ _X = np.array([1.5 * n - 20 for n in range(32)], np.float32)
 @feature([v for n in range(32) for v in (0, 1)], out=out(64, "f64"))
 @st.kernel
 def sine_and_cosine(out: Global[f64]) -> None:
-    """Of 0, as a tuple."""
+    """out = sine and cosine of 0, from a tuple."""
     s, c = st.sincos(f64(len(out) - 64))
     out[2 * st.lane] = s
     out[2 * st.lane + 1] = c
