@@ -14,6 +14,7 @@ import pytest
 from simtbed import SimtbedError
 from simtbed.kernels import FAMILIES
 from simtbed.reports.cli import app
+from simtbed.reports.targets import call as function_entry
 from simtbed.reports.targets.running import run_target
 from simtbed.reports.targets.stream import Writer, read
 from simtbed.reports.targets.target import Function, Module, Script, Shipped, find_target, is_program
@@ -37,7 +38,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 # ------------------------------------------------------------------ names
-def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_targets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "sums", SUMS)
     write(folder, "run", "")
     write(folder, "tree", "")
@@ -52,23 +53,23 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         assert isinstance(result, Shipped) and (result.family.name, result.variant) == ("sums", "tree")
     (folder / "pack").mkdir()
     assert find_target("pack.age", ["--n", "1"]) == Module("pack.age", ("--n", "1"))
-    assert [is_program(name) for name in ("pack.age", "nowhere.age", "pack", "run.json")] == [True, False, False, False]
-    assert [is_program(name) for name in ("tree", "sums/tree", "nothing", "run", "nowhere.py", "a:b")] == [
+    assert [is_program(name) for name in ("pack.age", "missing.age", "pack", "run.json")] == [True, False, False, False]
+    assert [is_program(name) for name in ("tree", "sums/tree", "nothing", "run", "missing.py", "a:b")] == [
         False, False, False, True, True, True,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "source", "told"),
+    ("name", "arguments", "source", "message"),
     [
         (
-            "nowhere.py",
+            "missing.py",
             (),
             None,
-            "nowhere.py: No such file; expected a script, package.module, module:function, file.py",
+            "missing.py: No such file; expected a script, package.module, module:function, file.py",
         ),
         ("run.json", (), None, "run.json is a saved run: only simtbed check and simtbed diff read one"),
-        ("nowhere.age", (), None, "there is no variant 'nowhere.age'; expected one of"),
+        ("missing.age", (), None, "there is no variant 'missing.age'; expected one of"),
         ("nothing", (), None, "there is no variant 'nothing'; expected one of"),
         ("tree", ("--n",), None, "tree takes no arguments, got --n"),
         ("a:b", ("1",), None, "a:b is called without arguments, got 1"),
@@ -76,16 +77,16 @@ def test_what_a_name_stands_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_other_names_are_refused(
-    name: str, arguments: tuple[str, ...], source: Path | None, told: str, monkeypatch: pytest.MonkeyPatch
+    name: str, arguments: tuple[str, ...], source: Path | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(FAMILIES, "sums", SUMS)
     with pytest.raises(SimtbedError) as refused:
         find_target(name, arguments, source)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 # ------------------------------------------------------------------ the stream
-def test_launches_go_through_a_file_and_share_their_kernels(tmp_path: Path) -> None:
+def test_a_file_of_launches_shares_their_kernels(tmp_path: Path) -> None:
     space: dict[str, object] = {"__name__": "here"}
     file = write(tmp_path, "kernels.py", programs.KERNELS)
     exec(compile(programs.KERNELS, str(file), "exec"), space)
@@ -141,7 +142,6 @@ run()
 @pytest.mark.slow
 def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", f"{programs.KERNELS}\n{OTHERWISE}")
-    assert simtbed("verify", "--engine", "jit", "-o", "report.txt", "program.py").code == 0
     assert simtbed("verify", "--engine", "numpy", "-o", "report.txt", "program.py").code == 1
     report = (folder / "report.txt").read_text()
     assert "program.py: jit and numpy, to the bit" in report and "DIFFERS" in report
@@ -153,15 +153,14 @@ def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_kernel_prints_is_shown_once(folder: Path) -> None:
+@pytest.mark.parametrize("command", ["check", "verify"])
+def test_what_a_kernel_prints_is_shown_once(command: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """check and verify launch the kernel more than once."""
     text = "import simtbed as st\n@st.kernel\ndef speak(out: st.Global[st.i32]) -> None:\n    out[0] = st.thread.x\n"
     text += "    if st.thread.x == 1:\n        print('spoken')\n"
     write(folder, "program.py", text + "st.launch(speak, grid=1, block=32, args={'out': st.empty(1, 'i32')})\n")
-    for command in ("profile", "check", "verify"):
-        result = subprocess.run(
-            [sys.executable, "-m", "simtbed", command, "-o", "report.txt", "program.py"], capture_output=True, text=True
-        )
-        assert (result.returncode, result.stdout.count("spoken")) == (int(command == "check"), 1)
+    assert app.run([command, "-o", "report.txt", "program.py"]) == int(command == "check")
+    assert capfd.readouterr().out.count("spoken") == 1
 
 
 @pytest.mark.slow
@@ -184,7 +183,7 @@ def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_is_asked_to_end_is_reported_on(number: signal.Signals, folder: Path) -> None:
+def test_an_interrupted_program_is_reported_on(number: signal.Signals, folder: Path) -> None:
     """The signals reach the program, and what it launched until then is in the report."""
     write(folder, "waits.py", f"{programs.KERNELS}\nrun()\nprint('ready', flush=True)\nimport time; time.sleep(60)\n")
     command = [sys.executable, "-m", "simtbed", "profile", "--json", "waits.py"]
@@ -209,57 +208,84 @@ def test_a_program_that_is_asked_to_end_is_reported_on(number: signal.Signals, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["mine.py", "mine:bad"])
-def test_a_finding_that_ends_a_program_is_told_once(
+def test_a_finding_that_ends_a_program_is_reported_once(
     folder: Path, capfd: pytest.CaptureFixture[str], target: str
 ) -> None:
-    """By the report; the program's traceback says where it ended. Where the report may not show it, both do."""
+    """The report has the finding; the traceback of the program has the place where it ended."""
     last = "" if ":" in target else "bad()\n"
     write(folder, "mine.py", f"{programs.KERNELS}\ndef bad(): return run(past)\n{last}")
     assert app.run(["check", target]) == 1
     message = capfd.readouterr().err
     assert message.startswith("Traceback") and "mine.py" in message
     assert "FaultError: a finding, see the report\n" in message and message.count("out of bounds") == 1
-    app.run(["check", "--kernel", "past", target])
-    assert capfd.readouterr().err.count("out of bounds") == 2
-    app.run(["profile", target])
-    assert capfd.readouterr().err.count("out of bounds") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "count"), [(("check", "--kernel", "past"), 2), (("profile",), 1)])
+def test_a_traceback_has_a_finding_that_the_report_may_lack(
+    command: tuple[str, ...], count: int, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, "mine.py", f"{programs.KERNELS}\nrun(past)\n")
+    app.run([*command, "mine.py"])
+    assert capfd.readouterr().err.count("out of bounds") == count
 
 
 @pytest.mark.slow
 def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write(folder, "mine.py", f"{programs.KERNELS}\nimport beside\ndef bad(): return run(past)\nnumber = 1\n")
-    write(folder, "beside.py", "")
-    write(folder, "broken.py", "import not_there\n")
+    write(folder, "mine.py", f"{programs.KERNELS}\nimport neighbour\ndef bad(): return run(past)\n")
+    write(folder, "neighbour.py", "")
 
     def code(reference: str) -> tuple[int, int]:
         result = run_target(find_target(reference), Recorder)
         return result.code, len(result.run.launches)
 
-    assert code("mine:run") == (0, 1)
     assert code(f"{folder}/mine.py:run") == (0, 1)
     capfd.readouterr()
     assert code("mine:bad") == (1, 1)
     shown = capfd.readouterr().err.splitlines()
     assert shown[0] == "Traceback (most recent call last):"
     assert "mine.py" in shown[1] and "reports/targets" not in "".join(shown)
-    for reference, message in {
-        "mine:double": "mine:double is a kernel: name a host function that launches it",
-        "mine:nothing": "mine has no function nothing",
-        "mine:number": "mine has no function number",
-        "nowhere:run": "no module is called nowhere",
-        "nowhere.py:run": "nowhere.py: No such file",
-    }.items():
-        assert code(reference) == (2, 0)
-        assert message in capfd.readouterr().err
-    assert code("broken:run") == (1, 0)
-    assert "No module named 'not_there'" in capfd.readouterr().err
+    assert code("missing:run") == (2, 0)
+    assert "no module is called missing" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("mine:double", "mine:double is a kernel: name a host function that launches it"),
+        ("mine:nothing", "mine has no function nothing"),
+        ("mine:number", "mine has no function number"),
+        ("mine:wants", "mine:wants is called without arguments but requires n: name a function that passes them"),
+        ("missing:run", "no module is called missing"),
+        ("missing.py:run", "missing.py: No such file"),
+    ],
+)
+def test_other_functions_are_refused(
+    reference: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, "mine.py", f"{programs.KERNELS}\nnumber = 1\ndef wants(n, m=1): pass\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    monkeypatch.setattr(function_entry, "show_without", lambda file: None)
+    with pytest.raises(SystemExit) as refused:
+        function_entry.call(reference)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    assert refused.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_a_missing_import_of_a_function_is_an_error_of_its_module(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, "broken.py", "import not_there\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(function_entry, "show_without", lambda file: None)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'not_there'"):
+        function_entry.call("broken:run")
 
 
 # ------------------------------------------------------------------ the report
 @pytest.mark.slow
-def test_the_report_is_apart_from_the_output(folder: Path, simtbed: Simtbed) -> None:
-    write(folder, "program.py", f"{programs.KERNELS}\nprint('mine')\nrun()\n")
-    assert simtbed("profile", "program.py").code == 0
+def test_the_report_is_separate_from_the_output(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "racy.py", f"{programs.KERNELS}\nprint(run(racy).faults)\nrun()\n")
     result = simtbed("check", "-o", "report.txt", "racy.py")
     assert result.code == 1
@@ -281,9 +307,6 @@ def launches():
     kernels.run()
     print("launched", __name__, VALUE)
 
-def wants(n, m=1):
-    pass
-
 if __name__ == "__main__":
     launches()
     print(sys.argv[1:])
@@ -303,7 +326,7 @@ def package(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["pack.main", "--n", "3"], "launched __main__ 7\n['--n', '3']\n"),
         (["pack.main:launches"], "launched pack.main 7\n"),
@@ -311,30 +334,18 @@ def package(folder: Path) -> Path:
         (["pack/below/values.py:launches"], ""),
     ],
 )
-def test_a_module_of_a_package_runs_as_such(words: list[str], told: str, package: Path) -> None:
-    command = [sys.executable, "-m", "simtbed", "profile", "--json", "-o", "report.json", *words]
-    completed = subprocess.run(command, capture_output=True, text=True)
-    assert (completed.returncode, completed.stdout) == (0, told), completed.stderr
+def test_a_module_of_a_package_runs_as_such(
+    words: list[str], printed: str, package: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["profile", "--json", "-o", "report.json", *words]) == 0
+    assert capfd.readouterr().out == printed
     assert [row["kernel"] for row in json.loads((package / "report.json").read_text())["kernels"]] == ["double"]
 
 
-def test_a_function_that_needs_arguments_is_refused(package: Path) -> None:
-    completed = subprocess.run(
-        [sys.executable, "-m", "simtbed", "profile", "pack.main:wants"], capture_output=True, text=True
-    )
-    message = "pack.main:wants is called without arguments but requires n: name a function that passes them"
-    assert (completed.returncode, completed.stderr) == (2, f"simtbed: {message}\n")
-
-
-def test_what_follows_a_run_that_was_kept_is_read(package: Path) -> None:
+def test_arguments_after_a_saved_run_are_read(package: Path, simtbed: Simtbed) -> None:
     """Otherwise the launch is lost without a report or a message."""
-
-    def simtbed(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "simtbed", *words], capture_output=True, text=True)
-
-    assert simtbed("profile", "--save", "run.json", "pack.main").returncode == 0
-    assert simtbed("check", "run.json", "--format", "sarif", "-o", "found.sarif").returncode == 0
+    assert simtbed("profile", "--save", "run.json", "pack.main").code == 0
+    assert simtbed("check", "run.json", "--format", "sarif", "-o", "found.sarif").code == 0
     assert json.loads((package / "found.sarif").read_text())["version"] == "2.1.0"
-    assert simtbed("check", "run.json", "--bogus").returncode == 2
-    more = simtbed("check", "run.json", "more")
-    assert more.returncode == 2 and "takes no arguments, got more" in more.stderr
+    assert simtbed("check", "run.json", "--bogus").code == 2
+    assert "takes no arguments, got more" in simtbed("check", "run.json", "more").refused()
