@@ -102,10 +102,10 @@ def bgzf(data: bytes, size: int = 200) -> bytes:
     created = []
     for at in [*range(0, len(data), size), len(data)]:
         raw = zlib.compressobj(6, zlib.DEFLATED, -15)
-        part = data[at : at + size] if at < len(data) else b""
-        packed = raw.compress(part) + raw.flush()
+        piece = data[at : at + size] if at < len(data) else b""
+        packed = raw.compress(piece) + raw.flush()
         head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0" + struct.pack("<H", len(packed) + 25)
-        created.append(head + packed + struct.pack("<II", zlib.crc32(part), len(part)))
+        created.append(head + packed + struct.pack("<II", zlib.crc32(piece), len(piece)))
     return b"".join(created)
 
 

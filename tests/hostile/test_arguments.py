@@ -196,7 +196,7 @@ def test_wrong_arguments_of_a_launch(entry: str, name: str) -> None:
     each_refused(LAUNCHING[name], lambda value: ENTRIES[entry](**{name: value}), word)
 
 
-def test_wrong_engines_and_ways_to_fail() -> None:
+def test_wrong_engines_and_failures() -> None:
     each_refused(LAUNCHING["engine"], lambda engine: launch(engine=engine), "no engine is called")
     each_refused(LAUNCHING["engine"], lambda engine: launch_together(engine=engine), "no engine is called")
     each_refused(LAUNCHING["faults"], lambda faults: launch(faults=faults), "faults")

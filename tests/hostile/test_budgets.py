@@ -19,7 +19,7 @@ from simtbed.testing.source_text import kernel_from_source
 ARGUMENTS: dict[str, Any] = {"x": np.ones(2048, np.float32), "u": np.arange(16, dtype=np.int32), "n": 3}
 
 
-def made(folder: Path, body: str, before: str = "") -> Kernel:
+def generated_kernel(folder: Path, body: str, before: str = "") -> Kernel:
     """A kernel of these lines, with x, u and n, after other definitions."""
     head = "import simtbed as st\n" + before
     head += "@st.kernel\ndef generated(x: st.Global[st.f32], u: st.Global[st.i32], n: st.i32) -> None:\n"
@@ -61,7 +61,7 @@ TOO_MUCH = {
 def test_too_much_is_refused(name: str, tmp_path: Path) -> None:
     body, before, message = TOO_MUCH[name]
     with pytest.raises(CompileError) as caught:
-        launch(made(tmp_path, body, before), grid=1, block=1, args=ARGUMENTS)
+        launch(generated_kernel(tmp_path, body, before), grid=1, block=1, args=ARGUMENTS)
     first = str(caught.value).splitlines()[0]
     assert message in first
     assert ".py:" in first  # a line of the user's
@@ -77,11 +77,11 @@ STATEMENTS = {
 @pytest.mark.parametrize("body", STATEMENTS.values(), ids=list(STATEMENTS))
 def test_too_many_statements_are_refused(body: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="statements are read up to here"):
-        launch(made(tmp_path, body, "T = tuple(range(200))\n"), grid=1, block=1, args=ARGUMENTS)
+        launch(generated_kernel(tmp_path, body, "T = tuple(range(200))\n"), grid=1, block=1, args=ARGUMENTS)
 
 
 def test_shared_memory_is_refused_by_the_device(tmp_path: Path) -> None:
-    kernel = made(tmp_path, "a = st.shared(st.f32, 1000000000)\na[0] = 1.0\nx[0] = a[0]")
+    kernel = generated_kernel(tmp_path, "a = st.shared(st.f32, 1000000000)\na[0] = 1.0\nx[0] = a[0]")
     with pytest.raises(LaunchError, match=r"needs 4,000,000,000 bytes of shared memory a block: the H200 has 232,448"):
         launch(kernel, grid=1, block=1, args=ARGUMENTS)
 
@@ -106,7 +106,7 @@ DEEP: dict[str, tuple[str, Callable[[int], float]]] = {
 @pytest.mark.parametrize("name", DEEP)
 def test_what_is_deep_or_long_runs_on_every_engine(name: str, tmp_path: Path) -> None:
     body, expected = DEEP[name]
-    kernel = made(tmp_path, body, chain(DEEPEST_CALLS, "f{0}(a)"))
+    kernel = generated_kernel(tmp_path, body, chain(DEEPEST_CALLS, "f{0}(a)"))
     how: Any = {"grid": 1, "block": 1, "args": ARGUMENTS}
     for engine in ("jit", "numpy"):
         result = launch(kernel, engine=engine, **how)
@@ -118,9 +118,9 @@ LEFT = 60
 """Calls that are left: fewer than reading a kernel needs."""
 
 
-def test_the_end_of_pythons_stack_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_pythons_stack_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))  # a kernel that is kept is not read
-    kernel = made(tmp_path, f"x[1] = st.f32({'(n + ' * 70}n{')' * 70})")
+    kernel = generated_kernel(tmp_path, f"x[1] = st.f32({'(n + ' * 70}n{')' * 70})")
 
     def within(calls: int) -> None:
         if calls:
@@ -134,6 +134,6 @@ def test_the_end_of_pythons_stack_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_constants_that_compare_equal_are_different(tmp_path: Path) -> None:
     before = "@st.device\ndef half(K: st.Const) -> st.f32:\n    return 1.0 / st.f32(K)\n"
-    kernel = made(tmp_path, "x[0] = half(0.0)\nx[1] = half(-0.0)", before)
+    kernel = generated_kernel(tmp_path, "x[0] = half(0.0)\nx[1] = half(-0.0)", before)
     result = launch(kernel, grid=1, block=1, args=ARGUMENTS)["x"]
     assert result[0] == np.inf and result[1] == -np.inf

@@ -85,12 +85,12 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[s
     monkeypatch.setattr(disk_cache, "load", lambda name, read: None)
     monkeypatch.setattr(disk_cache, "save", lambda name, content: saved.add(name))
 
-    def made() -> set[str]:
+    def saved_names() -> set[str]:
         saved.clear()
         everything()
         return set(saved)
 
-    return made
+    return saved_names
 
 
 def test_nothing_of_another_edition_is_found(names: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ print(json.dumps([m.__file__ for n, m in sys.modules.items() if n.partition(".")
 """
 
 
-def test_every_source_that_an_answer_depends_on_is_part_of_the_edition(tmp_path: Path) -> None:
+def test_the_edition_depends_on_every_source_of_an_answer(tmp_path: Path) -> None:
     """What a process imported that ran and checked kernels, compiled functions for the host and answered what if."""
     script = tmp_path / "used.py"
     script.write_text(USED)
@@ -198,7 +198,7 @@ def test_an_old_time_hides_no_change(edited: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="only that time is known there")
-def test_a_time_to_come_is_no_change(edited: Path) -> None:
+def test_a_future_time_is_no_change(edited: Path) -> None:
     """As of files that were unpacked by the clock of another machine: compiled code is kept all the same."""
     os.utime(edited, (1 << 32, 1 << 32))
     time.sleep(0.02)
@@ -253,7 +253,7 @@ def test_a_compiler_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytes
     assert compiled.tools()[0] == ""
 
 
-def test_registers_are_of_the_function_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registers_are_of_the_current_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = work(registers=no_registers).name()
     assert work(registers=no_registers).name() == name != work().name()
     another = tmp_path / "registers.py"
@@ -262,7 +262,7 @@ def test_registers_are_of_the_function_as_it_stands(tmp_path: Path, monkeypatch:
     assert work(registers=no_registers).name() != name
 
 
-def test_what_could_not_be_found_out_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_version_is_queried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's memory may have been full."""
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))
 

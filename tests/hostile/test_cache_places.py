@@ -66,7 +66,7 @@ def test_folders_are_made_for_their_user_alone(base: Path) -> None:
 
 
 # ------------------------------------------------------------------ refused
-def _asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _request_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir(parents=True)
     monkeypatch.setenv("SIMTBED_CACHE", str(folder))
 
@@ -75,7 +75,7 @@ def _asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_folder_that_others_can_write_is_refused_in_one_line(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mode: int
 ) -> None:
-    _asked(base / "cache", monkeypatch)
+    _request_folder(base / "cache", monkeypatch)
     (base / "cache").chmod(mode)
     assert not keeps(None) and not list((base / "cache").iterdir())
     message = (
@@ -90,10 +90,10 @@ def test_a_folder_that_others_can_write_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o775, False), (0o1777, True), (0o755, True)])
-def test_nobody_else_can_move_the_folder(
+def test_no_other_user_can_move_the_folder(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mode: int, used: bool
 ) -> None:
-    _asked(base / "above/between/cache", monkeypatch)
+    _request_folder(base / "above/between/cache", monkeypatch)
     (base / "above").chmod(mode)
     assert keeps(base / "above/between/cache" if used else None) is used
     assert (capsys.readouterr().err == "") is used
@@ -104,7 +104,7 @@ def test_nobody_else_can_move_the_folder(
 def test_a_folder_of_another_user_is_refused_even_to_root(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: str
 ) -> None:
-    _asked(base / "above/between/cache", monkeypatch)
+    _request_folder(base / "above/between/cache", monkeypatch)
     os.chown(base / level, 65534, 65534)
     assert not keeps(None)
     assert f"Another user owns it: {str(base / level)!r}" in capsys.readouterr().err
@@ -119,10 +119,10 @@ def test_the_home_of_another_user_is_not_written(base: Path) -> None:
     assert not list((base / "home").iterdir())
 
 
-def test_a_file_in_the_way_is_told(
+def test_a_file_in_place_of_the_folder_is_an_error(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (base / "fi\x1ble").write_text("in the way")
+    (base / "fi\x1ble").write_text("an obstacle")
     monkeypatch.setenv("SIMTBED_CACHE", str(base / "fi\x1ble"))
     assert not keeps(None)
     message = capsys.readouterr().err
@@ -158,7 +158,7 @@ def test_a_link_of_another_user_is_not_followed(base: Path, chain: bool) -> None
     os.lchown(planted, 65534, 65534)
     if chain:
         (base / "tmp/simtbed-0").symlink_to("planted/..//planted/inside")
-    (base / "home").write_text("in the way")
+    (base / "home").write_text("an obstacle")
     assert not keeps(None)
     assert not list((base / "private").iterdir())
 

@@ -53,7 +53,7 @@ def test_any_bytes_are_handled(tmp_path_factory: pytest.TempPathFactory, data: b
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_damaged_packing_is_told(packing: str, tmp_path: Path) -> None:
+def test_a_damaged_packing_is_an_error(packing: str, tmp_path: Path) -> None:
     """Each byte of a packed file is changed: what is read is right, or the file is refused."""
     form = next(form for form in FORMATS if form.name == "table")
     packed = PACKINGS[packing](form.good[0])

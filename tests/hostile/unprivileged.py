@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-NOBODY = 65534
+UNPRIVILEGED_USER = 65534
 SIMTBED = (sys.executable, "-m", "simtbed")
 SCRIPT = """
 import os, sys
@@ -57,7 +57,7 @@ def drop() -> list[str]:
     """
     if os.geteuid() != 0:
         return []
-    plain = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    plain = ["setpriv", f"--reuid={UNPRIVILEGED_USER}", f"--regid={UNPRIVILEGED_USER}", "--clear-groups"]
     for privileges in ([], ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]):
         command = [*plain, *privileges, sys.executable, "-c", "import simtbed"]
         if shutil.which("setpriv") and subprocess.run(command, capture_output=True, cwd="/").returncode == 0:
@@ -85,10 +85,10 @@ def run(command: str, home: Path, temporary: Path) -> subprocess.CompletedProces
     return subprocess.run([*drop(), *words], env=environment, cwd="/", capture_output=True, text=True)
 
 
-def fault(done: subprocess.CompletedProcess[str]) -> str:
+def fault(completed: subprocess.CompletedProcess[str]) -> str:
     """What is wrong with a command that ran; nothing where it did what it is for."""
-    good = done.returncode == 0 and done.stdout and "Traceback" not in done.stderr
-    return "" if good else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    good = completed.returncode == 0 and completed.stdout and "Traceback" not in completed.stderr
+    return "" if good else f"exit code {completed.returncode}\n{completed.stdout}{completed.stderr}"
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
-def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+def test_reports_are_on_stdout_if_the_answer_is_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "answer.tsv"
     result = simtbed("align", "--example", "-o", str(target), "--check", "--counters", "--json")
     assert (result.code, result.err) == (0, "")

@@ -23,21 +23,23 @@ from tests.reports.conftest import Simtbed
 def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = files._simulated(1_000, 20, 36, "reads.fastq")
     small = (
-        replace(files.ROWS[0], peer="no-such-program {in}"),
-        replace(files.ROWS[2], make=reads, records=556, peer="cat {in}"),
-        files.Row("gzip", files._as_gzip(reads, "reads.gzip"), "correct {in} -o {out}.gz --engine {engine}", 556, "reads"),
-        files.Row("absent", files._published("nowhere/x.in"), "pairhmm {in} -o {out}", 1, "pairs"),
+        replace(files.ROWS[2], make=reads, records=556, peer="no-such-program {in}"),
+        files.Row(
+            "gzip", files._as_gzip(reads, "reads.gzip"), "correct {in} -o {out}.gz --engine {engine}", 556, "reads",
+            peer="cat {in}",
+        ),
+        files.Row("absent", files._published("missing/x.in"), "pairhmm {in} -o {out}", 1, "pairs"),
     )  # fmt: skip
     monkeypatch.setattr(files, "ROWS", small)
     result = simtbed("bench", "files", "--repeat", "1", "--json")
     assert (result.code, result.err) == (0, "")
-    start, correct, packed, absent = json.loads(result.out)["rows"]
-    assert start["command"] == "simtbed sfs --example -o {out} --engine {engine}" and "peer seconds" not in start
+    correct, packed, absent = json.loads(result.out)["rows"]
+    assert correct["command"].startswith("simtbed correct {in} -o {out}") and "peer seconds" not in correct
     for row in (correct, packed):
         assert 0 < row["seconds"] < 60 and row["processor seconds"] > 0 and 20 < row["MB resident"] < 2_000
         assert row["records/s"] == pytest.approx(556 / row["seconds"], rel=0.01, abs=1)
-    assert correct["peer seconds"] < correct["seconds"]
-    assert "SIMTBED_DATA names no folder with nowhere/x.in" in absent["missing"]
+    assert packed["peer seconds"] < packed["seconds"]
+    assert "SIMTBED_DATA names no folder with missing/x.in" in absent["missing"]
     table_of = simtbed("bench", "files", "--repeat", "1", "--only", "absent").out
     assert "absent: SIMTBED_DATA names no folder" in table_of
 
@@ -78,9 +80,9 @@ def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_o
 
 def test_memory_is_the_programs_own() -> None:
     """Not that of the process that measures it, which may be large."""
-    held = np.ones(300_000_000, np.uint8)
-    took = files._run(["true"])
-    assert 0 < took.memory < held.nbytes / 4 and took.wall > 0
+    large = np.ones(300_000_000, np.uint8)
+    usage = files._run(["true"])
+    assert 0 < usage.memory < large.nbytes / 4 and usage.wall > 0
 
 
 def test_output_is_a_file_and_of_files(simtbed: Simtbed, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_only_what_is_asked_for(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_selected_sections_are_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "LENGTHS", (32,))
     result = simtbed(
         "bench", "pairhmm", "--pairs", "8", "--repeat", "1", "--only", "lengths", "--only", "files", "--json"
@@ -86,11 +86,11 @@ def test_what_counts_in_memory_is_launched_once(monkeypatch: pytest.MonkeyPatch)
     assert timer.milliseconds == 1.0
 
 
-def test_what_goes_to_the_gpu_is_counted_once() -> None:
+def test_bytes_copied_to_the_gpu_are_counted_once() -> None:
     problem, prepared = FAMILY.example(), pairhmm.Prepared(np.copy)
     FAMILY.solve(problem, "wavefront-rescaled", prepared)
-    there, back = prepared.nbytes
-    assert back == 4 * len(problem.pairs[0])
+    to_gpu, from_gpu = prepared.nbytes
+    assert from_gpu == 4 * len(problem.pairs[0])
     (request,) = prepared.requests
     sizes = {name: np.asarray(a).nbytes for name, a in request.arguments.items() if np.ndim(a) and name != "sums"}
-    assert there == sum(sizes.values()) > 5 * len(problem.bases)
+    assert to_gpu == sum(sizes.values()) > 5 * len(problem.bases)

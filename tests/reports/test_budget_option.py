@@ -53,8 +53,8 @@ def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) ->
     baselines = tomllib.loads((project / "kernels.toml").read_text())["steps.py"]
     assert set(baselines) == {"copy", "twice"} and baselines["copy"]["figures"]["launches"] == 2
     for command in ("profile", "check", "verify"):
-        held = simtbed(command, "--budget", "kernels.toml", "steps.py")
-        assert held.code == 0 and "compared 2 kernels with kernels.toml" in held.err, command
+        within = simtbed(command, "--budget", "kernels.toml", "steps.py")
+        assert within.code == 0 and "compared 2 kernels with kernels.toml" in within.err, command
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     for command in ("profile", "check", "verify"):
         over = simtbed(command, "--budget", "kernels.toml", "steps.py")
@@ -63,7 +63,7 @@ def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) ->
         assert "out[i] = x[4 * i]" in over.err and "was: out[i] = x[2 * i]" in over.err
 
 
-def test_kernels_that_are_new_and_gone(simtbed: Simtbed, project: Path) -> None:
+def test_new_and_removed_kernels(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     edit(project, "twice", "thrice")
     result = simtbed("profile", "--budget", "kernels.toml", "steps.py")
@@ -153,7 +153,7 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
 
 @pytest.mark.slow
 @needs_nvcc
-def test_what_is_compiled_counts_where_it_is_asked_for(simtbed: Simtbed, project: Path) -> None:
+def test_compiler_counters_are_compared_only_on_request(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--compiled", "--update-budget", "steps.py")
     text = (project / "kernels.toml").read_text()
     baseline = tomllib.loads(text)["steps.py"]["copy"]
@@ -200,13 +200,13 @@ def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, proj
 
 def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:
     """One of its variants is faulty; here the budgets matter."""
-    held = ("check", "--family", "sums", "--json", "--budget", "sums.toml")
-    simtbed(*held, "--update-budget")
+    within = ("check", "--family", "sums", "--json", "--budget", "sums.toml")
+    simtbed(*within, "--update-budget")
     text = (project / "sums.toml").read_text()
     assert all(name.startswith("sums/") for name in tomllib.loads(text))
-    assert json.loads(simtbed(*held).out)["budget"]["over"] == []
+    assert json.loads(simtbed(*within).out)["budget"]["over"] == []
     (project / "sums.toml").write_text(text + "\n" + text.replace('"sums/', '"sums/gone-'))
-    over = json.loads(simtbed(*held).out)["budget"]["over"]
+    over = json.loads(simtbed(*within).out)["budget"]["over"]
     assert {one["message"].partition(":")[0] for one in over} == {"not used any more"}
     assert all(one["file"] == "sums.toml" and one["line"] > 1 for one in over)
 
@@ -214,8 +214,8 @@ def test_the_variants_of_a_family(simtbed: Simtbed, project: Path) -> None:
 def test_verify_holds_variants_too(simtbed: Simtbed, project: Path) -> None:
     only = ("--engine", "numpy", "tree")
     simtbed("check", "--budget", "sums.toml", "--update-budget", "tree")
-    held = simtbed("verify", "--budget", "sums.toml", *only)
-    assert held.code == 0 and "compared 1 kernel with sums.toml" in held.out
+    within = simtbed("verify", "--budget", "sums.toml", *only)
+    assert within.code == 0 and "compared 1 kernel with sums.toml" in within.out
     text = (project / "sums.toml").read_text()
     (project / "sums.toml").write_text(text.replace("\nbarriers = ", "\nbarriers = 1"))
     over = simtbed("verify", "--budget", "sums.toml", "--json", *only)

@@ -97,7 +97,7 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("frobnicate", "No such command 'frobnicate'"),
         ("profile", "Missing argument 'TARGET'"),
@@ -108,8 +108,8 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
         ("profile pairhmm/packed", "there is no variant 'pairhmm/packed'; expected one of "),
         ("profile nobody", "pairalign-global, alignment/packed, "),
         ("profile tree --device Z80", "no device is called 'Z80'; there are C2070,"),
-        ("profile tree --device nowhere.toml", "nowhere.toml: No such file"),
-        ("profile tree --input nowhere.txt", "nowhere.txt: No such file"),
+        ("profile tree --device missing.toml", "missing.toml: No such file"),
+        ("profile tree --input missing.txt", "missing.txt: No such file"),
         ("verify --ulp 1 tree", "--kernel, --launch and tolerances need a program"),
         ("verify --ulp -1 tree", "--ulp"),
         ("verify --rtol -1 tree", "--rtol"),
@@ -124,13 +124,13 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
         ("pairhmm --example --variant tree", "pairhmm has no variant 'tree'; it has "),
         ("pairhmm --example --json", "--json formats a report"),
         ("pairhmm --example --counters --engine cuda", "the cuda engine does not count"),
-        ("pairhmm nowhere.in", "nowhere.in: "),
+        ("pairhmm missing.in", "missing.in: "),
         ("cuda nothing", "there is no variant 'nothing'"),
-        ("access nowhere.csv", "nowhere.csv: No such file"),
+        ("access missing.csv", "missing.csv: No such file"),
     ],
 )
-def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, told: str) -> None:
-    assert told in simtbed(*line.split()).refused()
+def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, expected: str) -> None:
+    assert expected in simtbed(*line.split()).refused()
 
 
 def test_the_console_script_exits_with_the_code() -> None:
@@ -161,21 +161,21 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "why_unavailable", lambda engine: "no device" if engine == "cuda" else None)
 
 
-def test_verify_tells_right_from_wrong_from_faulty(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_distinguishes_right_wrong_and_faulty(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     _no_gpu(monkeypatch)
     result = simtbed("verify", "--family", "sums", "--json")
     content = json.loads(result.out)
     assert (result.code, content["agrees"]) == (1, False)
-    found = {(row["variant"], row["engine"]): row for row in content["results"]}
-    assert {key: row["result"] for key, row in found.items()} == {
+    results = {(row["variant"], row["engine"]): row for row in content["results"]}
+    assert {key: row["result"] for key, row in results.items()} == {
         ("tree", "jit"): "agrees", ("tree", "numpy"): "agrees", ("tree", "cuda"): "not run",
         ("half-tree", "jit"): "differs", ("half-tree", "numpy"): "differs", ("half-tree", "cuda"): "not run",
         ("over-the-end", "jit"): "faults", ("over-the-end", "numpy"): "faults", ("over-the-end", "cuda"): "not run",
     }  # fmt: skip
-    assert found["tree", "cuda"]["reason"] == "no device"
+    assert results["tree", "cuda"]["reason"] == "no device"
     # The last block has 8 numbers, within the reach of half a tree.
-    assert (found["half-tree", "numpy"]["compared"], found["half-tree", "numpy"]["differing"]) == (4, 3)
-    assert "shared read out of bounds: partial[64]" in found["over-the-end", "numpy"]["reason"]
+    assert (results["half-tree", "numpy"]["compared"], results["half-tree", "numpy"]["differing"]) == (4, 3)
+    assert "shared read out of bounds: partial[64]" in results["over-the-end", "numpy"]["reason"]
 
 
 def test_verify_prints_one_table_and_the_reasons(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_verify_takes_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     assert (result.code, row["result"], row["input"]) == (0, "agrees", str(file))
 
 
-def test_an_engine_asked_for_must_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_engine_must_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     _no_gpu(monkeypatch)
     assert "the cuda engine cannot run here: no device" in simtbed("verify", "--engine", "cuda").refused(3)
 
@@ -259,7 +259,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("line", [("list",), ("list", "--json"), ("align", "--example")])
-def test_a_full_disk_behind_stdout_is_told(line: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_an_error(line: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         completed = _console(*line, stdout=full)
     assert (completed.returncode, completed.stderr.count("\n")) == (3, 1)
@@ -267,7 +267,7 @@ def test_a_full_disk_behind_stdout_is_told(line: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "expected"),
     [
         (MemoryError(), 3, "there is not enough memory"),
         (KeyboardInterrupt(), 130, ""),
@@ -284,24 +284,29 @@ def test_a_full_disk_behind_stdout_is_told(line: tuple[str, ...]) -> None:
         (KeyError("name"), 3, "a defect of simtbed, please report it: KeyError: 'name' (test_cli.py:"),
     ],
 )
-@pytest.mark.parametrize("json_asked", [False, True])
+@pytest.mark.parametrize("json_requested", [False, True])
 def test_every_error_has_its_code_and_its_line(
-    error: BaseException, code: int, told: str, json_asked: bool, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
+    error: BaseException,
+    code: int,
+    expected: str,
+    json_requested: bool,
+    simtbed: Simtbed,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: object, **how: object) -> None:
         raise error
 
     monkeypatch.setattr("simtbed.reports.tables.table", fail)
-    if json_asked:
+    if json_requested:
         as_json = tables.as_json
         monkeypatch.setattr(tables, "as_json", lambda content: as_json(content) if "error" in content else fail())
-    result = simtbed("list", *["--json"] * json_asked)
+    result = simtbed("list", *["--json"] * json_requested)
     assert result.code == code
-    assert result.err.startswith(f"simtbed: {told}" if told else "") and result.err.count("\n") == bool(
-        told
-    ) + told.count("\n")
-    if json_asked:
-        assert told in json.loads(result.out)["error"]
+    assert result.err.startswith(f"simtbed: {expected}" if expected else "") and result.err.count("\n") == bool(
+        expected
+    ) + expected.count("\n")
+    if json_requested:
+        assert expected in json.loads(result.out)["error"]
     else:
         assert result.out == ""
 
@@ -314,7 +319,7 @@ def test_json_has_no_infinite_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "begun"),
+    ("line", "contexts"),
     [
         ("pairhmm none.in --engine cuda", 1),
         ("correct none.fq --engine=cuda", 1),
@@ -331,14 +336,14 @@ def test_json_has_no_infinite_numbers() -> None:
         ("verify none.py --engine cuda", 0),
     ],
 )
-def test_a_context_comes_up_beside_the_imports_of_a_command_that_needs_it(
-    line: str, begun: int, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
+def test_a_context_starts_during_the_imports_of_a_command_that_needs_it(
+    line: str, contexts: int, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
     monkeypatch.setattr("simtbed.engines.cuda.startup.begin_context", lambda number=0: calls.append(number))
     monkeypatch.setattr("simtbed.reports.cli.app.simtbed.make_context", lambda *_: _stop())
     simtbed(*line.split())
-    assert calls == list(range(begun))
+    assert calls == list(range(contexts))
 
 
 def _stop() -> None:

@@ -41,7 +41,7 @@ def expected(records: Records) -> list[oracle.Corrected]:
 
 
 @pytest.mark.slow
-def test_reads_come_out_in_order_with_their_qualities(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
+def test_reads_are_written_in_order_with_their_qualities(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     records = fastq(reads.read_text())
     answers = expected(records)
     remaining = [
@@ -99,9 +99,9 @@ def test_chunks_change_nothing(simtbed: Simtbed, reads: Path, tmp_path: Path, mo
     monkeypatch.setattr(files, "PIECE", 1000)
     again = simtbed(*line)
     assert again.out == whole.out
-    content, parts = json.loads(whole.err), json.loads(again.err)
-    assert parts.pop("launches") > content.pop("launches")
-    assert parts == content
+    content, pieces = json.loads(whole.err), json.loads(again.err)
+    assert pieces.pop("launches") > content.pop("launches")
+    assert pieces == content
 
 
 def test_gzip_by_content_and_fasta(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_lower_case_and_short_reads(simtbed: Simtbed, tmp_path: Path) -> None:
     assert result.out == f">a\n{sequence}\n" * 6 + f">b\n{sequence}\n>c\nacgt\n>e\n\n"
 
 
-def test_low_coverage_is_told(simtbed: Simtbed, tmp_path: Path) -> None:
+def test_low_coverage_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "reads.fq"
     assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "0.5").code == 0
     result = simtbed("correct", str(source))
@@ -167,7 +167,7 @@ GOOD = b"@a\nACGT\n+\nIIII\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (GOOD + b"@b\nACGT\n+\nII\n", "reads.fq:8: Length of sequence and qualities differ"),
         (GOOD + b"@b\nACGT\nIIII\n+\n", "reads.fq:7: "),
@@ -180,16 +180,18 @@ GOOD = b"@a\nACGT\n+\nIIII\n"
         (b"\x1f\x8b", "reads.fq: damaged or truncated"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(simtbed: Simtbed, tmp_path: Path, content: bytes, told: str) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(
+    simtbed: Simtbed, tmp_path: Path, content: bytes, message: str
+) -> None:
     source = tmp_path / "reads.fq"
     source.write_bytes(content)
     line = ("correct", str(source), "-o", str(tmp_path / "out.fq"), "--log", str(tmp_path / "log.tsv"))
-    assert told in simtbed(*line).refused()
+    assert message in simtbed(*line).refused()
     assert [path.name for path in tmp_path.iterdir()] == ["reads.fq"]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ("--k 11", "11 is not in the range 12<=x<=31"),
         ("--k 32", "32 is not in the range 12<=x<=31"),
@@ -198,12 +200,12 @@ def test_bad_input_is_one_line_and_leaves_nothing(simtbed: Simtbed, tmp_path: Pa
         ("--variant tree", "correction has no variant 'tree'; it has thread-per-read"),
         ("--filter cuckoo", "'cuckoo' is not one of 'exact', 'bloom', 'split-first'"),
         ("-o x.fq --log x.fq", "x.fq: --log and --output are the same file"),
-        ("-o nowhere/x.fq", "there is no folder nowhere"),
-        ("--truth nowhere.fa", "nowhere.fa: No such file"),
+        ("-o missing/x.fq", "there is no folder missing"),
+        ("--truth missing.fa", "missing.fa: No such file"),
     ],
 )
-def test_bad_use(simtbed: Simtbed, reads: Path, options: str, told: str) -> None:
-    assert told in simtbed("correct", str(reads), *options.split()).refused()
+def test_bad_use(simtbed: Simtbed, reads: Path, options: str, message: str) -> None:
+    assert message in simtbed("correct", str(reads), *options.split()).refused()
 
 
 def test_a_source_must_be_there(simtbed: Simtbed, tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: P
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_told(simtbed: Simtbed, reads: Path) -> None:
+def test_a_full_disk_is_an_error(simtbed: Simtbed, reads: Path) -> None:
     assert "/dev/full: cannot be written: No space left on device" in simtbed(
         "correct", str(reads), "-o", "/dev/full"
     ).refused(3)
@@ -246,7 +248,7 @@ def test_results_appear_together(
 
 # ------------------------------------------------------------------ simulate
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ("--length 0", "--length: expected a number or a range such as 30-50, got '0'"),
         ("--length 50-30", "--length: expected a number or a range"),
@@ -254,11 +256,11 @@ def test_results_appear_together(
         ("--error-rate 0.5", "0.5 is not in the range 0.0<=x<=0.25"),
         ("--coverage 0", "0.0 is not in the range 0.0<x<=100000.0"),
         ("--genome 20", "a reference of 20 bases has no reads of 36"),
-        ("--reference nowhere.fa", "nowhere.fa: No such file"),
+        ("--reference missing.fa", "missing.fa: No such file"),
     ],
 )
-def test_simulate_refuses(simtbed: Simtbed, tmp_path: Path, options: str, told: str) -> None:
-    assert told in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options.split()).refused()
+def test_simulate_refuses(simtbed: Simtbed, tmp_path: Path, options: str, message: str) -> None:
+    assert message in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options.split()).refused()
     assert not list(tmp_path.iterdir())
 
 

@@ -43,7 +43,7 @@ def pair(simtbed: Simtbed, tmp_path: Path) -> Pair:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("custom", ["slash", "comment"])
-def test_pairs_stay_in_step(
+def test_pairs_remain_in_step(
     simtbed: Simtbed, tmp_path: Path, pair: Pair, custom: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "PIECE", 5_000)  # blocks of the two files do not begin at the same reads
@@ -51,9 +51,9 @@ def test_pairs_stay_in_step(
     with dnaio.open(first, second) as source:
         arguments = list(source)
     answers = oracle.corrected([read.sequence for both in arguments for read in both])
-    found = list(zip(arguments, answers[::2], answers[1::2], strict=True))
-    accepted = [(both, a, b) for both, a, b in found if "D" not in (a.flag, b.flag)]
-    lost = [both for both, a, b in found if "D" in (a.flag, b.flag)]
+    corrected = list(zip(arguments, answers[::2], answers[1::2], strict=True))
+    accepted = [(both, a, b) for both, a, b in corrected if "D" not in (a.flag, b.flag)]
+    lost = [both for both, a, b in corrected if "D" in (a.flag, b.flag)]
     assert min(len(accepted), len(lost)) > 20
     outputs = [tmp_path / name for name in ("c1.fq", "c2.fq.gz")]
     log, discarded = tmp_path / "log.tsv", tmp_path / "lost.fq"
@@ -77,11 +77,11 @@ def test_pairs_stay_in_step(
         assert [(a.sequence, b.sequence) for a, b in aside] == [(a.sequence, b.sequence) for a, b in lost]
     rows = [line.split("\t") for line in log.read_text().splitlines()[1:]]
     assert [row[1] for row in rows] == [
-        "D" if "D" in (a.flag, b.flag) else one.flag for _, a, b in found for one in (a, b)
+        "D" if "D" in (a.flag, b.flag) else one.flag for _, a, b in corrected for one in (a, b)
     ]
     summary = json.loads(result.out)
-    alone = sum((a.flag == "D") != (b.flag == "D") for _, a, b in found)
-    assert (summary["reads"], summary["discarded"], summary["with_mate"]) == (2 * len(found), 2 * len(lost), alone)
+    alone = sum((a.flag == "D") != (b.flag == "D") for _, a, b in corrected)
+    assert (summary["reads"], summary["discarded"], summary["with_mate"]) == (2 * len(corrected), 2 * len(lost), alone)
 
 
 def test_what_is_out_of_step(simtbed: Simtbed, tmp_path: Path) -> None:

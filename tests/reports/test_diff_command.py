@@ -35,7 +35,7 @@ def fill(out: Global[f32]) -> None:
     out[st.thread.x] = f32(1)
 
 
-def kept(folder: Path, name: str, stride: int, more: str = "pass") -> Path:
+def saved_run(folder: Path, name: str, stride: int, more: str = "pass") -> Path:
     """A run of `copy`, kept in a file."""
     file = folder / f"{name}.py"
     file.write_text(KERNEL.format(stride=stride, more=more))
@@ -49,23 +49,23 @@ def kept(folder: Path, name: str, stride: int, more: str = "pass") -> Path:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[str, str]:
-    return str(kept(tmp_path, "before", 2)), str(kept(tmp_path, "after", 1))
+    return str(saved_run(tmp_path, "before", 2)), str(saved_run(tmp_path, "after", 1))
 
 
 def test_counters_by_kernel_and_line(simtbed: Simtbed, runs: tuple[str, str]) -> None:
     result = simtbed("diff", "--format", "json", *runs)
     changes = json.loads(result.out)["changes"]
-    found = {(c["line"], c["counter"]): (c["before"], c["after"]) for c in changes if c["kernel"] == "copy"}
+    changed = {(c["line"], c["counter"]): (c["before"], c["after"]) for c in changes if c["kernel"] == "copy"}
     # 32 floats, every second one: 8 sectors; adjacent ones: 4. The store is the same.
-    assert found[0, "global_load_sectors"] == (8, 4)
-    assert found[0, "global_load_efficiency"] == (0.5, 1.0)
-    assert (0, "global_store_sectors") not in found
+    assert changed[0, "global_load_sectors"] == (8, 4)
+    assert changed[0, "global_load_efficiency"] == (0.5, 1.0)
+    assert (0, "global_store_sectors") not in changed
     assert result.code == 0
 
 
 def test_a_line_that_moved_is_the_same_line(simtbed: Simtbed, tmp_path: Path) -> None:
-    before = kept(tmp_path, "before", 1)
-    after = kept(tmp_path, "after", 1, more="i += 0\n    i += 0")
+    before = saved_run(tmp_path, "before", 1)
+    after = saved_run(tmp_path, "after", 1, more="i += 0\n    i += 0")
     changes = json.loads(simtbed("diff", "--format", "json", str(before), str(after)).out)["changes"]
     lines = {c["source"] for c in changes if c["line"]}
     assert lines == {"i += 0"}

@@ -37,17 +37,17 @@ def test_every_variant_says_what_it_computes() -> None:
             assert result.recurrence and result.kernel
 
 
-def test_explain_prints_the_parts(simtbed: Simtbed) -> None:
+def test_explain_prints_its_sections(simtbed: Simtbed) -> None:
     text = simtbed("explain", "pairhmm/intertask-tile4").out
     assert text.startswith("pairhmm/intertask-tile4\n\n  one thread a pair, 4 rows")
-    for part in (
+    for section in (
         "Paper\n",
         "Figure 4, Table 2",
         "M(i,j) = lambda",
         "Threads\n",
         "M[k][t]  I[k][t]  D[k][t]  MID[k][t]",
     ):
-        assert part in text
+        assert section in text
     assert json.loads(simtbed("explain", "wavefront", "--json").out)["section"] == "III.B, Figure 2; III.C, Figure 3"
     assert "there is no variant 'nothing'" in simtbed("explain", "nothing").refused()
     assert "there is no variant 'sfs/wavefront'" in simtbed("explain", "sfs/wavefront").refused()

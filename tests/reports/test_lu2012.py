@@ -38,7 +38,7 @@ def test_scaled_products_of_thousands_do_not_underflow() -> None:
     assert sfs_loop.reduced(many, skip=False, scaled=True).max() == 1.0
 
 
-def test_three_ways_to_normalise_agree() -> None:
+def test_three_normalisations_agree() -> None:
     arguments = generate(3, 4, 60, "gama")
     vectors, t = arguments.vectors()
     h, fixed = sfs_loop.iterative(vectors), arguments.fixed()

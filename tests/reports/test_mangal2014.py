@@ -33,7 +33,7 @@ def test_the_filter_may_be_split_anywhere() -> None:
 
 
 @pytest.mark.slow
-def test_a_smaller_first_region_is_asked_more_often() -> None:
+def test_a_smaller_first_region_is_queried_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
     standard, wide, narrow = (
         Probes.from_counters(counted(items.BEFORE, SMALL, "jit", split), K) for split in (None, 16, 45)

@@ -17,7 +17,7 @@ def with_first(x: Global[Real], out: Global[Real]) -> None:
     out[2 * st.lane] = mine + first
 
 
-def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
+def _traffic(*types: str) -> dict[tuple[int, str, int], Traffic]:
     """By line (from the kernel's first), kind and size."""
     with st.profiling() as run:
         for type in types:
@@ -28,15 +28,15 @@ def _found(*types: str) -> dict[tuple[int, str, int], Traffic]:
 
 
 def test_one_entry_a_line_and_size() -> None:
-    once, both = _found("f4"), _found("f4", "f4", "f8")
+    once, both = _traffic("f4"), _traffic("f4", "f4", "f8")
     assert set(once) == {(0, "global_load", 4), (1, "global_load", 4), (2, "global_store", 4)}
     assert set(both) == set(once) | {(line, kind, 8) for line, kind, _ in once}
     assert (both[0, "global_load", 4].requests, both[0, "global_load", 4].sectors) == (2, 8)
     assert (both[0, "global_load", 8].requests, both[0, "global_load", 8].sectors) == (1, 8)
 
 
-def test_rows_apart() -> None:
-    result = _found("f4")
+def test_distant_rows() -> None:
+    result = _traffic("f4")
     whole, same, strided = result[0, "global_load", 4], result[1, "global_load", 4], result[2, "global_store", 4]
     assert (whole.sectors, whole.efficiency, whole.sectors_if_scattered) == (4, 1.0, 32)
     assert (strided.sectors, strided.efficiency, strided.sectors_if_scattered) == (8, 0.5, 32)

@@ -14,12 +14,12 @@ from tests.reports.conftest import Simtbed
 def test_the_files(simtbed: Simtbed, tmp_path: Path) -> None:
     result = simtbed("new", str(tmp_path / "smooth"))
     assert result.code == 0
-    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == {
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {
         "smooth/smooth.py", "smooth/oracle.py", "smooth/test_smooth.py", "smooth/requirements.txt", "smooth/README.md",
         "smooth/.gitignore", "smooth/.github/workflows/test.yml",
     }  # fmt: skip
-    assert all("$" not in (tmp_path / name).read_text() for name in found)
+    assert all("$" not in (tmp_path / name).read_text() for name in names)
     assert "exists already" in simtbed("new", str(tmp_path / "smooth")).refused()
 
 
@@ -28,18 +28,13 @@ def test_names_that_no_kernel_has(simtbed: Simtbed, tmp_path: Path, name: str) -
     assert "cannot be the name of a kernel" in simtbed("new", str(tmp_path / name)).refused()
 
 
+def run_its_test(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
 @pytest.mark.slow
-def test_its_test_passes_and_can_fail(simtbed: Simtbed, tmp_path: Path) -> None:
+def test_its_test_passes(simtbed: Simtbed, tmp_path: Path) -> None:
+    """tests/validation checks that it can fail."""
     simtbed("new", str(tmp_path / "smooth"))
-    folder = tmp_path / "smooth"
-
-    def test() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
-
-    assert test().returncode == 0
-    assert simtbed("check", str(folder / "smooth.py")).code == 0
-    kernel = folder / "smooth.py"
-    kernel.write_text(kernel.read_text().replace("if i < n - 1:", "if i < n - 2:"))
-    failed = test()
-    assert failed.returncode == 1 and "from the oracle" in failed.stdout
+    assert run_its_test(tmp_path / "smooth").returncode == 0

@@ -30,7 +30,7 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
-def test_reports_go_to_stdout_when_the_answer_goes_to_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+def test_reports_are_on_stdout_if_the_answer_is_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "answer.out"
     result = simtbed("pairhmm", "--example", "-o", str(target), "--check", "--counters", "--json")
     assert (result.code, result.err) == (0, "")
@@ -60,8 +60,8 @@ def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
 
 
 @pytest.mark.slow
-def test_every_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
-    result = simtbed("verify", "--family", "pairhmm", "--engine", "numpy", "--json")
+def test_a_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
+    result = simtbed("verify", "--family", "pairhmm", "--variant", "wavefront-rescaled", "--engine", "numpy", "--json")
     assert result.code == 0
     assert {row["result"] for row in json.loads(result.out)["results"]} == {"agrees"}
 

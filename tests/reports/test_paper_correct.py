@@ -45,7 +45,7 @@ def test_a_warp_a_read_wastes_fewer_lanes(work: Workload) -> None:
 
 
 @pytest.mark.slow
-def test_as_many_lanes_work_as_the_papers_times_tell() -> None:
+def test_active_lanes_agree_with_the_papers_times() -> None:
     """Its Table 4: 26.17 s with one lane per warp, 5.67 s with all. Which is 14.4 % of the lanes, not Table 1's 3.5 %."""
     bloom = Workload.simulated()
     before, lonely = (
@@ -86,7 +86,7 @@ def test_each_switch_moves_its_traffic(work: Workload) -> None:
 
 
 @pytest.mark.slow
-def test_a_negative_query_asks_for_little_more_than_one_bit() -> None:
+def test_a_negative_query_reads_little_more_than_one_bit() -> None:
     """The paper: 1.07 bits, 97.4 % negative; more accesses, but fewer cache lines, where the first probe is confined."""
     bloom = Workload.simulated(k=20)
     standard, split = (

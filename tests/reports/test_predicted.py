@@ -33,14 +33,14 @@ def _request(times: int) -> Request:
 
 
 @pytest.mark.parametrize("times", [1, 400])
-def test_the_share_of_an_sm_stands_for_the_gpu(times: int) -> None:
+def test_the_share_of_an_sm_represents_the_gpu(times: int) -> None:
     """Whether memory or instructions bound it."""
     request = _request(times)
     whole = time_of(request, K40, registers=32, cold=True)
-    part = pace(request, K40, 32, "jit")
-    assert part.blocks == 8
+    share = pace(request, K40, 32, "jit")
+    assert share.blocks == 8
     alone = whole.time_us - K40.timing.launch / 1000
-    assert part.microseconds * request.grid[0] == pytest.approx(alone, rel=0.2)
+    assert share.microseconds * request.grid[0] == pytest.approx(alone, rel=0.2)
 
 
 def test_what_memory_moves() -> None:
@@ -72,7 +72,7 @@ def test_hits_of_an_array() -> None:
 
 
 @pytest.mark.parametrize(
-    ("predicted", "measured", "holds", "found"),
+    ("predicted", "measured", "holds", "evidence"),
     [
         ((True, "2 times"), (True, "3 times"), True, "time model: 2 times; GPU: 3 times"),
         ((True, "2 times"), (False, "0.5 times"), None, "time model: 2 times; GPU: 0.5 times"),
@@ -82,7 +82,7 @@ def test_hits_of_an_array() -> None:
     ],
 )
 def test_a_claim_holds_where_model_and_gpu_do_not_differ(
-    predicted: tuple[bool | None, str], measured: tuple[bool | None, str], holds: bool | None, found: str
+    predicted: tuple[bool | None, str], measured: tuple[bool | None, str], holds: bool | None, evidence: str
 ) -> None:
     claim = settled("it is faster", predicted, measured)
-    assert (claim.holds, claim.evidence) == (holds, found)
+    assert (claim.holds, claim.evidence) == (holds, evidence)

@@ -26,7 +26,7 @@ def test_who_is_bound_by_memory_and_keeps_the_papers_bytes_in_shared(printed: re
     assert (ren2018.bound(result.counters, ren2018.K40) == "global memory") == (printed.limitation == "memory")
 
 
-def test_warps_without_shared_rows_hold_more_of_the_card() -> None:
+def test_warps_without_shared_rows_fill_more_of_the_gpu() -> None:
     """The paper's reason why `intratask-warps` beats `intratask-warp`."""
     shared = {
         p.variant: ren2018.counted(p).shared_bytes / p.block

@@ -30,7 +30,7 @@ def test_figure_1_is_the_best_alignment_of_no_parameters() -> None:
                 assert FAMILY.oracle(problem)["cigar"][0] != figures.CIGAR
 
 
-def told(shown: Shown) -> list[bool | None]:
+def verdicts(shown: Shown) -> list[bool | None]:
     return [claim.holds for claim in shown.claims]
 
 
@@ -54,21 +54,21 @@ def test_times_settle_what_counters_cannot() -> None:
             name = timing.loop_name(length, stage)
             timings[Machine.core.value, name] = Timing(1e3 * cells / 2e7, cells, "slow")
     without, result = setting(), setting(timings)
-    assert told(items.two_solutions(without))[:2] == [None, None]
-    assert told(items.two_solutions(result)) == [True] * 5
-    assert told(items.first_stage_of_peer(result))[0] is True
+    assert verdicts(items.two_solutions(without))[:2] == [None, None]
+    assert verdicts(items.two_solutions(result)) == [True] * 5
+    assert verdicts(items.first_stage_of_peer(result))[0] is True
     assert items.speedups(without).verdict is Verdict.not_shown and not items.speedups(without).tables
-    assert told(items.speedups(result)) == [True, False]
+    assert verdicts(items.speedups(result)) == [True, False]
     assert items.speedups(result).claims[0].evidence == "up to 100 times"
 
 
 @pytest.mark.slow
-def test_the_time_model_is_asked_about_batches_up_to_a_size() -> None:
+def test_the_time_model_computes_batches_up_to_a_size() -> None:
     some = library.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
     names = {column.name for column in items.two_solutions(some).tables[0].columns if column.source is Source.model}
     assert names == {"GCUPS, 25 pairs"}
-    assert told(items.first_stage_of_peer(some))[1] is True
-    assert told(items.first_stage_of_peer(setting()))[1] is None
+    assert verdicts(items.first_stage_of_peer(some))[1] is True
+    assert verdicts(items.first_stage_of_peer(setting()))[1] is None
 
 
 @pytest.mark.slow

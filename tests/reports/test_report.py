@@ -42,12 +42,12 @@ every_paper = pytest.mark.parametrize("name", library.PAPERS)
 
 
 @cache
-def made(name: str) -> Report:
+def cached_report(name: str) -> Report:
     result = library.find(name)
     return report(result, result.setting(Size.small, {}, "jit", measured.shipped(name)))
 
 
-def kept(path: Path, text: str, request: pytest.FixtureRequest) -> None:
+def check_page(path: Path, text: str, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -58,29 +58,29 @@ def kept(path: Path, text: str, request: pytest.FixtureRequest) -> None:
 @pytest.mark.slow
 @every_paper
 def test_the_kept_page_is_what_is_reported(name: str, request: pytest.FixtureRequest) -> None:
-    kept(DOCS / f"{name}.md", formats.markdown(made(name)), request)
+    check_page(DOCS / f"{name}.md", formats.markdown(cached_report(name)), request)
 
 
 @pytest.mark.slow
 def test_the_kept_index_counts_all_papers(request: pytest.FixtureRequest) -> None:
-    kept(DOCS / "index.md", formats.markdown_index([made(name) for name in library.PAPERS]), request)
+    check_page(DOCS / "index.md", formats.markdown_index([cached_report(name) for name in library.PAPERS]), request)
 
 
 @pytest.mark.slow
 @every_paper
 def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
-    text = formats.html(made(name))
-    for item, shown in made(name).shown:
+    text = formats.html(cached_report(name))
+    for item, shown in cached_report(name).shown:
         assert f'id="{formats.anchor(item.name)}"' in text
         assert shown.reason and shown.claims, f"{item.name} says nothing"
-    assert text.count("<svg") == sum(len(shown.charts) for _, shown in made(name).shown)
+    assert text.count("<svg") == sum(len(shown.charts) for _, shown in cached_report(name).shown)
     assert "http://" not in text and 'src="' not in text  # it needs no network
 
 
 @pytest.mark.slow
 @every_paper
 def test_json_says_what_the_page_says(name: str) -> None:
-    content = json.loads(formats.json(made(name)))
+    content = json.loads(formats.json(cached_report(name)))
     assert [one["name"] for one in content["items"]] == [item.name for item in library.find(name).items]
     assert sum(content["verdicts"].values()) == len(content["items"])
 
@@ -205,7 +205,7 @@ def test_records_of_two_papers_do_not_mix() -> None:
         measured.require_same_machines(Record("a", "2026-01-01", {}), "b", {})
 
 
-def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
+def test_failures_are_reported_and_other_results_remain() -> None:
     """Work with wrong answers is not timed, and each time is saved before the next measurement."""
     observed: list[str] = []
 
@@ -226,11 +226,11 @@ def test_what_fails_or_is_wrong_is_told_and_the_rest_is_kept() -> None:
     def keep(record: Record) -> None:
         observed.append(f"keeps {next(iter(record.timings['one core']))}")
 
-    work = [one("first"), one("wrong", 2), one("bad", error="no room"), one("broken"), one("empty"), one("last")]
+    work = [one("first"), one("wrong", 2), one("bad", error="no memory"), one("broken"), one("empty"), one("last")]
     failed = measured.measure("p", work, measured.Session("*", 1, {Machine.core: "a CPU"}, keep))
     assert observed == ["times first", "keeps first", "times bad", "times last", "keeps last"]
     assert failed == [
-        "wrong, one core: 2 of 5 answers are wrong", "bad, one core: no room", "broken, one core: no kernel",
+        "wrong, one core: 2 of 5 answers are wrong", "bad, one core: no memory", "broken, one core: no kernel",
         "empty, one core: 0 of 0 answers are wrong",
     ]  # fmt: skip
 
@@ -289,7 +289,7 @@ def lines(chart: Chart) -> ElementTree.Element:
     return ElementTree.fromstring(charts.chart_svg(chart))
 
 
-def test_lines_stand_where_their_points_are() -> None:
+def test_lines_pass_through_their_points() -> None:
     svg = lines(Chart("t", "n", "ms", [Series("a <b>", Source.gpu, [(0, 0.0), (10, 60.0), (20, 120.0)])]))
     ends = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in svg.iter("circle")]
     assert ends[0] == (charts.LEFT, charts.HEIGHT) and ends[2] == (charts.LEFT + charts.WIDTH, 0)
@@ -297,7 +297,7 @@ def test_lines_stand_where_their_points_are() -> None:
     assert "a <b>, 10: 60" in [title.text for title in svg.iter("title")]
 
 
-def test_a_logarithmic_axis_goes_by_powers_of_ten() -> None:
+def test_a_logarithmic_axis_has_powers_of_ten() -> None:
     points: list[tuple[str, float]] = [("x", 1.0), ("y", 10.0), ("z", 100.0)]
     svg = lines(Chart("t", "n", "ms", [Series("a", Source.gpu, points)], bars=True, logarithmic=True))
     heights = [float(r.attrib["height"]) for r in svg.iter("rect")][:3]

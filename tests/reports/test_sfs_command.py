@@ -26,7 +26,7 @@ VCF = """##fileformat=VCFv4.2
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def source_file(tmp_path: Path) -> Path:
     path = tmp_path / "given.npz"
     np.savez(path, P=likelihoods(1, 12, 5), chrom=np.array(["1"] * 9 + ["X"] * 3), pos=np.arange(12) * 10)
     return path
@@ -37,23 +37,23 @@ def table(text: str) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def test_the_answer_is_all_of_stdout(simtbed: Simtbed, given: Path) -> None:
-    result = simtbed("sfs", str(given))
+def test_the_answer_is_all_of_stdout(simtbed: Simtbed, source_file: Path) -> None:
+    result = simtbed("sfs", str(source_file))
     assert result.code == 0
     assert result.err.split() == ["12", "sites"]
     header, rows = table(result.out)
     assert header == ["chrom", "pos", *map(str, range(11))]
     assert [row[:2] for row in rows] == [["1" if at < 9 else "X", str(10 * at)] for at in range(12)]
-    expected = FAMILY.oracle(FAMILY.read(given))
+    expected = FAMILY.oracle(FAMILY.read(source_file))
     np.testing.assert_allclose(np.array([row[2:] for row in rows], float), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("mode", ["product", "saf", "gama"])
-def test_modes(simtbed: Simtbed, given: Path, mode: str) -> None:
-    rows = table(simtbed("sfs", str(given), "--mode", mode, "--p-variable", "0.5").out)[1]
+def test_modes(simtbed: Simtbed, source_file: Path, mode: str) -> None:
+    rows = table(simtbed("sfs", str(source_file), "--mode", mode, "--p-variable", "0.5").out)[1]
     values = np.array([row[2:] for row in rows], float)
     if mode == "product":
-        problem = FAMILY.read(given)
+        problem = FAMILY.read(source_file)
         alone = Problem(problem.likelihoods, problem.chromosomes, problem.positions, "product")
         np.testing.assert_allclose(values, FAMILY.oracle(alone), atol=1e-8)
     elif mode == "saf":
@@ -62,9 +62,9 @@ def test_modes(simtbed: Simtbed, given: Path, mode: str) -> None:
         np.testing.assert_allclose(values.sum(axis=1), 1.0)
 
 
-def test_every_variant_and_engine_writes_the_same(simtbed: Simtbed, given: Path) -> None:
+def test_every_variant_and_engine_writes_the_same(simtbed: Simtbed, source_file: Path) -> None:
     answers = {
-        simtbed("sfs", str(given), "--variant", variant, "--engine", engine).out
+        simtbed("sfs", str(source_file), "--variant", variant, "--engine", engine).out
         for variant in ("tiled", "reduction")
         for engine in ("jit", "numpy")
     }
@@ -73,24 +73,26 @@ def test_every_variant_and_engine_writes_the_same(simtbed: Simtbed, given: Path)
         np.testing.assert_allclose(other, values[0], atol=1e-8)
 
 
-def test_npz(simtbed: Simtbed, given: Path, tmp_path: Path) -> None:
+def test_npz(simtbed: Simtbed, source_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "answer.npz"
-    result = simtbed("sfs", str(given), "-o", str(target), "--format", "npz")
+    result = simtbed("sfs", str(source_file), "-o", str(target), "--format", "npz")
     assert (result.code, result.out.split(), result.err) == (0, ["12", "sites"], "")
-    found = np.load(target)
-    np.testing.assert_allclose(found["values"], FAMILY.oracle(FAMILY.read(given)), atol=1e-8)
-    assert found["chromosomes"][found["chrom"]].tolist() == ["1"] * 9 + ["X"] * 3
-    assert found["pos"].tolist() == list(range(0, 120, 10))
+    spectra = np.load(target)
+    np.testing.assert_allclose(spectra["values"], FAMILY.oracle(FAMILY.read(source_file)), atol=1e-8)
+    assert spectra["chromosomes"][spectra["chrom"]].tolist() == ["1"] * 9 + ["X"] * 3
+    assert spectra["pos"].tolist() == list(range(0, 120, 10))
 
 
-def test_batches_change_nothing(simtbed: Simtbed, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_change_nothing(
+    simtbed: Simtbed, source_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spectrum = tmp_path / "spectrum.tsv"
-    whole = simtbed("sfs", str(given), "--spectrum", str(spectrum)).out
+    whole = simtbed("sfs", str(source_file), "--spectrum", str(spectrum)).out
     counts = spectrum.read_text()
     monkeypatch.setattr(sites, "SITES_AT_ONCE", 5)
-    assert simtbed("sfs", str(given), "--spectrum", str(spectrum)).out == whole
+    assert simtbed("sfs", str(source_file), "--spectrum", str(spectrum)).out == whole
     assert spectrum.read_text() == counts
-    simtbed("sfs", str(given), "-o", str(tmp_path / "a.npz"), "--format", "npz")
+    simtbed("sfs", str(source_file), "-o", str(tmp_path / "a.npz"), "--format", "npz")
     assert np.load(tmp_path / "a.npz")["values"].shape == (12, 11)
 
 
@@ -109,9 +111,9 @@ def test_counts_at_the_end(simtbed: Simtbed, tmp_path: Path) -> None:
     assert len(target.read_text().splitlines()) == 2
 
 
-def test_spectrum_and_picture(simtbed: Simtbed, given: Path, tmp_path: Path) -> None:
+def test_spectrum_and_picture(simtbed: Simtbed, source_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "spectrum.tsv"
-    assert simtbed("sfs", str(given), "--spectrum", str(target)).code == 0
+    assert simtbed("sfs", str(source_file), "--spectrum", str(target)).code == 0
     header, rows = table(target.read_text())
     assert header == ["minor_alleles", "sites", "share"]
     assert [row[0] for row in rows] == [str(j) for j in range(11)]
@@ -146,19 +148,19 @@ def test_no_sites_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--p-variable", "1.5"], "1.5 is not in the range 0.0<=x<=1.0"),
         (["--epsilon", "0.5"], "0.5 is not in the range 0.0<=x<0.5"),
         (["--variant", "wavefront"], "sfs has no variant 'wavefront'"),
         (["--format", "npz"], "--format npz needs a file"),
         (["--spectrum", "a.svg"], "--spectrum names the table"),
-        (["-o", "nowhere/answer.tsv"], "there is no folder nowhere"),
+        (["-o", "missing/answer.tsv"], "there is no folder missing"),
         (["--example"], "sfs takes a file, or --example"),
     ],
 )
-def test_bad_use(simtbed: Simtbed, given: Path, options: list[str], said: str) -> None:
-    assert said in simtbed("sfs", str(given), *options).refused()
+def test_bad_use(simtbed: Simtbed, source_file: Path, options: list[str], message: str) -> None:
+    assert message in simtbed("sfs", str(source_file), *options).refused()
 
 
 def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

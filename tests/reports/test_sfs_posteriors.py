@@ -49,10 +49,10 @@ def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -
     expected = FAMILY.oracle(problem)
     expected[problem.swapped] = expected[problem.swapped, ::-1]
     assert 5 < problem.swapped.sum() < 15
-    with pysam.VariantFile(str(target)) as found:
-        assert list(found.header.samples) == [f"S{i}" for i in range(INDIVIDUALS)]
-        assert list(found.header.contigs) == ["chr2"]
-        records = list(found)
+    with pysam.VariantFile(str(target)) as variants_file:
+        assert list(variants_file.header.samples) == [f"S{i}" for i in range(INDIVIDUALS)]
+        assert list(variants_file.header.contigs) == ["chr2"]
+        records = list(variants_file)
     assert len(records) == 20
     for site, (record, shares) in enumerate(zip(records, expected, strict=True)):
         assert (record.chrom, record.pos, record.id) == ("chr2", 100 + site, f"rs{site}")
@@ -108,8 +108,8 @@ def test_bcf_in_gives_the_same(simtbed: Simtbed, tmp_path: Path) -> None:
     for record in reader:
         writer.write_record(record)
     writer.close()
-    ways = ("--mode", "gama", "--format", "vcf")
-    text, binary = (simtbed("sfs", str(path), *ways) for path in (source, tmp_path / "calls.bcf"))
+    options = ("--mode", "gama", "--format", "vcf")
+    text, binary = (simtbed("sfs", str(path), *options) for path in (source, tmp_path / "calls.bcf"))
     assert (text.code, text.out.count("\n")) == (0, 20 + 10)
     assert binary.out == text.out
 
@@ -123,6 +123,6 @@ def test_what_has_no_posteriors_or_no_alleles(simtbed: Simtbed, tmp_path: Path) 
     source = called(tmp_path)
     assert "use --mode gama" in simtbed("sfs", str(source), "--format", "vcf").refused()
     np.savez(tmp_path / "given.npz", P=likelihoods(1, 3, 2))
-    ways = ("--mode", "gama", "--format", "vcf", "-o", str(tmp_path / "out.vcf"))
-    assert "needs a VCF or a BCF" in simtbed("sfs", str(tmp_path / "given.npz"), *ways).refused()
+    options = ("--mode", "gama", "--format", "vcf", "-o", str(tmp_path / "out.vcf"))
+    assert "needs a VCF or a BCF" in simtbed("sfs", str(tmp_path / "given.npz"), *options).refused()
     assert not (tmp_path / "out.vcf").exists()

@@ -65,15 +65,15 @@ def rows(text: str) -> list[dict[str, Any]]:
 def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, script: str) -> None:
     result = simtbed("whatif", "--device", "H100,K40", "--block", "64,128", "--tie", "BLOCK=block.x", "--json", script)
     assert result.code == 0, result.err
-    found = rows(result.err)  # a program keeps its stdout
-    assert len(found) == 4 * 2 * 2
-    assert [row["launch"] for row in found if row["kernel"] == "scale"] == [0] * 4 + [2] * 4
-    scale = [row for row in found if row["kernel"] == "scale" and row["launch"] == 2 and row["device"] == "K40"]
+    table_rows = rows(result.err)  # a program keeps its stdout
+    assert len(table_rows) == 4 * 2 * 2
+    assert [row["launch"] for row in table_rows if row["kernel"] == "scale"] == [0] * 4 + [2] * 4
+    scale = [row for row in table_rows if row["kernel"] == "scale" and row["launch"] == 2 and row["device"] == "K40"]
     assert [(row["grid"], row["block"], row["const"]) for row in scale] == [
         ([128, 1, 1], [64, 1, 1], {"BLOCK": 64, "TILE": 1}),
         ([64, 1, 1], [128, 1, 1], {"BLOCK": 128, "TILE": 1}),
     ]
-    assert all(row["low_us"] < row["time_us"] < row["high_us"] and row["warp_instructions"] > 0 for row in found)
+    assert all(row["low_us"] < row["time_us"] < row["high_us"] and row["warp_instructions"] > 0 for row in table_rows)
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_one_kernel_one_launch_and_a_report_with_the_best_choice(simtbed: Simtbe
     text = out.read_text()
     assert "best of 4: " in text and "% less than the next" in text and "cold caches" in text
     assert "validated on" in text
-    found = list(csv.DictReader(table.read_text().splitlines()))
-    assert len(found) == 4 and all(int(row["dram_bytes"]) >= 8192 * 4 for row in found)
+    table_rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert len(table_rows) == 4 and all(int(row["dram_bytes"]) >= 8192 * 4 for row in table_rows)
     ElementTree.parse(picture)
     content = page.read_text()
     assert content.count("<svg") == 3 and "http" not in content.replace("http://www.w3.org/2000/svg", "")
@@ -121,17 +121,17 @@ def test_the_objective_is_what_the_best_has_least_of(simtbed: Simtbed) -> None:
         (("--replace", "cores=3"), "--replace cores=3: a device has no numeric field cores"),
         (("--replace", "l2=much"), "expected a number, such as 16 or 50MB"),
         (("--replace", "banks=20"), "banks: expected a power of two"),
-        (("--kernel", "nobody"), "no launched kernel matches 'nobody'"),
+        (("--kernel", "absent"), "no launched kernel matches 'absent'"),
         (("--block", "4096"), "a block"),
         (("--dask", "nowhere"), "a cluster is the address of its scheduler"),
     ],
 )
 def test_what_is_wrong_is_one_line(simtbed: Simtbed, options: tuple[str, ...], message: str) -> None:
-    ran = simtbed("whatif", *options, "tree")
+    result = simtbed("whatif", *options, "tree")
     if options == ("--block", "4096"):
-        assert ran.code == 2 and "at most 1,024" in ran.err
+        assert result.code == 2 and "at most 1,024" in result.err
         return
-    assert message in ran.refused()
+    assert message in result.refused()
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_cluster_gives_the_same_rows(
     assert result[0] == result[1] and len(result[0]) == 6
 
 
-def test_a_page_is_asked_for_by_its_own_option(simtbed: Simtbed, script: str, tmp_path: Path) -> None:
+def test_a_page_has_its_own_option(simtbed: Simtbed, script: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for command in ("whatif", "profile"):
         refused = simtbed(command, "--output", str(page), script).refused()
@@ -166,7 +166,7 @@ def test_a_page_is_asked_for_by_its_own_option(simtbed: Simtbed, script: str, tm
     assert not page.exists()
 
 
-def test_lines_of_one_height_keep_their_names_apart() -> None:
+def test_names_of_lines_of_one_height_do_not_overlap() -> None:
     point = (3.0, 2.0, 4.0)
     root = ElementTree.fromstring(line_plot({name: {"64": point, "128": point} for name in ("A", "B", "C")}, "us"))
     texts = {one.text: one for one in root.iter() if one.tag.endswith("text")}

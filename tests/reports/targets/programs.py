@@ -63,6 +63,8 @@ PROGRAMS = {
     "faults": ("run(); run(past)", 1, 2),
 }
 """What a program does after KERNELS: its text, its exit code, its launches."""
+MESSAGES = {"exits with a word": "no\n", "ends at once": "", "is killed": ""}
+"""Standard error of programs without other output."""
 CATCHES = "try: run(past)\nexcept st.FaultError: print('caught')"
 
 

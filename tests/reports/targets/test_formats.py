@@ -38,7 +38,7 @@ def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple
     return result, report.read_text(encoding="utf-8")
 
 
-def _found(count: int) -> list[formats.Finding]:
+def _findings(count: int) -> list[formats.Finding]:
     span = Span("file,1.py", 3, 5, 3, 9)
     return formats.fingerprinted([Diagnostic("race", f"100 % | of\n{n}", span, related=span) for n in range(count)], [])
 
@@ -81,11 +81,11 @@ def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytes
 
 
 def test_equal_lines_have_fingerprints_of_their_own() -> None:
-    assert len({one.fingerprint for one in _found(5)}) == 5
+    assert len({one.fingerprint for one in _findings(5)}) == 5
 
 
-def test_annotations_stay_within_githubs_limits() -> None:
-    lines = formats.github(_found(12)).split("\n")
+def test_annotations_respect_githubs_limits() -> None:
+    lines = formats.github(_findings(12)).split("\n")
     assert len(lines) == formats.MAX_ANNOTATIONS + 1
     assert all(
         re.fullmatch(r"::error file=file%2C1\.py,line=3,endLine=3,col=5,title=race::[^\n]*", one) for one in lines[:10]
@@ -95,34 +95,32 @@ def test_annotations_stay_within_githubs_limits() -> None:
 
 
 def test_the_table_is_cut_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = formats.summary(_found(3))
+    whole = formats.summary(_findings(3))
     assert whole.count("| error |") == 3 and "100 % \\| of 0" in whole
     monkeypatch.setattr(formats, "MAX_SUMMARY", 400)
-    cut = formats.summary(_found(50))
+    cut = formats.summary(_findings(50))
     assert len(cut.encode()) <= 400
     shown = cut.count("| error |")
     assert shown > 0 and f"{50 - shown} rows omitted." in cut
 
 
 @pytest.mark.slow
-def test_the_table_goes_where_github_reads_it(
-    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_is_written_for_github(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     result, text = _checked(simtbed, tmp_path, RACE, "github")
     assert result.code == 1 and text.startswith("::error file=")
     assert "| error |" in (tmp_path / "summary").read_text()
 
 
-def test_gitlab_has_what_it_asks_for() -> None:
-    (issue,) = json.loads(formats.gitlab(_found(1)))
+def test_an_issue_has_the_fields_of_gitlab() -> None:
+    (issue,) = json.loads(formats.gitlab(_findings(1)))
     assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
     assert issue["location"] == {"path": "file,1.py", "lines": {"begin": 3}}
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_junit_counts_its_failures(count: int) -> None:
-    suite = ElementTree.fromstring(formats.junit(_found(count)))
+    suite = ElementTree.fromstring(formats.junit(_findings(count)))
     assert suite.get("failures") == str(count) == str(len(suite.findall("testcase/failure")))
     assert len(suite.findall("testcase")) == int(suite.get("tests", "")) == max(count, 1)
 

@@ -114,16 +114,19 @@ def test_an_observed_program_behaves_as_alone(name: str, folder: Path, capfd: py
     write(folder, "program_other.py", f"{programs.KERNELS}\nrun()\n")
     program, code, launches = programs.PROGRAMS[name]
     path = write(folder, "program.py", programs.text(program))
-    alone = subprocess.run(
-        [sys.executable, path, "--device", "x"], capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    assert alone.returncode == (code if code < 128 else 128 - code), alone.stderr
+    if name in programs.MESSAGES:
+        expected = ("", programs.MESSAGES[name])
+    else:
+        alone = subprocess.run(
+            [sys.executable, path, "--device", "x"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        assert alone.returncode == code, alone.stderr
+        expected = (alone.stdout, alone.stderr)
     capfd.readouterr()
     result = run_target(find_target(str(path), ["--device", "x"]), partial(Recorder, engine="jit"))
     printed = capfd.readouterr()
     assert (result.code, len(result.run.launches)) == (code, launches)
-    assert printed.out == alone.stdout
-    assert printed.err == alone.stderr
+    assert printed == expected
     assert {launch.engine for launch in result.run.launches} == {"jit"}
 
 
@@ -147,9 +150,6 @@ def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
     assert "program.py: jit and numpy, to the bit" in report and "DIFFERS" in report
     assert "program.py:7:5: out[37] is -1 from numpy, 74 from jit" in report
     assert "written by block (1, 0, 0), thread (5, 0, 0) = warp 0 lane 5" in report
-    assert simtbed("verify", "--json", "--engine", "numpy", "-o", "report.json", "program.py").code == 1
-    content = json.loads((folder / "report.json").read_text())
-    assert (content["agrees"], content["kernels"][0]["disagreements"][0]["line"]) == (False, 7)
 
 
 @pytest.mark.slow
@@ -174,11 +174,10 @@ def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Si
 @pytest.mark.slow
 def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", f"{programs.KERNELS}\nrun(); run(); run(racy)\n")
-    assert simtbed("cuda", "-o", "kernels.cu", "program.py").code == 0
-    assert (folder / "kernels.cu").read_text().count("__global__") == 2
-    assert simtbed("cuda", "--json", "--kernel", "racy", "-o", "kernels.json", "program.py").code == 0
-    (kernel,) = json.loads((folder / "kernels.json").read_text())["kernels"]
-    assert kernel["kernel"] == "racy" and "__global__" in kernel["source"]
+    assert simtbed("cuda", "--json", "-o", "kernels.json", "program.py").code == 0
+    kernels = json.loads((folder / "kernels.json").read_text())["kernels"]
+    assert [kernel["kernel"] for kernel in kernels] == ["double", "racy"]
+    assert all("__global__" in kernel["source"] for kernel in kernels)
 
 
 @pytest.mark.slow
@@ -216,7 +215,7 @@ def test_a_finding_that_ends_a_program_is_reported_once(
     write(folder, "mine.py", f"{programs.KERNELS}\ndef bad(): return run(past)\n{last}")
     assert app.run(["check", target]) == 1
     message = capfd.readouterr().err
-    assert message.startswith("Traceback") and "mine.py" in message
+    assert message.startswith("Traceback") and "mine.py" in message and "reports/targets" not in message
     assert "FaultError: a finding, see the report\n" in message and message.count("out of bounds") == 1
 
 
@@ -231,22 +230,11 @@ def test_a_traceback_has_a_finding_that_the_report_may_lack(
 
 
 @pytest.mark.slow
-def test_functions(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write(folder, "mine.py", f"{programs.KERNELS}\nimport neighbour\ndef bad(): return run(past)\n")
+def test_a_function_of_a_file_imports_its_neighbours(folder: Path) -> None:
+    write(folder, "mine.py", f"{programs.KERNELS}\nimport neighbour\n")
     write(folder, "neighbour.py", "")
-
-    def code(reference: str) -> tuple[int, int]:
-        result = run_target(find_target(reference), Recorder)
-        return result.code, len(result.run.launches)
-
-    assert code(f"{folder}/mine.py:run") == (0, 1)
-    capfd.readouterr()
-    assert code("mine:bad") == (1, 1)
-    shown = capfd.readouterr().err.splitlines()
-    assert shown[0] == "Traceback (most recent call last):"
-    assert "mine.py" in shown[1] and "reports/targets" not in "".join(shown)
-    assert code("missing:run") == (2, 0)
-    assert "no module is called missing" in capfd.readouterr().err
+    result = run_target(find_target(f"{folder}/mine.py:run"), Recorder)
+    assert (result.code, len(result.run.launches)) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +279,6 @@ def test_the_report_is_separate_from_the_output(folder: Path, simtbed: Simtbed) 
     assert result.code == 1
     report = (folder / "report.txt").read_text()
     assert "race on global memory: out[0]" in report and "racy.py" in report
-    assert simtbed("check", "--kernel", "double", "-o", "report.txt", "racy.py").code == 0
     assert "no launched kernel matches 'x*'" in simtbed("check", "--kernel", "x*", "racy.py").err
     write(folder, "still.py", "print(1)")
     assert simtbed("profile", "still.py").err.endswith("simtbed: still.py launches no kernel\n")
@@ -330,7 +317,6 @@ def package(folder: Path) -> Path:
     [
         (["pack.main", "--n", "3"], "launched __main__ 7\n['--n', '3']\n"),
         (["pack.main:launches"], "launched pack.main 7\n"),
-        (["pack/main.py:launches"], "launched pack.main 7\n"),
         (["pack/below/values.py:launches"], ""),
     ],
 )

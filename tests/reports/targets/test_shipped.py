@@ -39,13 +39,13 @@ def killed(problem: Numbers, variant: str, launcher: Launcher) -> Numbers:
     raise AssertionError
 
 
-def told(launch: Launch) -> tuple[Any, ...]:
+def described(launch: Launch) -> tuple[Any, ...]:
     assert launch.counts is not None
     return launch.kernel.name, launch.grid, launch.block, launch.counts.tolist(), list(map(str, launch.faults))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_family_can_be_handed_to_another_process(name: str) -> None:
+def test_a_family_can_be_pickled(name: str) -> None:
     family = pickle.loads(pickle.dumps(FAMILIES[name]))
     assert (family.name, family.variants) == (name, FAMILIES[name].variants)
     assert set(family.explained()) == set(family.variants)
@@ -57,7 +57,7 @@ def test_processes_find_what_one_finds() -> None:
     for cores in (1, 2):
         with on_cores(cores):
             result.append(list(run_shipped(targets(), MAKE)))
-    first, two = ([(run.target, [told(launch) for launch in run.launches]) for run in runs] for runs in result)
+    first, two = ([(run.target, [described(launch) for launch in run.launches]) for run in runs] for runs in result)
     assert first == two
     assert [name for name, _ in first] == list(SUMS.variants)
     assert any(run.faults for run in result[1])
@@ -73,7 +73,7 @@ def test_a_system_without_semaphores_has_one_process(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-def test_what_fails_in_a_process_is_told(tmp_path: Path) -> None:
+def test_failures_of_a_process_are_reported(tmp_path: Path) -> None:
     """A file that is not what it should be, one that is not there, a process that is killed."""
     bad = tmp_path / "bad.tsv"
     bad.write_text("ACGT\n")
