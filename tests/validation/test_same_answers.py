@@ -12,9 +12,17 @@ from pathlib import Path
 
 import pytest
 from simtbed import disk_cache
+from simtbed.kernels import FAMILIES
 
 from tests.hostile.processes import COMMANDS, PROGRAM, Answer, answer, checked_kernels, run_alone, start
-from tests.hostile.test_same_answers import ENVIRONMENTS
+from tests.hostile.test_same_answers import ENVIRONMENTS, assert_threads_agree
+from tests.table_checks import check_each
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_threads_do_not_change_a_variant(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_each(FAMILIES[family].variants, lambda variant: assert_threads_agree(family, variant, monkeypatch))
+
 
 ON_FILES = ("pairhmm", "align", "correct", "sfs")
 

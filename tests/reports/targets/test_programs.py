@@ -176,7 +176,7 @@ def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path,
     write(folder, "program.py", f"{programs.KERNELS}\nrun(); run(); run(racy)\n")
     assert simtbed("cuda", "--json", "-o", "kernels.json", "program.py").code == 0
     kernels = json.loads((folder / "kernels.json").read_text())["kernels"]
-    assert [kernel["kernel"] for kernel in kernels] == ["double", "racy"]
+    assert [kernel["kernel"] for kernel in kernels] == ["double_2", "racy"]
     assert all("__global__" in kernel["source"] for kernel in kernels)
 
 
