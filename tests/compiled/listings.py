@@ -41,8 +41,8 @@ def matched(launches: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
 
 def walked(launches: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
     """Return warp and thread executions by block from path sampling."""
-    walk = PathEstimator(matched(launches, *rows), launches)
-    result = walk.estimate()
+    estimator = PathEstimator(matched(launches, *rows), launches)
+    result = estimator.estimate()
     assert result is not None
-    blocks = range(len(walk.matcher.graph.blocks))
+    blocks = range(len(estimator.matcher.graph.blocks))
     return {b: (round(result.warps[b]), round(result.threads[b])) for b in blocks if result.threads[b]}

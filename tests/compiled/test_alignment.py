@@ -80,9 +80,13 @@ def test_a_remainder_loop_may_precede_the_unrolled_loop() -> None:
 
 def test_lanes_reach_all_executions_of_a_loop_with_iterations() -> None:
     """Or those with accesses, if a branch skips the others."""
-    each = visit(0, predicated=True)
-    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 3, entries=[0, 1]) == [(), (4,), ()]
-    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [each] * 2, entries=[0]) == [(4,), ()]
+    predicated_visit = visit(0, predicated=True)
+    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [predicated_visit] * 3, entries=[0, 1]) == [
+        (),
+        (4,),
+        (),
+    ]
+    assert align_visits([NOT_PERFORMED, LOOP_EXIT, 4, NOT_PERFORMED], [predicated_visit] * 2, entries=[0]) == [(4,), ()]
 
 
 def four_bytes(number: int) -> int:
@@ -96,8 +100,8 @@ def test_what_was_arranged_once_is_arranged_so_again(rows: list[tuple[int, list[
     arranging = ArrangementCache(4)
     for n, (first, order) in enumerate(rows):
         numbers = [100 * n + 10 * first + place for place in order]
-        stood = [(numbers[0],), tuple(numbers[1:3]), tuple(numbers[3:])]
-        assert arranging.arrange(block, stood, four_bytes) == arrange_by_address(block, stood, 4, four_bytes)
+        accesses = [(numbers[0],), tuple(numbers[1:3]), tuple(numbers[3:])]
+        assert arranging.arrange(block, accesses, four_bytes) == arrange_by_address(block, accesses, 4, four_bytes)
 
 
 def test_a_block_is_arranged_by_addresses() -> None:
@@ -130,8 +134,8 @@ def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
     """A sum in shared memory is read before a loop, and added to in each iteration."""
     sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
     assigner = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)
-    before, turn = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
-    visited = [before, turn, turn, before, turn, turn]
+    before, iteration = [visit(0, block=0, registers="R1")], [visit(1, block=1, registers="R3")]
+    visited = [before, iteration, iteration, before, iteration, iteration]
     assigned = assigner.assign(visited, {})
     assert assigned == {(0, "R1"): 0, (1, "R3"): 1}
     assert assigner.accesses_of_visits(visited, assigned) == [[(0,)], [(1,)], [(3,)], [(4,)], [(5,)], [(7,)]]
@@ -139,20 +143,20 @@ def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
 
 def test_the_trial_of_a_key_is_memoized(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of assignments of other keys does not matter."""
-    looked_up = list[object]()
+    calls = list[object]()
     plain = alignment._consume
 
-    def taken(*what: Any) -> Any:
-        looked_up.append(what)
+    def consume(*what: Any) -> Any:
+        calls.append(what)
         return plain(*what)
 
-    monkeypatch.setattr(alignment, "_consume", taken)
+    monkeypatch.setattr(alignment, "_consume", consume)
     sites, blocks = 3, 12
-    each = [SiteAccesses([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
-    assigner = SiteAssigner(each, 4, lambda number: 4 * (number * 7 % 5))
+    site_accesses = [SiteAccesses([*range(n, 3 * blocks, sites)], True) for n in range(sites)]
+    assigner = SiteAssigner(site_accesses, 4, lambda number: 4 * (number * 7 % 5))
     visited = [[visit(n, block=n, registers=f"R{n}")] for n in range(blocks)]
     assigner.assign(visited, {})
-    assert len(looked_up) <= sites * blocks * (blocks + 1) // 2
+    assert len(calls) <= sites * blocks * (blocks + 1) // 2
 
 
 def test_blocks_with_assigned_keys_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +169,13 @@ def test_blocks_with_assigned_keys_are_skipped(monkeypatch: pytest.MonkeyPatch) 
         return plain(self, *what)
 
     monkeypatch.setattr(SiteAssigner, "_trial", trying)
-    turns = 1000
-    row, column = [*range(0, 4 * turns, 2)], [*range(1, 2 * turns, 2)]
-    turn = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
+    trips = 1000
+    row, column = [*range(0, 4 * trips, 2)], [*range(1, 2 * trips, 2)]
+    trip = [visit(0, block=0, registers="R1"), visit(1, block=0, registers="R2"), visit(2, block=0, registers="R3")]
     assigner = SiteAssigner(
         [SiteAccesses(row, False), SiteAccesses(column, False)], 4, lambda number: 4 * (number * 7 % 5)
     )
-    assigned = assigner.assign([turn] * turns, {})
+    assigned = assigner.assign([trip] * trips, {})
     assert assigned is not None and sorted(assigned.values()) == [0, 0, 1]
     assert len(tried) < 50
 

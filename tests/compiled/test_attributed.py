@@ -23,16 +23,18 @@ PILOT_WARPS, SECOND, THIRD = ("out[t + k]", "&out[t]", "2 * t")
 RED = "REDG.E.ADD.STRONG.GPU [R4], R5"
 
 
-def lines(*parts: str) -> list[str]:
+def lines(*substrings: str) -> list[str]:
     """Return the corrected lines of a listing with an atomic at each line."""
-    one = launched(tallied, out=st.zeros(80, st.i32))
-    texts = one.source.text.splitlines()
-    result = with_fixed_lines(placed(one, *((RED, part) for part in parts)), one.statements.without_inlining())
+    launches = launched(tallied, out=st.zeros(80, st.i32))
+    texts = launches.source.text.splitlines()
+    result = with_fixed_lines(
+        placed(launches, *((RED, part) for part in substrings)), launches.statements.without_inlining()
+    )
     return [next(part for part in (PILOT_WARPS, SECOND, THIRD) if part in texts[each.line - 1]) for each in result]
 
 
 @pytest.mark.parametrize(
-    ("given", "result"),
+    ("attributed", "result"),
     [
         ([PILOT_WARPS, PILOT_WARPS, PILOT_WARPS], [PILOT_WARPS, SECOND, THIRD]),
         ([PILOT_WARPS, PILOT_WARPS, THIRD], [PILOT_WARPS, SECOND, THIRD]),
@@ -42,6 +44,6 @@ def lines(*parts: str) -> list[str]:
         ([PILOT_WARPS, PILOT_WARPS, PILOT_WARPS, SECOND], [PILOT_WARPS, PILOT_WARPS, PILOT_WARPS, SECOND]),
     ],
 )
-def test_each_is_at_its_own_line(given: list[str], result: list[str]) -> None:
+def test_each_is_at_its_own_line(attributed: list[str], result: list[str]) -> None:
     """Copies of an unrolled loop are in order; incomplete groups are unchanged."""
-    assert lines(*given) == result
+    assert lines(*attributed) == result

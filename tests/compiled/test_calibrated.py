@@ -9,8 +9,8 @@ from hypothesis import strategies as some
 from simtbed.compiled.sample_weights import calibrate
 
 
-def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each of all did, what those of a sample did, and the weights of the sample."""
+def sample_of_population(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the events of a population, the events of a sample, and the weights of the sample."""
     random = np.random.default_rng(seed)
     did = random.integers(0, 50, (all_, things)).astype(np.float64)
     chosen = random.choice(all_, sample, replace=False)
@@ -20,16 +20,16 @@ def drawn(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, n
 @given(some.integers(0, 1 << 30), some.integers(1, 6))
 def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
     """Each event executes a fixed number of blocks."""
-    did, sample, weights = drawn(seed, 1000, 200, things)
+    did, sample, weights = sample_of_population(seed, 1000, 200, things)
     result = calibrate(weights, sample, did.sum(axis=0))
-    each = np.random.default_rng(seed).random((things, 4))
+    coefficients = np.random.default_rng(seed).random((things, 4))
     assert result.min() > 0
-    assert result @ (sample @ each) == pytest.approx((did @ each).sum(axis=0))
-    assert weights @ (sample @ each) != pytest.approx((did @ each).sum(axis=0), rel=1e-9)
+    assert result @ (sample @ coefficients) == pytest.approx((did @ coefficients).sum(axis=0))
+    assert weights @ (sample @ coefficients) != pytest.approx((did @ coefficients).sum(axis=0), rel=1e-9)
 
 
 def test_all_of_them_keep_their_weights() -> None:
-    did, _, _ = drawn(3, 100, 10, 4)
+    did, _, _ = sample_of_population(3, 100, 10, 4)
     ones = np.ones(100)
     assert calibrate(ones, did, did.sum(axis=0)) is ones
     assert calibrate(ones, np.zeros((100, 0)), np.zeros(0)) is ones
@@ -37,14 +37,14 @@ def test_all_of_them_keep_their_weights() -> None:
 
 def test_few_follow_no_chance() -> None:
     """With as many events as warps exact weights exist, but fit noise."""
-    did, sample, weights = drawn(5, 1000, 16, 16)
+    did, sample, weights = sample_of_population(5, 1000, 16, 16)
     result = calibrate(weights, sample, did.sum(axis=0))
     assert result == pytest.approx(weights, rel=0.5)
     assert abs(result.sum() / 1000 - 1) < 0.1
 
 
 def test_totals_without_samples_are_ignored() -> None:
-    did, sample, weights = drawn(4, 100, 20, 3)
+    did, sample, weights = sample_of_population(4, 100, 20, 3)
     sample[:, 2] = 0
     result = calibrate(weights, sample, did.sum(axis=0))
     assert result @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))

@@ -33,7 +33,7 @@ def of_nearer() -> dict[str, np.ndarray]:
     return {"x": np.where(lanes < 4, 0, 1).astype(np.int32), "y": np.where(lanes < 12, 1, 0).astype(np.int32)}
 
 
-APART = [
+TESTED_SEPARATELY = [
     ("LDG.E R2, [R4]", "= x["),
     ("LDG.E R3, [R6]", "= y["),
     ("ISETP.GE.AND P0, PT, R2, R3, PT", COND),
@@ -45,24 +45,24 @@ APART = [
     ("STG.E [R8], R1", FIVE),
     ("EXIT", ""),
 ]
-SUMMARIZED = [
-    *APART[:4],
+TESTED_TOGETHER = [
+    *TESTED_SEPARATELY[:4],
     ("ISETP.GE.AND P0, PT, R0, 0x8, PT", COND),
     ("ISETP.NE.OR P0, PT, R2, R3, P0", COND),
     ("@P0 BRA 0x80", COND),
-    *APART[8:],
+    *TESTED_SEPARATELY[8:],
 ]
 
 
 def test_each_condition_is_tested_by_the_lanes_that_the_others_left_open() -> None:
     launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    result = {block: threads for block, (_, threads) in walked(launches, *APART).items()}
+    result = {block: threads for block, (_, threads) in walked(launches, *TESTED_SEPARATELY).items()}
     assert result == {0: 32, 1: 28, 2: 8, 3: 8, 4: 32}
 
 
 def test_conditions_that_are_tested_together_decide_together() -> None:
     launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in SUMMARIZED]
+    together = [(text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x70"), part) for text, part in TESTED_TOGETHER]
     matcher = matched(launches, *together)
     assert {block: tested.codes for block, tested in matcher.conditions.blocks.items()} == {
         1: 0b01010101,
@@ -79,13 +79,13 @@ def test_conditions_that_are_tested_together_decide_together() -> None:
 
 def test_the_flow_uses_fractions_of_condition_codes() -> None:
     launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
-    arms = matched(launches, *APART).arms.shares
+    arms = matched(launches, *TESTED_SEPARATELY).arms.shares
     assert {block: (arm.head, arm.lanes, arm.warps) for block, arm in arms.items()} == {
         1: (0, 28 / 32, 1.0),
         2: (0, 8 / 32, 1.0),
         3: (0, 8 / 32, 1.0),
     }
-    assert executions_of(placed(launches, *APART), launches).threads[4] == 28
+    assert executions_of(placed(launches, *TESTED_SEPARATELY), launches).threads[4] == 28
 
 
 @st.kernel
@@ -100,12 +100,13 @@ def nearer_twice(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
 
 def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
     """Of two copies of a branch, the first tests conditions one by one."""
-    given = of_nearer()
-    launches = launched(nearer_twice, x=np.append(given["x"], np.int32(1)), y=given["y"], out=st.zeros(40, st.i32))
+    values = of_nearer()
+    launches = launched(nearer_twice, x=np.append(values["x"], np.int32(1)), y=values["y"], out=st.zeros(40, st.i32))
     moved = [
-        (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part) for text, part in SUMMARIZED
+        (text.replace("@!P0 BRA 0x80", "@!P0 BRA 0x100").replace("0x80", "0x110"), part)
+        for text, part in TESTED_TOGETHER
     ]
-    result = walked(launches, *APART[:-1], *moved)
+    result = walked(launches, *TESTED_SEPARATELY[:-1], *moved)
     assert {block: threads for block, (_, threads) in result.items()} == {
         0: 32,
         1: 28,
@@ -133,13 +134,13 @@ def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
     x, y = np.where(lanes < 4, 5, 0).astype(np.int32), np.where(lanes < 12, 5, 0).astype(np.int32)
     launches = launched(across, x=x, y=y, out=st.zeros(32, st.i32))
     together = [
-        *APART[:2],
+        *TESTED_SEPARATELY[:2],
         ("ISETP.GT.AND P0, PT, R2, 0x3, PT", "&&"),
         ("ISETP.GT.XOR P0, PT, R3, 0x3, P0", "&&"),
         ("@!P0 BRA 0x80", "&&"),
         ("ISETP.GE.AND P0, PT, R0, 0x8, PT", "&&"),
         ("@P0 BRA 0x80", "&&"),
-        *APART[8:],
+        *TESTED_SEPARATELY[8:],
     ]
     assert {block: threads for block, (_, threads) in walked(launches, *together).items()} == {0: 32, 1: 8, 2: 4, 3: 32}
 
@@ -156,7 +157,7 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "held"),
+    ("source_condition", "text", "outcome"),
     [
         (condition("lt", I32), "ISETP.GE.AND P0, PT, R1, R2, PT", False),
         (condition("lt", I32), "ISETP.GT.AND P0, PT, R2, R1, PT", True),
@@ -177,12 +178,12 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
     ],
 )
 def test_a_comparison_may_be_that_of_a_condition_or_of_its_contrary(
-    given: Condition, text: str, held: bool | None
+    source_condition: Condition, text: str, outcome: bool | None
 ) -> None:
     launches = Instruction(0, text)
     a, b = text.split(", ")[2:4]
     constant = [not each.startswith("R") or each == "RZ" for each in (a, b)]
-    assert given.holds(launches, launches.operation.split(".")[1], constant) is held
+    assert source_condition.holds(launches, launches.operation.split(".")[1], constant) is outcome
 
 
 @st.kernel
@@ -233,7 +234,7 @@ def outside(x: Global[i32], out: Global[i32]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "made", "test", "threads"),
+    ("kernel", "operations", "test", "threads"),
     [
         (lettered, ["LOP3.LUT R3, R2, 0x20, RZ, 0xfc, !PT", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "NE.AND P0, PT, R3, 0x7b", 2),
         (lettered, ["LOP3.LUT R3, R2, 0x24, RZ, 0xfc, !PT", "LOP3.LUT R3, R3, 0xff, RZ, 0xc0, !PT"], "NE.AND P0, PT, R3, 0x7f", None),
@@ -244,7 +245,9 @@ def outside(x: Global[i32], out: Global[i32]) -> None:
         (outside, ["VIADD R3, R2, 0xffffffd0"], "LE.U32.AND P0, PT, R3, 0x9", 22),
     ],
 )  # fmt: skip
-def test_one_comparison_may_implement_two(kernel: st.Kernel, made: list[str], test: str, threads: int | None) -> None:
+def test_one_comparison_may_implement_two(
+    kernel: st.Kernel, operations: list[str], test: str, threads: int | None
+) -> None:
     """With a bit set before, or the lower bound subtracted, one comparison has the codes of both conditions."""
     lanes = np.arange(32) + (40 if kernel is not lettered else 91)
     x = lanes.astype(np.uint8 if kernel is not outside else np.int32)
@@ -253,9 +256,9 @@ def test_one_comparison_may_implement_two(kernel: st.Kernel, made: list[str], te
     branch = next(part for part in ("||", "&&") if part in launches.source.text)
     listing = [
         ("LDG.E.U8 R2, [R4]", "x["),
-        *((text, branch) for text in made),
+        *((text, branch) for text in operations),
         (f"ISETP.{test}, PT", branch),
-        (f"@P0 BRA {hex(16 * (len(made) + 4))}", branch),
+        (f"@P0 BRA {hex(16 * (len(operations) + 4))}", branch),
         ("STG.E [R8], R1", "= 5"),
         ("EXIT", ""),
     ]

@@ -57,7 +57,7 @@ def test_parameters_are_aligned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "held"),
+    ("before", "outcome"),
     [
         (("LDC R2, c[0x0][0x4]", "ISETP.GT.AND P0, PT, R2, RZ, PT"), True),
         (("ISETP.LT.AND P0, PT, RZ, c[0x0][0x4], PT",), True),
@@ -82,8 +82,8 @@ def test_parameters_are_aligned() -> None:
         (("LDC R2, c[0x0][0x4]", "ISETP.GT.AND P1, P0, R2, 0x9, PT"), True),
     ],
 )
-def test_what_is_made_of_constants_is_computed(before: tuple[str, ...], held: bool) -> None:
-    assert never(*before, c4=8, c8=-3) == {(0, 1) if held else (0, 2)}
+def test_what_is_made_of_constants_is_computed(before: tuple[str, ...], outcome: bool) -> None:
+    assert never(*before, c4=8, c8=-3) == {(0, 1) if outcome else (0, 2)}
 
 
 @pytest.mark.parametrize(
@@ -103,20 +103,21 @@ def test_what_is_not_known_excludes_nothing(before: tuple[str, ...]) -> None:
 def test_numbers_of_launches_are_kept_without_arrays() -> None:
     """Known bytes are those common to all launches."""
     args = {"x": np.arange(40, dtype=np.int32), "out": st.zeros(32, st.i32)}
-    made = list[Launch]()
-    with observing(Recorder(made.append, keep="program")):
+    launches_observed = list[Launch]()
+    with observing(Recorder(launches_observed.append, keep="program")):
         for step, blocks in ((32, 1), (32, 2), (5, 2)):
             st.launch(striding, grid=blocks, block=32, args={**args, "step": np.int32(step)})
-    kept = [one.request for one in made]
-    assert all(request is not None and request.arguments.keys() == {"step"} for request in kept)
+    launch_requests = [one.request for one in launches_observed]
+    assert all(request is not None and request.arguments.keys() == {"step"} for request in launch_requests)
 
-    def known(*which: int) -> dict[int, int]:
-        requests = [request for n in which if (request := kept[n]) is not None]
+    def common_bytes(*which: int) -> dict[int, int]:
+        requests = [request for n in which if (request := launch_requests[n]) is not None]
         (launches,) = printed_kernels([(request, None, None) for request in requests])
         return launches.bank(BankLayout(0x0, 0xC, 0x210))
 
     words = [
-        {at: bank.get(at) for at in (0x0, 0xC, 0x220)} for bank in (known(0), known(0, 1), known(1, 2), known(0, 2))
+        {at: bank.get(at) for at in (0x0, 0xC, 0x220)}
+        for bank in (common_bytes(0), common_bytes(0, 1), common_bytes(1, 2), common_bytes(0, 2))
     ]
     assert words == [
         {0x0: 32, 0xC: 1, 0x220: 32},
@@ -124,7 +125,7 @@ def test_numbers_of_launches_are_kept_without_arrays() -> None:
         {0x0: 32, 0xC: 2, 0x220: None},
         {0x0: 32, 0xC: None, 0x220: None},
     ]
-    assert 0x210 not in known(0)
+    assert 0x210 not in common_bytes(0)
 
 
 # ------------------------------------------------------------------ a loop that is compiled twice

@@ -7,14 +7,14 @@ from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.engines.cuda.sass import Instruction
 
-from tests.compiled.strands import executions
+from tests.compiled.reconvergence import executions
 
 
 def sass(*texts: str) -> Graph:
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
-def dividing(beside: str, callee: str) -> Graph:
+def dividing(conversion: str, callee: str) -> Graph:
     """Blocks: 0 tests high words, 1 calls, 2 returns, 3 divides narrow numbers, 4 continues, 5 is the callee."""
     return sass(
         "ISETP.NE.U32.AND P0, PT, R9, RZ, PT",
@@ -22,7 +22,7 @@ def dividing(beside: str, callee: str) -> Graph:
         "CALL.REL.NOINC 0x90",
         "MOV R2, R9",
         "BRA 0x70",
-        beside,
+        conversion,
         "MUFU.RCP R9, R9",
         "STG.E [R2], R1",
         "EXIT",

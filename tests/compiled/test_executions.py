@@ -22,19 +22,19 @@ from tests.compiled.listings import launched, placed
 from tests.validation.recorded import KERNEL_CASES, load_record
 
 
-def of(name: str, cases: str = KERNEL_CASES, kept: str = "kernels/h200") -> tuple[Executions, int]:
+def estimate_case(name: str, cases: str = KERNEL_CASES, record: str = "kernels/h200") -> tuple[Executions, int]:
     """Of a kernel, the first of its case, with the warp instructions that ran."""
     (case,) = find([cases], name)
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
     launches = launcher.kernels[0]
-    (profiled,) = (each for each in load_record(kept).counters[case.name] if each.source == launches.digest)
+    (profiled,) = (each for each in load_record(record).counters[case.name] if each.source == launches.digest)
     return executions_of([ran.placed for ran in profiled.sass], launches), sum(ran.warps for ran in profiled.sass)
 
 
 def executions() -> Executions:
     """Return the executions of a kernel with path sampling and distinct warps."""
-    return of("validation mandelbrot")[0]
+    return estimate_case("validation mandelbrot")[0]
 
 
 @pytest.mark.parametrize("believed", [False, True])
@@ -42,8 +42,8 @@ def test_paths_with_excess_convergence_are_rejected(believed: bool, monkeypatch:
     """Lanes in different copies of a loop: 1.6 times the shuffles by warps, equal by threads."""
     if believed:
         monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
-    result, ran = of("pairhmm intratask-warps", VARIANTS, "h200")
-    assert (abs(result.warp_instructions / ran - 1) > 0.1) == believed
+    result, recorded = estimate_case("pairhmm intratask-warps", VARIANTS, "h200")
+    assert (abs(result.warp_instructions / recorded - 1) > 0.1) == believed
     assert ("reconverge later" in result.walk.failure) != believed
 
 
@@ -52,51 +52,51 @@ def test_paths_with_missing_effects_are_rejected(believed: bool, monkeypatch: py
     """Lanes remain converged, unlike in the source."""
     if believed:
         monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
-    result, _ = of("validation expand_frontier")
+    result, _ = estimate_case("validation expand_frontier")
     efficiency = result.thread_instructions / (32 * result.warp_instructions)
     assert (abs(efficiency - 0.5434) > 0.02) == believed
     assert ("miss effects" in result.walk.failure) != believed
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_paths_that_agree_with_certain_flow_are_preferred(apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("inflated", [False, True])
+def test_paths_that_agree_with_certain_flow_are_preferred(inflated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The flow leaves 2 % uncertain and follows edges of large operands."""
     run = PathEstimator.estimate
 
     def other(walk: PathEstimator) -> PathEstimate | None:
         result = run(walk)
-        if result is not None and apart:
+        if result is not None and inflated:
             result.warps *= 1.1
         return result
 
     monkeypatch.setattr(PathEstimator, "estimate", other)
-    result, ran = of("validation mri_q")
-    assert (abs(result.warp_instructions / ran - 1) < 0.001) != apart
-    assert abs(result.warp_instructions / ran - 1) < 0.02
+    result, recorded = estimate_case("validation mri_q")
+    assert (abs(result.warp_instructions / recorded - 1) < 0.001) != inflated
+    assert abs(result.warp_instructions / recorded - 1) < 0.02
 
 
 def test_certain_flow_remains_certain_under_path_sampling() -> None:
     """nvcc dropped some loads, so residuals are nonzero."""
-    result, ran = of("sfs tiled", VARIANTS, "h200")
-    assert result.warp_instructions == ran and result.walk.paths_by_hash
+    result, recorded = estimate_case("sfs tiled", VARIANTS, "h200")
+    assert result.warp_instructions == recorded and result.walk.paths_by_hash
     loads = [n for n, one in enumerate(result.placed) if one.instruction.opcode == "LDS"]
     assert loads and all(result.least[n] == result.most[n] for n in loads)
 
 
 def test_trips_of_a_loop_with_a_mid_exit_equal_the_statements_after_it() -> None:
-    result, ran = of("nested_loops", "tests.validation.cases:cases", "h200")
-    assert result.warp_instructions == ran
+    result, recorded = estimate_case("nested_loops", "tests.validation.cases:cases", "h200")
+    assert result.warp_instructions == recorded
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third warp has an incomplete record."""
-    asked, tell = list[WarpName](), DecisionReplay.trace
+    requested, original_trace = list[WarpName](), DecisionReplay.trace
 
     def steps(replay: DecisionReplay, warp: WarpName, lanes: int) -> WarpTrace:
-        asked.append(warp)
-        if len(asked) % 3 == 0:
+        requested.append(warp)
+        if len(requested) % 3 == 0:
             raise ReplayError("only a summary of the decisions is recorded")
-        return tell(replay, warp, lanes)
+        return original_trace(replay, warp, lanes)
 
     monkeypatch.setattr(DecisionReplay, "trace", steps)
 
@@ -160,8 +160,8 @@ def trying(out: Global[i32]) -> None:
     out[st.thread.x + 4] = left
 
 
-@pytest.mark.parametrize(("turn", "groups"), [("NOP", 1), ("YIELD", 4)])
-def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int) -> None:
+@pytest.mark.parametrize(("instruction", "groups"), [("NOP", 1), ("YIELD", 4)])
+def test_lanes_that_do_not_wait_for_each_other_are_walked(instruction: str, groups: int) -> None:
     """The number is certain anyway."""
     launches = launched(trying, out=st.zeros(36, st.i32))
     listing = placed(
@@ -169,7 +169,7 @@ def test_lanes_that_do_not_wait_for_each_other_are_walked(turn: str, groups: int
         ("BSSY B0, 0x60", "while"),
         ("@P0 BRA 0x50", "while"),
         ("REDG.E.ADD.STRONG.GPU [R4], R5", "atomicAdd"),
-        (turn, "while"),
+        (instruction, "while"),
         ("@P1 BRA 0x20", "while"),
         ("BSYNC B0", "while"),
         ("STG.E [R2], R1", "+ 4]"),
@@ -214,13 +214,13 @@ def test_expanded_operations_exceed_the_source() -> None:
 
 def off(name: str) -> float:
     """Return the relative error of the instruction count for a kernel of the H100 record."""
-    result, ran = of(f"validation {name}", kept="kernels/h100")
-    return result.warp_instructions / ran - 1
+    result, recorded = estimate_case(f"validation {name}", record="kernels/h100")
+    return result.warp_instructions / recorded - 1
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize(
-    ("name", "whose", "what", "instead", "least", "most"),
+    ("name", "owner", "attribute", "replacement", "least", "most"),
     [
         ("bond_yields", Correspondence, "_allow_missing_operations", lambda correspondence, nodes: None, 0.1, 0.01),
         ("stencil_27_points", Correspondence, "_shared_accesses", lambda correspondence: iter(()), 0.01, 1e-9),
@@ -229,21 +229,21 @@ def off(name: str) -> float:
     ],
 )  # fmt: skip
 def test_what_the_compiler_does_to_loops_and_arms_is_known(
-    name: str, whose: Any, what: str, instead: Any, least: float, most: float, known: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, owner: Any, attribute: str, replacement: Any, least: float, most: float, applied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Dropped last-iteration code, merged stores of both arms, duplicated loops, and divergence of a sample."""
-    if not known:
-        monkeypatch.setattr(whose, what, instead)
+    if not applied:
+        monkeypatch.setattr(owner, attribute, replacement)
     monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 5_000_000)
-    assert abs(off(name)) < most if known else abs(off(name)) > least
+    assert abs(off(name)) < most if applied else abs(off(name)) > least
 
 
 def test_long_divisions_of_inlined_calls_on_one_line_are_counted() -> None:
-    result, ran = of("validation power_modulo")
-    assert abs(result.warp_instructions / ran - 1) < 0.05
+    result, recorded = estimate_case("validation power_modulo")
+    assert abs(result.warp_instructions / recorded - 1) < 0.05
 
 
 def test_a_flow_that_explains_nearly_all_is_walked_as_well() -> None:
     """Blocks of an unrolled loop with fewer executions: 2 % of the loads were in excess."""
-    result, ran = of("validation bucket_by_splitters")
-    assert result.warp_instructions == ran
+    result, recorded = estimate_case("validation bucket_by_splitters")
+    assert result.warp_instructions == recorded

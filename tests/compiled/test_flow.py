@@ -28,7 +28,7 @@ from tests.hardware.listing import placed
 from tests.validation.recorded import load_record
 
 
-def ran(  # noqa: PLR0913 - one keyword for each field of StatementCounts
+def statement_counts(  # noqa: PLR0913 - one keyword for each field of StatementCounts
     line: int,
     kind: str,
     lanes: int,
@@ -66,7 +66,9 @@ def by_text(estimate: FlowEstimate) -> dict[str, tuple[float, float]]:
 
 def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
-    result = estimate_executions(code, [ran(1, "compute", 96), ran(2, "global_store", 96)], threads=96, warps=3)
+    result = estimate_executions(
+        code, [statement_counts(1, "compute", 96), statement_counts(2, "global_store", 96)], threads=96, warps=3
+    )
     assert result.warps.tolist() == [3, 3, 3, 0]
     assert (result.warp_instructions, result.thread_instructions) == (9, 288)
 
@@ -74,7 +76,9 @@ def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
 def test_a_loop_runs_as_often_as_its_loads() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n | @P0 BRA `(l)\n 4 | EXIT")
     result = by_text(
-        estimate_executions(code, [ran(2, "branch", 32 * 11), ran(3, "global_load", 320)], threads=32, warps=1)
+        estimate_executions(
+            code, [statement_counts(2, "branch", 32 * 11), statement_counts(3, "global_load", 320)], threads=32, warps=1
+        )
     )
     assert result["LDG.E R2, [R2]"] == (10, 320)
     assert result["EXIT"] == (1, 32)
@@ -83,13 +87,13 @@ def test_a_loop_runs_as_often_as_its_loads() -> None:
 def test_copies_of_an_unrolled_loop_share_its_iterations() -> None:
     body = "\n".join(f"3 | LDG.E R{n}, [R{n}]" for n in range(4))
     code = placed(f"1 | S2R R9, SR_TID.X\n l:\n {body}\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    result = by_text(estimate_executions(code, [ran(3, "global_load", 32 * 20)], threads=32, warps=1))
+    result = by_text(estimate_executions(code, [statement_counts(3, "global_load", 32 * 20)], threads=32, warps=1))
     assert result["LDG.E R0, [R0]"] == (5, 160)
 
 
 def test_a_wider_access_implements_several() -> None:
     code = placed("1 | S2R R9, SR_TID.X\n l:\n 3 | LDS.128 R0, [R0]\n 2 | @P0 BRA `(l)\n 4 | EXIT")
-    result = by_text(estimate_executions(code, [ran(3, "shared_load", 32 * 20)], threads=32, warps=1))
+    result = by_text(estimate_executions(code, [statement_counts(3, "shared_load", 32 * 20)], threads=32, warps=1))
     assert result["LDS.128 R0, [R0]"] == (5, 160)
 
 
@@ -106,7 +110,11 @@ BRANCH = """
 
 
 def test_diverged_lanes_reconverge_group_by_group() -> None:
-    executed = [ran(1, "compute", 64), ran(2, "branch", 64, divergent=1), ran(3, "global_store", 5, warps=1)]
+    executed = [
+        statement_counts(1, "compute", 64),
+        statement_counts(2, "branch", 64, divergent=1),
+        statement_counts(3, "global_store", 5, warps=1),
+    ]
     result = by_text(estimate_executions(placed(BRANCH), executed, threads=64, warps=2))
     assert result["STG.E [R2.64], R0"] == (1, 5)
     assert result["BSYNC B0"] == (3, 64)  # one warp arrives converged, the other in two groups
@@ -115,7 +123,7 @@ def test_diverged_lanes_reconverge_group_by_group() -> None:
 
 def test_a_predicated_access_is_executed_at_least_as_often_as_it_acts() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
-    result = by_text(estimate_executions(code, [ran(3, "global_load", 5, warps=1)], threads=32, warps=1))
+    result = by_text(estimate_executions(code, [statement_counts(3, "global_load", 5, warps=1)], threads=32, warps=1))
     assert result["@P0 LDG.E R2, [R2]"] == (1, 32)
 
 
@@ -132,7 +140,9 @@ DIVISION = """
 
 
 def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
-    result = by_text(estimate_executions(placed(DIVISION), [ran(1, "compute", 32, fdiv=1)], threads=32, warps=1))
+    result = by_text(
+        estimate_executions(placed(DIVISION), [statement_counts(1, "compute", 32, fdiv=1)], threads=32, warps=1)
+    )
     assert result["FCHK P0, R0, R1"] == (1, 32)
     assert result["FFMA R0, R1, R2, R3"] == (0, 0)
 
@@ -140,7 +150,10 @@ def test_the_slow_path_of_a_division_is_not_taken_for_granted() -> None:
 def test_a_loop_with_separate_exits_has_no_convergence_point() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 3 | ATOMG.E.CAS PT, R1, [R2], R3, R4\n 2 | @P0 BRA `(l)\n 4 | EXIT")
     lanes = 32 * 33 // 2
-    executed = [ran(2, "branch", lanes + 32, warps=33, divergent=31), ran(3, "global_atomic", lanes, warps=32)]
+    executed = [
+        statement_counts(2, "branch", lanes + 32, warps=33, divergent=31),
+        statement_counts(3, "global_atomic", lanes, warps=32),
+    ]
     result = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert result["ATOMG.E.CAS PT, R1, [R2], R3, R4"] == (32, lanes)
     assert result["EXIT"] == (32, 32)
@@ -166,13 +179,13 @@ def test_the_pipes_are_those_of_the_hardware() -> None:
     waiting = {"sum_of_the_grid", "turns_in_a_loop", "grid_barrier_in_a_function", "grid_barriers_until_it_is_enough"}
     features = {feature.name for feature in FEATURES} - waiting
     for case, kernels in load_record("h200").counters.items():
-        for one in kernels if case not in waiting else ():
+        for profiled in kernels if case not in waiting else ():
             result = dict.fromkeys(PIPES, 0)
-            for each in one.sass:
-                for pipe in pipes_of(each.placed.instruction):
-                    result[pipe] += each.warps
-            slack = 0 if case in features else 0.05 * one.figures["warp_instructions"]
-            assert {p: n for p, n in result.items() if abs(n - one.pipes[p]) > slack} == {}, case
+            for executed in profiled.sass:
+                for pipe in pipes_of(executed.placed.instruction):
+                    result[pipe] += executed.warps
+            slack = 0 if case in features else 0.05 * profiled.figures["warp_instructions"]
+            assert {p: n for p, n in result.items() if abs(n - profiled.pipes[p]) > slack} == {}, case
 
 
 TWICE = """
@@ -196,8 +209,8 @@ def test_functions_are_distinguished_by_call() -> None:
     calls = {3: (7,), 4: (7,), 7: (8,), 8: (8,)}
     code = [replace(one, calls=calls.get(n, ())) for n, one in enumerate(placed(TWICE))]
     executed = [
-        ran(3, "global_load", 5, calls=(7,)), ran(3, "compute", 5, calls=(7,)),
-        ran(3, "global_load", 20, calls=(8,)), ran(3, "compute", 20, calls=(8,)),
+        statement_counts(3, "global_load", 5, calls=(7,)), statement_counts(3, "compute", 5, calls=(7,)),
+        statement_counts(3, "global_load", 20, calls=(8,)), statement_counts(3, "compute", 20, calls=(8,)),
     ]  # fmt: skip
     result = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert result["LDG.E R2, [R2]"] == (1, 5)
@@ -209,7 +222,11 @@ def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often()
     code = placed(
         "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
     )
-    executed = [ran(3, "global_load", 320), ran(3, "global_load", 320), ran(4, "compute", 320)]
+    executed = [
+        statement_counts(3, "global_load", 320),
+        statement_counts(3, "global_load", 320),
+        statement_counts(4, "compute", 320),
+    ]
     result = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert result["LDG.E R2, [R2]"] == (10, 320)
 
@@ -232,7 +249,7 @@ ALTERNATING = """
 
 def test_copies_of_a_branch_have_equal_shares() -> None:
     """200 of 640 lanes, of all 20 warps, take the branch; equal shares determine each copy."""
-    executed = [ran(3, "shared_load", 200, warps=20), ran(4, "barrier", 640, size=1)]
+    executed = [statement_counts(3, "shared_load", 200, warps=20), statement_counts(4, "barrier", 640, size=1)]
     code = placed(ALTERNATING)
     counted = KnownCounts(arms={2: ArmShare(1, 200 / 640, 1.0), 4: ArmShare(3, 200 / 640, 1.0)})
     result = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
@@ -243,7 +260,11 @@ def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
     code = placed(
         "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
     )
-    executed = [ran(4, "compute", 1), ran(4, "global_store", 1), ran(5, "compute", 20)]
+    executed = [
+        statement_counts(4, "compute", 1),
+        statement_counts(4, "global_store", 1),
+        statement_counts(5, "compute", 20),
+    ]
     result = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert result["@P1 STG.E [R2], R1"] == (1, 20)
 
@@ -291,7 +312,11 @@ def test_an_unused_slow_path_is_not_called() -> None:
 def test_sunk_stores_do_not_diverge() -> None:
     """A warp stores ten times in the source, converged; once after the compiled loop, where lanes may arrive separately."""
     code = placed("1 | S2R R0, SR_TID.X\n l:\n 2 | LDG.E R2, [R4.64]\n 2 | @P0 BRA `(l)\n 3 | STS [R3], R2\n 3 | EXIT")
-    executed = [ran(1, "compute", 64), ran(2, "global_load", 640), ran(3, "shared_store", 640)]
+    executed = [
+        statement_counts(1, "compute", 64),
+        statement_counts(2, "global_load", 640),
+        statement_counts(3, "shared_store", 640),
+    ]
     result = by_text(estimate_executions(code, executed, threads=64, warps=2))
     assert result["STS [R3], R2"] == (2, 64)
 
@@ -307,5 +332,5 @@ def test_warps_execute_a_callee_once_per_call() -> None:
         "RET.REL.NODEC R4 0x0",
     ]
     listed = [LocatedInstruction(Instruction(16 * n, text), 7 if n == 2 else 0) for n, text in enumerate(texts)]
-    result = estimated(listed, SourceEvidence([ran(7, "global_store", 16, warps=2)], False), 16, 2)
+    result = estimated(listed, SourceEvidence([statement_counts(7, "global_store", 16, warps=2)], False), 16, 2)
     assert (result.threads[4], result.warps[4]) == (32, 4)

@@ -53,8 +53,8 @@ def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
     assert not any(one.uncertainty for one in loads)
 
 
-def _in_loop(one: object, result: object) -> bool:
-    text = result.launched.source.lines[one.place[0] - 1].text  # type: ignore[attr-defined]
+def _in_loop(instruction: object, result: object) -> bool:
+    text = result.launched.source.lines[instruction.place[0] - 1].text  # type: ignore[attr-defined]
     return "values[k]" in text
 
 
@@ -72,12 +72,12 @@ def test_equal_rows_take_the_unrolled_body_alone() -> None:
 def test_merged_accesses_are_counted_as_the_machine_code_makes_them() -> None:
     args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}
     result = st.launch(dots, grid=1, block=64, args=args, decisions=True)
-    found = result.compiled()
+    view = result.compiled()
     assert result.counters.total("shared_load_wavefronts") == 2 * 64
-    assert found.memory.counters["shared_load_wavefronts"] == 2 * 16 * 2  # 16 bytes for all lanes take two phases
-    (difference,) = found.memory.differences
+    assert view.memory.counters["shared_load_wavefronts"] == 2 * 16 * 2  # 16 bytes for all lanes take two phases
+    (difference,) = view.memory.differences
     assert difference.what == "nvcc merges 4 of 4 bytes into one of 16: 16 shared loads"
-    assert all(one.instruction.control is not None for one in found.instructions)
+    assert all(one.instruction.control is not None for one in view.instructions)
 
 
 def test_without_decisions_there_is_no_compiled_view() -> None:

@@ -33,15 +33,23 @@ def steps() -> KernelLaunches:
     return launched(stepping, code=np.arange(64, dtype=np.int32) % 3, out=st.zeros(64, st.i32))
 
 
-LOOP, WORD, ZERO, FIVE, ONE, SIX, END = "while (at", "= code[at]", "word == 0", "= 5", "word == 1", "= 6", "out[63]"
+LOOP, WORD, IS_ZERO, FIVE, IS_ONE, SIX, END = (
+    "while (at",
+    "= code[at]",
+    "word == 0",
+    "= 5",
+    "word == 1",
+    "= 6",
+    "out[63]",
+)
 TURNING = [
     ("MOV R1, RZ", LOOP),
     ("BSSY B1, 0x90", SIX),
     ("LDG.E R2, [R4]", WORD),
-    ("@P0 BRA 0x60", ZERO),
+    ("@P0 BRA 0x60", IS_ZERO),
     ("STG.E [R6], R5", FIVE),
     ("@P1 BRA 0x20", LOOP),
-    ("@P2 BRA 0x80", ONE),
+    ("@P2 BRA 0x80", IS_ONE),
     ("STG.E [R6+0x4], R5", SIX),
     ("BSYNC B1", SIX),
     ("@P1 BRA 0x10", LOOP),
@@ -64,8 +72,8 @@ def test_a_loop_in_another_is_one_of_its_own() -> None:
 
 def test_iterations_of_all_back_edges_are_summed() -> None:
     result = walked(steps(), *TURNING)
-    told = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
-    assert [result[block][1] for block in (2, 3, 5, 8)] == told
+    executed_lanes = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
+    assert [result[block][1] for block in (2, 3, 5, 8)] == executed_lanes
 
 
 @st.kernel

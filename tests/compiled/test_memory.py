@@ -28,14 +28,14 @@ def reading(x: Global[i32], out: Global[i32]) -> None:
 
 def test_a_misattributed_instruction_matches_equal_executions() -> None:
     """Both loads have the line of the test on their value."""
-    one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
-    once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
-    rows = placed(one, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
+    launches = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
+    once, again = (each for each in launches.statements.statements.values() if each.site.kind == "global_load")
+    rows = placed(launches, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
     each_counted = [
         InstructionCount(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
         for row, each in zip(rows, (once, again), strict=True)
     ]
-    result = _by_access(each_counted, _accesses(one, False), one.statements.deciding_arm)
+    result = _by_access(each_counted, _accesses(launches, False), launches.statements.deciding_arm)
     assert {key[0]: [each.instruction.text for each in of] for key, of in result.items()} == {
         once.place: ["LDG.E R4, [R2]"],
         again.place: ["LDG.E R4, [R6]"],
@@ -43,11 +43,11 @@ def test_a_misattributed_instruction_matches_equal_executions() -> None:
 
 
 def test_sites_are_reported_by_instruction_offset() -> None:
-    one = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
-    once, again = (each for each in one.statements.statements.values() if each.site.kind == "global_load")
-    (stored,) = (each for each in one.statements.statements.values() if each.site.kind == "global_store")
+    launches = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
+    once, again = (each for each in launches.statements.statements.values() if each.site.kind == "global_load")
+    (stored,) = (each for each in launches.statements.statements.values() if each.site.kind == "global_store")
     rows = placed(
-        one,
+        launches,
         ("LDG.E R4, [R2]", "letter = x"),
         ("@P0 BRA 0x40", "while (letter"),
         ("LDG.E R4, [R6]", "letter > 3"),
@@ -55,7 +55,7 @@ def test_sites_are_reported_by_instruction_offset() -> None:
         ("STG.E [R8], R4", "out["),
         ("EXIT", ""),
     )
-    _, memory = counted(one, rows)
+    _, memory = counted(launches, rows)
     assert set(memory.sites_by_offset.values()) <= {(once.number,), (again.number,), (stored.number,)}
     assert memory.sites_by_offset[0x0] == (once.number,) and memory.sites_by_offset[0x40] == (stored.number,)
 
@@ -78,16 +78,16 @@ def counting(x: Global[i32], out: Global[i32]) -> None:
 
 def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
     """Calls by 32 and by 8 lanes; both instructions have the first one's line."""
-    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
-    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    launches = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in launches.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
     sass = Instruction(0, "STS [R2], R4")
     each_counted = [InstructionCount(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
-    accesses = _accesses(one, True)
+    accesses = _accesses(launches, True)
     compiled = {(stores[0].place, "shared_store"): each_counted}
     _merge_by_line(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
     compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
-    accesses = _accesses(one, True)
+    accesses = _accesses(launches, True)
     _merge_by_line(accesses, compiled)
     assert accesses[stores[0].place, "shared_store"] == stores[:1]
 
@@ -106,29 +106,29 @@ def four_counts(x: Global[i32], out: Global[i32], n: i32) -> None:
 
 def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -> None:
     """All but one of the additions have the line of one of the two."""
-    one = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
-    first, second = (e for e in one.statements.statements.values() if e.site.kind == "shared_atomic")
+    launches = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
+    first, second = (e for e in launches.statements.statements.values() if e.site.kind == "shared_atomic")
     add = Instruction(0, "ATOMS.POPC.INC.32 RZ, [R2+URZ]")
     once = [InstructionCount(add, first.place, 0, (), 1, 32, 1, 1)] * 7 + [
         InstructionCount(add, second.place, 0, (), 1, 32, 1, 1)
     ]
-    accesses = _accesses(one, True)
+    accesses = _accesses(launches, True)
     compiled = {(e.place, "shared_atomic"): [c for c in once if c.place == e.place] for e in (first, second)}
     _merge_by_line(accesses, compiled)
     assert accesses[first.place, "shared_atomic"] == [first, second] and (second.place, "shared_atomic") not in accesses
     fewer = {key: of[:3] for key, of in compiled.items()}
-    accesses = _accesses(one, True)
+    accesses = _accesses(launches, True)
     _merge_by_line(accesses, fewer)
     assert (second.place, "shared_atomic") in accesses
 
 
 def test_a_misfit_is_that_of_all_calls_together() -> None:
-    one = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
-    stores = [e for e in one.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    launches = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in launches.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
     rows = ["STS [R2], R4", "@P0 BRA 0x30", "STS [R2+0x4], R4", "EXIT"]
     places = [stores[0].place, (0,), stores[1].place, (0,)]
     whole = graph([Instruction(16 * n, text) for n, text in enumerate(rows)])
-    walk = PathEstimator(LoopMatcher(whole, places, one.statements), one)
+    walk = PathEstimator(LoopMatcher(whole, places, launches.statements), launches)
     assert walk.mean_residual(np.array([32.0, 8.0, 32.0])) == walk.mean_residual(np.array([8.0, 32.0, 32.0])) == 0.0
     assert walk.mean_residual(np.array([32.0, 32.0, 32.0])) > 0.1
 
@@ -144,16 +144,16 @@ def setting(out: Global[i32]) -> None:
 
 
 def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
-    one = launched(setting, out=st.zeros(32, st.i32))
-    texts = one.source.text.splitlines()
+    launches = launched(setting, out=st.zeros(32, st.i32))
+    texts = launches.source.text.splitlines()
     seven, nine = (next(n for n, text in enumerate(texts, 1) if part in text) for part in ("= 7", "= 9"))
     rows = placed(
-        one,
+        launches,
         ("@P0 BRA 0x20", "if ("),
         ("STS.64 [R2], R4", "= 9"),
         ("LDS.64 R6, [R2]", "out["),
         ("STG.E [R8], R6", "out["),
         ("EXIT", ""),
     )
-    told = {each.place[0]: each.what for each in counted(one, rows)[1].differences}
-    assert told[seven] == f"nvcc merges a shared store with that of line {nine} into one of 8 bytes"
+    messages = {each.place[0]: each.what for each in counted(launches, rows)[1].differences}
+    assert messages[seven] == f"nvcc merges a shared store with that of line {nine} into one of 8 bytes"

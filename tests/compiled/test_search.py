@@ -19,7 +19,7 @@ FEW = 3
 
 @dataclass
 class Case:
-    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. told: events of a
+    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. sequence: events of a
     lane."""
 
     onward: list[list[int]]
@@ -27,7 +27,7 @@ class Case:
     predicated: list[list[int]]
     cost: list[float]
     events: list[list[tuple[int, float]]]
-    told: list[int]
+    sequence: list[int]
     weights: list[float] = field(default_factory=lambda: [1.0, 0.5, 0.125])
 
     @property
@@ -36,8 +36,8 @@ class Case:
 
     @property
     def steps(self) -> WarpTrace:
-        told = np.array(self.told, np.int32)
-        return WarpTrace(told, np.ones(len(told), np.uint32), np.arange(len(self.events), dtype=np.int32))
+        sequence = np.array(self.sequence, np.int32)
+        return WarpTrace(sequence, np.ones(len(sequence), np.uint32), np.arange(len(self.events), dtype=np.int32))
 
 
 class _Nodes:
@@ -71,8 +71,8 @@ class _Anchors:
 def cheapest(case: Case) -> float:
     """Return the cost of the cheapest path, by label correction over all states."""
     anchors, nodes = _Anchors(case), len(case.onward)
-    tokens = [token for name in case.told for token in anchors.events[name]]
-    left = [float(anchors.weights[one.feature]) * one.amount for one in tokens]
+    tokens = [token for name in case.sequence for token in anchors.events[name]]
+    left = [float(anchors.weights[token.feature]) * token.amount for token in tokens]
     best = {(0, 0): 0.0}
     waiting = [(0, 0)]
     result = float("inf")
@@ -87,7 +87,7 @@ def cheapest(case: Case) -> float:
         if at < len(tokens):
             reach(node, at + 1, best[node, at] + left[at])
         cost = best[node, at] + float(anchors.cost[node] + (anchors.unconditional[node] * anchors.weights).sum())
-        have, useful, stood, between = np.zeros(FEW), False, False, 0.0
+        have, useful, matched, gap_cost = np.zeros(FEW), False, False, 0.0
         for past in range(at, min(len(tokens), at + int(anchors.span[node])) + 1):
             if past == at or useful:
                 for to in case.onward[node]:
@@ -96,15 +96,15 @@ def cheapest(case: Case) -> float:
                     result = min(result, cost + sum(left[past:]))
             if past == len(tokens) or (past == at + 1 and not useful):
                 break
-            one, held = tokens[past], have.copy()
-            have[one.feature] += one.amount
-            added = price(anchors, node, have) - price(anchors, node, held)
+            token, previous = tokens[past], have.copy()
+            have[token.feature] += token.amount
+            added = price(anchors, node, have) - price(anchors, node, previous)
             useful = added < left[past] - 1e-6
             if useful:
-                cost += between * GAP_COST_SHARE
-                stood, between = True, 0.0
-            elif stood:
-                between += left[past]
+                cost += gap_cost * GAP_COST_SHARE
+                matched, gap_cost = True, 0.0
+            elif matched:
+                gap_cost += left[past]
             cost += added
     return result
 
@@ -143,11 +143,11 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(cases())
 def test_the_cheapest_path_is_found(case: Case) -> None:
     searches = case.paths
-    way = searches.find(case.steps, 0)
-    assert way.cost == pytest.approx(cheapest(case), abs=1e-5)
-    assert way.path[0] == 0
-    assert way.path[-1] == len(case.onward) - 1
-    for node, to in zip(way.path.tolist(), way.path[1:].tolist(), strict=False):
+    result = searches.find(case.steps, 0)
+    assert result.cost == pytest.approx(cheapest(case), abs=1e-5)
+    assert result.path[0] == 0
+    assert result.path[-1] == len(case.onward) - 1
+    for node, to in zip(result.path.tolist(), result.path[1:].tolist(), strict=False):
         assert to in case.onward[node]
 
 
@@ -157,7 +157,7 @@ LOOP = Case(
     predicated=[[0, 0, 0]] * 4,
     cost=[0.0] * 4,
     events=[[(1, 1.0), (0, 1.0)], [(1, 1.0), (2, 1.0)]],
-    told=[0] * 1000 + [1],
+    sequence=[0] * 1000 + [1],
 )
 """A thousand iterations, then what follows the loop."""
 LOOP_PATH = [0, *[1, 2] * 1000, 1, 3]
@@ -180,13 +180,13 @@ def test_memoized_steps_depend_on_lookahead() -> None:
         predicated=[[0, 0, 0]] * 4,
         cost=[0.0] * 4,
         events=[[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]],
-        told=[],
+        sequence=[],
     )
     searches = case.paths
-    for told, through in (([0, 1], 1), ([0, 2], 2), ([0, 1], 1)):
-        case.told = told
-        way = searches.find(case.steps, 0)
-        assert way.path.tolist() == [0, through, 3] and way.cost < 1e-6
+    for sequence, through in (([0, 1], 1), ([0, 2], 2), ([0, 1], 1)):
+        case.sequence = sequence
+        result = searches.find(case.steps, 0)
+        assert result.path.tolist() == [0, through, 3] and result.cost < 1e-6
 
 
 @pytest.mark.usefixtures("wide")
@@ -224,7 +224,7 @@ def test_gaps_cost_more() -> None:
         predicated=[[0, 0, 0]] * 4,
         cost=[0.0] * 4,
         events=[[(1, 1.0), (2, 1.0), (0, 1.0)]],
-        told=[0],
+        sequence=[0],
     )
     missing = 2 * case.weights[2]
     assert case.paths.find(case.steps, 0).cost == pytest.approx(missing + GAP_COST_SHARE * case.weights[2], abs=1e-6)
@@ -238,6 +238,6 @@ def test_ties_prefer_the_first_path_in_address_order() -> None:
         predicated=[[0, 0, 0]] * 5,
         cost=[0.0] * 5,
         events=[[(0, 1.0)]],
-        told=[0],
+        sequence=[0],
     )
     assert case.paths.find(case.steps, 0).path.tolist() == [0, 1, 2, 4]

@@ -28,21 +28,21 @@ UNROLLED = """
     4 | EXIT
 """
 """A loop for what remains (block 2), then one that is unrolled four times (block 4)."""
-ONE, FOUR = 2, 4
+REMAINDER_LOOP, MAIN_LOOP = 2, 4
 
 
 @pytest.fixture(scope="module")
 def unrolled() -> tuple[Graph, LoopRegion]:
     whole = graph(instructions(UNROLLED))
-    return whole, region(whole, {ONE: 1, FOUR: 4}, whole.loops, None, frozenset({0, 1, 3}))
+    return whole, region(whole, {REMAINDER_LOOP: 1, MAIN_LOOP: 4}, whole.loops, None, frozenset({0, 1, 3}))
 
 
-def turns(*patterns: tuple[int, list[int]], others: tuple[int, int, int] = (0, 0, 0)) -> LoopExecutions:
+def loop_executions(*patterns: tuple[int, list[int]], unrecorded: tuple[int, int, int] = (0, 0, 0)) -> LoopExecutions:
     """Return executions by warps with their first lanes active, and the iterations of these."""
     iterations, lanes = np.zeros((len(patterns), 32), np.int32), np.zeros((len(patterns), 32), np.bool_)
-    for row, (_, each) in enumerate(patterns):
-        iterations[row, : len(each)], lanes[row, : len(each)] = each, True
-    return LoopExecutions(np.array([count for count, _ in patterns]), lanes, iterations, others)
+    for row, (_, lane_iterations) in enumerate(patterns):
+        iterations[row, : len(lane_iterations)], lanes[row, : len(lane_iterations)] = lane_iterations, True
+    return LoopExecutions(np.array([count for count, _ in patterns]), lanes, iterations, unrecorded)
 
 
 def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(
@@ -56,42 +56,45 @@ def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(
 def test_the_largest_body_takes_what_it_can(unrolled: tuple[Graph, LoopRegion], iterations: int) -> None:
     result = UnrollingPaths(*unrolled).executions(iterations)
     assert result is not None
-    assert (result[ONE], result[FOUR]) == (iterations % 4, iterations // 4)
+    assert (result[REMAINDER_LOOP], result[MAIN_LOOP]) == (iterations % 4, iterations // 4)
 
 
 def test_warps_iterate_as_often_as_their_longest_lane(unrolled: tuple[Graph, LoopRegion]) -> None:
-    result = executions(UnrollingPaths(*unrolled), [turns((10, [4, 3]), (1, [8, 8]))], 1.0)
+    result = executions(UnrollingPaths(*unrolled), [loop_executions((10, [4, 3]), (1, [8, 8]))], 1.0)
     assert result is not None
-    assert (result.threads[ONE], result.warps[ONE]) == (30, 30)
-    assert (result.threads[FOUR], result.warps[FOUR]) == (10 + 4, 10 + 2)
-    assert result.entries == {ONE: 10, FOUR: 10 + 2}
+    assert (result.threads[REMAINDER_LOOP], result.warps[REMAINDER_LOOP]) == (30, 30)
+    assert (result.threads[MAIN_LOOP], result.warps[MAIN_LOOP]) == (10 + 4, 10 + 2)
+    assert result.entries == {REMAINDER_LOOP: 10, MAIN_LOOP: 10 + 2}
 
 
 def test_lanes_with_more_iterations_diverge(unrolled: tuple[Graph, LoopRegion]) -> None:
-    result = executions(UnrollingPaths(*unrolled), [turns((2, [1, 2, 3, 3]))], 1.0)
+    result = executions(UnrollingPaths(*unrolled), [loop_executions((2, [1, 2, 3, 3]))], 1.0)
     assert result is not None
-    assert result.divergences == {ONE: 2 * 2, FOUR: 0}
+    assert result.divergences == {REMAINDER_LOOP: 2 * 2, MAIN_LOOP: 0}
 
 
 def test_unrecorded_executions_are_scaled(unrolled: tuple[Graph, LoopRegion]) -> None:
-    result = executions(UnrollingPaths(*unrolled), [turns((10, [4]), others=(5, 20, 20))], 1.0)
+    result = executions(UnrollingPaths(*unrolled), [loop_executions((10, [4]), unrecorded=(5, 20, 20))], 1.0)
     assert result is not None
-    assert result.threads[FOUR] == 15
+    assert result.threads[MAIN_LOOP] == 15
 
 
 def test_predicated_iterations_leave_the_bodies_what_they_would_have() -> None:
     """Without a remainder loop, up to three iterations are predicated after the body."""
     code = "2 | @!P0 BRA `(end)\n body:\n 3 | IADD3 R7, R7, R0, RZ\n 2 | @P1 BRA `(body)\n end:\n 3 | @P2 IADD3 R7, R7, R1, RZ\n 4 | EXIT"
     whole = graph(instructions(code))
-    ways = UnrollingPaths(whole, region(whole, {1: 4}, whole.loops, None, frozenset({0})))
-    assert [ways.executions(n)[1] for n in (0, 3, 4, 11)] == [0, 0, 1, 2]  # type: ignore[index]
+    paths = UnrollingPaths(whole, region(whole, {1: 4}, whole.loops, None, frozenset({0})))
+    assert [paths.executions(n)[1] for n in (0, 3, 4, 11)] == [0, 0, 1, 2]  # type: ignore[index]
 
 
 def test_dominators_and_natural_loops() -> None:
     whole = graph(instructions(UNROLLED))
     assert whole.dominators == (None, 0, 1, 1, 3, 0)
     assert whole.postdominators == (5, 3, 3, 5, 5, None)
-    assert [(loop.header, loop.latches) for loop in whole.loops] == [(ONE, (ONE,)), (FOUR, (FOUR,))]
+    assert [(loop.header, loop.latches) for loop in whole.loops] == [
+        (REMAINDER_LOOP, (REMAINDER_LOOP,)),
+        (MAIN_LOOP, (MAIN_LOOP,)),
+    ]
 
 
 REST = """
@@ -137,14 +140,14 @@ def test_lanes_without_iterations_skip_the_bodies(rest: UnrollingPaths) -> None:
 
 
 def test_what_another_branch_decides_is_not_certain(rest: UnrollingPaths) -> None:
-    way = rest.path_of(9)
-    assert way is not None
-    assert 7 not in way.certain
-    assert {1, 2, 3, 4, 5, 6, 8} <= way.certain
+    path = rest.path_of(9)
+    assert path is not None
+    assert 7 not in path.certain
+    assert {1, 2, 3, 4, 5, 6, 8} <= path.certain
 
 
 def test_groups_leaving_in_different_trips_arrive_separately(rest: UnrollingPaths) -> None:
-    result = executions(rest, [turns((1, [4, 4, 8, 12]))], 1.0)
+    result = executions(rest, [loop_executions((1, [4, 4, 8, 12]))], 1.0)
     assert result is not None
     assert (result.threads[9], result.warps[9]) == (4, 3)
     assert 9 in result.certain
@@ -156,13 +159,13 @@ def test_a_trip_has_the_iterations_of_all_its_blocks() -> None:
     code += "2 | @!P2 BRA `(end)\n 3 | LDG.E R2, [R2]\n end:\n 6 | EXIT"
     whole = graph(instructions(code))
     (loop,) = whole.loops
-    one, other = sorted(loop.body)
-    ways = UnrollingPaths(whole, region(whole, {one: 1, other: 1, 3: 1}, whole.loops, None, frozenset()))
-    result = ways.executions(71)
+    first, second = sorted(loop.body)
+    paths = UnrollingPaths(whole, region(whole, {first: 1, second: 1, 3: 1}, whole.loops, None, frozenset()))
+    result = paths.executions(71)
     assert result is not None
-    assert (result[one], result[other], result[3]) == (35, 35, 1)
+    assert (result[first], result[second], result[3]) == (35, 35, 1)
 
 
 def test_a_final_test_in_the_body_is_an_iteration() -> None:
-    assert turns((2, [0, 3])).with_final_test.iterations[0, :3].tolist() == [1, 4, 0]
-    assert turns((2, [1, 3])).with_final_test.iterations[0, :3].tolist() == [1, 3, 0]
+    assert loop_executions((2, [0, 3])).with_final_test.iterations[0, :3].tolist() == [1, 4, 0]
+    assert loop_executions((2, [1, 3])).with_final_test.iterations[0, :3].tolist() == [1, 3, 0]

@@ -79,7 +79,7 @@ def adding(x: Global[i32], out: Global[i32]) -> None:
 
 def test_lanes_pass_the_tests_for_larger_bodies() -> None:
     """Bodies of eight and four iterations; the latter is also reachable with an exhausted count."""
-    one = launched(adding, x=np.arange(16, dtype=np.int32), out=st.zeros(32, st.i32))
+    launches = launched(adding, x=np.arange(16, dtype=np.int32), out=st.zeros(32, st.i32))
     line, loop = "x[", "for ("
     rows = [
         ("ISETP.GT.AND P0, PT, R3, RZ, PT", loop),
@@ -99,7 +99,7 @@ def test_lanes_pass_the_tests_for_larger_bodies() -> None:
         ("STG.E [R6], R4", "out["),
         ("EXIT", ""),
     ]
-    result = executions_of(placed(one, *rows), one)
+    result = executions_of(placed(launches, *rows), launches)
     assert [result.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
 
 
@@ -127,8 +127,8 @@ def counting_loops(out: Global[i32], n: i32, by: i32) -> None:
 
 
 def test_a_loop_is_stepped_by_what_alone_changes_what_it_tests() -> None:
-    one = launched(counting_loops, out=st.zeros(1, st.i32), n=5, by=2)
-    loops = one.statements.loops
+    launches = launched(counting_loops, out=st.zeros(1, st.i32), n=5, by=2)
+    loops = launches.statements.loops
     assert [source_step(loops[site]) for site in sorted(loops)] == [3, 2654435769, 1, 1, -4, 1]
 
 
@@ -148,7 +148,7 @@ def test_iterations_are_inferred_from_steps(amount: int, step: int, result: int)
 
 
 @pytest.mark.parametrize(
-    ("before", "turn", "end", "most"),
+    ("before", "decrement", "end", "most"),
     [
         (["LOP3.LUT P0, R3, R8, 0x3, RZ, 0xc0, !PT"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", 3),
         (["LOP3.LUT R4, R8, 0x7, RZ, 0xc0, !PT", "MOV R3, R4"], "VIADD R3, R3, 0xffffffff", "NE.AND P0, PT, R3, RZ", 7),
@@ -158,9 +158,9 @@ def test_iterations_are_inferred_from_steps(amount: int, step: int, result: int)
         (["LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "MOV R3, R9"], "IADD3 R3, R3, -0x1, RZ", "NE.AND P0, PT, R3, RZ", None),
     ],
 )  # fmt: skip
-def test_remainder_loops_are_bounded(before: list[str], turn: str, end: str, most: int | None) -> None:
+def test_remainder_loops_are_bounded(before: list[str], decrement: str, end: str, most: int | None) -> None:
     first = 16 * (len(before) + 1)
-    texts = (*before, "BRA " + hex(first), turn, f"ISETP.{end}, PT", f"@P0 BRA {hex(first)}", "EXIT")
+    texts = (*before, "BRA " + hex(first), decrement, f"ISETP.{end}, PT", f"@P0 BRA {hex(first)}", "EXIT")
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
     assert [(sorted(loop.body), few) for loop, few in bounded_loops(whole)] == ([([1], most)] if most else [])
 
@@ -173,11 +173,15 @@ def test_a_bounded_loop_has_a_node_per_iteration() -> None:
     )  # fmt: skip
     nodes = ExpandedCfg(graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts))))
     named = list(zip(nodes.blocks, nodes.iterations, strict=True))
-    turns = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.successors)}
-    assert sorted(turns) == [(0, 0), *((block, turn) for block in (1, 2, 3, 4) for turn in range(3)), (5, 0)]
-    assert [turns[4, turn] for turn in range(3)] == [[(5, 0), (1, 1)], [(5, 0), (1, 2)], [(5, 0)]]
-    made = {
+    successors = {named[n]: [named[k] for k in onward] for n, onward in enumerate(nodes.successors)}
+    assert sorted(successors) == [
+        (0, 0),
+        *((block, iteration) for block in (1, 2, 3, 4) for iteration in range(3)),
+        (5, 0),
+    ]
+    assert [successors[4, iteration] for iteration in range(3)] == [[(5, 0), (1, 1)], [(5, 0), (1, 2)], [(5, 0)]]
+    reconvergence = {
         nodes.iterations[maker]: [nodes.iterations[n] for n in found]
         for maker, found in nodes.convergence_nodes.items()
     }
-    assert made == {0: [0], 1: [1], 2: [2]}
+    assert reconvergence == {0: [0], 1: [1], 2: [2]}

@@ -123,13 +123,15 @@ def test_a_table_that_all_blocks_read_is_read_once_from_memory() -> None:
 def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
     """A table of three quarters of L2 fits in one partition, not in two with copies."""
     launch = observed(table, 264, elements=3 << 16, n=3 << 16)  # 768 KiB
-    small = replace(H200, l2=1 * MIB, timing=replace(H200.timing, l1_size=1))
-    one = replace(small, timing=replace(small.timing, l2_halves=1))
-    kept, lost = (simulate(launch.lines, device, 1, 0, cold=True).dram_read for device in (one, small))
-    assert kept == 3 << 18
-    assert simulate(launch.lines, one, 1, 0, cold=True).total(FAR_HITS) == 0
-    assert simulate(launch.lines, small, 1, 0, cold=True).total(FAR_HITS) > 0
-    assert lost >= kept
+    divided = replace(H200, l2=1 * MIB, timing=replace(H200.timing, l1_size=1))
+    undivided = replace(divided, timing=replace(divided.timing, l2_halves=1))
+    undivided_reads, divided_reads = (
+        simulate(launch.lines, device, 1, 0, cold=True).dram_read for device in (undivided, divided)
+    )
+    assert undivided_reads == 3 << 18
+    assert simulate(launch.lines, undivided, 1, 0, cold=True).total(FAR_HITS) == 0
+    assert simulate(launch.lines, divided, 1, 0, cold=True).total(FAR_HITS) > 0
+    assert divided_reads >= undivided_reads
 
 
 def test_warps_wait_at_barriers() -> None:
@@ -228,12 +230,14 @@ def test_a_sector_fetches_its_pair() -> None:
 
 def test_merging_does_not_depend_on_sampling() -> None:
     for words in (4, 8):
-        every, some = (
+        complete, sampled = (
             observed(rows, 528, most=most, outputs=words, READ=0, WORDS=words).lines for most in (1 << 40, 1 << 14)
         )
-        assert every.sampling_stride == 1 < 4 <= some.sampling_stride
-        whole, part = (simulate(lines, H200, 8, 0, cold=True).total(MERGEABLE_SECTORS) for lines in (every, some))
-        assert part == pytest.approx(whole, rel=0.05)
+        assert complete.sampling_stride == 1 < 4 <= sampled.sampling_stride
+        whole, estimate = (
+            simulate(lines, H200, 8, 0, cold=True).total(MERGEABLE_SECTORS) for lines in (complete, sampled)
+        )
+        assert estimate == pytest.approx(whole, rel=0.05)
 
 
 def test_what_a_compiler_does_not_make_is_left_out() -> None:
@@ -254,11 +258,11 @@ def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
 
 def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     launch = observed(copy, 8192)
-    part = LineTrace(launch.request, most=1 << 40, accesses=8192 * 4)
-    LlvmEngine(threads=1).run(replace(launch.request, trace=part))  # the progress of other threads varies
-    assert 1000 < part.traced_blocks < 4096
-    whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, part))
-    assert less.blocks == whole.blocks == 8192 and less.traced_blocks == part.traced_blocks
+    partial = LineTrace(launch.request, most=1 << 40, accesses=8192 * 4)
+    LlvmEngine(threads=1).run(replace(launch.request, trace=partial))  # the progress of other threads varies
+    assert 1000 < partial.traced_blocks < 4096
+    whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, partial))
+    assert less.blocks == whole.blocks == 8192 and less.traced_blocks == partial.traced_blocks
     assert less.dram_read == pytest.approx(whole.dram_read, rel=0.01)
     assert less.total(SECTORS) == pytest.approx(whole.total(SECTORS), rel=0.01)
 
@@ -273,22 +277,24 @@ def test_records_are_complete_for_any_threads() -> None:
 
 def test_sampled_lines_represent_all() -> None:
     """A table larger than L1, read by all blocks: rates from one line of 16 equal those of all lines."""
-    every = observed(table, 264, elements=1 << 17, n=1 << 17)
-    some = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
-    assert every.lines.sampling_stride == 1 < 8 <= some.lines.sampling_stride
-    whole, part = (simulate(launch.lines, H200, 8, 0, cold=True) for launch in (every, some))
-    assert part.total(SECTORS) == whole.total(SECTORS)
-    assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.02) and part.l2_hit == pytest.approx(whole.l2_hit, abs=0.02)
-    assert part.dram_read == pytest.approx(whole.dram_read, rel=0.05)
+    complete = observed(table, 264, elements=1 << 17, n=1 << 17)
+    sampled = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
+    assert complete.lines.sampling_stride == 1 < 8 <= sampled.lines.sampling_stride
+    whole, estimate = (simulate(launch.lines, H200, 8, 0, cold=True) for launch in (complete, sampled))
+    assert estimate.total(SECTORS) == whole.total(SECTORS)
+    assert estimate.l1_hit == pytest.approx(whole.l1_hit, abs=0.02) and estimate.l2_hit == pytest.approx(
+        whole.l2_hit, abs=0.02
+    )
+    assert estimate.dram_read == pytest.approx(whole.dram_read, rel=0.05)
 
 
 def test_concurrent_blocks_share_lines_under_sampling() -> None:
     """Rows of a matrix remain in L1 while columns pass: unsampled accesses take time too."""
-    every, some = observed_product(256), observed_product(256, most=1 << 15)
-    assert every.lines.sampling_stride == 1 < 32 <= some.lines.sampling_stride
-    whole, part = (simulate(launch.lines, H200, 32, 0, cold=False) for launch in (every, some))
+    complete, sampled = observed_product(256), observed_product(256, most=1 << 15)
+    assert complete.lines.sampling_stride == 1 < 32 <= sampled.lines.sampling_stride
+    whole, estimate = (simulate(launch.lines, H200, 32, 0, cold=False) for launch in (complete, sampled))
     assert whole.l1_hit > 0.8
-    assert part.l1_hit == pytest.approx(whole.l1_hit, abs=0.05)
+    assert estimate.l1_hit == pytest.approx(whole.l1_hit, abs=0.05)
 
 
 def test_device_memory_moves_two_sectors_at_a_time() -> None:

@@ -16,8 +16,8 @@ from simtbed.reports.hardware import patterns
 from simtbed.runtime.request import prepare_request
 
 FOLDER = Path(__file__).parent
-TURNS = 2
-"""As many launches have as there are different ones."""
+REPETITIONS = 2
+"""Accesses per load."""
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -27,9 +27,9 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def cycles(kernel: Any, args: Mapping[str, Any]) -> float:
     """Return the cycles of one load."""
-    request = prepare_request(kernel, grid=1, block=32, args={**args, "turns": TURNS}, device=H100)
+    request = prepare_request(kernel, grid=1, block=32, args={**args, "turns": REPETITIONS}, device=H100)
     totals = observe(request, source_only=True).lines.totals
-    loads = totals[totals[:, ACCESSES] == TURNS]
+    loads = totals[totals[:, ACCESSES] == REPETITIONS]
     assert len(loads) == patterns.STEPS
     return float(loads[:, CYCLES].sum() / loads[:, ACCESSES].sum())
 

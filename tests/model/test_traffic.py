@@ -99,8 +99,8 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     memory[:, :_LOADS, L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
     names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
-    each: dict[str, Any] = {name: np.repeat(getattr(result, name), len(likely), axis=0) for name in names}
-    several = replace(result, **each)
+    repeated: dict[str, Any] = {name: np.repeat(getattr(result, name), len(likely), axis=0) for name in names}
+    several = replace(result, **repeated)
     return InstructionStream(code, memory, several, 1.0, {}), len(texts)
 
 
@@ -108,8 +108,8 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
 def test_a_class_waits_for_what_it_finds(kind: int) -> None:
     stream, _ = loads(0.0, 1.0)
     cycles = run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {}).cycles
-    each = (H200.timing.l1, H200.timing.l2)[kind]
-    assert cycles == pytest.approx(_LOADS * each, rel=0.1)
+    latency = (H200.timing.l1, H200.timing.l2)[kind]
+    assert cycles == pytest.approx(_LOADS * latency, rel=0.1)
 
 
 def test_unrolled_instructions_wait_as_often_as_a_loop() -> None:
@@ -122,10 +122,10 @@ def test_unrolled_instructions_wait_as_often_as_a_loop() -> None:
 def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
     """A tenth of the loads wait, in bursts of twenty per warp or independently."""
     stream, _ = loads(0.1)
-    apart, together = (np.array(stream.memory) for _ in range(2))
-    together[:, :, BURST_SHARE] = 0.1 / 20
+    independent, bursts = (np.array(stream.memory) for _ in range(2))
+    bursts[:, :, BURST_SHARE] = 0.1 / 20
     mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
-    for memory in (apart, together):
+    for memory in (independent, bursts):
         one_by_one = np.zeros((32, 1), np.int64)
         cycles = run(replace(stream, memory=memory), H200, one_by_one, 1, 1.0, 1, len(stream.code), {}).cycles
         assert cycles == pytest.approx(mean, rel=0.15)
@@ -146,10 +146,10 @@ def test_loads_of_one_site_wait_in_bursts() -> None:
     assert cycles[1 / 256] < 0.75 * cycles[0.0]
 
 
-@pytest.mark.parametrize(("turns", "lasting"), [(1, False), (9, True)])
-def test_what_is_waited_for_at_first_and_never_again_lasts(turns: int, lasting: bool) -> None:
+@pytest.mark.parametrize(("repetitions", "lasting"), [(1, False), (9, True)])
+def test_what_is_waited_for_at_first_and_never_again_lasts(repetitions: int, lasting: bool) -> None:
     """Each warp reads 64 lines of its own in order, once or repeatedly."""
-    kernel_args = {"x": np.zeros(64 * 32, np.float32), "out": np.zeros(32, np.float32), "TURNS": turns}
+    kernel_args = {"x": np.zeros(64 * 32, np.float32), "out": np.zeros(32, np.float32), "TURNS": repetitions}
     request = prepare_request(first_touches, grid=1, block=32, args=kernel_args, device=H200)
     traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)
     (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))

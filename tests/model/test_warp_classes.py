@@ -33,7 +33,7 @@ def classes_of(whole: Graph, executions: Sequence[float]) -> WarpClasses:
     )
 
 
-def ran(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationResult:
+def simulated(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationResult:
     """A warp of a class alone on an SM, whose instructions take a cycle each."""
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
@@ -44,7 +44,7 @@ def ran(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationResult:
 def test_a_warp_executes_both_sides_without_reconvergence() -> None:
     """Some lanes exit, the others loop a hundred times."""
     whole = sass("@P0 BRA 0x30", "NOP", "EXIT", "NOP", "@P1 BRA 0x30", "EXIT")
-    assert ran(whole, classes_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
+    assert simulated(whole, classes_of(whole, [1, 1, 100, 1])).issued == 1 + 2 + 200 + 1
 
 
 def test_diverged_lanes_continue_after_reconvergence() -> None:
@@ -53,13 +53,13 @@ def test_diverged_lanes_continue_after_reconvergence() -> None:
     )  # fmt: skip
     result = classes_of(whole, [1, 1, 1, 2, 1])
     assert result.divergent_shares[0].tolist() == pytest.approx([1, 0, 0, 0, 0])
-    assert ran(whole, result).issued == 2 + 2 + 2 + 1 + 3
+    assert simulated(whole, result).issued == 2 + 2 + 2 + 1 + 3
 
 
 def test_separate_exits_do_not_add_iterations() -> None:
     """Each leaving group executes the code after the loop, then waits; the last one continues."""
     whole = sass("BSSY B0, 0x50", "NOP", "@P0 BRA 0x10", "NOP", "BSYNC B0", "EXIT")
-    assert ran(whole, classes_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
+    assert simulated(whole, classes_of(whole, [1, 10, 3, 3, 1])).issued == 1 + 2 * 10 + 3 + 1 + 1
 
 
 def test_exited_lanes_wait_for_diverged_lanes() -> None:
@@ -70,24 +70,24 @@ def test_exited_lanes_wait_for_diverged_lanes() -> None:
     )  # fmt: skip
     result = classes_of(whole, [1, 10, 10, 5, 10, 20, 10, 6, 1])
     assert result.blocks[0, 2, 4] == 7, "they reconverge behind the loop"
-    assert ran(whole, result).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
+    assert simulated(whole, result).issued == 1 + 2 * 10 + 2 * 10 + 2 * 5 + 10 + 10 + 2 * 10 + 1 + 1
 
 
 def test_a_loop_of_two_iterations_runs_twice() -> None:
     """Equal exit and back edge counts."""
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
-    assert ran(whole, classes_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
+    assert simulated(whole, classes_of(whole, [1, 2, 1])).issued == 1 + 2 * 2 + 1
 
 
 def test_an_unused_loop_is_skipped() -> None:
     whole = sass("@P0 BRA 0x30", "NOP", "@P1 BRA 0x10", "EXIT")
-    assert ran(whole, classes_of(whole, [1, 0, 1])).issued == 2
+    assert simulated(whole, classes_of(whole, [1, 0, 1])).issued == 2
 
 
 def test_exits_of_a_loop_share_a_counter() -> None:
     """One of two warps leaves in the middle of the loop: each has ten iterations, not twenty."""
     whole = sass("NOP", "@P0 BRA 0x40", "NOP", "@P1 BRA 0x0", "EXIT")
-    issued = ran(whole, classes_of(whole, [10, 9.5, 1])).issued
+    issued = simulated(whole, classes_of(whole, [10, 9.5, 1])).issued
     assert issued == pytest.approx(2 * 10 + 2 * 9.5 + 1, abs=2)
 
 
@@ -101,7 +101,7 @@ def test_hoisted_code_is_executed_once() -> None:
     whole = sass("NOP", "BRA 0x20", "NOP", "@P0 BRA 0x20", "EXIT")
     result = classify_warps(whole, np.array([2.0, 40.0, 2.0]), [(7,)] * 5, source, decided, 1, 2, False)
     kinds = result.class_of[0].tolist()
-    assert [ran(whole, result, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
+    assert [simulated(whole, result, kind).issued for kind in kinds] == [2 + 2 * 10 + 1, 2 + 2 * 30 + 1]
 
 
 def test_instructions_without_a_line_are_no_evidence() -> None:
@@ -113,13 +113,15 @@ def test_instructions_without_a_line_are_no_evidence() -> None:
     decided._used[0] = 2
     whole = sass("NOP", "NOP", "EXIT")
     result = classify_warps(whole, np.array([2.0]), [(7,), (0,), (0,)], source, decided, 1, 2, False)
-    assert [ran(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [3, 3]
+    assert [simulated(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [3, 3]
 
 
 def test_a_jump_has_a_latency() -> None:
-    turns, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
-    jumping = ran(turns, classes_of(turns, [20, 1])).cycles
-    assert jumping == pytest.approx(ran(straight, classes_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2)
+    loop, straight = sass("NOP", "@P0 BRA 0x0", "EXIT"), sass(*["NOP"] * 40, "EXIT")
+    jumping = simulated(loop, classes_of(loop, [20, 1])).cycles
+    assert jumping == pytest.approx(
+        simulated(straight, classes_of(straight, [1])).cycles + 19 * H200.timing.branch, abs=2
+    )
 
 
 def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
@@ -132,10 +134,10 @@ def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
     whole = sass("@P0 EXIT", "NOP", "NOP", "@P1 BRA 0x20", "NOP", "EXIT")
     places = [(), (1,), (3,), (3,), (1,), (1,)]
     result = classify_warps(whole, np.array([2.0, 1.0, 10.0, 1.0]), places, source, decided, 1, 2, False)
-    assert [ran(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
+    assert [simulated(whole, result, kind).issued for kind in result.class_of[0].tolist()] == [1, 1 + 1 + 2 * 10 + 2]
 
 
-def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
+def source_loop(*iterations: int) -> tuple[SourceStatements, WarpDecisions]:
     """A source loop at line 7 with a statement at line 8, entered once by each warp with iterations."""
     body: Any = StatementList(0, "body", AROUND)
     source = SourceStatements(
@@ -143,14 +145,14 @@ def turning(*turns: int) -> tuple[SourceStatements, WarpDecisions]:
         loops={0: None},  # type: ignore[dict-item]
     )
     decided = WarpDecisions()
-    decided._rows = np.array([[0, warp, 0, 1, n, 0, 0, n > 0] for warp, n in enumerate(turns)]).reshape(-1)
-    decided._used[0] = len(turns)
+    decided._rows = np.array([[0, warp, 0, 1, n, 0, 0, n > 0] for warp, n in enumerate(iterations)]).reshape(-1)
+    decided._used[0] = len(iterations)
     return source, decided
 
 
 def test_remainder_loops_do_not_scale_with_the_count() -> None:
     """Three warps have two iterations, one has 34: two in the remainder loop, the others unrolled by four."""
-    source, decided = turning(2, 2, 2, 34)
+    source, decided = source_loop(2, 2, 2, 34)
     whole = sass(
         "LOP3.LUT R3, R8, 0x3, RZ, 0xc0, !PT", "BRA 0x20", "IADD3 R3, R3, -0x1, RZ", "ISETP.NE.AND P0, PT, R3, RZ, PT",
         "@P0 BRA 0x20", "@!P1 BRA 0xa0", "MOV R1, R2", "BRA 0x80", "NOP", "@P2 BRA 0x80", "EXIT",
@@ -163,7 +165,7 @@ def test_remainder_loops_do_not_scale_with_the_count() -> None:
 
 
 def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
-    source, decided = turning(0, 5, 0, 5)
+    source, decided = source_loop(0, 5, 0, 5)
     whole = sass("@P0 BRA 0x40", "NOP", "NOP", "@P1 BRA 0x20", "EXIT")
     result = classify_warps(
         whole, np.array([4.0, 2.0, 10.0, 4.0]), [(), (), (8,), (8,), ()], source, decided, 1, 4, False
@@ -173,7 +175,7 @@ def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
 
 def test_executions_are_capped_by_the_dominator() -> None:
     """Half of the iterations reach a block of another list, also visited by warps without iterations."""
-    source, decided = turning(0, 4, 0, 4)
+    source, decided = source_loop(0, 4, 0, 4)
     source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 1, 0, 1, 0, 0], [0, 1, 3, 1, 0, 1, 0, 0]])
     decided._used[0] += 2
@@ -184,7 +186,7 @@ def test_executions_are_capped_by_the_dominator() -> None:
 
 
 def test_the_longest_warp_is_reported_relative_to_its_class() -> None:
-    source, decided = turning(*[1000] * 30, 1010, 990)
+    source, decided = source_loop(*[1000] * 30, 1010, 990)
     whole = sass("NOP", "NOP", "@P0 BRA 0x10", "EXIT")
     result = classify_warps(whole, np.array([32.0, 32000.0, 32.0]), [(), (8,), (8,), ()], source, decided, 1, 32, False)
     assert len(result.lengths) == 1
@@ -200,9 +202,9 @@ def test_consecutive_blocks_are_all_simulated() -> None:
     assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
 
 
-def test_what_an_arm_is_executed_by_chance_does_not_tell_of_an_unrolled_loop() -> None:
+def test_coincidental_arm_executions_do_not_affect_an_unrolled_loop() -> None:
     """Two warps have 24 iterations, two per trip; one of them enters an arm each time: 12 on average, as the loop."""
-    source, decided = turning(24, 24)
+    source, decided = source_loop(24, 24)
     source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]
     decided._rows = np.concatenate([decided._rows, [0, 0, 3, 24, 0, 24, 0, 0]])
     decided._used[0] += 1

@@ -13,14 +13,14 @@ def sass(*texts: str) -> Graph:
     return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
 
 
-def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
+def branch_special_edges(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
     """Return the special edges of a block that branches over another one."""
     end = 16 * (len(tests) + 2)
     return set(special_edges_in(sass(*tests, f"{predicate} BRA 0x{end:x}", "FADD R1, R2, R3", "EXIT"), {0}))
 
 
 @pytest.mark.parametrize(
-    ("tests", "taken"),
+    ("tests", "branches"),
     [
         (("FSETP.GTU.AND P0, PT, |R11|, +INF , PT",), False),
         (("DSETP.NAN.AND P0, PT, R28, R28, PT",), False),
@@ -35,9 +35,9 @@ def rare(*tests: str, predicate: str = "@P0") -> set[tuple[int, int]]:
         (("ISETP.LE.U32.AND P0, PT, R0, 0x7f7fffff, PT",), True),
     ],
 )  # fmt: skip
-def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
-    assert rare(*tests) == {(0, 1) if taken else (0, 2)}
-    assert rare(*tests, predicate="@!P0") == {(0, 2) if taken else (0, 1)}
+def test_operands_are_not_special(tests: tuple[str, ...], branches: bool) -> None:
+    assert branch_special_edges(*tests) == {(0, 1) if branches else (0, 2)}
+    assert branch_special_edges(*tests, predicate="@!P0") == {(0, 2) if branches else (0, 1)}
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_operands_are_not_special(tests: tuple[str, ...], taken: bool) -> None:
     ],
 )
 def test_unknown_tests_keep_both_edges(tests: tuple[str, ...]) -> None:
-    assert not rare(*tests)
+    assert not branch_special_edges(*tests)
 
 
-@pytest.mark.parametrize(("between", "told"), [("NOP", True), ("FSETP.GT.AND P1, PT, R4, R5, PT", False)])
-def test_an_earlier_test_holds_until_its_predicate_is_written(between: str, told: bool) -> None:
+@pytest.mark.parametrize(("instruction", "expected"), [("NOP", True), ("FSETP.GT.AND P1, PT, R4, R5, PT", False)])
+def test_an_earlier_test_holds_until_its_predicate_is_written(instruction: str, expected: bool) -> None:
     """Such as of a loop-invariant operand."""
     whole = sass(
-        "FSETP.EQ.AND P1, PT, R4, RZ, PT", "@P2 BRA 0x30", between, "FSETP.EQ.OR P0, PT, R5, 1, P1", "@P0 BRA 0x60",
+        "FSETP.EQ.AND P1, PT, R4, RZ, PT", "@P2 BRA 0x30", instruction, "FSETP.EQ.OR P0, PT, R5, 1, P1", "@P0 BRA 0x60",
         "FADD R1, R2, R3", "EXIT",
     )  # fmt: skip
-    assert set(special_edges_in(whole, {2})) == ({(2, 4)} if told else set())
+    assert set(special_edges_in(whole, {2})) == ({(2, 4)} if expected else set())
 
 
 def test_a_test_may_be_many_blocks_earlier() -> None:
@@ -101,8 +101,8 @@ CALLING = sass(
 
 
 def test_a_callee_is_traversed_with_usual_operands() -> None:
-    def inside(rare: frozenset[tuple[int, int]]) -> list[int]:
-        nodes = ExpandedCfg(CALLING, rare)
+    def inside(special_edges: frozenset[tuple[int, int]]) -> list[int]:
+        nodes = ExpandedCfg(CALLING, special_edges)
         node = next(n for n, calls in enumerate(nodes.call_stacks) if calls)
         result = []
         while nodes.call_stacks[node]:

@@ -32,20 +32,20 @@ def passing(out: Global[i32]) -> None:
 
 def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
     """An iteration that continues before its effect is visible by its start only."""
-    seen, test, effect = "int seen", "& 3) == 1", "atomicMin"
+    assignment, test, effect = "int seen", "& 3) == 1", "atomicMin"
     result = walked(
         launched(passing, out=st.zeros(8, st.i32)),
         ("@P0 BRA 0x110", "for ("),
         ("@P1 BRA 0x60", "for ("),
-        ("IMAD R5, R4, R4, R0", seen),
+        ("IMAD R5, R4, R4, R0", assignment),
         ("@P2 BRA 0x50", test),
         ("REDG.E.MIN.S32 [R8], R0", effect),
         ("@P3 BRA 0x110", "for ("),
         ("MOV R7, R7", "for ("),
-        ("IMAD R5, R4, R4, R0", seen),
+        ("IMAD R5, R4, R4, R0", assignment),
         ("@P2 BRA 0xa0", test),
         ("REDG.E.MIN.S32 [R8], R0", effect),
-        ("IMAD R5, R4, R4, R0", seen),
+        ("IMAD R5, R4, R4, R0", assignment),
         ("@P2 BRA 0xd0", test),
         ("REDG.E.MIN.S32 [R8], R0", effect),
         ("VIADD R4, R4, 0x2", "for ("),

@@ -30,7 +30,7 @@ from simtbed.reports.hardware.cases import Case, find
 from simtbed.reports.hardware.profiled import Profiled
 from simtbed.reports.hardware.recording import RecordingLauncher
 
-from tests.compiled.strands import executions
+from tests.compiled.reconvergence import executions
 from tests.validation.recorded import KERNEL_CASES, load_record
 
 
@@ -103,8 +103,8 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
 
 def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
     """Lanes 0 and 1 leave by one statement in the first iteration, lane 2 in the second; no event marks iterations."""
-    told = np.array([0, 0, 1], np.int32)
-    steps = WarpTrace(told, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
+    events = np.array([0, 0, 1], np.int32)
+    steps = WarpTrace(events, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
     assert steps.sites.tolist() == [5, 5, 7]
     assert sorted(steps.lane_groups_by_hash().values()) == [0b111, (1 << 32) - 8]
     did = {mask: steps.steps_of_lane(mask.bit_length() - 1).tolist() for mask in steps.lane_groups()}
@@ -200,10 +200,10 @@ def test_yielded_lanes_are_not_awaited() -> None:
     whole = sass(
         "BSSY B0, 0x80", "NOP", "YIELD", "@P0 BRA 0x60", "@P1 BRA 0x60", "@P2 BRA 0x10", "MOV R1, R2", "BSYNC B0", "STG.E [R2], R1", "EXIT"
     )  # fmt: skip
-    turn = [1, 2, 3, 4]
+    iteration = [1, 2, 3, 4]
     lane_paths = [
-        (4, [0, 1, 2, 5, 6, 7]), (4, [0, 1, 2, 3, 5, 6, 7]), (4, [0, *turn, 5, 6, 7]),
-        (10, [0, *turn, 1, 2, 5, 6, 7]), (10, [0, *turn, 1, 2, 3, 5, 6, 7]),
+        (4, [0, 1, 2, 5, 6, 7]), (4, [0, 1, 2, 3, 5, 6, 7]), (4, [0, *iteration, 5, 6, 7]),
+        (10, [0, *iteration, 1, 2, 5, 6, 7]), (10, [0, *iteration, 1, 2, 3, 5, 6, 7]),
     ]  # fmt: skip
     result = counted(whole, *lane_paths)
     assert (result[6], result[7]) == ((5, 32), (3, 32))
@@ -223,18 +223,20 @@ MEASURED = json.loads((Path(__file__).parent / "yields.json").read_text(encoding
 @pytest.mark.parametrize("name", MEASURED)
 def test_divergence_equals_a_gpu(name: str) -> None:
     """Exactly for single loops; within a sixth for nested ones."""
-    kept = MEASURED[name]
-    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(kept["sass"])))
+    measured = MEASURED[name]
+    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(measured["sass"])))
     nodes = ExpandedCfg(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
-    strands = [LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in kept["ways"]]
-    warps, _ = WarpReconvergence(nodes).executions(strands)
+    lane_paths = [
+        LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in measured["ways"]
+    ]
+    warps, _ = WarpReconvergence(nodes).executions(lane_paths)
     result = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
     sizes = [past - first for first, past in whole.blocks]
     if name.startswith("leaves"):
-        assert result == kept["executed"]
-    ran = np.dot(kept["executed"], sizes)
-    assert abs(np.dot(result, sizes) / ran - 1) < (0.1 if name.startswith("nested") else 0.27)
+        assert result == measured["executed"]
+    recorded = np.dot(measured["executed"], sizes)
+    assert abs(np.dot(result, sizes) / recorded - 1) < (0.1 if name.startswith("nested") else 0.27)
 
 
 # ------------------------------------------------------------------ collective instructions

@@ -50,11 +50,11 @@ def compiled(
     (case,) = (case for case in find([KERNEL_CASES]) if case.name == f"validation {name}")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
-    for one in launcher.kernels:
-        (profiled,) = (each for each in RECORDED.counters[case.name] if each.source == one.digest)
-        assert one.decisions is not None and one.decisions.accesses
-        one.decisions.accesses = [replace(each, spaces=spaces) for each in one.decisions.accesses if accesses]
-        yield profiled, counted(one, [ran.placed for ran in profiled.sass])[1]
+    for launches in launcher.kernels:
+        (profiled,) = (each for each in RECORDED.counters[case.name] if each.source == launches.digest)
+        assert launches.decisions is not None and launches.decisions.accesses
+        launches.decisions.accesses = [replace(each, spaces=spaces) for each in launches.decisions.accesses if accesses]
+        yield profiled, counted(launches, [ran.placed for ran in profiled.sass])[1]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,11 +93,11 @@ def searching(cdf: Global[f32], u: Global[f32], out: Global[i32]) -> None:
 def test_an_elided_load_is_distinguished_from_one_of_another_array() -> None:
     """Both have equal elements; one is hoisted, the other is in the loop."""
     values = {"cdf": np.arange(32, dtype=np.float32), "u": np.arange(32, dtype=np.float32)}
-    one = launched(searching, **values, out=st.zeros(32, st.i32))
+    launches = launched(searching, **values, out=st.zeros(32, st.i32))
     _, memory = counted(
-        one,
+        launches,
         placed(
-            one,
+            launches,
             ("LDG.E R2, [R4]", ">= u"),
             ("BSSY B0, 0x70", "for ("),
             ("LDG.E R3, [R6]", ">= u"),
@@ -125,12 +125,12 @@ def of_two_sizes(x: Global[f32], wide: Global[f64], out: Global[f64]) -> None:
 def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instructions() -> None:
     """Lanes with an odd count have one iteration before the pairs, so lanes regroup."""
     values = {"x": np.ones(32, np.float32), "wide": np.ones(32), "out": st.zeros(32, st.f64)}
-    one = launched(of_two_sizes, **values)
+    launches = launched(of_two_sizes, **values)
     again = [("LDG.E R2, [R4]", "wide["), ("LDG.E.64 R8, [R6]", "wide[")]
     _, memory = counted(
-        one,
+        launches,
         placed(
-            one,
+            launches,
             ("BSSY B0, 0xf0", "for ("),
             ("@P3 BRA 0xe0", "for ("),
             ("BSSY B1, 0x80", "for ("),
@@ -152,11 +152,11 @@ def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instruction
 
 
 @st.kernel
-def two_remainders(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None:
+def two_remainders(iterations: Global[i32], x: Global[f32], out: Global[f32]) -> None:
     t = st.thread.x
     total = st.f32(0)
     for part in range(2):
-        for k in range(turns[32 * part + t]):
+        for k in range(iterations[32 * part + t]):
             total += x[32 * k + t]
     out[t] = total
 
@@ -164,13 +164,15 @@ def two_remainders(turns: Global[i32], x: Global[f32], out: Global[f32]) -> None
 def test_a_remainder_is_aligned_with_its_execution_of_the_loop() -> None:
     """Half of the lanes have four iterations and then two, the others two and then four. Two precede those by threes, the second
     predicated."""
-    turns = np.where(np.arange(64).reshape(2, 32) // 16 % 3 == 0, 4, 2).astype(np.int32)
-    one = launched(two_remainders, turns=turns.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32))
+    iterations = np.where(np.arange(64).reshape(2, 32) // 16 % 3 == 0, 4, 2).astype(np.int32)
+    launches = launched(
+        two_remainders, iterations=iterations.reshape(-1), x=np.zeros(128, np.float32), out=st.zeros(32, st.f32)
+    )
     _, memory = counted(
-        one,
+        launches,
         placed(
-            one,
-            ("LDG.E R7, [R6]", "turns["),
+            launches,
+            ("LDG.E R7, [R6]", "iterations["),
             ("BSSY B0, 0xb0", "(int k"),
             ("@!P3 BRA 0xa0", "(int k"),
             ("LDG.E R2, [R4]", "x["),
@@ -209,23 +211,23 @@ def halving(x: Global[f32], out: Global[f32]) -> None:
 
 def test_one_instruction_implements_accesses_of_both_arms() -> None:
     """Iterations read one array and write the other; lanes beyond the half are predicated off."""
-    one = launched(halving, x=np.zeros(64, np.float32), out=st.zeros(32, st.f32))
-    turn = [
+    launches = launched(halving, x=np.zeros(64, np.float32), out=st.zeros(32, st.f32))
+    iteration = [
         ("@P0 LDS.64 R2, [R4]", "2 * t]"),
         ("@P0 FADD R2, R2, R3", "a_2 + a_3"),
         ("@P0 STS [R5], R2", "a_2 + a_3"),
         ("BAR.SYNC 0x0", "__syncthreads"),
     ]
     _, memory = counted(
-        one,
+        launches,
         placed(
-            one,
+            launches,
             ("LDG.E R2, [R6]", "x[t"),
             ("STS [R4], R2", "a[t"),
             ("LDG.E R2, [R6+0x80]", "x[32"),
             ("STS [R4+0x80], R2", "a[32"),
             ("BAR.SYNC 0x0", "__syncthreads"),
-            *turn * 3,
+            *iteration * 3,
             ("LDS R2, [R5]", "out["),
             ("STG.E [R8], R2", "out["),
             ("EXIT", ""),
@@ -253,11 +255,11 @@ def behind_the_first(x: Global[f32], out: Global[f32]) -> None:
 
 def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
     """Lanes diverge in the source's first iteration, but load together in the compiled kernel."""
-    one = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
+    launches = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
     _, memory = counted(
-        one,
+        launches,
         placed(
-            one,
+            launches,
             ("LDG.E R2, [R4]", "total +="),
             ("LDG.E R3, [R5]", "total +="),
             ("FFMA R1, R2, R3, R1", "total +="),
@@ -276,22 +278,22 @@ def test_instructions_of_a_line_are_distinguished_by_address_registers() -> None
     (case,) = (case for case in find([KERNEL_CASES]) if case.name == "validation syrk_triangle")
     launcher = RecordingLauncher("jit", devices.H200)
     case.run(launcher)
-    (one,) = launcher.kernels
+    (launches,) = launcher.kernels
     loads = [
         n
-        for n, of in one.statements.statements.items()
+        for n, of in launches.statements.statements.items()
         if of.site.kind == "global_load" and of.context.loop is not None
     ]
-    kept, row, column = sorted(loads)
-    told = {sites for sites in memory.sites_by_offset.values() if {*sites} & {kept, row, column}}
-    assert {(row,), (column,)} <= told and kept in memory.eliminated
+    register_site, row, column = sorted(loads)
+    loaded = {sites for sites in memory.sites_by_offset.values() if {*sites} & {register_site, row, column}}
+    assert {(row,), (column,)} <= loaded and register_site in memory.eliminated
 
 
-@pytest.mark.parametrize(("name", "known"), [("newton_roots", True), ("bitonic_block", False)])
-def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, known: bool) -> None:
+@pytest.mark.parametrize(("name", "sufficient"), [("newton_roots", True), ("bitonic_block", False)])
+def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, sufficient: bool) -> None:
     """Global memory suffices for one kernel, and not for the other."""
     ((profiled, memory),) = compiled(name, spaces=("global",))
     figures = [figure for figure in memory.counters if figure.startswith((*GLOBAL, *SHARED))]
     right = all(memory.counters[figure] == round(profiled.figures[figure]) for figure in figures)
     ((_, nothing),) = compiled(name, accesses=False)
-    assert right == known and (memory.counters == nothing.counters) != known
+    assert right == sufficient and (memory.counters == nothing.counters) != sufficient
