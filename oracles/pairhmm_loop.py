@@ -58,7 +58,8 @@ def log10_likelihoods(
     [read_offsets[r], read_offsets[r + 1]), haplotypes likewise. threads: each processes consecutive pairs.
     """
     probability = (10.0 ** (np.arange(94) / -10.0)).astype(np.float32)
-    reads = Reads(bases, *(probability[scores] for scores in qualities), read_offsets)
+    error, delta, zeta, epsilon = (probability[scores] for scores in qualities)
+    reads = Reads(bases, error, delta, zeta, epsilon, read_offsets)
     letters = Haplotypes(haplotypes, haplotype_offsets)
     sums = np.zeros(len(reads_of_pairs), np.float32)
     bounds = np.linspace(0, len(sums), max(threads, 1) + 1).astype(np.int64)

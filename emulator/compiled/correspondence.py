@@ -20,8 +20,9 @@ from ..passes.decisions import atoms
 from .control_flow import Loop
 from .decision_bytecode import arm_event, condition_event, slow_path_event
 from .expanded_cfg import ExpandedCfg
+from .iteration_votes import Key
 from .lane_accesses import shared_branch_accesses
-from .matching import Key, LoopMatcher
+from .matching import LoopMatcher
 from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, is_elidable
 from .source_statements import BranchArm, Place, Segment, Statement
 

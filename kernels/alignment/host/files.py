@@ -34,8 +34,6 @@ from .files_scan import (
     NUMBER,
     ROWS,
     SCAN_STATE,
-    AlignmentColumns,
-    TextColumn,
     first_unprintable,
     first_without_letters,
     numbered_names,
@@ -105,7 +103,7 @@ class _Rows:
         references, alternates = np.empty(size, np.uint8), np.empty(size, np.uint8)
         most = size // 4 + 2  # a row has at least four bytes, and the last one may lack its newline
         first_reference, first_alternate = np.empty(most, np.int64), np.empty(most, np.int64)
-        columns = TextColumn(references, first_reference), TextColumn(alternates, first_alternate)
+        columns = (references, first_reference), (alternates, first_alternate)
         outcome = scan_table(piece.data, size, piece.lines, MAX_BLANK_LINES, *columns, self.state)
         if outcome != GOOD:
             raise self._mistake(piece)
@@ -314,10 +312,10 @@ def texts(problem: Problem, alignments: Alignments, form: Format) -> Texts:
         np.uint8,
     )
     length = sam_rows(
-        TextColumn(names.text, names.offsets),
-        TextColumn(problem.references, problem.reference_offsets),
-        TextColumn(problem.alternates, problem.alternate_offsets),
-        AlignmentColumns(alignments.operations, alignments.firsts, alignments.offsets, alignments.scores),
+        (names.text, names.offsets),
+        (problem.references, problem.reference_offsets),
+        (problem.alternates, problem.alternate_offsets),
+        (alignments.operations, alignments.firsts, alignments.offsets, alignments.scores),
         pairs,
         to,
     )

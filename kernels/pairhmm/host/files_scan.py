@@ -94,7 +94,7 @@ def scan(
     haplotype, of all preceding lines.
     """
     result, tidied = np.zeros(7, np.int64), np.empty(len(data), np.uint8)
-    problem = ProblemColumns(
+    problem = (
         columns.reshape(-1),
         columns.shape[1],
         read_offsets,

@@ -100,7 +100,7 @@ def sub_warps(
     used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
     m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
     bases, qualities = np.empty(m.sum(), np.uint8), np.empty((m.sum(), 4), np.uint8)
-    columns = ReadColumns(
+    columns = (
         problem.read_offsets,
         problem.bases,
         problem.base_quality,

@@ -112,7 +112,7 @@ def _classify(
     count = len(starts) - 1
     unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     flat = np.ascontiguousarray(clamped).reshape(-1)
-    scores = ReadScores(insertion, deletion, continuation)
+    scores = insertion, deletion, continuation
     _classify_each(starts, count, scores, flat, len(clamped), unsupported, uniform)
     return unsupported, uniform
 
@@ -280,14 +280,14 @@ def _items(
     lengths = np.diff(begins[cuts])
     # place of the next item of each length, for a counting sort
     places = np.zeros(int(lengths.max(initial=0)) + 2, np.int64)
-    haplotypes = HaplotypePieces(pieces, cuts, begins, lengths)
+    haplotypes = pieces, cuts, begins, lengths
     count = int(_count_items(reads, len(reads), record, haplotypes, places))
     places = np.cumsum(places)
     a_block = 32 // lanes
     blocks = -(-count // a_block)
     items, ends = np.empty((blocks * a_block, 4), np.int32), np.zeros(blocks * a_block, np.int32)
     words = np.empty(blocks, np.int32)
-    columns = ItemColumns(items.reshape(-1), ends, words, count, lanes)
+    columns = items.reshape(-1), ends, words, count, lanes
     pairs = _place_items(reads, len(reads), record, read_offsets, haplotypes, places, columns)
     items[count:] = items[count - 1]
     return items, ends, words, int(pairs)
@@ -304,12 +304,12 @@ class HaplotypePieces(NamedTuple):
 
 
 class ItemColumns(NamedTuple):
-    """Arguments of `wavefront_rescaled` for `count` items with `lanes` lanes each."""
+    """Arguments of `wavefront_rescaled` for `total` items with `lanes` lanes each."""
 
     items: Global[i32]
     ends: Global[i32]
     words: Global[i32]
-    count: i64
+    total: i64
     lanes: i64
 
 
@@ -355,7 +355,7 @@ def _place_items(
             columns.items[4 * place + 3] = i32(pair)
             pair += haplotypes.cuts[piece + 1] - haplotypes.cuts[piece]
             columns.ends[place] = i32(pair)
-            if st.rem(place, a_block) == a_block - 1 or place == columns.count - 1:  # the longest of its block
+            if st.rem(place, a_block) == a_block - 1 or place == columns.total - 1:  # the longest of its block
                 columns.words[st.div(place, a_block)] = i32(-(-(letters + columns.lanes - 1) // 4))
     return pair
 
