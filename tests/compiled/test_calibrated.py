@@ -9,45 +9,47 @@ from hypothesis import strategies as some
 from simtbed.compiled.sample_weights import calibrate
 
 
-def sample_of_population(seed: int, all_: int, sample: int, things: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the events of a population, the events of a sample, and the weights of the sample."""
+def sample_of_population(
+    seed: int, population: int, sample: int, events: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the event counts of a population, those of a sample, and the weights of the sample."""
     random = np.random.default_rng(seed)
-    did = random.integers(0, 50, (all_, things)).astype(np.float64)
-    chosen = random.choice(all_, sample, replace=False)
-    return did, did[chosen], np.full(sample, all_ / sample)
+    counts = random.integers(0, 50, (population, events)).astype(np.float64)
+    chosen = random.choice(population, sample, replace=False)
+    return counts, counts[chosen], np.full(sample, population / sample)
 
 
 @given(some.integers(0, 1 << 30), some.integers(1, 6))
-def test_what_follows_from_what_is_known_is_right(seed: int, things: int) -> None:
+def test_what_follows_from_what_is_known_is_right(seed: int, events: int) -> None:
     """Each event executes a fixed number of blocks."""
-    did, sample, weights = sample_of_population(seed, 1000, 200, things)
-    result = calibrate(weights, sample, did.sum(axis=0))
-    coefficients = np.random.default_rng(seed).random((things, 4))
+    counts, sample, weights = sample_of_population(seed, 1000, 200, events)
+    result = calibrate(weights, sample, counts.sum(axis=0))
+    coefficients = np.random.default_rng(seed).random((events, 4))
     assert result.min() > 0
-    assert result @ (sample @ coefficients) == pytest.approx((did @ coefficients).sum(axis=0))
-    assert weights @ (sample @ coefficients) != pytest.approx((did @ coefficients).sum(axis=0), rel=1e-9)
+    assert result @ (sample @ coefficients) == pytest.approx((counts @ coefficients).sum(axis=0))
+    assert weights @ (sample @ coefficients) != pytest.approx((counts @ coefficients).sum(axis=0), rel=1e-9)
 
 
 def test_all_of_them_keep_their_weights() -> None:
-    did, _, _ = sample_of_population(3, 100, 10, 4)
+    counts, _, _ = sample_of_population(3, 100, 10, 4)
     ones = np.ones(100)
-    assert calibrate(ones, did, did.sum(axis=0)) is ones
+    assert calibrate(ones, counts, counts.sum(axis=0)) is ones
     assert calibrate(ones, np.zeros((100, 0)), np.zeros(0)) is ones
 
 
 def test_few_follow_no_chance() -> None:
     """With as many events as warps exact weights exist, but fit noise."""
-    did, sample, weights = sample_of_population(5, 1000, 16, 16)
-    result = calibrate(weights, sample, did.sum(axis=0))
+    counts, sample, weights = sample_of_population(5, 1000, 16, 16)
+    result = calibrate(weights, sample, counts.sum(axis=0))
     assert result == pytest.approx(weights, rel=0.5)
     assert abs(result.sum() / 1000 - 1) < 0.1
 
 
 def test_totals_without_samples_are_ignored() -> None:
-    did, sample, weights = sample_of_population(4, 100, 20, 3)
+    counts, sample, weights = sample_of_population(4, 100, 20, 3)
     sample[:, 2] = 0
-    result = calibrate(weights, sample, did.sum(axis=0))
-    assert result @ sample[:, :2] == pytest.approx(did[:, :2].sum(axis=0))
+    result = calibrate(weights, sample, counts.sum(axis=0))
+    assert result @ sample[:, :2] == pytest.approx(counts[:, :2].sum(axis=0))
 
 
 def test_no_weight_is_below_none() -> None:

@@ -23,13 +23,13 @@ from tests.validation.recorded import KERNEL_CASES, load_record
 
 
 def estimate_case(name: str, cases: str = KERNEL_CASES, record: str = "kernels/h200") -> tuple[Executions, int]:
-    """Of a kernel, the first of its case, with the warp instructions that ran."""
+    """Return the estimate and the recorded warp instructions of the first kernel of a case."""
     (case,) = find([cases], name)
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     case.run(launcher)
     launches = launcher.kernels[0]
     (profiled,) = (each for each in load_record(record).counters[case.name] if each.source == launches.digest)
-    return executions_of([ran.placed for ran in profiled.sass], launches), sum(ran.warps for ran in profiled.sass)
+    return executions_of([row.placed for row in profiled.sass], launches), sum(row.warps for row in profiled.sass)
 
 
 def executions() -> Executions:

@@ -33,15 +33,8 @@ def steps() -> KernelLaunches:
     return launched(stepping, code=np.arange(64, dtype=np.int32) % 3, out=st.zeros(64, st.i32))
 
 
-LOOP, WORD, IS_ZERO, FIVE, IS_ONE, SIX, END = (
-    "while (at",
-    "= code[at]",
-    "word == 0",
-    "= 5",
-    "word == 1",
-    "= 6",
-    "out[63]",
-)
+LOOP, WORD, FIVE, SIX, END = "while (at", "= code[at]", "= 5", "= 6", "out[63]"
+IS_ZERO, IS_ONE = "word == 0", "word == 1"
 TURNING = [
     ("MOV R1, RZ", LOOP),
     ("BSSY B1, 0x90", SIX),

@@ -228,7 +228,7 @@ def test_divergence_equals_a_gpu(name: str) -> None:
     nodes = ExpandedCfg(whole)
     number = {block: node for node, block in enumerate(nodes.blocks)}
     lane_paths = [
-        LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in measured["ways"]
+        LanePath(mask, np.array([number[block] for block in path], np.int32)) for mask, path in measured["paths"]
     ]
     warps, _ = WarpReconvergence(nodes).executions(lane_paths)
     result = [int(warps[number[block]]) if block in number else 0 for block in range(len(whole.blocks))]
