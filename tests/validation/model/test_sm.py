@@ -89,15 +89,15 @@ def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
 # ------------------------------------------------------------------ accesses
 def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[InstructionStream, Any]:
     result = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
-    made = compiled(result)
-    return stream(made, estimate(result, H100, cold=True).traffic, H100, classes_of(made, result.decisions.warps)), made  # type: ignore[union-attr]
+    code = compiled(result)
+    return stream(code, estimate(result, H100, cold=True).traffic, H100, classes_of(code, result.decisions.warps)), code  # type: ignore[union-attr]
 
 
-def figures(of: InstructionStream, made: Any, opcode: str, predicate: str = "") -> list[Any]:
-    """Of the average warp's instructions."""
-    whole = enumerate(made.instructions)
+def figures(instruction_stream: InstructionStream, kernel_code: Any, opcode: str, predicate: str = "") -> list[Any]:
+    """Return the columns of the average warp for an opcode."""
+    whole = enumerate(kernel_code.instructions)
     return [
-        of.memory[0, n]
+        instruction_stream.memory[0, n]
         for n, one in whole
         if one.instruction.opcode == opcode and one.instruction.predicate == predicate
     ]
@@ -116,11 +116,14 @@ def strided_copies(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     out[st.block.x * 32 + t] = held[16 * t]
 
 
-def test_loads_that_are_never_made_take_no_banks() -> None:
+def test_unexecuted_loads_use_no_banks() -> None:
     """nvcc places unexecuted loads before asynchronous copies."""
     x, out = np.zeros(512, np.float32), np.zeros(4 * 32, np.float32)
-    of, made = streamed(strided_copies, 4, 32, x=x, out=out)
-    never, real = figures(of, made, "LDS", "@!PT"), figures(of, made, "LDS")
+    instruction_stream, kernel_code = streamed(strided_copies, 4, 32, x=x, out=out)
+    never, real = (
+        figures(instruction_stream, kernel_code, "LDS", "@!PT"),
+        figures(instruction_stream, kernel_code, "LDS"),
+    )
     assert len(never) >= 3 and not any(each.any() for each in never)
     assert [each[LSU_CYCLES] for each in real] == [16.0]
 
@@ -150,24 +153,26 @@ def weighed(
     out[i] = total
 
 
-def test_what_is_read_before_a_loop_misses_no_more_than_in_it() -> None:
+def test_loads_hoisted_out_of_a_loop_miss_no_more_than_in_it() -> None:
     """The compiler hoists the weights, with some loads on their users' line: they hit one line, while the others miss."""
-    columns, turns = 132 * 64, 64
+    columns, iterations = 132 * 64, 64
     weights = np.zeros(1, [(name, np.float32) for name in "abcde"])
-    x, out = np.zeros(columns * turns, np.float32), np.zeros(columns, np.float32)
-    of, made = streamed(weighed, 132, 64, x=x, by=weights, out=out, turns=turns, columns=columns)
+    x, out = np.zeros(columns * iterations, np.float32), np.zeros(columns, np.float32)
+    instruction_stream, kernel_code = streamed(
+        weighed, 132, 64, x=x, by=weights, out=out, turns=iterations, columns=columns
+    )
     once = [
-        of.memory[0, n]
-        for n, one in enumerate(made.instructions)
+        instruction_stream.memory[0, n]
+        for n, one in enumerate(kernel_code.instructions)
         if one.instruction.opcode == "LDG" and one.warps == 264
     ]
     assert len(once) >= 5
     assert all(each[ACCESS_FRACTION] <= 1.0 and each[DRAM_READ_SECTORS] < 1.0 for each in once)
-    assert any(each[DRAM_READ_SECTORS] == 4.0 for each in figures(of, made, "LDG"))
+    assert any(each[DRAM_READ_SECTORS] == 4.0 for each in figures(instruction_stream, kernel_code, "LDG"))
 
 
 # ------------------------------------------------------------------ waits
-def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
+def access_columns(lines: int, accesses: int, missed: int, awaited: int) -> Any:
     """Return columns of accesses with sampled lines, all from device memory, one sector per line."""
     result = np.zeros(COLUMNS, np.int64)
     result[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
@@ -177,16 +182,16 @@ def looked(lines: int, accesses: int, missed: int, awaited: int) -> Any:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_lines_are_waited_for_together_or_each_by_itself(together: bool) -> None:
+def test_waits_for_lines_are_correlated_or_independent(together: bool) -> None:
     """32 lines per access, one in eight sampled, one in eight missed."""
     draw = np.random.default_rng(1)
     accesses = 20_000
     missing = draw.random((accesses, 1 if together else 32)) < 1 / 8
-    seen = draw.random((accesses, 32)) < 1 / 8
-    there = seen.any(axis=1)
-    missed = seen & missing
-    row = looked(int(seen.sum()), int(there.sum()), int(missed.sum()), int(missed.any(axis=1).sum()))
-    alike = line_correlation(row, 32.0, 8)
-    assert alike == pytest.approx([1.0 if together else 0.0] * 3, abs=0.03)
-    whole = any_line_waits(np.full(3, 1 / 8), 32.0, alike)
+    sampled = draw.random((accesses, 32)) < 1 / 8
+    touched = sampled.any(axis=1)
+    missed = sampled & missing
+    row = access_columns(int(sampled.sum()), int(touched.sum()), int(missed.sum()), int(missed.any(axis=1).sum()))
+    correlation = line_correlation(row, 32.0, 8)
+    assert correlation == pytest.approx([1.0 if together else 0.0] * 3, abs=0.03)
+    whole = any_line_waits(np.full(3, 1 / 8), 32.0, correlation)
     assert whole == pytest.approx([missing.any(axis=1).mean()] * 3, abs=0.03)

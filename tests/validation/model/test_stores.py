@@ -39,8 +39,8 @@ def counted() -> dict[str, Any]:
     return launches
 
 
-def with_timing(**given: float) -> Device:
-    return replace(H200, timing=replace(H200.timing, **given))  # type: ignore[arg-type]
+def with_timing(**changes: float) -> Device:
+    return replace(H200, timing=replace(H200.timing, **changes))  # type: ignore[arg-type]
 
 
 def sent(result: Estimate) -> float:

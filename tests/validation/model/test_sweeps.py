@@ -59,7 +59,7 @@ def test_all_choices_of_all_axes_on_all_devices() -> None:
     assert choice == min(sums, key=lambda one: sums[one])
 
 
-def test_what_cannot_be_launched_is_left_out_with_its_reason() -> None:
+def test_refused_configurations_are_omitted_with_a_reason() -> None:
     table = exchanged(blocks=[64, 2048], tie={"BLOCK": "block.x"})
     assert len(table) == 1
     assert table.refused == ["exchange, 2048: block[0] is 2,048: the H200 takes at most 1,024"]
@@ -77,7 +77,7 @@ def test_what_cannot_be_launched_is_left_out_with_its_reason() -> None:
         ({"device": ["B300"]}, "no device is called 'B300'"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(how: dict[str, Any], message: str) -> None:
+def test_an_error_is_one_sentence(how: dict[str, Any], message: str) -> None:
     with pytest.raises(st.LaunchError, match=message):
         exchanged(**how)
 
@@ -91,12 +91,12 @@ def test_a_choice_with_faults_is_left_out_with_its_fault() -> None:
     assert table.best()["copy", "H200"][0] == "32"
 
 
-def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     tmp_path.chmod(0o700)
     first = exchanged(const={"STRIDE": [1, 2, 4]})
-    kept = list(tmp_path.glob("*.whatif"))
-    assert len(kept) == 3
+    files = list(tmp_path.glob("*.whatif"))
+    assert len(files) == 3
 
     def refuse(request: object, **how: object) -> None:
         raise AssertionError("emulated again")
@@ -111,12 +111,12 @@ def test_what_was_found_is_kept_and_found_again(tmp_path: Path, monkeypatch: pyt
 def test_an_interrupted_sweep_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     tmp_path.chmod(0o700)
-    done: list[Any] = []
+    observed: list[Any] = []
 
     def interrupted(request: Any, **how: Any) -> Any:
-        if len(done) == 2:
+        if len(observed) == 2:
             raise KeyboardInterrupt
-        done.append(request)
+        observed.append(request)
         return observe(request, **how)
 
     monkeypatch.setattr(sweeps, "observe", interrupted)
@@ -124,13 +124,13 @@ def test_an_interrupted_sweep_resumes(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(KeyboardInterrupt):
         exchanged(const={"STRIDE": [1, 2, 4, 8]})
 
-    def going_on(request: Any, **how: Any) -> Any:
-        done.append(request)
+    def resumed(request: Any, **how: Any) -> Any:
+        observed.append(request)
         return observe(request, **how)
 
-    monkeypatch.setattr(sweeps, "observe", going_on)
+    monkeypatch.setattr(sweeps, "observe", resumed)
     assert len(exchanged(const={"STRIDE": [1, 2, 4, 8]})) == 4
-    assert len(done) == 4
+    assert len(observed) == 4
 
 
 def test_other_contents_are_another_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

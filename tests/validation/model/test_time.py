@@ -88,8 +88,8 @@ def test_bank_conflicts_cost_what_they_serialise() -> None:
 
 
 def test_atomics_on_one_address_are_serialized() -> None:
-    one, many = (estimate(observed(total, 4096, MASK=mask), H200) for mask in (0, 4095))
-    assert one.bound == "atomics" and one.time_us > 10 * many.time_us
+    contended, spread = (estimate(observed(total, 4096, MASK=mask), H200) for mask in (0, 4095))
+    assert contended.bound == "atomics" and contended.time_us > 10 * spread.time_us
 
 
 def test_floating_point_numbers_are_added_to_one_address_more_slowly() -> None:
@@ -128,8 +128,8 @@ def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
 def test_l2_of_an_h100_gives_less_in_a_cycle_than_that_of_an_h200() -> None:
     """By measured atomics: 44 of 51."""
     launch = observed(reads, 512, elements=512 * 256 * 32, TIMES=1, STRIDE=32)
-    one, other = (estimate(launch, device).limits["L2"] for device in (H100, H200))
-    assert one / other == pytest.approx(51 / 44, rel=0.01)
+    h100, h200 = (estimate(launch, device).limits["L2"] for device in (H100, H200))
+    assert h100 / h200 == pytest.approx(51 / 44, rel=0.01)
 
 
 def test_far_lines_cost_more() -> None:
@@ -144,9 +144,9 @@ def test_a_tail_is_named() -> None:
     full = observed(chain, 132 * 8, 256, TURNS=2000)
     more = observed(chain, 132 * 8 + 1, 256, TURNS=2000)
     assert estimate(more, H200).time_us > 1.05 * estimate(full, H200).time_us
-    lone = observed(chain, 133, 1024, TURNS=2000)
-    assert estimate(lone, H200).bound == "tail"
-    step = next(s for s in changes(lone, H200, estimate(lone, H200)) if s.what.startswith("with the same work"))
+    launch = observed(chain, 133, 1024, TURNS=2000)
+    assert estimate(launch, H200).bound == "tail"
+    step = next(s for s in changes(launch, H200, estimate(launch, H200)) if s.what.startswith("with the same work"))
     assert step.saved > 0.3
 
 
@@ -160,8 +160,8 @@ def test_every_device_has_a_time_an_interval_and_says_that_it_is_not_validated(d
     result = estimate(observed(copy, 512, device=device), device)
     assert 0 < result.low_us < result.time_us < result.high_us
     assert max(result.limits.values()) < result.time_us
-    why = " without nvcc" if device.name in VALIDATED else ": no measured times are recorded"
-    assert f"not validated on {device.name}{why}" in result.remarks
+    reason = " without nvcc" if device.name in VALIDATED else ": no measured times are recorded"
+    assert f"not validated on {device.name}{reason}" in result.remarks
 
 
 def test_fewer_registers_are_a_step_where_registers_limit() -> None:
@@ -221,7 +221,7 @@ def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
     assert result * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
 
 
-def test_what_the_compiler_keeps_in_registers_is_not_read_again() -> None:
+def test_values_in_registers_are_not_read_again() -> None:
     launch = observed(read_again, 512, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
