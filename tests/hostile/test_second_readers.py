@@ -51,9 +51,9 @@ def theirs(path: Path) -> Iterator[Site]:
             yield record.contig, record.pos, result
 
 
-def same(one: list[Site], other: list[Site]) -> bool:
-    return [site[:2] for site in one] == [site[:2] for site in other] and all(
-        np.allclose(a[2], b[2], rtol=1e-5) for a, b in zip(one, other, strict=True)
+def same(first: list[Site], other: list[Site]) -> bool:
+    return [site[:2] for site in first] == [site[:2] for site in other] and all(
+        np.allclose(a[2], b[2], rtol=1e-5) for a, b in zip(first, other, strict=True)
     )
 
 

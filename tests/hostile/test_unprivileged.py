@@ -14,7 +14,7 @@ from tests.hostile.unprivileged import CannotDropPrivileges, drop, fault, folder
 @pytest.fixture(scope="module")
 def places() -> Iterator[tuple[Path, Path]]:
     if os.geteuid() != 0:
-        pytest.skip("the package can be written: only root becomes somebody who cannot")
+        pytest.skip("the package can be written: only root can run as another user")
     try:
         drop()
     except CannotDropPrivileges as error:
@@ -25,7 +25,7 @@ def places() -> Iterator[tuple[Path, Path]]:
 
 @pytest.mark.slow
 def test_a_script_runs_without_a_writable_folder(places: tuple[Path, Path]) -> None:
-    """.ci/run runs all commands this way."""
+    """.ci/run runs all commands likewise."""
     assert fault(run("a script", *places)) == ""
 
 

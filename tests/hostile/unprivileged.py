@@ -1,6 +1,6 @@
 """Commands run by a user who can write neither the package nor a home: `python -m tests.hostile.unprivileged`.
 
-Root runs them as nobody. Other users run them as themselves, on a package that they cannot write.
+Root runs them as an unprivileged user. Other users run them as themselves, on a package that they cannot write.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ COMMANDS: dict[str, Sequence[str]] = {
 
 
 class CannotDropPrivileges(Exception):
-    """The user nobody cannot run this Python."""
+    """The unprivileged user cannot run this Python."""
 
 
 @cache
 def drop() -> list[str]:
-    """What a command line begins with to run as nobody; nothing where this is no root.
+    """Return the prefix of a command line that drops the privileges of root; empty for other users.
 
     An interpreter in root's home is reached by the one privilege of reading, which allows no writing.
     """
@@ -62,7 +62,7 @@ def drop() -> list[str]:
         command = [*plain, *privileges, sys.executable, "-c", "import simtbed"]
         if shutil.which("setpriv") and subprocess.run(command, capture_output=True, cwd="/").returncode == 0:
             return [*plain, *privileges]
-    raise CannotDropPrivileges(f"nobody cannot run {sys.executable} here")
+    raise CannotDropPrivileges(f"an unprivileged user cannot run {sys.executable} here")
 
 
 @contextmanager

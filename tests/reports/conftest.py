@@ -14,7 +14,7 @@ from tests.reports.sums import SUMS
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """Exit code and output of a command line."""
 
     code: int
@@ -30,7 +30,7 @@ class Ran:
         return self.err
 
 
-Simtbed = Callable[..., Ran]
+Simtbed = Callable[..., CommandResult]
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def simtbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     """`simtbed("verify", "--json")` runs that command line here."""
     monkeypatch.setitem(FAMILIES, "sums", SUMS)
 
-    def command(*arguments: str) -> Ran:
+    def command(*arguments: str) -> CommandResult:
         code = run(arguments)
         printed = capsys.readouterr()
-        return Ran(code, printed.out, printed.err)
+        return CommandResult(code, printed.out, printed.err)
 
     return command

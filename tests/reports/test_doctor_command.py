@@ -17,16 +17,16 @@ def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(nvcc, "find_nvcc", missing)
     result = simtbed("doctor", "--json")
-    parts = {part["name"]: part for part in json.loads(result.out)["parts"]}
+    components = {part["name"]: part for part in json.loads(result.out)["parts"]}
     assert result.code == 0
-    assert all(parts[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "cache"))
-    assert " files, " in parts["cache"]["found"]
-    assert not parts["nvcc"]["works"] and parts["nvcc"]["remedy"] == 'python -m pip install "simtbed[nvcc]"'
+    assert all(components[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "cache"))
+    assert " files, " in components["cache"]["found"]
+    assert not components["nvcc"]["works"] and components["nvcc"]["remedy"] == 'python -m pip install "simtbed[nvcc]"'
     text = simtbed("doctor").out
     assert f"nvcc: {nvcc.MISSING}\n      python -m pip install" in text
 
 
 def test_a_folder_that_cannot_be_written(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", "/proc/simtbed")
-    parts = {part["name"]: part for part in json.loads(simtbed("doctor", "--json").out)["parts"]}
-    assert not parts["cache"]["works"] and "SIMTBED_CACHE=FOLDER" in parts["cache"]["remedy"]
+    components = {part["name"]: part for part in json.loads(simtbed("doctor", "--json").out)["parts"]}
+    assert not components["cache"]["works"] and "SIMTBED_CACHE=FOLDER" in components["cache"]["remedy"]

@@ -70,15 +70,20 @@ def test_each_switch_moves_its_traffic(work: Workload) -> None:
     rows = {row["step"]: row for row in mangal2014.step_rows(work, devices.M2090)}
     assert list(rows) == [step for step, *_ in STEPS]
 
-    def of(step: str, what: str) -> float:
+    def value_of(step: str, what: str) -> float:
         return float(rows[step][what].replace(",", ""))
 
     original, reads, both = "original code", "reads in shared memory", "reads and votes in shared memory"
-    assert of(reads, "global sectors") < 0.3 * of(original, "global sectors")
-    assert of(original, "shared wavefronts") == 0 < of(reads, "shared wavefronts")
-    assert of(reads, "local accesses") == of(original, "local accesses") > 0 == of(both, "local accesses")
-    assert of("loop unrolling", "warp instructions") < of(original, "warp instructions")
-    assert of("loop unrolling", "global sectors") == of(original, "global sectors")
+    assert value_of(reads, "global sectors") < 0.3 * value_of(original, "global sectors")
+    assert value_of(original, "shared wavefronts") == 0 < value_of(reads, "shared wavefronts")
+    assert (
+        value_of(reads, "local accesses")
+        == value_of(original, "local accesses")
+        > 0
+        == value_of(both, "local accesses")
+    )
+    assert of("loop unrolling", "warp instructions") < value_of(original, "warp instructions")
+    assert of("loop unrolling", "global sectors") == value_of(original, "global sectors")
     warp = "warp divergence"
     assert of("... reads in global memory", "global sectors") > 2 * of(warp, "global sectors")
     assert of("... reads and votes in global memory", "shared wavefronts") < of(warp, "shared wavefronts")
@@ -144,7 +149,7 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
         "1.00",
         str(rows["packed"]["kept"]),
     ]
-    assert lines[-1].startswith("spectrum: 0.1 million reads a second counted; ")
+    assert lines[-1].startswith("spectrum: 0.1 million reads/s counted; ")
 
 
 def test_measuring_needs_a_gpu(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
 @every_paper
 def test_json_says_what_the_page_says(name: str) -> None:
     content = json.loads(formats.json(cached_report(name)))
-    assert [one["name"] for one in content["items"]] == [item.name for item in library.find(name).items]
+    assert [benchmark["name"] for benchmark in content["items"]] == [item.name for item in library.find(name).items]
     assert sum(content["verdicts"].values()) == len(content["items"])
 
 
@@ -169,7 +169,7 @@ def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
     ],
 )
 def test_the_verdict_follows_from_the_claims(holds: list[bool | None], verdict: Verdict) -> None:
-    assert Shown([Claim("", one, "") for one in holds], "").verdict is verdict
+    assert Shown([Claim("", benchmark, "") for benchmark in holds], "").verdict is verdict
 
 
 # ------------------------------------------------------------------ measured times
@@ -209,7 +209,7 @@ def test_failures_are_reported_and_other_results_remain() -> None:
     """Work with wrong answers is not timed, and each time is saved before the next measurement."""
     observed: list[str] = []
 
-    def one(name: str, differing: int = 0, error: str = "") -> Benchmark:
+    def benchmark(name: str, differing: int = 0, error: str = "") -> Benchmark:
         def run(repeat: int) -> tuple[list[float], float]:
             observed.append(f"times {name}")
             if error:
@@ -226,7 +226,14 @@ def test_failures_are_reported_and_other_results_remain() -> None:
     def keep(record: Record) -> None:
         observed.append(f"keeps {next(iter(record.timings['one core']))}")
 
-    work = [one("first"), one("wrong", 2), one("bad", error="no memory"), one("broken"), one("empty"), one("last")]
+    work = [
+        benchmark("first"),
+        benchmark("wrong", 2),
+        benchmark("bad", error="no memory"),
+        benchmark("broken"),
+        benchmark("empty"),
+        benchmark("last"),
+    ]
     failed = measured.measure("p", work, measured.Session("*", 1, {Machine.core: "a CPU"}, keep))
     assert observed == ["times first", "keeps first", "times bad", "times last", "keeps last"]
     assert failed == [
@@ -255,7 +262,7 @@ def test_a_paper_is_measured(
     completed = simtbed("report", name, "--measure", str(file), "--only", only, "--repeat", "1", *options)
     assert completed.code == 0, completed.err
     gpus = measured.load(file).timings["GPU"]
-    assert len(gpus) >= 3 and {one.machine for one in gpus.values()} == {fake_gpu.NAME}
+    assert len(gpus) >= 3 and {benchmark.machine for benchmark in gpus.values()} == {fake_gpu.NAME}
 
 
 def test_a_kernel_that_answers_wrongly_is_not_timed(
@@ -278,8 +285,8 @@ def test_shipped_records_name_times_that_papers_take() -> None:
         record = measured.load(path)
         result = library.find(record.paper)
         names = {
-            (one.machine.value, one.name)
-            for one in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
+            (benchmark.machine.value, benchmark.name)
+            for benchmark in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
         }
         assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= names
 

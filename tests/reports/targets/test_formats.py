@@ -13,7 +13,7 @@ from simtbed import Diagnostic
 from simtbed.reports.targets import formats
 from simtbed.span import Span
 
-from tests.reports.conftest import Ran, Simtbed
+from tests.reports.conftest import CommandResult, Simtbed
 
 RACE = """
 import numpy as np
@@ -31,7 +31,7 @@ st.launch(shift, grid=1, block=64, args=dict(x=x, out=st.empty(64, i32)))
 """
 
 
-def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple[Ran, str]:
+def _checked(simtbed: Simtbed, tmp_path: Path, source: str, shape: str) -> tuple[CommandResult, str]:
     script, report = tmp_path / f"script{len(source)}.py", tmp_path / "report"
     script.write_text(source, encoding="utf-8")
     result = simtbed("check", "--format", shape, "-o", str(report), str(script))
@@ -45,8 +45,8 @@ def _findings(count: int) -> list[formats.Finding]:
 
 @pytest.mark.slow
 def test_sarif_is_valid_and_has_both_places(simtbed: Simtbed, tmp_path: Path) -> None:
-    ran, text = _checked(simtbed, tmp_path, RACE, "sarif")
-    assert ran.code == 1
+    result, text = _checked(simtbed, tmp_path, RACE, "sarif")
+    assert result.code == 1
     Sarif.model_validate_json(text)
     (run,) = json.loads(text)["runs"]
     result = run["results"][0]
@@ -74,10 +74,10 @@ def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytes
         result = [Diagnostic("race", f"{first}", spans[0], related=spans[1]), Diagnostic("bounds", "b", spans[1])]
         return [one.fingerprint for one in formats.fingerprinted(result, [])]
 
-    one = fingerprints("    a = 1\n    b = 2\n", 1)
-    assert one == fingerprints("# above\n\n    a = 1\n    b = 2\n", 3)
-    assert one != fingerprints("    a = 1\n    b = 33\n", 1)
-    assert len(set(one)) == 2
+    original = fingerprints("    a = 1\n    b = 2\n", 1)
+    assert original == fingerprints("# above\n\n    a = 1\n    b = 2\n", 3)
+    assert original != fingerprints("    a = 1\n    b = 33\n", 1)
+    assert len(set(original)) == 2
 
 
 def test_equal_lines_have_fingerprints_of_their_own() -> None:

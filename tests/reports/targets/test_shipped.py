@@ -85,7 +85,7 @@ def test_failures_of_a_process_are_reported(tmp_path: Path) -> None:
         with on_cores(cores), pytest.raises(FileNotFoundError):
             list(run_shipped(targets(source=tmp_path / "missing"), MAKE))
     assert messages[0] == messages[1] and messages[0][1].startswith(f"{bad}:1: ")
-    with on_cores(2), pytest.raises(UnavailableError, match="ended from outside; with SIMTBED_THREADS=1"):
+    with on_cores(2), pytest.raises(UnavailableError, match="a worker process was killed; with SIMTBED_THREADS=1"):
         list(run_shipped(targets(replace(SUMS, solve=killed)), MAKE))
 
 
