@@ -82,12 +82,12 @@ def test_each_switch_moves_its_traffic(work: Workload) -> None:
         > 0
         == value_of(both, "local accesses")
     )
-    assert of("loop unrolling", "warp instructions") < value_of(original, "warp instructions")
-    assert of("loop unrolling", "global sectors") == value_of(original, "global sectors")
+    assert value_of("loop unrolling", "warp instructions") < value_of(original, "warp instructions")
+    assert value_of("loop unrolling", "global sectors") == value_of(original, "global sectors")
     warp = "warp divergence"
-    assert of("... reads in global memory", "global sectors") > 2 * of(warp, "global sectors")
-    assert of("... reads and votes in global memory", "shared wavefronts") < of(warp, "shared wavefronts")
-    assert of("shuffles (future work)", "shared wavefronts") < of(warp, "shared wavefronts")
+    assert value_of("... reads in global memory", "global sectors") > 2 * value_of(warp, "global sectors")
+    assert value_of("... reads and votes in global memory", "shared wavefronts") < value_of(warp, "shared wavefronts")
+    assert value_of("shuffles (future work)", "shared wavefronts") < value_of(warp, "shared wavefronts")
 
 
 @pytest.mark.slow

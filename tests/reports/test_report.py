@@ -81,7 +81,7 @@ def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
 @every_paper
 def test_json_says_what_the_page_says(name: str) -> None:
     content = json.loads(formats.json(cached_report(name)))
-    assert [benchmark["name"] for benchmark in content["items"]] == [item.name for item in library.find(name).items]
+    assert [one["name"] for one in content["items"]] == [item.name for item in library.find(name).items]
     assert sum(content["verdicts"].values()) == len(content["items"])
 
 
@@ -169,7 +169,7 @@ def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
     ],
 )
 def test_the_verdict_follows_from_the_claims(holds: list[bool | None], verdict: Verdict) -> None:
-    assert Shown([Claim("", benchmark, "") for benchmark in holds], "").verdict is verdict
+    assert Shown([Claim("", one, "") for one in holds], "").verdict is verdict
 
 
 # ------------------------------------------------------------------ measured times
@@ -262,7 +262,7 @@ def test_a_paper_is_measured(
     completed = simtbed("report", name, "--measure", str(file), "--only", only, "--repeat", "1", *options)
     assert completed.code == 0, completed.err
     gpus = measured.load(file).timings["GPU"]
-    assert len(gpus) >= 3 and {benchmark.machine for benchmark in gpus.values()} == {fake_gpu.NAME}
+    assert len(gpus) >= 3 and {one.machine for one in gpus.values()} == {fake_gpu.NAME}
 
 
 def test_a_kernel_that_answers_wrongly_is_not_timed(
@@ -285,8 +285,8 @@ def test_shipped_records_name_times_that_papers_take() -> None:
         record = measured.load(path)
         result = library.find(record.paper)
         names = {
-            (benchmark.machine.value, benchmark.name)
-            for benchmark in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
+            (one.machine.value, one.name)
+            for one in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
         }
         assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= names
 
