@@ -73,7 +73,7 @@ class Program:
         """Return the program without a step; a line without effect replaces it, so that line numbers do not change."""
         steps = list(self.steps)
         steps[number] = Step("read", "tile", "t", guard="t < 0")
-        return Program(tuple(steps), self.turns, self.grid, self.block)
+        return Program(tuple(steps), self.iterations, self.grid, self.block)
 
     def races(self, lockstep: bool) -> set[frozenset[int]]:
         """Return the pairs of lines with a race between two threads."""
@@ -92,7 +92,7 @@ class Program:
 
     def _accesses(self) -> Any:
         """Yield (position in time, step, (block, thread), element) in order of position."""
-        for at in range(self.turns * len(self.steps)):
+        for at in range(self.iterations * len(self.steps)):
             step = self.steps[at % len(self.steps)]
             if not step.array:
                 continue

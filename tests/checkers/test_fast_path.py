@@ -107,10 +107,11 @@ def _run(sequence: Sequence, engine: EngineName, device: st.Device, fences: int)
     report = Plan.report
 
     def spy(self: Plan, recorded_state: RaceState, *rest: Any) -> None:
-        states.append(RaceState(*(np.array(array) for array in recorded_state)))  # type: ignore[call-overload]
+        copies: list[Any] = [np.array(array) for array in recorded_state]
+        states.append(RaceState(*copies))
         report(self, recorded_state, *rest)
 
-    arguments = {name: np.array(value, np.int32) for name, value in vars(sequence).items()}
+    arguments: dict[str, Any] = {name: np.array(value, np.int32) for name, value in vars(sequence).items()}
     arguments |= {"x": np.zeros(ELEMENTS, np.int32), "flag": np.zeros(1, np.int32), "FENCES": fences}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "report", spy)

@@ -20,7 +20,9 @@ LINES = (
 STATES = ("open", "closed", "full")
 COMBINED = [states for states in itertools.product(STATES[:2], STATES, STATES) if states != ("open",) * 3]
 SINGLE = [states for states in COMBINED if states.count("open") == 2]
-COMBINATIONS = {line: COMBINED if line in (("list",), ("sfs", "--example", "-o", "out")) else SINGLE for line in LINES}
+COMBINATIONS: dict[tuple[str, ...], list[tuple[str, str, str]]] = {
+    line: COMBINED if line in (("list",), ("sfs", "--example", "-o", "out")) else SINGLE for line in LINES
+}
 CLOSED, FULL = ("open", "closed", "open"), ("open", "full", "open")
 SELECTED = {
     ("list",): SINGLE,

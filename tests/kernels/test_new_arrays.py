@@ -69,7 +69,7 @@ def test_moves_of_many_batches_and_shapes(variant: str, request: pytest.FixtureR
         generate(2, 12, (5, 150), (5, 150)),
         generate(3, 3, (20, 40), (150, 420)),
     ]
-    problem = problems[0].of(pair for part in problems for pair in part.pairs())
+    problem = problems[0].from_pairs(pair for part in problems for pair in part.pairs())
     expected = FAMILIES["alignment"].oracle(problem).tolist()
     garbage_launcher = request.getfixturevalue("garbage_launcher")  # after the compilation of the oracle
     for words in (1 << 14, 1 << 18):

@@ -105,12 +105,12 @@ def within(x: f64, low: f64, high: f64, strict: bool) -> bool:
 class Samples(NamedTuple):
     values: Global[f64]
     weights: Global[i32]
-    count: i64
+    length: i64
 
 
 @st.device
 def scale(samples: Samples, factor: f64) -> None:
-    for i in range(samples.count):
+    for i in range(samples.length):
         samples.values[i] *= factor
 
 
@@ -119,6 +119,6 @@ def weighted_sum(samples: Samples, factor: f64) -> f64:
     """Multiply the values by a factor and return their weighted sum."""
     scale(samples, factor)
     result = f64(0)
-    for i in range(samples.count):
+    for i in range(samples.length):
         result += samples.values[i] * f64(samples.weights[i])
     return result

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,8 +36,13 @@ def test_functions_do_what_an_emulator_does(engine: str) -> None:
     assert_native_agrees(functions.horner, x, np.zeros(4, np.float32), 4, engine=engine)
     assert assert_native_agrees(functions.within, 1.0, 1.0, 2.0, True, engine=engine) is False
     assert assert_native_agrees(functions.within, 1.0, 1.0, 2.0, False, engine=engine) is True
-    samples = functions.Samples(x, np.array([1, 2, 0, 3], np.int32), 4)
+    samples = samples_of(x, np.array([1, 2, 0, 3], np.int32), 4)
     assert assert_native_agrees(functions.weighted_sum, samples, 2.0, engine=engine) == 32.2
+
+
+def samples_of(*fields: Any) -> functions.Samples:
+    """Return a named tuple of arrays, whose fields are annotated as in a kernel."""
+    return functions.Samples(*fields)
 
 
 def test_constants_specialise() -> None:
@@ -112,11 +118,11 @@ def test_arrays_may_be_checked_once() -> None:
 
 def test_a_named_tuple_of_arrays_is_one_parameter() -> None:
     values, weights = np.array([0.5, 1.5]), np.array([2, 4], np.int32)
-    assert functions.weighted_sum(functions.Samples(values, weights, 2), 2.0) == 14
+    assert functions.weighted_sum(samples_of(values, weights, 2), 2.0) == 14
     assert values.tolist() == [1, 3]
-    assert functions.weighted_sum(functions.Samples(*fixed(values, weights), 2), 0.5) == 7
+    assert functions.weighted_sum(samples_of(*fixed(values, weights), 2), 0.5) == 7
     with pytest.raises(LaunchError, match=r"samples\.weights is a contiguous array of int32"):
-        functions.weighted_sum(functions.Samples(values, values, 2), 2.0)
+        functions.weighted_sum(samples_of(values, values, 2), 2.0)
     with pytest.raises(LaunchError, match="takes 4 arrays and numbers, got 3"):
         functions.weighted_sum((values, weights), 2.0)
 
@@ -193,7 +199,7 @@ def mixes(n: i32, m: i64) -> i64:
         (insists, (1,), "cannot raise"),
         (takes_vectors, (np.zeros(4, np.float32),), "arrays of numbers"),
         (mixes, (1, 1), "nothing is converted silently"),
-        (copies_arrays, (functions.Samples(np.zeros(1), np.zeros(1, np.int32), 1),), "it is a parameter only"),
+        (copies_arrays, (samples_of(np.zeros(1), np.zeros(1, np.int32), 1),), "it is a parameter only"),
     ],
 )
 def test_what_one_thread_cannot_do_is_refused_at_its_line(

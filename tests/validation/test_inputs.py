@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__  # type: ignore[import-not-found]
 
 from tests.validation.inputs import ROOT, digests
 

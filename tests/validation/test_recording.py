@@ -15,7 +15,7 @@ from simtbed.compiled.flow import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.reports.hardware import answers, cases, nsight, profiled, profiled_process, record
+from simtbed.reports.hardware import answers, nsight, profiled, profiled_process, record
 from simtbed.reports.hardware.cases import VARIANTS, Case, data_set_cases, find
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.nsight import Profile, parse
@@ -302,7 +302,7 @@ def test_without_a_checkout_cases_and_records_are_named(
 ) -> None:
     """An installed package has no validation kernels and no records."""
     missing = ModuleNotFoundError("No module named 'tests'", name="tests")
-    monkeypatch.setattr(cases.importlib, "import_module", Raises(missing))
+    monkeypatch.setattr("simtbed.reports.hardware.cases.importlib.import_module", Raises(missing))
     monkeypatch.chdir(tmp_path)
     times = simtbed("hardware", "errors", "times.json", "--cases", "tests.validation.launches:timed")
     assert "times.json: No such file" in times.refused()
