@@ -37,7 +37,7 @@ from simtbed.reports.papers.paper import (
 from tests.reports import fake_gpu
 from tests.reports.conftest import Simtbed
 
-DOCS = Path(__file__).parents[2] / "docs/papers"
+DOCS = Path(__file__).parents[3] / "docs/papers"
 every_paper = pytest.mark.parametrize("name", library.PAPERS)
 
 
