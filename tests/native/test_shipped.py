@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from simtbed.engines.numpy import lanes
 from simtbed.kernels.pairhmm.host import files_scan, layout_rescaled
@@ -18,6 +20,11 @@ def _words(count: int) -> np.ndarray:
     return np.zeros(count, np.int64)
 
 
+def columns_of(kind: Any, *fields: Any) -> Any:
+    """Return a named tuple of arrays, whose fields are annotated as in a kernel."""
+    return kind(*fields)
+
+
 def test_a_file_is_scanned_within_its_arrays() -> None:
     data = np.frombuffer(TEXT, np.uint8)
     assert assert_native_agrees(files_scan._without_blanks, data, len(data)) == len(data) - 1
@@ -29,10 +36,18 @@ def test_a_file_is_scanned_within_its_arrays() -> None:
         ends = files_scan.line_ends(data, True)
         capacity, columns = np.zeros(len(data) + 1, np.uint8), np.zeros(5 * (len(data) // 5 + 1), np.uint8)
         offsets = [_words(len(ends) + 1) for _ in range(4)]
-        assert_native_agrees(
-            files_scan._scan, data, ends, len(ends), columns, len(columns) // 5, offsets[0], capacity, offsets[1], offsets[2],
-            offsets[3], np.zeros(len(data), np.uint8), _words(7),
-        )  # fmt: skip
+        problem = columns_of(
+            files_scan.ProblemColumns,
+            columns,
+            len(columns) // 5,
+            offsets[0],
+            capacity,
+            offsets[1],
+            offsets[2],
+            offsets[3],
+        )
+        tidied = np.zeros(len(data), np.uint8)
+        assert_native_agrees(files_scan._scan, data, ends, len(ends), problem, tidied, _words(7))
 
 
 def test_scores_are_written_within_their_capacity() -> None:
@@ -55,19 +70,22 @@ def test_streams_are_placed_within_their_arrays() -> None:
     assert_native_agrees(layout_rescaled._stream, letters, starts, 3, np.zeros(120, np.uint8))
     clamped = RNG.random(94 * 94) < 0.01
     flags = [np.zeros(3, np.bool_) for _ in range(2)]
-    assert_native_agrees(layout_rescaled._classify_each, starts, 3, *columns[:3], clamped, 94, *flags)
+    scores = columns_of(layout_rescaled.ReadScores, *columns[:3])
+    assert_native_agrees(layout_rescaled._classify_each, starts, 3, scores, clamped, 94, *flags)
     begins, records = np.array([32, 40, 53, 75]), np.array([0, 2, 3])
     assert_native_agrees(layout_rescaled._find_cuts, begins, records, 2, 10, _words(4), _words(3), _words(3))
     cuts, pieces, _ = layout_rescaled._cuts(begins, records, 10)
     lengths, reads, record = np.diff(begins[cuts]), np.array([0, 2, 1]), np.array([0, 0, 1])
     places = _words(int(lengths.max()) + 2)
-    assert_native_agrees(layout_rescaled._count_items, reads, 3, record, pieces, lengths, places)
-    count = layout_rescaled._count_items(reads, 3, record, pieces, lengths, places)
+    haplotypes = columns_of(layout_rescaled.HaplotypePieces, pieces, cuts, begins, lengths)
+    assert_native_agrees(layout_rescaled._count_items, reads, 3, record, haplotypes, places)
+    count = layout_rescaled._count_items(reads, 3, record, haplotypes, places)
     blocks = -(-count // 4)
+    outputs = np.zeros(16 * blocks, np.int32), np.zeros(4 * blocks, np.int32), np.zeros(blocks, np.int32)
+    items = columns_of(layout_rescaled.ItemColumns, *outputs, count, 8)
     assert_native_agrees(
-        layout_rescaled._place_items, reads, 3, record, 8, count, pieces, cuts, begins, np.array([0, 5, 9, 14]), lengths,
-        np.cumsum(places), np.zeros(16 * blocks, np.int32), np.zeros(4 * blocks, np.int32), np.zeros(blocks, np.int32),
-    )  # fmt: skip
+        layout_rescaled._place_items, reads, 3, record, np.array([0, 5, 9, 14]), haplotypes, np.cumsum(places), items
+    )
     sums = RNG.random(5).astype(np.float32)
     assert_native_agrees(
         layout_rescaled._spread, sums, RNG.random(3), reads, 3, record, np.array([0, 2, 4, 5]), records, np.zeros(5)

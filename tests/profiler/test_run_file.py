@@ -104,11 +104,6 @@ def test_wrong_values(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     all_handled(good, all_trials[::97], tmp_path, capsys)
 
 
-@pytest.mark.slow
-def test_wrong_values_everywhere(good: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    all_handled(good, trials(good), tmp_path, capsys)
-
-
 @pytest.mark.parametrize(
     "data",
     [b"", b"\0", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"\x80", b"NaN", b"1" * 10_000, b'"\\ud800"'],
