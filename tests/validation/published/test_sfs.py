@@ -20,7 +20,7 @@ VARIANTS = sorted(FAMILY.variants)
 def assert_like(actual: Floats, expected: Floats) -> None:
     above = expected > NEGLIGIBLE
     assert above.sum() > len(expected)
-    assert np.abs(actual - expected)[above].max() <= TOLERANCE
+    assert np.abs(actual[above] - expected[above]).max() <= TOLERANCE
 
 
 Rows = dict[tuple[str, int], list[str]]
