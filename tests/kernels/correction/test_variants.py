@@ -73,7 +73,7 @@ def test_numpy_engine() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
 )
@@ -123,8 +123,8 @@ def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, vote
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_long_reads(variant: str, launcher: Launcher) -> None:
     """Several chunks of 32 windows, and more votes than fit into shared memory."""
-    simulated = simulate(5, genome(5, 4000), 40, (300, 3500), 0.004).reads
-    problem = Problem(simulated, Parameters(k=15, min_multiplicity=5))
+    simulated = simulate(5, genome(5, 4000), 16, (300, 3500), 0.004).reads
+    problem = Problem(simulated, Parameters(k=15, min_multiplicity=3))
     assert simulated.lengths.max() * 16 > 48 * 1024
     check(problem, variant, launcher)
 
