@@ -18,8 +18,8 @@ settings.load_profile("default")
 
 
 INTEGRATION = {
-    "test_cluster.py", "test_docs.py", "test_packaging.py", "test_programs.py", "test_dask_option.py", "test_signals.py",
-    "test_interrupts.py", "test_streams.py", "test_memory.py", "test_same_answers.py", "test_unprivileged.py",
+    "test_cluster.py", "test_docs.py", "test_packaging.py", "test_dask_option.py", "test_signals.py",
+    "test_streams.py", "test_memory.py", "test_same_answers.py", "test_unprivileged.py",
     "test_cache_keys.py", "test_cli.py", "test_new_command.py",
 }  # fmt: skip
 """Files whose tests start processes, send signals or measure the memory of a process, in addition to tests/testing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.testing.conformance import Case, cases
@@ -13,19 +12,6 @@ from simtbed.testing.conformance import Case, cases
 
 @pytest.mark.parametrize("case", cases("jit", emulates=True), ids=str)
 def test_jit(case: Case) -> None:
-    case.run()
-
-
-def _optimised_cases() -> list[Case]:
-    """All cases but those of recorded data, and one case of recorded data for each feature."""
-    whole = cases(LlvmEngine(optimise=True), emulates=True)
-    recorded = [case for case in whole if case.name.startswith(("samples", "decisions", "trace"))]
-    features = len(recorded) // 3
-    return [case for case in whole if case not in recorded] + [recorded[n % 3 * features + n] for n in range(features)]
-
-
-@pytest.mark.parametrize("case", _optimised_cases(), ids=str)
-def test_optimised_jit(case: Case) -> None:
     case.run()
 
 

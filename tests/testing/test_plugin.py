@@ -285,8 +285,7 @@ def test_workers_of_xdist_share_one_tally(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
-@pytest.mark.parametrize("place", ["C", "C.UTF-8", "tr_TR.UTF-8"])
+@pytest.mark.parametrize(("seed", "place"), [("0", "C"), ("1", "C.UTF-8"), ("4242", "tr_TR.UTF-8")])
 def test_a_rerun_elsewhere_gives_no_alarm(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, seed: str, place: str
 ) -> None:
