@@ -28,7 +28,7 @@ KIND = "budget"
 
 
 class OverBudget(AssertionError):
-    """A launch whose metrics differ from its baseline, or that has no baseline. findings: the same as data."""
+    """A launch whose metrics differ from its baseline, or that has no baseline. `findings` holds the differences as data."""
 
     def __init__(self, text: str, *findings: Diagnostic) -> None:
         super().__init__(text)

@@ -22,8 +22,10 @@ class CommandResult:
     err: str
 
     def refused(self, code: int = 2) -> str:
-        """The one line of a refusal; nothing else was printed, but for the same as JSON. code: 3 where it could not run
-        here."""
+        """Check that the command printed one error line, or the same error as JSON, and return the line.
+
+        `code` is 3 if the command could not run on this machine.
+        """
         assert self.code == code
         assert self.err.startswith("simtbed: ") and self.err.count("\n") == 1
         assert self.out == "" or json.loads(self.out) == {"error": self.err.removeprefix("simtbed: ").rstrip("\n")}
@@ -33,10 +35,8 @@ class CommandResult:
 Simtbed = Callable[..., CommandResult]
 
 
-@pytest.fixture
-def simtbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Simtbed:
-    """`simtbed("verify", "--json")` runs that command line here."""
-    monkeypatch.setitem(FAMILIES, "sums", SUMS)
+def command_line(capsys: pytest.CaptureFixture[str]) -> Simtbed:
+    """Return a function that runs a command line in this process and captures its output."""
 
     def command(*arguments: str) -> CommandResult:
         code = run(arguments)
@@ -44,3 +44,10 @@ def simtbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return CommandResult(code, printed.out, printed.err)
 
     return command
+
+
+@pytest.fixture
+def simtbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Simtbed:
+    """`simtbed("verify", "--json")` runs that command line here."""
+    monkeypatch.setitem(FAMILIES, "sums", SUMS)
+    return command_line(capsys)

@@ -23,6 +23,7 @@ from simtbed.reports.bench.generated_inputs import aligned_pairs, variants
 from simtbed.reports.cli import pairhmm, simulate
 
 from tests.reports.conftest import Simtbed
+from tests.reports.dask_runs import correction, serial_and_shared_spectrum
 
 pytestmark = pytest.mark.slow
 
@@ -93,26 +94,7 @@ def test_align(form: str, simtbed: Simtbed, address: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["pairs", "fasta", "blocked"])
 def test_correct(kind: str, simtbed: Simtbed, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, truth, fasta = (tmp_path / name for name in ("r1.fastq", "r2.fastq", "truth.fasta", "r.fasta"))
-    simulated = ("simulate", "--genome", "1000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
-    assert simtbed(*simulated, "-o", str(first), "--truth", str(truth)).code == 0
-    assert simtbed(*simulated, "-o", str(second), "--seed", "2").code == 0
-    lines = first.read_text().splitlines()
-    fasta.write_text("".join(f">{name[1:]}\n{read}\n" for name, read in zip(lines[::4], lines[1::4], strict=True)))
-    arguments = {
-        "fasta": (str(fasta), "--no-trim"),
-        "blocked": (str(first), "--truth", str(truth), "--filter", "blocked"),
-    }
-
-    def run(name: str, *more: str) -> tuple[str, dict[str, bytes]]:
-        folder = tmp_path / name
-        folder.mkdir()
-        outputs = {option: folder / option for option in ("output", "discarded", "log")}
-        line = arguments.get(kind, (str(first), str(second), "-p", str(folder / "mates")))
-        message = simtbed("correct", *line, *(f"--{o}={path}" for o, path in outputs.items()), "--k=16", *more)
-        assert (message.code, message.err) == (0, "")
-        return message.out, {path.name: path.read_bytes() for path in folder.iterdir()}
-
+    run = correction(kind, 1000, simtbed, tmp_path)
     serial = run("serial")
     if kind == "pairs":  # mates are read in step: as many of both as the shorter file has
         assert len(serial[1]) == 4
@@ -130,21 +112,12 @@ def test_k_mers_are_counted_by_workers(
     letters: int, simtbed: Simtbed, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The spectrum and the reads are those of a serial run."""
-    reads = tmp_path / "reads.fastq"
-    simulated = ("simulate", "--genome", "1000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
-    assert simtbed(*simulated, "-o", str(reads)).code == 0
     monkeypatch.setattr(correction_pipeline, "LETTERS_OF_WORKERS", letters)
     monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
     take = Counted(Counter.take)
     monkeypatch.setattr(Counter, "take", lambda *arguments: take(*arguments))
-    results = []
-    for more in ((), ("--dask", address)):
-        outputs = (tmp_path / f"reads{len(more)}", tmp_path / f"spectrum{len(more)}")
-        line = ("correct", str(reads), "-o", str(outputs[0]), "--save-spectrum", str(outputs[1]), "--k=16", *more)
-        message = simtbed(*line)
-        assert (message.code, message.err) == (0, "")
-        results.append((message.out, *(path.read_bytes() for path in outputs)))
-    assert results[0] == results[1]
+    serial, shared = serial_and_shared_spectrum(1000, address, simtbed, tmp_path)
+    assert shared == serial
     assert take.calls == 1 if letters > 10_000 else take.calls > 2
 
 

@@ -27,6 +27,7 @@ from simtbed.reports.bench.generated_inputs import aligned_pairs, variants
 from simtbed.reports.cli import pairhmm, simulate
 
 from tests.reports.conftest import Simtbed
+from tests.reports.dask_runs import correction, serial_and_shared_spectrum
 
 
 @pytest.fixture(scope="module")
@@ -104,27 +105,7 @@ def killing_at(call: int, client: Client, work: Any) -> Any:
 def test_correct_survives_a_killed_worker(
     kind: str, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item, two, truth, fasta = (tmp_path / name for name in ("r1.fastq", "r2.fastq", "truth.fasta", "r.fasta"))
-    simulate = ("simulate", "--genome", "3000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
-    assert simtbed(*simulate, "-o", str(item), "--truth", str(truth)).code == 0
-    assert simtbed(*simulate, "-o", str(two), "--seed", "2").code == 0
-    lines = item.read_text().splitlines()
-    fasta.write_text("".join(f">{name[1:]}\n{read}\n" for name, read in zip(lines[::4], lines[1::4], strict=True)))
-    arguments = {
-        "single": (str(item), "--truth", str(truth)),
-        "fasta": (str(fasta), "--no-trim"),
-        "blocked": (str(item), "--filter", "blocked", "--variant", "warp-per-read"),
-    }
-
-    def run(name: str, *more: str) -> tuple[str, dict[str, bytes]]:
-        folder = tmp_path / name
-        folder.mkdir()
-        files = {option: folder / option for option in ("output", "discarded", "log")}
-        line = arguments.get(kind, (str(item), str(two), "-p", str(folder / "mates")))
-        message = simtbed("correct", *line, *(f"--{o}={path}" for o, path in files.items()), "--k=16", *more)
-        assert (message.code, message.err) == (0, "")
-        return message.out, {path.name: path.read_bytes() for path in folder.iterdir()}
-
+    run = correction(kind, 3000, simtbed, tmp_path)
     serial = run("serial")
     if kind == "pairs":  # mates are read in step: as many of each as the shorter file has
         assert len(serial[1]) == 4
@@ -142,21 +123,12 @@ def test_k_mers_are_counted_by_workers(
     letters: int, simtbed: Simtbed, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is killed between their answers; the spectrum and the reads are those of a serial run."""
-    reads = tmp_path / "reads.fastq"
-    simulate = ("simulate", "--genome", "2000", "--coverage", "30", "--length", "36-50", "--error-rate", "0.02")
-    assert simtbed(*simulate, "-o", str(reads)).code == 0
     monkeypatch.setattr(pipeline_correct, "LETTERS_OF_WORKERS", letters)
     monkeypatch.setattr(correction_files, "PIECE", 10_000)  # many blocks
     killing = killing_at(3, client, Counter.take)
     monkeypatch.setattr(Counter, "take", killing)
-    result = []
-    for more in ((), ("--dask", client.scheduler_info()["address"])):
-        outputs = (tmp_path / f"reads{len(more)}", tmp_path / f"spectrum{len(more)}")
-        line = ("correct", str(reads), "-o", str(outputs[0]), "--save-spectrum", str(outputs[1]), "--k=16", *more)
-        message = simtbed(*line)
-        assert (message.code, message.err) == (0, "")
-        result.append((message.out, *(path.read_bytes() for path in outputs)))
-    assert result[0] == result[1]
+    serial, shared = serial_and_shared_spectrum(2000, client.scheduler_info()["address"], simtbed, tmp_path)
+    assert shared == serial
     assert killing.calls == 1 if letters > 10_000 else killing.calls > 6 and killing.killed > 0
 
 
