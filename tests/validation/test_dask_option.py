@@ -44,20 +44,11 @@ def test_pairhmm_survives_a_killed_worker(
     source.write_bytes(contents(files.EXAMPLE) * 20)
     assert simtbed("pairhmm", str(source), "-o", str(serial)).code == 0
     monkeypatch.setattr(files, "BLOCK", len(contents(files.EXAMPLE)))  # many blocks
-    calls, killed, lines = 0, -1, files.lines
-
-    def killing(*source: Any) -> Iterator[bytes]:
-        nonlocal calls, killed
-        calls += 1
-        if calls == 3:
-            killed = next(iter(client.run(os.getpid).values()))
-            os.kill(killed, signal.SIGKILL)
-        return lines(*source)
-
+    killing = killing_at(3, client, files.lines)
     monkeypatch.setattr(pairhmm, "lines", killing)
     result = simtbed("pairhmm", str(source), "-o", str(shared), "--check", "--dask", client.scheduler_info()["address"])
     assert result.code == 0 and "and the oracle agree" in result.out
-    assert calls > 10 and killed > 0
+    assert killing.calls > 10 and killing.killed > 0
     assert shared.read_bytes() == serial.read_bytes()
 
 
@@ -69,25 +60,19 @@ def test_align_survives_a_killed_worker(
     arguments.write_bytes(b"".join(islice(aligned_pairs(), 600)))
     line = ("align", str(arguments), "--format", form, "--max-memory", "64M")
     assert simtbed(*line, "-o", str(serial)).code == 0
-    calls, killed, texts = 0, -1, align_files.texts
-
-    def killing(*arguments: Any) -> Any:
-        nonlocal calls, killed
-        calls += 1
-        if calls == 2:
-            killed = next(iter(client.run(os.getpid).values()))
-            os.kill(killed, signal.SIGKILL)
-        return texts(*arguments)
-
+    killing = killing_at(2, client, align_files.texts)
     monkeypatch.setattr(pipeline_files, "texts", killing)
     result = simtbed(*line, "-o", str(shared), "--dask", client.scheduler_info()["address"])
     assert (result.code, result.err) == (0, "")
-    assert calls > 5 and killed > 0
+    assert killing.calls > 5 and killing.killed > 0
     assert shared.read_bytes() == serial.read_bytes()
 
 
 def killing_at(call: int, client: Client, work: Any) -> Any:
-    """Return a copy of a function that kills a worker at a given call. calls: number of calls. killed: process of the worker."""
+    """Return a function that kills a worker at its call number `call`, and otherwise does the same as `work`.
+
+    Its attribute `calls` counts the calls. `killed` is the process number of the killed worker, -1 before.
+    """
 
     def work_and_kill(*arguments: Any) -> Any:
         created.calls += 1
