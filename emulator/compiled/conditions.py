@@ -190,7 +190,10 @@ class _BranchArrivals:
 
     @staticmethod
     def from_patterns(lanes: Mapping[int, int], patterns: Rows) -> _BranchArrivals:
-        """lanes: by code. patterns: PATTERN[n]."""
+        """Return the arrivals of recorded patterns at a branch.
+
+        lanes: by code. patterns: PATTERN[n].
+        """
         active = (patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1).astype(np.bool_)
         codes, codes_present = patterns["value"] >> 1, [code for code, n in lanes.items() if n]
         present = np.zeros((len(patterns), len(codes_present)), np.bool_)

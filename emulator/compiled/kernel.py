@@ -148,7 +148,10 @@ def counted(
 
 
 def _counted(executions: Executions, coefficient_places: Mapping[int, Place]) -> Iterator[InstructionCount]:
-    """coefficient_places: source locations of coefficient-table loads, by instruction."""
+    """Yield every instruction with its place and its executions.
+
+    coefficient_places: source locations of coefficient-table loads, by instruction.
+    """
     for n, placed in enumerate(executions.placed):
         block = executions.block_of[n]
         yield InstructionCount(

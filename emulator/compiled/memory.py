@@ -48,7 +48,8 @@ class AccessDifference:
 
 @dataclass(frozen=True)
 class MemoryTraffic:
-    """counters: requests and sectors of global memory, wavefronts and conflicts of shared memory, shuffles if certain.
+    """Memory counters of a compiled kernel: global requests and sectors, shared wavefronts and conflicts, certain shuffles.
+
     differences: from the source. warp_aggregated: sites of aggregated atomics. eliminated: sites without instructions.
     sites_by_offset: sites of each instruction, by its offset."""
 

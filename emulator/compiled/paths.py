@@ -30,7 +30,10 @@ NodePath = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class ScoredPath:
-    """path: nodes in order. cost: of its excess and missing events."""
+    """A path of a lane with its cost.
+
+    path: its nodes in order. cost: of excess and missing events.
+    """
 
     path: NodePath
     cost: float

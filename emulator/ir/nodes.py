@@ -98,7 +98,10 @@ class Store:
     order: AccessOrder = "weak"; scope: MemoryScope = "device"
 @node
 class Alloc:
-    """count: elements in dynamic shared memory, computed at launch; None for those that take the rest."""
+    """Allocation of a shared or local array.
+
+    count: elements in dynamic shared memory, computed at launch; None for those that take the rest.
+    """
 
     array: str; type: Array; values: tuple[int | float, ...]; span: Span; site: int = -1; count: Expr | None = None
 @node

@@ -74,8 +74,11 @@ def _count(
     kind: i64, index: Global[i64], active: Global[bool], warps: i64, shape: Global[i64], load: Global[i64],
     out: Global[i64],
 ) -> None:  # fmt: skip
-    """shape: phases of a warp, shift from an element to its unit, groups of banks. load: int64[groups], scratch memory for
-    the units of each group of banks."""
+    """Add the counters of warps to `out`.
+
+    shape: phases of a warp, shift from an element to its unit, groups of banks. load: int64[groups], scratch memory for
+    the units of each group of banks.
+    """
     phases, to_unit, groups = shape[0], shape[1], shape[2]
     units = st.local(i64, WARP_SIZE)
     for warp in range(warps):

@@ -347,7 +347,7 @@ class _CacheArrays:
 
     @staticmethod
     def allocate(size: int, copies: int, associativity: int, arrays: int) -> _CacheArrays:
-        """size: bytes of each of the copies."""
+        """Return empty tables of `copies` caches of `size` bytes each."""
         lines = max(1, size // LINE)
         sets = 1 << max(0, (lines // associativity).bit_length() - 1)
         line_count = max(1, lines // sets)

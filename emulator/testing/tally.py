@@ -10,12 +10,15 @@ from typing import Any
 
 @dataclass
 class Tally:
-    """launches: number, by engine. not_run: tests that no engine could run here, with the reason. remarks: further lines of the
+    """Launches, findings and omitted tests of one run of pytest.
+
+    launches: number, by engine. not_run: tests that no engine could run here, with the reason. remarks: further lines of the
     summary. pins: numbers of the known findings found. budgets: the measured metrics, by test and
     name. answers: results of launches, by test and engine, if recorded. runs: launches as in `Run.json`, if reported.
     incomplete: failed tests, and unreadable files. skipped: reasons, by test or file.
     deselected: whether options deselected tests. left_out: tests deselected otherwise. ended: finished
-    tests, passed or not. over: exceeded budgets of the current test."""
+    tests, passed or not. over: exceeded budgets of the current test.
+    """
 
     launches: Counter[str] = field(default_factory=Counter)
     not_run: list[str] = field(default_factory=list)

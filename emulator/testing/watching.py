@@ -28,11 +28,14 @@ from .known_findings import Pin, as_pin
 
 @dataclass
 class Watch:
-    """check, seeds, device: as in `Recorder`. required: whether to reject a launch on a GPU, where nothing is checked.
+    """Observer of the launches of a run of pytest.
+
+    check, seeds, device: as in `Recorder`. required: whether to reject a launch on a GPU, where nothing is checked.
     compiling: kernels to compile too. detail: whether to count launches, for a report.
     answering: whether to record results. process: the process whose launches are recorded here; child processes write
     theirs to a file, which `end` reads. launches: their number. missed: faults not reported to the test by a launch. answers: by
-    engine. running: unfinished launches."""
+    engine. running: unfinished launches.
+    """
 
     check: frozenset[str] = frozenset()
     seeds: tuple[int, ...] = ()

@@ -19,7 +19,10 @@ MAX_COUNTERS = 2
 
 
 class _Chunk(NamedTuple):
-    """buffer: bytes of the file after MARGIN unset ones. newlines: their number. fraction: see `Piece`."""
+    """A chunk of a file of lines.
+
+    buffer: bytes of the file after MARGIN unset ones. newlines: their number. fraction: see `Piece`.
+    """
 
     buffer: Bytes
     newlines: int

@@ -15,9 +15,12 @@ Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class Piece(NamedTuple):
-    """data: complete records, or the rest of the file in the last piece. lines: newlines of the file before it. newlines: newlines of
+    """Complete records of a file.
+
+    data: complete records, or the rest of the file in the last piece. lines: newlines of the file before it. newlines: newlines of
     the piece, -1 (not counted) for the last one. last: whether the file ends here. fraction: fraction of the file already read,
-    None if its size is unknown."""
+    None if its size is unknown.
+    """
 
     data: Bytes
     lines: int

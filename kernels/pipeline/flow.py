@@ -101,7 +101,10 @@ class Flow(Generic[Item]):
 
 
 class _Stage:
-    """work: function of all items (`whole`) or of one. workers: number of threads."""
+    """A stage of a flow.
+
+    work: function of all items (`whole`) or of one. workers: number of threads.
+    """
 
     def __init__(self, work: Callable[[Any], Any], workers: int, whole: bool, gpus: int = 0) -> None:
         self.work, self.workers, self.whole, self.gpus = work, workers, whole, gpus

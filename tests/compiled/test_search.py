@@ -19,8 +19,11 @@ FEW = 3
 
 @dataclass
 class Case:
-    """onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. sequence: events of a
-    lane."""
+    """A graph and a sequence of events to match.
+
+    onward: successors of each node; the last node may exit. unconditional, predicated: by node and feature. sequence: events of a
+    lane.
+    """
 
     onward: list[list[int]]
     unconditional: list[list[int]]

@@ -151,8 +151,11 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """name: of the format. good: what is mutated. wrap: makes a file of it, with right lengths and checksums around.
-    command: what reads it, {} the file, {other} its good second file."""
+    """A file format, with valid content and a command that reads it.
+
+    good: valid contents. wrap: returns a file with correct lengths and checksums. command: arguments; {} is the file, {other} its
+    valid second file.
+    """
 
     name: str
     good: tuple[bytes, ...]

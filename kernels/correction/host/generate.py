@@ -19,7 +19,10 @@ QUALITIES = 10 ** (-(np.arange(BEST_QUALITY + 1) - 0.5) / 10)
 
 @dataclass(frozen=True)
 class Simulated:
-    """reads: with errors. truth: without errors. quality: Phred + 33 of every base, aligned with the reads' text."""
+    """Simulated reads and their true sequences.
+
+    reads: with errors. truth: without errors. quality: Phred + 33 of every base, aligned with the reads' text.
+    """
 
     reads: Reads
     truth: Reads

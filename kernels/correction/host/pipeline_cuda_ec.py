@@ -21,7 +21,10 @@ SUCCESSOR[list(b"ACTG")] = list(b"CTGA")
 
 @dataclass(frozen=True)
 class Step:
-    """original: with the costs that section 6.3 removes. spread: threads per read."""
+    """One launch of the pipeline of CUDA-EC.
+
+    original: with the costs that section 6.3 removes. spread: threads per read.
+    """
 
     original: bool = False
     unroll: bool = False

@@ -35,7 +35,9 @@ def in_upper_case(text: Bytes) -> Bytes:
 
 @dataclass(frozen=True)
 class Parameters:
-    """k: bases of a k-mer. min_multiplicity: minimum count of a solid k-mer, over reads and reverse complements.
+    """Parameters of error correction.
+
+    k: bases of a k-mer. min_multiplicity: minimum count of a solid k-mer, over reads and reverse complements.
     min_votes: a change needs more
     votes. max_trim: maximum bases removed by trimming at either end. split: number of equal fractions of the bits of the filter
     split-first; the first hash function has one of them.
@@ -65,8 +67,11 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Reads:
-    """text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]. validity: whether all
-    letters of each read are A, C, G or T; None if not yet computed."""
+    """Reads, stored as one text.
+
+    text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]. validity: whether all
+    letters of each read are A, C, G or T; None if not yet computed.
+    """
 
     text: Bytes
     offsets: Offsets

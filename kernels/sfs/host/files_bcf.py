@@ -51,8 +51,11 @@ class _Damage(Exception):
 
 
 class Site(NamedTuple):
-    """identifier: ID. reference, alternatives: first allele, other alleles. fields: FORMAT fields by name: type, values
-    per sample, bytes."""
+    """A record of a BCF file.
+
+    identifier: ID. reference, alternatives: first allele, other alleles. fields: FORMAT fields by name: type, values
+    per sample, bytes.
+    """
 
     chromosome: str
     position: int

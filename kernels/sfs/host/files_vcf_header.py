@@ -26,8 +26,11 @@ _KEYED = re.compile(r"(?:^|,)(ID|Type|IDX)=([^,]*)")
 
 @dataclass
 class Header:
-    """formats: Type of each FORMAT field. strings, contigs: BCF dictionaries, by number. numbers: names with a number.
-    next_numbers: next number of each dictionary."""
+    """Declarations in the header of a VCF or BCF file.
+
+    formats: Type of each FORMAT field. strings, contigs: BCF dictionaries, by number. numbers: names with a number.
+    next_numbers: next number of each dictionary.
+    """
 
     samples: list[str] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
