@@ -80,7 +80,7 @@ def observe(
         raise SimtbedError(render(outcome.faults[0]))
     if outcome.decisions is not None:
         outcome.decisions.accesses = [tracer.finish()]
-    return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions)
+    return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions, outcome.buffers)
 
 
 def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import inspect
-import io
 import json
 import os
 from collections import defaultdict
@@ -29,8 +27,11 @@ from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
 from ..runtime.request import find_device, prepare_request
 from ..runtime.specialisation import signature_of
+from ..runtime.tolerance import Tolerance
 from .explain import text as explained
 from .launches import counting_rules, observe
+from .outputs import Agreement, Comparison, Reference, output_names
+from .sweep_table import OBJECTIVES, SweepTable
 from .time import estimate
 
 if TYPE_CHECKING:
@@ -39,17 +40,12 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 Registers = Callable[[Any, Device], int]
 """Registers per thread of a request's kernel on a device, from a compiler; 0 if unknown."""
-COLUMNS = (
-    "kernel", "launch", "device", "grid", "block", "const", "time_us", "low_us", "high_us", "bound", "warp_instructions",
-    "l1_hit", "l2_hit", "dram_bytes",
-)  # fmt: skip
-OBJECTIVES = {"time": "time_us", "bytes": "dram_bytes"}
 _MAX_CONFIGURATIONS = 100_000
 
 
 @dataclass(frozen=True)
 class RepeatableLaunch:
-    """A launch to repeat. arguments: by name, with Const ones. number: of the launch."""
+    """A launch to repeat. arguments: by name, with Const ones. number: of the launch. device: of the launch as given."""
 
     kernel: Kernel
     grid: Dim3
@@ -59,6 +55,12 @@ class RepeatableLaunch:
     cooperative: bool = False
     types: Mapping[str, str] | None = None
     number: int = 0
+    device: Device | None = None
+
+    @property
+    def as_given(self) -> Configuration:
+        """The launch's own configuration."""
+        return Configuration(self.grid, self.block, self.constants, "as launched")
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -80,6 +82,10 @@ class Configuration:
     constants: Mapping[str, Any]
     branch_arm: str
 
+    def repeats(self, other: Configuration) -> bool:
+        """Return whether both are the same launch."""
+        return (self.grid, self.block, self.constants) == (other.grid, other.block, other.constants)
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -100,7 +106,7 @@ class Axes:
             self.blocks or (launch.block,), self.grids or (None,), *(self.constants[name] for name in names)
         ):
             constants = dict(zip(names, values, strict=True))
-            labels = ["x".join(map(str, block)).removesuffix("x1").removesuffix("x1")] if self.blocks else []
+            labels = [_extents(block)] if self.blocks else []
             labels += [f"grid {'x'.join(map(str, grid))}"] if grid else []
             labels += [f"{name}={value}" for name, value in constants.items()]
             constants |= {
@@ -114,76 +120,12 @@ class Axes:
         return result
 
 
-class SweepTable(list[dict[str, Any]]):
-    """Rows with COLUMNS, one per launch and configuration; accepted by `pandas.DataFrame`.
-
-    choices: label of each row. refused: invalid configurations with reasons. explanations: text of each row.
-    """
-
-    def __init__(self, objective: str = "time") -> None:
-        super().__init__()
-        self.objective = objective
-        self.choices: list[str] = []
-        self.refused: list[str] = []
-        self.explanations: list[str] = []
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return COLUMNS
-
-    def column(self, name: str) -> list[Any]:
-        """Return the values of a column. Raises LaunchError for an unknown one."""
-        one_of("column", name, COLUMNS)
-        return [row[name] for row in self]
-
-    def sums(self) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the objective of each choice by kernel and device, summed over launches."""
-        totals: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-        for row, choice in zip(self, self.choices, strict=True):
-            by_choice = totals[row["kernel"], row["device"]]
-            by_choice[choice] = by_choice.get(choice, 0.0) + row[OBJECTIVES[self.objective]]
-        return dict(totals)
-
-    def best(self) -> dict[tuple[str, str], tuple[str, float]]:
-        """Return the best choice by kernel and device, and its relative margin over the next, 0 if there is none."""
-        result = {}
-        for key, by_choice in self.sums().items():
-            best_choice, *rest = sorted(by_choice, key=lambda choice: by_choice[choice])
-            result[key] = (
-                best_choice,
-                1 - by_choice[best_choice] / by_choice[rest[0]] if rest and by_choice[rest[0]] else 0.0,
-            )
-        return result
-
-    def csv(self) -> str:
-        """Return comma-separated values with a header."""
-        into = io.StringIO()
-        writer = csv.writer(into, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for row in self:
-            writer.writerow([_flat(row[name]) for name in COLUMNS])
-        return into.getvalue()
-
-    def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks."""
-        from html import escape
-
-        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(_flat(row[n]))}</td>' for n in COLUMNS)}</tr>" for row in self)
-        return f"<table><tr>{head}</tr>{rows}</table>"
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{name}={one}" for name, one in value.items())
-    return "x".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
 # ------------------------------------------------------------------ planning
 @dataclass(frozen=True)
 class SweepTask:
     """A configuration on devices with equal counting rules. request: None if invalid, with the reason in `refused`.
-    kernel, number: of the launch."""
+    kernel, number: of the launch. reference: the launch as given; None if the configuration is that launch. derived_grid:
+    whether the grid differs from that of the launch because the block does."""
 
     kernel: str
     number: int
@@ -192,6 +134,8 @@ class SweepTask:
     devices: tuple[Device, ...]
     request: Request | None
     refused: str = ""
+    reference: Reference | None = None
+    derived_grid: bool = False
 
 
 def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> list[SweepTask]:
@@ -200,6 +144,7 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
     for device in devices:
         groups[counting_rules(device)].append(device)
     tasks: list[SweepTask] = []
+    reference = _reference(launch, devices)
     for chosen, group in product(axes.configurations(launch), groups.values()):
         request, refused = None, ""
         try:
@@ -208,10 +153,24 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
             refused = f"{launch.kernel.__name__}, {chosen.branch_arm}: {str(error).splitlines()[0]}"
         plain = {name: _plain(value) for name, value in chosen.constants.items()}
         tasks.append(
-            SweepTask(launch.kernel.__name__, launch.number, chosen.branch_arm, plain, tuple(group), request, refused)
-        )
-    first = next((task.request for task in tasks if task.request), None)
+            SweepTask(
+                launch.kernel.__name__, launch.number, chosen.branch_arm, plain, tuple(group), request, refused,
+                None if chosen.repeats(launch.as_given) else reference, chosen.grid != launch.grid and not axes.grids,
+            )
+        )  # fmt: skip
+    first = reference.request or next((task.request for task in tasks if task.request), None)
     return [replace(task, request=_sharing(task.request, first)) for task in tasks] if first else tasks
+
+
+def _reference(launch: RepeatableLaunch, devices: Sequence[Device]) -> Reference:
+    """Return the launch as given on the first device that takes it."""
+    refused = ""
+    for device in (*filter(None, [launch.device]), *devices):
+        try:
+            return Reference(_request(launch, launch.as_given, device))
+        except SimtbedError as error:
+            refused = refused or str(error).splitlines()[0]
+    return Reference(None, refused)
 
 
 def _request(launch: RepeatableLaunch, chosen: Configuration, device: Device) -> Request:
@@ -242,6 +201,10 @@ def _new_in_both(name: str, first: Request, second: Request) -> bool:
     return len(contents) == 2 and contents[0] == contents[1]
 
 
+def _extents(extents: Dim3) -> str:
+    return "x".join(map(str, extents)).removesuffix("x1").removesuffix("x1")
+
+
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
@@ -255,6 +218,7 @@ class SweepWork:
     cold: bool
     registers: Registers | None
     source_only: bool = False
+    comparison: Comparison = field(default_factory=Comparison)
 
     def name(self) -> str:
         """Return the content-based name of the cache entry."""
@@ -262,9 +226,10 @@ class SweepWork:
         assert request is not None
         program = request.specialisation.key or fingerprint(request.program)
         how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
+        compared = (self.comparison, task.derived_grid, task.reference.name() if task.reference else "")
         tool_versions = () if self.source_only and self.registers is None else tools()
         digest = hashlib.sha256(
-            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{tool_versions}\0".encode()
+            f"{program}\0{disk_cache.edition()}\0{how}\0{self.cold}\0{self.source_only}\0{tool_versions}\0{compared}\0".encode()
         )
         if self.registers is not None:
             source = disk_cache.source_digest(inspect.getfile(self.registers))  # not covered by the edition
@@ -277,14 +242,14 @@ class SweepWork:
         return f"{digest.hexdigest()}.whatif"
 
 
-Answer = tuple[list[dict[str, Any]], list[str], str]
-"""Rows, explanations, and the reason for no rows."""
+Answer = tuple[list[dict[str, Any]], list[str], str, str]
+"""Rows, explanations, the reason for no rows, and the agreement of the outputs."""
 
 
 def solve(work: SweepWork) -> Answer:
     """Return the rows of a task, cached on disk. Failures are not cached: memory may be sufficient later."""
     if work.task.request is None:
-        return [], [], work.task.refused
+        return [], [], work.task.refused, Agreement.unknown
     name = work.name()
     cached: Answer | None = disk_cache.load(name, json.loads)
     if cached is None:
@@ -300,7 +265,8 @@ def _solve(work: SweepWork, request: Request) -> Answer:
     try:
         observed = observe(request, source_only=work.source_only)
     except SimtbedError as error:
-        return [], [], f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}"
+        return [], [], f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}", Agreement.unknown
+    agreement, reason = _compare(work, observed.outputs, request)
     for device in task.devices:
         registers = work.registers(request, device) if work.registers else 0
         launch = replace(observed, registers=registers)
@@ -313,10 +279,22 @@ def _solve(work: SweepWork, request: Request) -> Answer:
             "block": list(request.block), "const": dict(task.constants),
             "time_us": estimated.time_us, "low_us": estimated.low_us, "high_us": estimated.high_us, "bound": estimated.bound,
             "warp_instructions": estimated.warp_instructions, "l1_hit": estimated.traffic.l1_hit, "l2_hit": estimated.traffic.l2_hit,
-            "dram_bytes": estimated.traffic.dram_bytes,
+            "dram_bytes": estimated.traffic.dram_bytes, "outputs": reason,
         })  # fmt: skip
         explanations.append(explained(launch, device, estimated, work.cold))
-    return rows, explanations, refused
+    return rows, explanations, refused, agreement
+
+
+def _compare(work: SweepWork, outputs: Mapping[str, Any], request: Request) -> tuple[Agreement, str]:
+    """Return the agreement of the outputs of a task with those of the launch as given, and the value of column "outputs"."""
+    reference = work.task.reference
+    if reference is None:
+        return Agreement.reference, Agreement.reference.value
+    agreement, reason = reference.compare(request, outputs, work.comparison)
+    if agreement is Agreement.differ and work.task.derived_grid and reference.request is not None:
+        grid = _extents(reference.request.grid)
+        reason += f"; the grid follows the block: grids=[{grid}] (--grid {grid}) keeps that of the launch"
+    return agreement, reason
 
 
 def run(
@@ -327,22 +305,26 @@ def run(
     dask: str | Client | None = None,
     registers: Registers | None = None,
     source_only: bool = False,
+    comparison: Comparison | None = None,
     progress: Callable[[str], None] = lambda done: None,
 ) -> SweepTable:
     """Run tasks on all cores, or on a Dask cluster.
 
     Results are cached per task, so an interrupted sweep resumes. Raises LaunchError if no configuration is valid.
     """
+    comparison = comparison or Comparison()
+    comparison.require_names(name for task in tasks if task.request for name in output_names(task.request))
     one_of("objective", objective, OBJECTIVES)
     if len(tasks) > _MAX_CONFIGURATIONS:
         raise LaunchError(f"{len(tasks):,} configurations: a sweep takes at most {_MAX_CONFIGURATIONS:,}")
     table = SweepTable(objective)
-    works = [SweepWork(task, cold, registers, source_only) for task in tasks]
-    for number, (work, (rows, explanations, refused)) in enumerate(_answer_all(works, dask), 1):
+    works = [SweepWork(task, cold, registers, source_only, comparison) for task in tasks]
+    for number, (work, (rows, explanations, refused, agreement)) in enumerate(_answer_all(works, dask), 1):
         progress(f"{number:,} of {len(tasks):,} configurations")
         table += rows
         table.choices += [work.task.branch_arm] * len(rows)
         table.explanations += explanations
+        table.agreements += [Agreement(agreement)] * len(rows)
         if refused and refused not in table.refused:
             table.refused.append(refused)
     if not table:
@@ -385,11 +367,17 @@ def whatif(
     cold: bool = False,
     dask: str | Client | None = None,
     source_only: bool = False,
+    not_compared: str | Iterable[str] = (),
+    rtol: float = 0.0,
+    atol: float = 0.0,
     shared: int = 0,
     cooperative: bool = False,
     types: Mapping[str, str] | None = None,
 ) -> SweepTable:
     """Return the time of a launch with other blocks, constants and devices: a table with one row per choice.
+
+    The outputs of each choice are compared with those of the launch as given, to the bit or within `atol + rtol *
+    |expected|`. A choice with other outputs is never the best. not_compared: arrays whose contents may depend on the choice.
 
     device: one, or several. blocks: instead of `block`; the grid then covers the same threads, unless `grids` is given.
     const: values of Const parameters by name. tie: Const parameters equal to an extent of the block, such as {"BLOCK":
@@ -408,7 +396,9 @@ def whatif(
     launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types)
     require_constants(axes, launch.constants)
     tasks = plan(launch, axes, [find_device(one) for one in several])
-    return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only)
+    names = (not_compared,) if isinstance(not_compared, str) else tuple(not_compared)
+    rule = Comparison(names, Tolerance(rtol, atol))
+    return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only, comparison=rule)
 
 
 def host_values(argument: Any) -> Any:

@@ -25,6 +25,7 @@ from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
+from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
@@ -62,8 +63,8 @@ def limit_scale(limit: str) -> float:
 class ObservedLaunch:
     """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
 
-    decisions: of branches and loops; without them only the source is counted. kernels: compiled, by architecture, or
-    the reason of failure.
+    decisions: of branches and loops; without them only the source is counted. outputs: the written arrays, flat. kernels:
+    compiled, by architecture, or the reason of failure.
     """
 
     request: Request
@@ -71,6 +72,7 @@ class ObservedLaunch:
     lines: LineTrace
     registers: int = 0
     decisions: Decisions | None = None
+    outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
 
     def compiled(self, device: Device) -> CompiledKernel | str:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..runtime.engine import Request
+from ..runtime.tolerance import Tolerance
 from ..sanitizer.places import thread_text
-from .tolerance import Tolerance
 from .writers import last_write
 
 Answer = Mapping[str, npt.NDArray[Any]]

@@ -17,8 +17,8 @@ from ..runtime.engine import Request
 from ..runtime.launching import launch
 from ..runtime.registry import EngineName, engine_named, row_of
 from ..runtime.result import Result
+from ..runtime.tolerance import Tolerance
 from .comparing import Answer, disagreement
-from .tolerance import Tolerance
 
 ORDERS = 2
 """Further orders of blocks and warps of a checked launch."""

@@ -13,7 +13,7 @@ from simtbed.errors import render
 from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
-from simtbed.testing.tolerance import Tolerance
+from simtbed.runtime.tolerance import Tolerance
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from simtbed.model.outputs import Comparison
 from simtbed.model.sweeps import require_constants, run
+from simtbed.runtime.tolerance import Tolerance
 
 from ..targets.running import require_launches, run_target, without_setup_kernels
 from ..targets.target import find_target
@@ -50,6 +52,11 @@ class WhatIfOptions:
     objective: Annotated[Objective, Option(help="Quantity to minimise.")] = Objective.time
     cold: Annotated[bool, Option(help="Start with empty caches; by default caches are warm from a launch.")] = False
     source_only: Annotated[bool, Option(help="Predict without nvcc; registers do not limit the occupancy.")] = False
+    not_compared: Annotated[
+        str | None, Option(metavar="LIST", help="Output arrays that may depend on the configuration.")
+    ] = None
+    rtol: Annotated[float, Option(min=0, max=1e30, help="Relative tolerance of float outputs.")] = 0.0
+    atol: Annotated[float, Option(min=0, max=1e300, help="Absolute tolerance of float outputs.")] = 0.0
     dask: Annotated[
         str | None, Option(metavar="ADDRESS", help="Address of a Dask cluster, or local for this machine.")
     ] = None
@@ -61,13 +68,19 @@ class WhatIfOptions:
     output: Report = None
     json: Json = False
 
+    @property
+    def comparison(self) -> Comparison:
+        names = self.not_compared.split(",") if self.not_compared else ()
+        return Comparison(tuple(names), Tolerance(self.rtol, self.atol))
+
 
 @command
 def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: WhatIfOptions) -> int:
     """Predict the time of a target's launches.
 
     Every launch is emulated in every configuration. A model of caches and time predicts its time on each device, its
-    bound and the effect of one change. Every predicted time has an interval.
+    bound and the effect of one change. Every predicted time has an interval. The outputs are compared with those of the
+    launch as given: a configuration with other outputs is never the best.
 
     \b
     simtbed whatif --device H100,A100,K40 examples/scripts/transpose.py --n 1024
@@ -90,7 +103,7 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
                 [task for plan in planned for task in plan.tasks],
                 objective=options.objective.value, cold=options.cold, dask=options.dask,
                 registers=None if options.source_only else registers_of, source_only=options.source_only,
-                progress=show,
+                comparison=options.comparison, progress=show,
             )  # fmt: skip
         names = ", ".join(device.name for device in devices)
         title = f"{planned_target}: {names}, {'cold' if options.cold else 'warm'} caches"

@@ -10,7 +10,7 @@ from simtbed import Device, Launch, Result
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
-from simtbed.testing.tolerance import Tolerance
+from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing.verifying import compare_engines
 
 

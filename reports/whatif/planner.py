@@ -58,6 +58,6 @@ class Planner:
         request = call.request
         launch = RepeatableLaunch(
             call.kernel, request.grid, request.block, {name: host_values(v) for name, v in call.arguments.items()},
-            request.dynamic_shared, request.cooperative, number=number,
+            request.dynamic_shared, request.cooperative, number=number, device=request.device,
         )  # fmt: skip
         return Planned(request.specialisation, plan(launch, self.axes, self.devices), tuple(launch.constants))

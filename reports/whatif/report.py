@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import jinja2
 from simtbed import Device
-from simtbed.model.sweeps import OBJECTIVES, SweepTable
+from simtbed.model.outputs import Agreement
+from simtbed.model.sweep_table import OBJECTIVES, SweepTable
 from simtbed.profiler.html.roofline import roofline
 
 from .. import tables
@@ -29,6 +30,7 @@ HEADINGS = (
     "L1",
     "L2",
     "DRAM bytes",
+    "outputs",
 )
 _TEXT_COLUMNS = 3
 """Leading columns with text."""
@@ -36,16 +38,37 @@ UNITS = {"time": "us", "bytes": "bytes of device memory"}
 
 
 def text(title: str, table: SweepTable) -> str:
-    """Return the rows, the best choices with margins and explanations of their bounds, and the refused choices."""
+    """Return the rows, the best choices with margins and explanations of their bounds, the choices with other outputs, and the
+    refused choices."""
     paragraphs = [title, tables.table(HEADINGS, _rows(table), left=_TEXT_COLUMNS)]
     for best in _best(table):
-        rank = f"best of {best.choices}: " if best.choices > 1 else ""
-        line = f"{best.kernel} on {best.device}, {rank}{best.choice}: {best.amount} {UNITS[table.objective]}"
+        rank = f"best of {best.choices}" if best.choices > 1 else ""
+        rank = ", ".join(filter(None, [rank, best.outputs]))
+        line = f"{best.kernel} on {best.device}, {rank}{': ' * bool(rank)}{best.choice}: {best.amount} {UNITS[table.objective]}"
         margin = f", {best.margin} less than the next" if best.choices > 1 else ""
         paragraphs.append(f"{line}{margin}\n{best.explanation}")
+    paragraphs += _without_best(table)
+    if lines := _differences(table):
+        paragraphs.append("\n".join(lines))
     if table.refused:
         paragraphs.append("\n".join(f"omitted: {line}" for line in table.refused))
     return "\n\n".join(paragraphs)
+
+
+def _differences(table: SweepTable) -> list[str]:
+    """Return a line for each launch and choice with other outputs, with the reason."""
+    lines = (
+        f"not a candidate: {row['kernel']}, launch {row['launch']}, {choice}: {row['outputs']}"
+        for row, choice, agreement in zip(table, table.choices, table.agreements, strict=True)
+        if agreement is Agreement.differ
+    )
+    return list(dict.fromkeys(lines))
+
+
+def _without_best(table: SweepTable) -> list[str]:
+    """Return a line for each kernel and device without a candidate."""
+    best = table.best()
+    return [f"{kernel} on {device}: no best choice" for kernel, device in table.sums() if (kernel, device) not in best]
 
 
 def _rows(table: SweepTable) -> list[list[Any]]:
@@ -55,16 +78,20 @@ def _rows(table: SweepTable) -> list[list[Any]]:
             row["kernel"], row["device"], choice, row["launch"], "x".join(map(str, row["grid"])),
             f"{row['time_us']:,.2f}", f"{row['low_us']:,.2f}", f"{row['high_us']:,.2f}", row["bound"],
             f"{100 * row['l1_hit']:.1f} %", f"{100 * row['l2_hit']:.1f} %", row["dram_bytes"],
+            agreement.value,
         ]
-        for row, choice in zip(table, table.choices, strict=True)
+        for row, choice, agreement in zip(table, table.choices, table.agreements, strict=True)
     ]  # fmt: skip
+
+
+_COMPARED = (Agreement.reference.value, Agreement.equal.value)
 
 
 class _Best(NamedTuple):
     """The best choice for a kernel on a device.
 
-    choices: number of choices. amount: value of the objective. margin: relative difference from the second best, "" if there
-    is none.
+    choices: number of candidates. amount: value of the objective. margin: relative difference from the second best, "" if there
+    is none. outputs: what was not compared, "" if everything was.
     """
 
     kernel: str
@@ -75,10 +102,11 @@ class _Best(NamedTuple):
     margin: str
     bound: str
     explanation: str
+    outputs: str
 
 
 def _best(table: SweepTable) -> list[_Best]:
-    sums, result = table.sums(), []
+    sums, result = table.candidates(), []
     for (kernel, device), (choice, margin) in table.best().items():
         totals = sums[kernel, device]
         first = next(
@@ -88,7 +116,8 @@ def _best(table: SweepTable) -> list[_Best]:
         less = f"{100 * margin:.1f} %" if len(totals) > 1 else ""
         bound, explanation = table[first]["bound"], table.explanations[first]
         amount = f"{totals[choice]:,.2f}"
-        result.append(_Best(kernel, device, choice, len(totals), amount, less, bound, explanation))
+        outputs = "; ".join(text for text in table.outputs(kernel, device, choice) if text not in _COMPARED)
+        result.append(_Best(kernel, device, choice, len(totals), amount, less, bound, explanation, outputs))
     return result
 
 
@@ -112,7 +141,8 @@ def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
     template = environment.from_string(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     headings = [(name, number < _TEXT_COLUMNS or name == "bound") for number, name in enumerate(HEADINGS)][1:]
     return template.render(
-        title=title, style=files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
+        title=title, differences=[*_without_best(table), *_differences(table)],
+        style=files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
         unit=UNITS[table.objective], best=best, refused=table.refused, kernels=kernels, headings=headings, rows=_rows(table),
         rooflines=rooflines(table, devices),
     )  # fmt: skip
@@ -123,7 +153,7 @@ def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, s
     result = []
     for device in devices:
         points: dict[str, tuple[int, int]] = {}
-        for row, choice in zip(table, table.choices, strict=True):
+        for row, choice in zip(table, _labels(table), strict=True):
             if row["device"] == device.name:
                 name = f"{row['kernel']}, {choice}"
                 before = points.get(name, (0, 0))
@@ -132,6 +162,15 @@ def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, s
         if intensities:
             result.append((f"{device.name}: device memory", roofline(intensities, ("fp32", "alu"), device)))
     return result
+
+
+def _labels(table: SweepTable) -> list[str]:
+    """Return the choice of each row for plots, with a mark unless it is a candidate."""
+    candidates = table.candidates()
+    return [
+        choice if choice in candidates[row["kernel"], row["device"]] else f"{choice} (no candidate)"
+        for row, choice in zip(table, table.choices, strict=True)
+    ]
 
 
 class Plot(NamedTuple):
@@ -160,7 +199,7 @@ def plots(table: SweepTable) -> list[Plot]:
 def _points(table: SweepTable) -> dict[str, Points]:
     """Sum the objective over the launches of each kernel, device and choice."""
     by_kernel: dict[str, Points] = defaultdict(lambda: defaultdict(dict))
-    for row, choice in zip(table, table.choices, strict=True):
+    for row, choice in zip(table, _labels(table), strict=True):
         choices = by_kernel[row["kernel"]][row["device"]]
         value, low, high = choices.get(choice, (0.0, 0.0, 0.0))
         objective = row[OBJECTIVES[table.objective]]

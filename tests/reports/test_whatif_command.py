@@ -20,7 +20,7 @@ from tests.reports.conftest import Simtbed
 
 KEYS = [
     "kernel", "launch", "device", "grid", "block", "const", "time_us", "low_us", "high_us", "bound", "warp_instructions",
-    "l1_hit", "l2_hit", "dram_bytes",
+    "l1_hit", "l2_hit", "dram_bytes", "outputs",
 ]  # fmt: skip
 SCRIPT = """
 import numpy as np

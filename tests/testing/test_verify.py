@@ -13,8 +13,8 @@ from hypothesis import strategies as hypothesis
 from simtbed import Global, LaunchError, SimtbedError, f32, i32
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.runtime.engine import Outcome, Request
+from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing import Disagreement, strategies, verify
-from simtbed.testing.tolerance import Tolerance
 from simtbed.testing.writers import last_write
 
 Floats = npt.NDArray[np.float32]

@@ -13,7 +13,7 @@ import pytest
 import simtbed as st
 from simtbed.model import sweeps
 from simtbed.model.launches import observe
-from simtbed.model.sweeps import COLUMNS, SweepTable
+from simtbed.model.sweep_table import COLUMNS, SweepTable
 
 from tests.model.launches import copy, exchange
 
