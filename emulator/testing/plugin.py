@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .tally import Tally
+from .tally import Tally, reason_of
 
 if TYPE_CHECKING:
     from ..errors import Diagnostic
     from ..runtime.result import Result
     from .budgets import Budget
     from .compiling import Compiling
+    from .judging import TestFindings
     from .known_findings import Pin
     from .watching import Watch
 
@@ -34,6 +35,7 @@ WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
 """The current test."""
 FOLDER = pytest.StashKey[Path]()
+FINDINGS: pytest.StashKey[TestFindings] = pytest.StashKey()
 ANSWERED = pytest.StashKey["list[tuple[str, str]]"]()
 """Results of the launches of a test: engines and lines."""
 ENGINE = "_simtbed_engine"
@@ -208,35 +210,22 @@ def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
     """Observe the launches of a phase of a test."""
     if not _uses(item):
         return (yield)
-    from ..errors import SimtbedError, UnavailableError
+    from ..errors import UnavailableError
     from ..runtime.observing import observing
 
     observed, config = _watch(item.config, _marked(item)), item.config
     config.stash[TEST] = item
-    over = config.stash[TALLY].over
-    over.clear()
-    raised: list[Diagnostic] = []
+    config.stash[TALLY].over.clear()
     try:
         with observing(observed), observed.elsewhere(partial(_folder, config)):
-            result = yield
+            return (yield)
     except UnavailableError as error:
         if _requested_engines(config, item) != "auto" or item.callspec.params.get(ENGINE) != "cuda":  # type: ignore[attr-defined]
             raise
         config.stash[TALLY].not_run.append(f"{item.nodeid}: {error}")
         pytest.skip(str(error))
-    except SimtbedError as error:
-        raised += observed.raised(error)
-        raise
-    except AssertionError as error:  # a budget
-        raised += getattr(error, "findings", [])
-        raise
     finally:
-        unknown = _judge(item, observed, raised)
-    if over:
-        unknown = "\n\n".join([*over, unknown]).strip()
-    if unknown:
-        pytest.fail(unknown, pytrace=False)
-    return result
+        _judge(item, observed, sys.exception())
 
 
 def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
@@ -256,8 +245,10 @@ def _watch(config: pytest.Config, marked: Mapping[str, Any]) -> Watch:
     )
 
 
-def _judge(item: pytest.Item, observed: Watch, raised: list[Diagnostic]) -> str:
-    """Record the launches of a test; return the unreported findings as a text. raised: findings of its error."""
+def _judge(item: pytest.Item, observed: Watch, error: BaseException | None) -> None:
+    """Record the launches of a phase of a test, and its findings. error: of the phase."""
+    from ..errors import SimtbedError
+    from .judging import TestFindings
     from .watching import described
 
     observed.end()
@@ -268,10 +259,11 @@ def _judge(item: pytest.Item, observed: Watch, raised: list[Diagnostic]) -> str:
         tally.answers.setdefault(_without_engine(item), {}).setdefault(engine, []).extend(lines)
     if config.getoption("xmlpath", None):
         item.user_properties += [("simtbed launch", described(one)) for one in observed.launches]
-    text = _noted(config, observed, raised)
-    if text and sys.exception():  # the test fails for another reason
-        item.add_report_section("call", "simtbed found", text)
-    return text
+    in_error = observed.raised(error) if isinstance(error, SimtbedError) else getattr(error, "findings", [])
+    missed = [text for text in (*tally.over, _noted(config, observed, in_error)) if text]
+    item.stash.setdefault(FINDINGS, TestFindings()).end_phase(missed, _raised(config, observed))
+    if missed:
+        tally.findings[item.nodeid] = missed[0]
 
 
 def _folder(config: pytest.Config) -> Path:
@@ -282,28 +274,40 @@ def _folder(config: pytest.Config) -> Path:
     return config.stash[FOLDER]
 
 
-def _forget(item: pytest.Item) -> None:
-    """Discard the results of a test that runs again."""
+def _begin_try(item: pytest.Item) -> None:
+    """Discard the results of a test that runs again, and keep its findings."""
     by_engine = item.config.stash[TALLY].answers.get(_without_engine(item), {})
     for engine, line in item.stash.get(ANSWERED, []):
         by_engine[engine].remove(line)
     item.stash[ANSWERED] = []
+    if FINDINGS in item.stash:
+        item.stash[FINDINGS].begin_try()
 
 
-def _noted(config: pytest.Config, observed: Watch, raised: list[Diagnostic]) -> str:
+def _noted(config: pytest.Config, observed: Watch, raised: Sequence[Diagnostic]) -> str:
     """Count and report finished launches; return their unreported findings as a text."""
-    from .watching import findings_text
+    from .watching import findings_text, without_known
 
     tally = config.stash[TALLY]
     tally.launches.update(one.engine for one in observed.launches)
-    unknown, used = observed.judged(_pins(config) if observed.missed else [], config.rootpath)
+    unknown, used = without_known(observed.missed, _pins(config) if observed.missed else [], config.rootpath)
     tally.pins += sorted(used - {*tally.pins})
     if config.getoption("simtbed_report") and (run := observed.run([*raised, *unknown])):
         tally.runs.append(run)
     return findings_text(unknown, config.rootpath)
 
 
-@pytest.hookimpl(wrapper=True)
+def _raised(config: pytest.Config, observed: Watch) -> str:
+    """Return the faults that launches raised or returned, without known ones, as a text; empty without --simtbed-check."""
+    from .watching import findings_text, without_known
+
+    if not (observed.raised_faults and config.getoption("simtbed_check")):
+        return ""
+    unknown, _ = without_known(observed.raised_faults, _pins(config), config.rootpath)
+    return findings_text(unknown, config.rootpath)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
@@ -312,17 +316,20 @@ def pytest_make_collect_report(
     if any(config.getoption(f"simtbed_{name}") for name in LOOKING):
         from ..runtime.observing import observing
 
-        observed = _watch(config, {})
-        with observing(observed):
-            report = yield
-        observed.end()
-        if text := _noted(config, observed, []):
-            report.outcome = "failed"
-            report.longrepr = text
+        observed, text = _watch(config, {}), ""
+        try:
+            with observing(observed):
+                report = yield
+        finally:
+            observed.end()
+            if text := _noted(config, observed, []):
+                tally.findings[collector.nodeid] = text
+        if text:
+            report.outcome, report.longrepr = "failed", text
     else:
         report = yield
     if report.skipped:
-        tally.skipped[collector.nodeid] = _reason(report)
+        tally.skipped[collector.nodeid] = reason_of(report)
     elif report.failed:
         tally.incomplete.append(collector.nodeid)
     return report
@@ -330,7 +337,7 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    _forget(item)
+    _begin_try(item)
     return (yield from _watched(item))
 
 
@@ -344,24 +351,23 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     return (yield from _watched(item))
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     tally = item.config.stash[TALLY]
+    if FINDINGS in item.stash:
+        error = call.excinfo.value if call.excinfo else None
+        if text := item.stash[FINDINGS].fail(item, report, error):
+            tally.findings[item.nodeid] = text
     if call.when == "teardown":
         tally.ended.append(item.nodeid)
     if report.skipped and not hasattr(report, "wasxfail"):
-        tally.skipped[_without_engine(item)] = _reason(report)
+        tally.skipped[_without_engine(item)] = reason_of(report)
     elif not report.passed:
         tally.incomplete.append(_without_engine(item))
     return report
-
-
-def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Return the reason of a skip."""
-    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")
 
 
 # ------------------------------------------------------------------ the run
@@ -394,7 +400,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         len({item.nodeid for item in session.items}) or session.testscollected
     )  # pytest-xdist reports only their number
     passed = exitstatus == pytest.ExitCode.OK
-    config.stash[UNUSED] = wrong = [] if config.option.collectonly else _at_the_end(config, tests, passed)
+    wrong = [] if config.option.collectonly else _at_the_end(config, tests, passed)
+    if passed:  # a plugin changed a report, or pytest.exit prevented it
+        wrong += [f"{test}: {text}" for test, text in tally.findings.items()]
+    config.stash[UNUSED] = wrong
     if wrong and passed:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

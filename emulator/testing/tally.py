@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 
 @dataclass
@@ -17,7 +20,7 @@ class Tally:
     name. answers: results of launches, by test and engine, if recorded. runs: launches as in `Run.json`, if reported.
     incomplete: failed tests, and unreadable files. skipped: reasons, by test or file.
     deselected: whether options deselected tests. left_out: tests deselected otherwise. ended: finished
-    tests, passed or not. over: exceeded budgets of the current test.
+    tests, passed or not. over: exceeded budgets of the current test. findings: the last ones, by test or file.
     """
 
     launches: Counter[str] = field(default_factory=Counter)
@@ -33,6 +36,7 @@ class Tally:
     left_out: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     over: list[str] = field(default_factory=list)
+    findings: dict[str, str] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
         """Return its fields."""
@@ -44,9 +48,15 @@ class Tally:
         for name in ("not_run", "remarks", "pins", "runs", "incomplete", "left_out", "ended"):
             getattr(self, name).extend(other[name])
         self.skipped.update(other["skipped"])
+        self.findings.update(other["findings"])
         for test, budgets in other["budgets"].items():
             self.budgets.setdefault(test, {}).update(budgets)
         for test, engines in other["answers"].items():
             for engine, lines in engines.items():
                 self.answers.setdefault(test, {}).setdefault(engine, []).extend(lines)
         self.deselected |= other["deselected"]
+
+
+def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Return the reason of a skip."""
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr).removeprefix("Skipped: ")

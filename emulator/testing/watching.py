@@ -33,8 +33,8 @@ class Watch:
     check, seeds, device: as in `Recorder`. required: whether to reject a launch on a GPU, where nothing is checked.
     compiling: kernels to compile too. detail: whether to count launches, for a report.
     answering: whether to record results. process: the process whose launches are recorded here; child processes write
-    theirs to a file, which `end` reads. launches: their number. missed: faults not reported to the test by a launch. answers: by
-    engine. running: unfinished launches.
+    theirs to a file, which `end` reads. launches: their number. missed: faults not reported to the test by a launch.
+    raised_faults: faults that launches of this process raised or returned. answers: by engine. running: unfinished launches.
     """
 
     check: frozenset[str] = frozenset()
@@ -49,6 +49,7 @@ class Watch:
     engine: EngineName | None = None
     launches: list[Launch] = field(default_factory=list)
     missed: list[Diagnostic] = field(default_factory=list)
+    raised_faults: list[Diagnostic] = field(default_factory=list)
     answers: dict[str, list[str]] = field(default_factory=dict)
     running: set[int] = field(default_factory=set)
 
@@ -65,6 +66,7 @@ class Watch:
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
         recorder = Recorder(recorded.append, check=check, seeds=seeds, counters=self.detail, detail=self.detail)
         result = recorder.observe(call, proceed)
+        self.raised_faults += result.faults
         reported = {(fault.kind, fault.span) for fault in result.faults}
         missed = [fault for one in recorded for fault in one.faults if (fault.kind, fault.span) not in reported]
         if self.compiling is not None:
@@ -128,16 +130,6 @@ class Watch:
             many = f"{len(self.running)} launch{'' if len(self.running) == 1 else 'es'}"
             self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", GENERATED))
 
-    def judged(self, pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
-        """Return the missed findings without known ones, and the numbers of the pins used."""
-        used, unknown = set(), []
-        for fault in merge_findings(self.missed):
-            covering = [number for number, pin in enumerate(pins) if pin.covers(fault, root)]
-            used.update(covering)
-            if not covering:
-                unknown.append(fault)
-        return unknown, used
-
     def raised(self, error: SimtbedError) -> list[Diagnostic]:
         """Return the findings of an error, without the missed ones."""
         findings = error.result.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
@@ -177,6 +169,17 @@ def _frames(path: Path) -> Iterator[Any]:
     while len(content) >= 8 and len(content) - 8 >= (size := int.from_bytes(content[:8], "little")):
         yield pickle.loads(content[8 : 8 + size])
         content = content[8 + size :]
+
+
+def without_known(findings: Sequence[Diagnostic], pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:
+    """Return the findings without known ones, one per place, and the numbers of the pins used."""
+    used, unknown = set(), []
+    for fault in merge_findings(findings):
+        covering = [number for number, pin in enumerate(pins) if pin.covers(fault, root)]
+        used.update(covering)
+        if not covering:
+            unknown.append(fault)
+    return unknown, used
 
 
 def findings_text(unknown: Sequence[Diagnostic], root: Path) -> str:
