@@ -39,7 +39,6 @@ EXCEPTIONS = {
     "emulator/testing/known_findings.py": {"read_text"},
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},
-    "emulator/testing/watching.py": {"open", "read_bytes", "replace", "write_bytes"},
     "emulator/testing/answers.py": {"read_text"},
     "emulator/testing/budgets.py": {"read_text"},
     # the system's report on the process
@@ -47,9 +46,8 @@ EXCEPTIONS = {
     # a profiling run saved as a file: the emulator does not import the kernels
     "emulator/profiler/run.py": {"read_text", "write_text"},
     # files that an observed program writes for the observing process
-    "emulator/runtime/observing.py": {"read_bytes"},
-    "reports/targets/running.py": {"TemporaryDirectory", "write_bytes"},
-    "reports/targets/stream.py": {"open"},
+    "emulator/runtime/observer_folder.py": {"open", "replace"},
+    "reports/targets/running.py": {"TemporaryDirectory"},
     # folders for programs that read and write files: compilers, profilers, other emulators
     "emulator/engines/cuda/nvcc.py": {"TemporaryDirectory", "write_text", "read_bytes"},
     "emulator/engines/cuda/sass.py": {"NamedTemporaryFile"},

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from importlib import import_module
 from typing import Any, Protocol
 
+from ..errors import LaunchError
 from ..language.functions import Kernel
 from ..machine.device import Device
 from .engine import Request
@@ -51,7 +51,9 @@ class Observer(Protocol):
 
 
 OBSERVER = "SIMTBED_OBSERVER"
-"""Environment variable with the path of a pickled function. It creates the observer of the process and its children."""
+"""Environment variable with the folder of the observer of the process and its children (`observer_folder`)."""
+_CREATORS = {"launches": "simtbed.reports.targets.stream", "tests": "simtbed.testing.watching"}
+"""The module with the function `observer_of` for each name of an observer in such a folder."""
 _OBSERVERS: tuple[Observer, ...] | None = None
 """Current observers, outermost first; None before the first launch."""
 _LOCK = threading.Lock()
@@ -83,14 +85,25 @@ def observers() -> tuple[Observer, ...]:
 
 
 def _of_environment() -> tuple[Observer, ...]:
-    """Return the observer named by the environment. Its file is trusted like PYTHONPATH; a missing file means no observer."""
-    plan = os.environ.get(OBSERVER)
-    if not plan:
+    """Return the observer of the folder in the environment; none if the folder is removed.
+
+    Raises LaunchError, one line, for another folder or other content.
+    """
+    folder = os.environ.get(OBSERVER)
+    if not folder:
         return ()
+    from .observer_folder import read_observer  # late: few processes are observed
+
     try:
-        return (pickle.loads(Path(plan).read_bytes())(),)
+        name, options = read_observer(folder)
+        return (import_module(_CREATORS[name]).observer_of(folder, **options),)
     except FileNotFoundError:
         return ()
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (LookupError, TypeError, ValueError) as error:
+        reason = str(error)
+    raise LaunchError(f"{OBSERVER}: {folder}: {reason}: unset it, or run the program under simtbed profile")
 
 
 def overrides(engine: EngineName, device: Device) -> tuple[EngineName, Device]:

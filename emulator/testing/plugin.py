@@ -21,6 +21,7 @@ from .tally import Tally, reason_of
 
 if TYPE_CHECKING:
     from ..errors import Diagnostic
+    from ..runtime.observer_folder import ObserverFolder
     from ..runtime.result import Result
     from .budgets import Budget
     from .compiling import Compiling
@@ -34,7 +35,7 @@ COMPILING: pytest.StashKey[Compiling] = pytest.StashKey()
 WATCH = pytest.StashKey["Watch"]()
 TEST = pytest.StashKey[pytest.Item]()
 """The current test."""
-FOLDER = pytest.StashKey[Path]()
+FOLDER = pytest.StashKey["ObserverFolder"]()
 FINDINGS: pytest.StashKey[TestFindings] = pytest.StashKey()
 ANSWERED = pytest.StashKey["list[tuple[str, str]]"]()
 """Results of the launches of a test: engines and lines."""
@@ -266,11 +267,15 @@ def _judge(item: pytest.Item, observed: Watch, error: BaseException | None) -> N
         tally.findings[item.nodeid] = missed[0]
 
 
-def _folder(config: pytest.Config) -> Path:
+def _folder(config: pytest.Config) -> ObserverFolder:
     """Return a folder that exists during the run."""
+    from ..runtime.observer_folder import ObserverFolder
+
     if FOLDER not in config.stash:
-        config.stash[FOLDER] = Path(tempfile.mkdtemp(prefix="simtbed-"))
-        config.add_cleanup(partial(shutil.rmtree, config.stash[FOLDER], ignore_errors=True))
+        path = Path(tempfile.mkdtemp(prefix="simtbed-"))
+        config.add_cleanup(partial(shutil.rmtree, path, ignore_errors=True))
+        config.stash[FOLDER] = ObserverFolder(path)
+        config.add_cleanup(config.stash[FOLDER].close)
     return config.stash[FOLDER]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from ..machine import device as devices
 from ..machine.device import Device
 from ..profiler.launch import Launch
 from ..profiler.run import Run, merge_findings
+from ..runtime.observer_folder import LaunchWriter, ObserverFolder
 from ..runtime.observing import OBSERVER, NextLaunch, PendingLaunch
 from ..runtime.recording import Recorder, parsed
 from ..runtime.registry import EngineName, row_of
@@ -25,6 +24,9 @@ from .answers import answer
 from .compiling import Compiling
 from .known_findings import Pin, as_pin
 
+Record = tuple[list[Launch], list[Diagnostic], list[tuple[str, str]]]
+"""A launch of a child process as recorded, its faults not reported to the test, and its answers: engines and lines."""
+
 
 @dataclass
 class Watch:
@@ -33,8 +35,8 @@ class Watch:
     check, seeds, device: as in `Recorder`. required: whether to reject a launch on a GPU, where nothing is checked.
     compiling: kernels to compile too. detail: whether to count launches, for a report.
     answering: whether to record results. process: the process whose launches are recorded here; child processes write
-    theirs to a file, which `end` reads. launches: their number. missed: faults not reported to the test by a launch.
-    raised_faults: faults that launches of this process raised or returned. answers: by engine. running: unfinished launches.
+    theirs to an observer folder. missed: faults not reported to the test by a launch. raised_faults: faults that
+    launches of this process raised or returned. answers: by engine. running: unfinished launches.
     """
 
     check: frozenset[str] = frozenset()
@@ -45,7 +47,8 @@ class Watch:
     detail: bool = False
     answering: bool = False
     process: int = field(default_factory=os.getpid)
-    file: Path | None = None
+    folder: str = ""
+    writer: LaunchWriter | None = None
     engine: EngineName | None = None
     launches: list[Launch] = field(default_factory=list)
     missed: list[Diagnostic] = field(default_factory=list)
@@ -74,9 +77,15 @@ class Watch:
         answers = [(call.engine, answer(result))] if self.answering else []
         if os.getpid() == self.process:
             self._add(recorded, missed, answers)
-        elif self.file is not None:
-            _append(self.file, pickle.dumps((recorded, missed, answers)))
+        elif self.folder:
+            self._record((recorded, missed, answers))
         return result
+
+    def _record(self, record: Record) -> None:
+        """Write a record of a child process; nothing if the run of pytest has ended."""
+        with suppress(FileNotFoundError):
+            self.writer = self.writer or LaunchWriter(self.folder)
+            self.writer.add(record)
 
     def _add(self, recorded: list[Launch], missed: list[Diagnostic], answers: Sequence[tuple[str, str]]) -> None:
         self.launches += recorded
@@ -85,50 +94,45 @@ class Watch:
             self.answers.setdefault(engine, []).append(line)
 
     @contextmanager
-    def elsewhere(self, folder: Callable[[], Path]) -> Iterator[None]:
-        """Observe the launches of child processes too, if there is anything to observe. folder: for their records; it outlives them."""
+    def elsewhere(self, folder: Callable[[], ObserverFolder]) -> Iterator[None]:
+        """Observe the launches of child processes too, if there is anything to observe. folder: outlives the processes."""
         looking = self.check or self.seeds or self.compiling or self.detail or self.answering
         if not looking or os.environ.get(OBSERVER):
             yield
             return
         try:
-            self.file, plan = folder() / "launches", folder() / "observer"
-            temporary = plan.with_suffix(".new")
-            temporary.write_bytes(pickle.dumps(self._again()))
-            os.replace(temporary, plan)
+            records = folder()
+            self.folder = str(records.path)
+            records.write_observer("tests", self._options())
         except OSError as error:
-            message = f"launches of other processes cannot be observed: {error.strerror}"
-            self.missed.append(Diagnostic("launch", message, GENERATED))
+            self._miss(f"launches of other processes cannot be observed: {error.strerror}")
             yield
             return
-        os.environ[OBSERVER] = str(plan)
+        os.environ[OBSERVER] = self.folder
         try:
             yield
         finally:
             os.environ.pop(OBSERVER, None)
-            for recorded, missed, answers in _frames(self.file):
-                self._add(recorded, missed, answers)
+            try:
+                for recorded, missed, answers in records.values(Record):
+                    self._add(recorded, missed, answers)
+            except SimtbedError as error:
+                self._miss(str(error))
 
-    def _again(self) -> Callable[[], Watch]:
-        """Return a function that makes the same watch in another process."""
-        return partial(
-            _again,
-            self.compiling.architectures if self.compiling else (),
-            check=self.check,
-            seeds=self.seeds,
-            required=self.required,
-            device=self.device,
-            detail=self.detail,
-            answering=self.answering,
-            process=self.process,
-            file=self.file,
-        )
+    def _miss(self, message: str) -> None:
+        self.missed.append(Diagnostic("launch", message, GENERATED))
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options of `observer_of` for the same watch in another process."""
+        same = ("check", "seeds", "required", "device", "detail", "answering", "process")
+        archs = self.compiling.architectures if self.compiling else ()
+        return {"archs": tuple(archs), "fields": {name: getattr(self, name) for name in same}}
 
     def end(self) -> None:
         """Add a finding for unfinished launches."""
         if self.running:
             many = f"{len(self.running)} launch{'' if len(self.running) == 1 else 'es'}"
-            self.missed.append(Diagnostic("launch", f"{many} had not ended when the test did", GENERATED))
+            self._miss(f"{many} had not ended when the test did")
 
     def raised(self, error: SimtbedError) -> list[Diagnostic]:
         """Return the findings of an error, without the missed ones."""
@@ -144,31 +148,9 @@ class Watch:
         return Run([replace(first, faults=tuple(unknown)), *rest]).json()
 
 
-def _again(archs: tuple[str, ...], **fields: Any) -> Watch:
-    return Watch(compiling=Compiling(archs) if archs else None, **fields)
-
-
-def _append(path: Path, content: bytes) -> None:
-    """Append to a file shared by processes, in one write. A missing file is ignored."""
-    if not path.parent.is_dir():
-        return
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, len(content).to_bytes(8, "little") + content)
-    finally:
-        os.close(file)
-
-
-def _frames(path: Path) -> Iterator[Any]:
-    """Yield the complete records that `_append` added since the last call."""
-    if not path.exists():
-        return
-    claimed = path.with_suffix(".taken")
-    os.replace(path, claimed)
-    content = claimed.read_bytes()
-    while len(content) >= 8 and len(content) - 8 >= (size := int.from_bytes(content[:8], "little")):
-        yield pickle.loads(content[8 : 8 + size])
-        content = content[8 + size :]
+def observer_of(folder: str, archs: tuple[str, ...], fields: Mapping[str, Any]) -> Watch:
+    """Return the watch of a child process of a test, from the options in an observer folder."""
+    return Watch(compiling=Compiling(archs) if archs else None, folder=folder, **fields)
 
 
 def without_known(findings: Sequence[Diagnostic], pins: Sequence[Pin], root: Path) -> tuple[list[Diagnostic], set[int]]:

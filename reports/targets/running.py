@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,12 +18,13 @@ from typing import TYPE_CHECKING, Literal
 from simtbed import Launch, Run, SimtbedError, UnavailableError, launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.runtime.cores import current_cores, on_cores
+from simtbed.runtime.observer_folder import ObserverFolder
 from simtbed.runtime.observing import OBSERVER, observing
 
 from ..selection import find_problem
 from ..terminal import progress
 from .failed import TargetFailed
-from .stream import MakeObserver, observer_into, read
+from .stream import MakeObserver, describe, launches
 from .target import Function, Module, Script, Shipped, Target
 
 if TYPE_CHECKING:
@@ -59,12 +59,10 @@ def run_target(
     if isinstance(target, Shipped):
         with progress(f"{target} on {target.input}"):
             return CompletedTarget(_solve(target, make, faults), 0)
-    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
-        plan, stream = Path(folder, "observer"), Path(folder, "launches")
-        stream.touch()
-        plan.write_bytes(pickle.dumps(partial(observer_into, stream, make, reported)))
-        code = _run_process(_command(target), {**os.environ, OBSERVER: str(plan)}, output)
-        return CompletedTarget(Run(list(read(stream)), str(target)), code)
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
+        folder.write_observer("launches", describe(make, reported))
+        code = _run_process(_command(target), {**os.environ, OBSERVER: str(folder.path)}, output)
+        return CompletedTarget(Run(launches(folder), str(target)), code)
 
 
 def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run]:

@@ -16,9 +16,8 @@ from simtbed.kernels import FAMILIES
 from simtbed.reports.cli import app
 from simtbed.reports.targets import call as function_entry
 from simtbed.reports.targets.running import run_target
-from simtbed.reports.targets.stream import Writer, read
 from simtbed.reports.targets.target import Function, Module, Script, Shipped, find_target, is_program
-from simtbed.runtime.recording import Recorder, profiling
+from simtbed.runtime.recording import Recorder
 
 from tests.reports.conftest import Simtbed
 from tests.reports.sums import SUMS
@@ -83,28 +82,6 @@ def test_other_names_are_refused(
     with pytest.raises(SimtbedError) as refused:
         find_target(name, arguments, source)
     assert message in str(refused.value)
-
-
-# ------------------------------------------------------------------ the stream
-def test_a_file_of_launches_shares_their_kernels(tmp_path: Path) -> None:
-    space: dict[str, object] = {"__name__": "here"}
-    file = write(tmp_path, "kernels.py", programs.KERNELS)
-    exec(compile(programs.KERNELS, str(file), "exec"), space)
-    run = space["run"]
-    assert callable(run)
-    with profiling(keep_arguments=True) as recorded:
-        run(), run()
-    path = tmp_path / "launches"
-    writer = Writer(path)
-    for launch in recorded.launches:
-        writer.add(launch)
-    first, second = read(path)
-    assert first.kernel is second.kernel
-    assert first.profile == recorded.launches[0].profile
-    assert first.request.arguments["x"][3] == 3
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])  # the last one was not written whole
-    assert len(list(read(path))) == 1
 
 
 # ------------------------------------------------------------------ programs

@@ -1,0 +1,141 @@
+"""Lines of launch records: what is written is read again, and other content is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from ml_dtypes import bfloat16
+from simtbed import Const, Global, f32, i32
+from simtbed.ir.nodes import Op, Program
+from simtbed.language.types import F32
+from simtbed.machine.device import H200
+from simtbed.runtime.observing import observing
+from simtbed.runtime.plain_data import Decoder, Encoder
+from simtbed.runtime.recording import Recorder
+
+from tests.table_checks import check_each
+
+
+@st.kernel
+def scale(x: Global[f32], out: Global[f32], n: i32, N: Const = 4) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    if i < n:
+        s = f32(0)
+        for k in range(N):
+            s += x[i] * f32(k)
+        out[i] = s
+
+
+@pytest.fixture(scope="module")
+def launches() -> list[st.Launch]:
+    recorded: list[st.Launch] = []
+    with observing(
+        Recorder(recorded.append, check=frozenset({"races"}), detail=True, decisions=True, keep="arguments")
+    ):
+        for _ in range(2):
+            st.launch(
+                scale, grid=2, block=64, args={"x": np.ones(128, np.float32), "out": st.empty(128, f32), "n": 100}
+            )
+    return recorded
+
+
+def again(*values: Any) -> list[Any]:
+    encoder = Encoder()
+    lines = [line.encode() for value in values for line in encoder.lines(value)]
+    return list(Decoder().values(lines, Any))
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield the numbers and texts in a value, in the order of fields."""
+    if isinstance(value, np.ndarray | np.generic):
+        yield value.dtype, value.shape, value.tobytes()
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from leaves(getattr(value, one.name))
+    elif isinstance(value, dict):
+        yield from leaves([*value.items()])
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield getattr(value, "program", value) if not isinstance(value, frozenset) else sorted(value)
+
+
+def test_a_launch_is_read_again(launches: list[st.Launch]) -> None:
+    first, second = again(*launches)
+    for read, written in zip((first, second), launches, strict=True):
+        assert isinstance(read.request.program, Program)
+        assert list(leaves(read.request.program)) == list(leaves(written.request.program))
+        bare = [replace(one, request=None) for one in (read, written)]
+        assert list(leaves(bare[0])) == list(leaves(bare[1]))
+        assert read.request.arguments["x"].tolist() == [1.0] * 128
+    assert first.kernel is second.kernel and first.device is second.device
+    assert first.request.specialisation is second.request.specialisation
+
+
+def test_values_are_read_again() -> None:
+    struct = np.zeros(3, np.dtype([("a", np.int8), ("b", np.float32, (2,))], align=True))
+    values = [
+        np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::2], np.array(3, ">i4"), struct, np.ones(2, bfloat16), np.float32(0.1),
+        np.dtype(np.complex64),
+    ]  # fmt: skip
+    for read, written in zip(again(*values), values, strict=True):
+        assert type(read) is type(written) and [*leaves(read)] == [*leaves(written)]
+    plain = [None, True, -(1 << 70), 0.1, float("inf"), "\udc80\n", (1, [2, {}], {"a": (), 3: frozenset({"b"})})]
+    assert again(*plain) == plain
+    assert again(F32)[0] is F32 and again((H200, H200))[0][0] == H200
+
+
+def test_deep_expressions_are_written(launches: list[st.Launch]) -> None:
+    program = launches[0].request.program
+    span = program.kernel.span
+    deep = reduce(lambda value, _: Op("neg", (value,), F32, span), range(5000), Op("neg", (), F32, span))
+    (read,) = again(deep)
+    for _ in range(5000):
+        (read,) = read.args
+    assert read.args == ()
+
+
+def line(**members: Any) -> bytes:
+    return json.dumps({"name": None, "objects": [], "value": None, **members}).encode()
+
+
+def test_other_content_is_refused() -> None:
+    span = ["Span", "a.py", 1, 1, 1, 1, ["tuple"]]
+    array = ["ndarray", '"<f4"', ["tuple", 1], "AACAPw=="]
+    valid = line(objects=[span, array], value=2.5)
+    contents = {
+        "pickle": b"\x80\x04\x95",
+        "empty": b"",
+        "no member": b"{}",
+        "no object": b"null",
+        "deep": b"[" * 100_000,
+        "wrong type of value": line(value="text"),
+        "class of another package": line(objects=[["Popen", "ls"]]),
+        "too few fields": line(objects=[span[:-1]]),
+        "field of another type": line(objects=[["Span", "a.py", "1", 1, 1, 1, ["tuple"]]]),
+        "item of another type": line(objects=[[*span[:-1], ["tuple", 1]]]),
+        "missing row": line(objects=[[*span[:-1], ["tuple", ["object", 7]]]]),
+        "missing name": line(value=["shared", "1.1"]),
+        "unknown container": line(value=["set", 1]),
+        "unhashable key": line(value=["dict", ["list"], 1]),
+        "Python objects": line(objects=[["ndarray", '"|O"', ["tuple", 1], "AAAAAAAAAAA="]]),
+        "short array": line(objects=[[*array[:2], ["tuple", 9], array[3]]]),
+        "no base64": line(objects=[[*array[:3], "%"]]),
+        "no program": line(objects=[["Specialisation", 1]]),
+        "unknown type": line(objects=[["Scalar", "f128"]]),
+    }
+
+    def check(content: bytes) -> None:
+        with pytest.raises(ValueError, match=r"^line 2 is not a record of a launch: "):
+            list(Decoder().values([valid, content], float))
+
+    check_each(contents, lambda name: check(contents[name]))
+    assert list(Decoder().values([valid], float)) == [2.5]
