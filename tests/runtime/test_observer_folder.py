@@ -99,8 +99,8 @@ def test_other_folders_and_files_are_refused(tmp_path: Path, monkeypatch: pytest
     def own(name: str) -> Path:
         path = tmp_path / name
         path.mkdir(0o700)
-        with closing(ObserverFolder(path)) as made:
-            made.write_observer("tests", {"archs": (), "fields": {}})
+        with closing(ObserverFolder(path)) as created:
+            created.write_observer("tests", {"archs": (), "fields": {}})
         return path
 
     assert len(observed(own("valid"), monkeypatch)) == 1  # type: ignore[arg-type]
@@ -175,8 +175,8 @@ def _planted(path: Path) -> None:
 
 
 def test_threads_share_one_observer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(ObserverFolder(folder)) as made:
-        made.write_observer("tests", {"archs": (), "fields": {}})
+    with closing(ObserverFolder(folder)) as created:
+        created.write_observer("tests", {"archs": (), "fields": {}})
     assert read_observer(str(folder)) == ("tests", {"archs": (), "fields": {}})
     monkeypatch.setattr(observing, "_OBSERVERS", None)
     monkeypatch.setenv(observing.OBSERVER, str(folder))

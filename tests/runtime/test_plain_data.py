@@ -57,8 +57,8 @@ def leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, np.ndarray | np.generic):
         yield value.dtype, value.shape, value.tobytes()
     elif is_dataclass(value) and not isinstance(value, type):
-        for one in fields(value):
-            yield from leaves(getattr(value, one.name))
+        for member in fields(value):
+            yield from leaves(getattr(value, member.name))
     elif isinstance(value, dict):
         yield from leaves([*value.items()])
     elif isinstance(value, tuple | list):
@@ -73,7 +73,7 @@ def test_a_launch_is_read_again(launches: list[st.Launch]) -> None:
     for read, written in zip((first, second), launches, strict=True):
         assert isinstance(read.request.program, Program)
         assert list(leaves(read.request.program)) == list(leaves(written.request.program))
-        bare = [replace(one, request=None) for one in (read, written)]
+        bare = [replace(launch, request=None) for launch in (read, written)]
         assert list(leaves(bare[0])) == list(leaves(bare[1]))
         assert read.request.arguments["x"].tolist() == [1.0] * 128
     assert first.kernel is second.kernel and first.device is second.device
