@@ -178,9 +178,10 @@ class LoopReader(BlockReader):
     def _counted(self, node: ast.For, call: ast.Call, unroll: bool) -> None:
         bounds = self._bounds(call)
         step: int | ir.Expr = 1
+        step_span = bounds[-1][1]
         step_value = bounds[2][0] if len(bounds) == 3 else Literal(1)
         if isinstance(step_value, Literal):
-            step = _whole(step_value, "a loop's step", bounds[-1][1])
+            step = _whole(step_value, "a loop's step", step_span)
             del bounds[2:]
         unified = typing.unified(bounds, "range")
         start, stop = unified[:2]
@@ -193,6 +194,8 @@ class LoopReader(BlockReader):
             )
         if step == 0:
             raise SourceError(self.span(call), "a loop's step is not 0", "write a step, such as 1 or -1")
+        if isinstance(step, int) and not unroll:
+            typing.constant(Literal(abs(step)), start.type, step_span)
         if unroll and not all(self.is_fixed(e) for e in unified):
             raise SourceError(
                 self.span(call), "an unrolled loop's bounds must be known at compile time", "make them Const parameters"

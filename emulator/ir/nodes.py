@@ -109,8 +109,15 @@ class If:          cond: Expr; then: Body; orelse: Body; span: Span; site: int =
 @node
 class While:       setup: Body; cond: Expr; body: Body; span: Span; site: int = -1  # setup before each test
 @node
-class For:  # rises: the step is positive, although known only at run time
+class For:
+    """A counted loop over the numbers of Python's `range`.
+
+    rises: whether the step is positive, although known only at run time. limit: the stop minus the step, saturated; None if
+    the counter cannot wrap. Only a counter before the limit is stepped.
+    """
+
     var: Reg; start: Expr; stop: Expr; step: int | Expr; unroll: bool; body: Body; span: Span; site: int = -1; rises: bool = False
+    limit: Expr | None = None
 @node
 class Frame:       body: Body; span: Span; site: int = -1               # an inlined call: Return leaves it
 @node

@@ -71,8 +71,9 @@ def _control(stmt: ir.If | ir.While | ir.For | ir.Frame) -> Iterator[str]:
             yield from _body(stmt.body, "  ")
         case ir.For():
             unroll = "unroll " if stmt.unroll else ""
+            limit = "" if stmt.limit is None else f" before {_text(stmt.limit)}"
             step = stmt.step if isinstance(stmt.step, int) else f"{'positive ' if stmt.rises else ''}{_text(stmt.step)}"
-            yield f"{unroll}for {stmt.var.name}: {stmt.var.type} from {_text(stmt.start)} to {_text(stmt.stop)} by {step}"
+            yield f"{unroll}for {stmt.var.name}: {stmt.var.type} from {_text(stmt.start)} to {_text(stmt.stop)} by {step}{limit}"
             yield from _body(stmt.body, "  ")
         case ir.Frame():
             yield "frame"

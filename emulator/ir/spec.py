@@ -78,6 +78,8 @@ class _Checker:
                     self.require(stmt.step != 0, stmt, "a loop moves")
                 else:
                     self.same(stmt.step, stmt.var.type, stmt)
+                if stmt.limit is not None:
+                    self.same(stmt.limit, stmt.var.type, stmt)
             case ir.Break() | ir.Continue():
                 self.require(loops > 0, stmt, "only a loop can be left")
             case ir.Return():

@@ -13,6 +13,7 @@ from ..ir.effects import row_of
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.functions import DeviceFunction
 from ..language.types import Array, Scalar, Vector
+from ..passes.counter_bounds import never_wrapping
 from ..passes.inline import inline
 from ..passes.unroll import unroll
 
@@ -26,7 +27,7 @@ def native_program(function: DeviceFunction, consts: Mapping[str, Any]) -> ir.Pr
 
 def lower_native(function: DeviceFunction, consts: Mapping[str, Any]) -> ir.Function:
     """Return the function without calls and unrolled loops. Raises CompileError if it needs more than one thread."""
-    result = unroll(inline(native_program(function, consts))).kernel
+    result = unroll(inline(never_wrapping(native_program(function, consts)))).kernel
     result = replace(result, body=_unchecked(result.body))
     diagnostics = [
         Diagnostic("compile", message, node.span, tuple(notes)) for node, message, *notes in _refused(result)

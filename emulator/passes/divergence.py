@@ -364,7 +364,7 @@ class _Analysis:
             start = self.stride_of(stmt.start)
             self.join_stride(stmt.var.name, start)
             self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), self.multiple(counting.step_of(stmt))))
-            if not isinstance(stmt.step, int):
+            if not isinstance(stmt.step, int) or stmt.limit is not None:
                 self.join_stride(stmt.var.name, self.stride_of(counting.moved(stmt)))
             uneven = any(
                 self.stride_of(bound) not in (0, None) for bound in (stmt.start, stmt.stop, counting.step_of(stmt))

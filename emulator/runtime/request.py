@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import combinations, groupby
 from typing import Any
@@ -22,6 +22,7 @@ from ..machine import device as devices
 from ..machine.device import Device
 from .array_forms import ArrayForm, real_view, struct_field
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
+from .counter_limits import wrapping_loops
 from .engine import MAX_ITERATIONS, Dim3, Request
 from .scalars import checked_scalar
 from .specialisation import Specialisation, signature_of, specialisation_of
@@ -140,7 +141,7 @@ def validated_request(kernel: Kernel, options: LaunchOptions) -> Request:
         cooperative=truth("cooperative", options.cooperative),
     )
     _check_device(kernel, request)
-    return request
+    return replace(request, specialisation=specialisation.limited(wrapping_loops(request)))
 
 
 def _grid_and_block(options: LaunchOptions, device: Device) -> tuple[Dim3, Dim3]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from ..frontend.digest import Digest, digest
 from ..frontend.signature import Signature, type_of, type_text
 from ..language.functions import Kernel
 from ..language.types import FLAT, Array, ArrayLayout, Scalar, Value
+from ..passes.intervals import Counters
 from ..passes.needs import Needed
 from .dynamic_shared import DeclaredArray, declared_arrays
 
@@ -39,7 +40,7 @@ class ProgramSummary:
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
     in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
     a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
-    that only waits (`passes.waiting`).
+    that only waits (`passes.waiting`). counters: its loops whose counter wraps for some launch.
     """
 
     name: str
@@ -51,12 +52,14 @@ class ProgramSummary:
     needs: tuple[Needed, ...]
     cooperative: bool
     waits: bool
+    counters: Counters
 
     @staticmethod
     def from_program(program: ir.Program) -> ProgramSummary:
         from ..ir.nodes import While
         from ..ir.walk import statements
         from ..passes.capabilities import needed
+        from ..passes.counter_bounds import counters
         from ..passes.grids import is_cooperative
         from ..passes.waiting import may_stall, waits
         from .prepared import prepare
@@ -65,22 +68,29 @@ class ProgramSummary:
         parameters = {param.name: param.type for param in kernel.params}
         body = prepared.program.kernel.body
         waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
-        facts = declared_arrays(kernel), needed(program), is_cooperative(prepared.program.kernel), waiting
+        facts = (
+            declared_arrays(kernel),
+            needed(program),
+            is_cooperative(prepared.program.kernel),
+            waiting,
+            counters(program),
+        )
         return ProgramSummary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
         dynamic = [[array.name, array.size, array.count] for array in self.dynamic]
         needs = [[need.word, need.capability, need.place] for need in self.needs]
-        rest = [dynamic, needs, self.cooperative, self.waits]
+        rest = [dynamic, needs, self.cooperative, self.waits, self.counters.encode()]
         return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
 
     @staticmethod
     def decode(data: bytes) -> ProgramSummary:
-        name, parameters, changed, ordered, shared, dynamic, needs, *rest = json.loads(data)
+        name, parameters, changed, ordered, shared, dynamic, needs, cooperative, waits, loops = json.loads(data)
         types = {n: type_of(t) for n, t in parameters.items()}
         arrays = tuple(DeclaredArray(*array) for array in dynamic)
         needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
+        rest = cooperative, waits, Counters.decode(loops)
         return ProgramSummary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
@@ -90,6 +100,7 @@ class Specialisation:
 
     def __init__(self, read: Callable[[], Specialised], key: str | None, places: str = "") -> None:
         self._read, self.key, self.places = read, key, places
+        self._limited: dict[tuple[int, ...], Specialisation] = {}
 
     @staticmethod
     def of_program(program: ir.Program) -> Specialisation:
@@ -101,6 +112,21 @@ class Specialisation:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the program: another process need not read it again."""
         return Specialisation.of_program, (self.program,)
+
+    def limited(self, loops: tuple[int, ...]) -> Specialisation:
+        """Return the program with a limit for the counters of these loops (`passes.counter_bounds`), created once."""
+        if not loops:
+            return self
+        if loops not in self._limited:
+            key = self.key and hashlib.sha256(repr((self.key, loops)).encode()).hexdigest()
+            limited = self._limited[loops] = Specialisation(partial(self._read_limited, loops), key, self.places)
+            limited.summary = self.summary
+        return self._limited[loops]
+
+    def _read_limited(self, loops: tuple[int, ...]) -> Specialised:
+        from ..passes.counter_bounds import limited
+
+        return replace(self.specialised, program=limited(self.program, loops))
 
     @cached_property
     def specialised(self) -> Specialised:

@@ -353,6 +353,8 @@ class _Function:
 
     def stepped(self, loop: ir.For, name: str) -> str:
         """The step of a loop as a C++ expression."""
+        if loop.limit is not None:
+            return f"{name} = {self.expr(counting.moved(loop))}"
         if not isinstance(loop.step, int):
             return f"{name} += {self.expr(loop.step)}"
         sign = "+" if loop.step > 0 else "-"

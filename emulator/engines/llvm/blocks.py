@@ -307,7 +307,7 @@ class BlockEmitter:
         self.body(stmt.body)
         self._copy(block_scope.arrays[scope.looping], self.active)
         if isinstance(stmt, ir.For):
-            self.each_warp([assigning(stmt), stmt.var, counting.step_of(stmt)], lambda: self.statements.advance(stmt))
+            self.each_warp([assigning(stmt), counting.moved(stmt)], lambda: self.statements.advance(stmt))
         builder.jump(head)
         builder.place(exit_label)
         self.scopes.stack.pop()

@@ -19,8 +19,9 @@ def assigning(stmt: ir.For) -> ir.Let:
 
 
 def tested(stmt: ir.For) -> tuple[ir.Expr, ...]:
-    """Return the expressions in the test of a counted loop, without its variable."""
-    return (stmt.stop,) if isinstance(stmt.step, int) else (stmt.stop, stmt.step)
+    """Return the expressions in the test and the step of a counted loop, without its variable."""
+    bounds = (stmt.stop, stmt.step, stmt.limit)
+    return tuple(bound for bound in bounds if bound is not None and not isinstance(bound, int))
 
 
 def segments(stmts: Sequence[ir.Stmt]) -> Iterator[list[Node]]:

@@ -288,14 +288,13 @@ class _Compiler:
         return None
 
     def counted_loop(self, stmt: ir.For, body: Callable[[ir.Body], Body]) -> Loop:
-        name, start, step = stmt.var.name, scalar(stmt.start), scalar(counting.step_of(stmt))
+        name, start, moved = stmt.var.name, scalar(stmt.start), scalar(counting.moved(stmt))
 
         def begin(group: WarpGroup) -> None:
             group.registers[name] = start(group)
 
         def advance(group: WarpGroup) -> None:
-            current: Any = group.registers[name]
-            group.registers[name] = current + step(group)
+            group.registers[name] = moved(group)
 
         return Loop(
             stmt.site,
