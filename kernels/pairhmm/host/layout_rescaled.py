@@ -40,10 +40,7 @@ class RescaledLayout:
 
     def __init__(self, problem: Problem, at_once: int, empty: Empty) -> None:
         self.problem = problem
-        clamped = 1 - (PROBABILITY32[:, None] + PROBABILITY32) <= 0
-        self.unsupported, self.uniform = _classify(
-            problem.read_offsets, problem.insertion, problem.deletion, problem.continuation, clamped
-        )
+        self.unsupported, self.uniform = classify(problem)
         n = problem.haplotype_lengths
         self.begins = offsets(n + 1) + MARGIN  # first letter of each haplotype
         length = int(self.begins[-1]) + 64 + at_once + int(n.max(initial=0))
@@ -106,14 +103,13 @@ class RescaledLayout:
         )
 
 
-def _classify(
-    starts: Offsets, insertion: Bytes, deletion: Bytes, continuation: Bytes, clamped: Flags
-) -> tuple[Flags, Flags]:
-    count = len(starts) - 1
+def classify(problem: Problem) -> tuple[Flags, Flags]:
+    """Return (unsupported, uniform) of each read, as in `RescaledLayout`."""
+    clamped = 1 - (PROBABILITY32[:, None] + PROBABILITY32) <= 0
+    count = len(problem.read_lengths)
     unsupported, uniform = np.zeros(count, np.bool_), np.ones(count, np.bool_)
-    flat = np.ascontiguousarray(clamped).reshape(-1)
-    scores = insertion, deletion, continuation
-    _classify_each(starts, count, scores, flat, len(clamped), unsupported, uniform)
+    scores = problem.insertion, problem.deletion, problem.continuation
+    _classify_each(problem.read_offsets, count, scores, clamped.reshape(-1), len(clamped), unsupported, uniform)
     return unsupported, uniform
 
 

@@ -20,9 +20,10 @@ from ..intertask_tiles import intertask_tiles
 from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
-from .layout_rescaled import RescaledLayout
+from .layout_rescaled import RescaledLayout, classify
 from .partitioned import KERNELS, plan_partitioned
 from .problem import Offsets, Problem
+from .rounding import read_rounding, wide_pairs
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,7 +84,7 @@ def solve(problem: Problem, variant: str, launcher: Launcher) -> Floats:
 
 def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     method = VARIANTS[variant]
-    sums = method.whole(problem, launcher)
+    sums = _sums_in_float(problem, method, launcher)
     rejected = np.flatnonzero(sums < MIN_ACCEPTED)
     with np.errstate(divide="ignore"):  # a sum of 0 in double is log10 0 = -inf
         scores = np.log10(sums, out=sums)
@@ -94,11 +95,35 @@ def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats
     return scores
 
 
+def _sums_in_float(problem: Problem, method: Method, launcher: Launcher) -> Floats:
+    """Return the corrected sums of all pairs in float; 0 for the pairs that need double (`rounding`)."""
+    reads, pairs_of_read = len(problem.read_lengths), np.diff(problem.first_pairs)
+    factors, errors = read_rounding(problem, method.is_rescaled(problem))
+    wide = wide_pairs(problem, errors)
+    if not wide.any():
+        sums = method.whole(problem, launcher)
+    else:
+        chosen = np.bincount(np.repeat(np.arange(reads), pairs_of_read), ~wide, reads) > 0
+        sums = np.zeros(len(wide))
+        if chosen.any():
+            sums[np.repeat(chosen, pairs_of_read)] = method.whole(problem.read_subset(chosen), launcher)
+        sums[wide] = 0
+    if (factors != 1).any():
+        sums *= np.repeat(factors, pairs_of_read)
+    return sums
+
+
+def _no_reads(problem: Problem) -> npt.NDArray[np.bool_]:
+    return np.zeros(len(problem.read_lengths), np.bool_)
+
+
 class Method(NamedTuple):
-    """Computation of sums by a variant. whole: of all pairs of a problem, in float. fallback: of given pairs, in double."""
+    """Computation of sums by a variant. whole: of all pairs of a problem, in float. fallback: of given pairs, in double.
+    is_rescaled: which reads `wavefront_rescaled` computes."""
 
     whole: Callable[[Problem, Launcher], Floats]
     fallback: Callable[[Problem, Offsets, Offsets, Launcher], Floats]
+    is_rescaled: Callable[[Problem], npt.NDArray[np.bool_]] = _no_reads
 
 
 def _by_sweeps(sweep: Callable[[Problem, Offsets, Offsets, Real, Launcher], Floats]) -> Method:
@@ -323,6 +348,11 @@ def _plan_rescaled(launcher: Launcher, problem: Problem, sums: Floats) -> Iterat
         yield from _plan_pairs(problem, reads[at], haplotypes[at], np.float32, sums, at)
 
 
+def _is_rescaled(problem: Problem) -> npt.NDArray[np.bool_]:
+    lanes, rows_per_lane = RESCALED_BINS[-1]
+    return (problem.read_lengths <= lanes * rows_per_lane) & ~classify(problem)[0]
+
+
 def _merge_small_bins(
     bins: Offsets, full: npt.NDArray[np.bool_], letters: Offsets, sizes: Offsets
 ) -> Iterator[tuple[int, bool, Offsets]]:
@@ -377,5 +407,5 @@ VARIANTS: dict[str, Method] = {
     "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
     "wavefront": _by_plan(partial(_plan_wavefront_of, KERNELS)),
     "wavefront-loaded": _by_plan(_plan_loaded),
-    "wavefront-rescaled": _by_plan(_plan_rescaled),
+    "wavefront-rescaled": _by_plan(_plan_rescaled)._replace(is_rescaled=_is_rescaled),
 }

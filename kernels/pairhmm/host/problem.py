@@ -103,6 +103,16 @@ class Problem:
             reads - reads[0], haplotype_range - haplotype_range[0],
         )  # fmt: skip
 
+    def read_subset(self, chosen: npt.NDArray[np.bool_]) -> Problem:
+        """Return the chosen reads, in order, with the haplotypes of their records."""
+        bases = np.repeat(chosen, self.read_lengths)
+        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
+        a, b, c, d, e = (column[bases] for column in columns)
+        return Problem(
+            a, b, c, d, e, offsets(self.read_lengths[chosen]), self.haplotypes, self.haplotype_offsets,
+            offsets(chosen)[self.record_reads], self.record_haplotypes,
+        )  # fmt: skip
+
     @property
     def cells(self) -> int:
         """Total number of cells of all dynamic-programming matrices."""
@@ -149,7 +159,7 @@ class Problem:
         )  # fmt: skip
 
 
-def offsets(lengths: Offsets) -> Offsets:
+def offsets(lengths: Offsets | npt.NDArray[np.bool_]) -> Offsets:
     """Return the start of each of several consecutive items, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 

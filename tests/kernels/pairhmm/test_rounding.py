@@ -1,0 +1,99 @@
+"""Rounding in f32: corrected sums of long reads, and the pairs computed in f64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simtbed.kernels import Launcher
+from simtbed.kernels.pairhmm import FAMILY
+from simtbed.kernels.pairhmm.host import pipeline
+from simtbed.kernels.pairhmm.host.compare import compare
+from simtbed.kernels.pairhmm.host.problem import Bytes, Problem
+from simtbed.kernels.pairhmm.host.rounding import read_rounding, wide_pairs
+
+from tests.table_checks import check_each
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+
+
+def read_of(bases: Bytes, base: int = 35, insertion: int = 40, deletion: int = 40) -> list[Bytes]:
+    """Return a read with equal scores of all bases."""
+    return [bases, *(np.full(len(bases), score, np.uint8) for score in (base, insertion, deletion, 10))]
+
+
+def exact_copy(bases: int, columns: int, base: int = 35, insertion: int = 40, deletion: int = 40) -> Problem:
+    """Return a read that is the beginning of its haplotype."""
+    haplotype = np.random.default_rng(1).choice(LETTERS, columns)
+    return Problem.from_records([([read_of(np.resize(haplotype, bases), base, insertion, deletion)], [haplotype])])
+
+
+@pytest.mark.parametrize("variant", ["wavefront", "wavefront-rescaled", "intratask-warp"])
+def test_factors_of_f32_do_not_add_up_along_a_read(variant: str, launcher: Launcher) -> None:
+    """2e-8 per base in log10 exceed the tolerance of 1e-5 from 500 bases on."""
+    problem = exact_copy(1000, 1004)
+    expected = FAMILY.oracle(problem)
+    sums = pipeline.VARIANTS[variant].whole(problem, launcher)
+    uncorrected = np.log10(sums) - np.log10(pipeline.SCALE[np.float32])
+    assert abs(uncorrected - expected) > 1.5e-5
+    assert abs(FAMILY.solve(problem, variant, launcher) - expected) < 4e-6
+
+
+def test_equal_terms_of_a_haplotype_with_repeats(launcher: Launcher) -> None:
+    letters = np.full(4000, ord("A"), np.uint8)
+    problem = Problem.from_records([([read_of(letters[:40], 30, 45, 45)], [letters, letters[:1064], letters[:40]])])
+    expected = FAMILY.oracle(problem)
+    sums = pipeline.VARIANTS["wavefront"].whole(problem, launcher)
+    assert abs(np.log10(sums[0]) - np.log10(pipeline.SCALE[np.float32]) - expected[0]) > 1e-5
+    assert abs(FAMILY.solve(problem, "wavefront", launcher) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("variant", ["wavefront-rescaled", "intratask-warp"])
+def test_reads_in_f64_among_others(variant: str, launcher: Launcher) -> None:
+    draw = np.random.default_rng(2)
+    haplotypes = [draw.choice(LETTERS, n) for n in (300, 1500, 320)]
+    reads = [read_of(haplotypes[0][:200], score, score, score) for score in (30, 60, 45)]
+    problem = Problem.from_records([(reads, haplotypes), ([], haplotypes[:1]), (reads[1:2], haplotypes[:1])])
+    _, errors = read_rounding(problem, np.zeros(4, np.bool_))
+    assert wide_pairs(problem, errors).tolist() == [False, True, False, True, True, True, False, True, False, True]
+    assert FAMILY.compare(FAMILY.solve(problem, variant, launcher), FAMILY.oracle(problem)).worst < 4e-6
+
+
+def test_the_pairs_of_f64() -> None:
+    cases = [
+        # bases, columns, base quality, insertion, deletion, whether f64
+        (128, 1152, 60, 60, 60, False),
+        (129, 129, 60, 60, 60, True),
+        (129, 129, 60, 45, 45, True),
+        (129, 129, 45, 60, 60, True),
+        (120, 1145, 35, 45, 45, True),
+        (1000, 2024, 50, 50, 50, False),
+        (1000, 1000, 93, 93, 93, False),
+        (1000, 1000, 30, 10, 10, True),
+        (32_000, 32_000, 35, 45, 45, False),
+        (65_536, 65_536, 35, 45, 45, True),
+    ]
+
+    def check(case: tuple[int, int, int, int, int, bool]) -> None:
+        problem = exact_copy(*case[:-1])
+        _, errors = read_rounding(problem, np.zeros(1, np.bool_))
+        assert wide_pairs(problem, errors).tolist() == [case[-1]]
+
+    check_each(cases, check)
+
+
+def test_the_factor_of_a_read_is_that_of_the_kernel() -> None:
+    """The factors of each base in f32, multiplied exactly or rounded to f32."""
+    problem = exact_copy(1000, 1000)
+    rounded = np.float32(10**-3.5), np.float32(10**-4.0)
+    match, stay = np.float32(1) - rounded[0], np.float32(1) - (rounded[1] + rounded[1])
+    exact = (1 - 10**-3.5) * (1 - 2 * 10**-4.0)
+    for product, is_product in ((float(match) * float(stay), False), (float(match * stay), True)):
+        factors, _ = read_rounding(problem, np.array([is_product]))
+        np.testing.assert_allclose(np.log(factors), 1000 * np.log(exact / product), rtol=1e-6)
+    clamped = read_rounding(exact_copy(200, 200, 0, 1, 1), np.zeros(1, np.bool_))[0]
+    assert clamped.tolist() == [1.0]
+
+
+def test_likelihoods_that_double_cannot_hold_agree() -> None:
+    agreement = compare(np.array([-613.0, -620.0, -613.0, -611.0]), np.array([-613.1, -np.inf, -611.0, -611.1]))
+    assert agreement.differing == 2
