@@ -10,11 +10,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from simtbed import SimtbedError
-from simtbed.kernels.correction.host.generate import ReadSamples, records_of, sample_reads
-from simtbed.kernels.correction.host.generate import genome as random_genome
-from simtbed.kernels.correction.host.problem import Bytes, in_upper_case
-from simtbed.kernels.files import Outputs, open_input
-from simtbed.kernels.files.fasta import read_records
+from simtbed.kernels.correction.host.files_reference import read_reference
+from simtbed.kernels.correction.host.generate import ReadSamples, Reference, genome, records_of, sample_reads
+from simtbed.kernels.correction.host.problem import Bytes
+from simtbed.kernels.files import Outputs
 from simtbed.kernels.pipeline import Flow, Show, workers_for
 from simtbed.runtime.cores import current_cores, on_cores
 
@@ -30,7 +29,6 @@ BYTES_PER_BASE = 128
 MAX_FORMATTERS = 4
 """Threads that generate letters and text."""
 MAX_READS = 1 << 48
-_BASE = np.isin(np.arange(256), list(b"ACGT"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +59,8 @@ class SimulateOptions:
 def simulate(options: SimulateOptions) -> int:
     """Simulate reads with sequencing errors.
 
-    The reads are an input for `simtbed correct`.
+    The reads are an input for `simtbed correct`. Before the errors, a read is a substring of one record of the
+    reference, or the reverse complement of one, without N.
 
     \b
     simtbed simulate -o reads.fastq --truth truth.fasta --seed 7
@@ -76,20 +75,18 @@ def simulate(options: SimulateOptions) -> int:
         Outputs({"--output": options.output, "--truth": options.truth}, [options.reference]) as outputs,
         progress_of_records("simulate", "reads") as show,
     ):
-        reference = options.reference
-        bases = _reference(reference, max_memory) if reference else random_genome(options.seed, options.genome)
-        if len(bases) < span[0]:
-            raise SimtbedError(f"a reference of {len(bases)} bases has no reads of {span[0]}")
-        expected = options.coverage * len(bases) / (sum(span) / 2)
+        reference = _reference(options, span[0])
+        bases = len(reference.bases)
+        expected = options.coverage * bases / (sum(span) / 2)
         if expected > MAX_READS:
-            raise SimtbedError(
-                f"--coverage {options.coverage:g} of {len(bases):,} bases is more than {MAX_READS:,} reads"
-            )
+            raise SimtbedError(f"--coverage {options.coverage:g} of {bases:,} bases is more than {MAX_READS:,} reads")
         reads = max(round(expected), 1)
         batch = max(BATCH_BASES // span[1], 1)
-        sampler = ReadSampler(options.seed, bases, reads, batch, span, options.error_rate, options.truth is not None)
+        sampler = ReadSampler(
+            options.seed, reference, reads, batch, span, options.error_rate, options.truth is not None
+        )
         errors = _write(outputs, sampler, show, options.resources.dask or "")
-    print_report(outputs, f"{reads:,} reads of {len(bases):,} bases, {errors:,} errors")
+    print_report(outputs, f"{reads:,} reads of {bases:,} bases, {errors:,} errors")
     return 0
 
 
@@ -110,7 +107,7 @@ class ReadSampler:
     """
 
     seed: int
-    reference: Bytes
+    reference: Reference
     reads: int
     batch: int
     span: tuple[int, int]
@@ -120,11 +117,11 @@ class ReadSampler:
     def sample(self, first: int, generator: np.random.Generator) -> ReadSamples:
         """Sample the batch with read `first`, counted from 0, as its first."""
         count = min(self.batch, self.reads - first)
-        return sample_reads(generator, len(self.reference), count, self.span, self.error_rate)
+        return sample_reads(generator, self.reference, count, self.span, self.error_rate)
 
     def text(self, first: int, sample: ReadSamples) -> BatchText:
         """Return the text of a batch."""
-        records = sample.make(self.reference)
+        records = sample.make(self.reference.bases)
         fasta = (
             records_of(records.truth, records.quality, first + 1, fastq=False) if self.truth else records.quality[:0]
         )
@@ -181,15 +178,10 @@ def _is_length(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _reference(path: Path, memory: int) -> Bytes:
-    """Return the concatenated sequences of a file, without letters other than A, C, G and T."""
-    sequences: list[Bytes] = []
-    total = 0
-    with open_input(path, memory) as source:
-        for record in read_records(source):
-            letters = in_upper_case(record.sequences()[0])
-            sequences.append(letters[_BASE[letters]])
-            total += len(sequences[-1])
-            if total > memory // 4:
-                raise SimtbedError(f"{source.path}: the reference takes more than a quarter of --max-memory")
-    return np.concatenate(sequences) if sequences else np.empty(0, np.uint8)
+def _reference(options: SimulateOptions, shortest: int) -> Reference:
+    """Return the reference of --reference, or a random one, with reads of `shortest` bases. Raises SimtbedError."""
+    if options.reference is not None:
+        return read_reference(options.reference, shortest, options.resources.max_memory)
+    if options.genome < shortest:
+        raise SimtbedError(f"a reference of {options.genome} bases has no reads of {shortest}")
+    return Reference.of_runs(genome(options.seed, options.genome), np.array([options.genome]))

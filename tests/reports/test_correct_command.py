@@ -265,8 +265,11 @@ def test_simulate_refuses(simtbed: Simtbed, tmp_path: Path, options: str, messag
 
 
 def test_simulate_from_a_reference(simtbed: Simtbed, tmp_path: Path) -> None:
+    """Reads are within a record and within a run of bases; lower case is upper case, U is T, an IUPAC code is no base."""
     reference = tmp_path / "reference.fa"
-    reference.write_text(">chromosome\nACGTTGCATG\nnnnnn\nGGATTACCAG\n")
+    reference.write_text(
+        ">gap\nACGTTGCATG\nnnnnn\nGGATTACCAG\n>short\nACGATC\n>whole\nacguugCAUG\nGGATTACCAG\n>code\nACGTTGCATGRGGATTACCAG\n"
+    )
     target = tmp_path / "reads.fq"
     result = simtbed(
         "simulate",
@@ -283,3 +286,18 @@ def test_simulate_from_a_reference(simtbed: Simtbed, tmp_path: Path) -> None:
     )
     assert (result.code, result.out) == (0, "5 reads of 20 bases, 0 errors\n")
     assert {bases for _, bases, _ in fastq(target.read_text())} <= {"ACGTTGCATGGGATTACCAG", "CTGGTAATCCCATGCAACGT"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no record has 20 consecutive bases A, C, G or T, the length of a read; the longest run has 0"),
+        (">a\nACGTTGCATG\n>b\nGGATTACCAG\n", "the longest run has 10"),
+        (">a\nACGTTGCATGNGGATTACCAG\n", "the longest run has 10"),
+        (">a\n>b x\nACG-T\n", "record 2, 'b x', holds '-' at 4, expected A, C, G, T, U, N or another IUPAC code"),
+    ],
+)
+def test_references_without_reads(simtbed: Simtbed, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "r.fa").write_text(text)
+    options = ("--reference", str(tmp_path / "r.fa"), "--length", "20-30")
+    assert message in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options).refused()

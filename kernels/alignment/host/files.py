@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from hashlib import md5
 from itertools import chain
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -22,6 +23,7 @@ from ...family import InputError
 from ...files import MEMORY, Input, excerpt, open_input, printable, temporary_file
 from ...files.fasta import Records, read_records
 from ...files.inputs import MAX_BLANK_LINES
+from ...files.letters import EXPECTED, fold_sequences, no_letter
 from ...files.pieces import Piece, read_pieces
 from ...files.text_loops import whole_lines
 from .answer import Alignments
@@ -34,8 +36,6 @@ from .files_scan import (
     NUMBER,
     ROWS,
     SCAN_STATE,
-    first_unprintable,
-    first_without_letters,
     numbered_names,
     sam_references,
     sam_rows,
@@ -46,14 +46,13 @@ from .problem import Bytes, Offsets, Problem, Strategy, concatenate
 
 Format = Literal["tsv", "sam"]
 EXAMPLE = Path(__file__).parents[1] / "example.tsv"
-PRINTABLE = bytes(range(33, 127))
 BLOCK, BLOCKS = 1 << 24, 64
 """Bytes of a table per read, and the divisor of the memory limit for them."""
 CELLS_AT_ONCE = 1 << 28
 LETTERS_AT_ONCE = 1 << 24
 """Letters of a batch of FASTA pairs, unless it is a single pair: a bound on memory for any file."""
-NAME = 256
-"""Upper bound in bytes of the name and length of a reference in SAM's pending header."""
+NAME = 512
+"""Upper bound in bytes of the name and digest of a reference in SAM's pending header."""
 
 
 def example() -> Problem:
@@ -62,7 +61,7 @@ def example() -> Problem:
 
 
 def read(path: Path) -> Problem:
-    """Return the pairs of a table, plain or compressed; an empty file has none. Bytes are unchanged.
+    """Return the pairs of a table, plain or compressed; an empty file has none. Letters: see `files.letters`.
 
     Raises InputError with the line of the first mistake, its text and the expected text.
     """
@@ -138,9 +137,8 @@ def _wrong_row(path: Path, number: int, row: bytes) -> InputError:
 def _wrong_sequence(sequence: bytes) -> str:
     if not sequence:
         return "is empty"
-    if strange := sequence.translate(None, PRINTABLE):
-        return f"holds {excerpt(strange[:1])}, expected printable letters without spaces"
-    return ""
+    wrong = no_letter(sequence)
+    return f"holds {wrong}, {EXPECTED}" if wrong else ""
 
 
 def _of_few_cells(problem: Problem, cells: int) -> Iterator[Problem]:
@@ -222,7 +220,7 @@ def _sequences(source: Input, size: int) -> Iterator[_Sequences]:
     before = 0
     for batch in read_records(source, size):
         letters, offsets = batch.sequences()
-        wrong = int(first_unprintable(letters, offsets, len(batch)))
+        wrong = int(fold_sequences(letters, offsets, len(batch)))
         names = [
             _first_word(batch, record, before, source.path) for record in range(len(batch) if wrong < 0 else wrong)
         ]
@@ -254,11 +252,14 @@ def rows(problem: Problem) -> Iterator[str]:
 
 
 class Texts(NamedTuple):
-    """Output of a batch. references: name and length of the reference of each pair, for SAM."""
+    """Output of a batch. For SAM: names; lengths: start of each reference; digests: of each reference with a name from the input;
+    before: number of preceding pairs."""
 
     rows: memoryview
     names: Names | None = None
     lengths: Offsets | None = None
+    digests: tuple[bytes, ...] = ()
+    before: int = 0
 
 
 REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*", re.ASCII)
@@ -301,11 +302,6 @@ def texts(problem: Problem, alignments: Alignments, form: Format) -> Texts:
         to = np.empty(alignments.cigar_capacity + pairs * (2 * NUMBER + 3), np.uint8)
         length = table_rows(alignments.operations, alignments.firsts, alignments.offsets, alignments.scores, pairs, to)
         return Texts(to[:length].data)
-    wrong = first_without_letters(problem.alternates, problem.alternate_offsets, pairs)
-    if wrong >= 0:
-        raise InputError(
-            f"{printable(_alternate_name(problem, wrong))} holds more than letters, which SAM cannot say: use tsv"
-        )
     names = Names.of_problem(problem)
     to = np.empty(
         alignments.cigar_capacity + len(names.text) + len(problem.alternates) + pairs * (3 * NUMBER + CONSTANTS),
@@ -319,11 +315,19 @@ def texts(problem: Problem, alignments: Alignments, form: Format) -> Texts:
         pairs,
         to,
     )
-    return Texts(to[:length].data, names, problem.reference_offsets)
+    digests = tuple(_digest(problem.reference(pair)) for pair in range(pairs)) if names.own else ()
+    return Texts(to[:length].data, names, problem.reference_offsets, digests, problem.before)
 
 
-def _alternate_name(problem: Problem, pair: int) -> str:
-    return problem.names[pair][1] if problem.names else f"alt{problem.before + pair + 1}"
+def _digest(sequence: Bytes) -> bytes:
+    return md5(np.ascontiguousarray(sequence), usedforsecurity=False).digest()
+
+
+class _Reference(NamedTuple):
+    """The first reference of a name. record: its number in the file, from 1."""
+
+    record: int
+    digest: bytes
 
 
 class Writer:
@@ -336,7 +340,7 @@ class Writer:
 
     def __init__(self, form: Format, to: IO[bytes], memory: int = MEMORY) -> None:
         self.to, self.memory = to, memory
-        self.lengths: dict[bytes, int] = {}
+        self.references: dict[bytes, _Reference] = {}
         self.waiting = self.header = None
         with ExitStack() as stack:
             if form == "sam":
@@ -356,29 +360,30 @@ class Writer:
             self.to.write(some.rows)
             return
         assert some.names is not None and some.lengths is not None
-        new = self._new(some.names, some.lengths)
+        new = self._new(some.names, some.digests, some.before, len(some.lengths) - 1)
         to = np.empty(len(some.names.text) + len(new) * (NUMBER + CONSTANTS), np.uint8)
         length = sam_references(some.names.text, some.names.offsets, some.lengths, new, len(new), to)
         self.header.write(to[:length].data)
         self.waiting.write(some.rows)
 
-    def _new(self, names: Names, first: Offsets) -> npt.NDArray[np.bool_]:
-        """Return a mask of the references not yet in the header."""
-        new = np.ones(len(first) - 1, np.bool_)
+    def _new(self, names: Names, digests: tuple[bytes, ...], before: int, pairs: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of the references not yet in the header. Raises InputError for other sequences of the same name."""
+        new = np.ones(pairs, np.bool_)
         if not names.own:
             return new
-        text, begins, count = names.text.tobytes(), names.offsets.tolist(), len(self.lengths)
-        for pair, length in enumerate(np.diff(first).tolist()):
-            name = text[begins[2 * pair] : begins[2 * pair + 1]]
-            known_length = self.lengths.setdefault(name, length)
-            new[pair], count = len(self.lengths) > count, len(self.lengths)
-            if known_length != length:
+        text, begins = names.text.tobytes(), names.offsets.tolist()
+        for pair, digest in enumerate(digests):
+            name, own = text[begins[2 * pair] : begins[2 * pair + 1]], _Reference(before + pair + 1, digest)
+            first = self.references.setdefault(name, own)
+            new[pair] = first is own
+            if first.digest != digest:
                 raise InputError(
-                    f"references of different lengths are called {printable(name.decode())}: SAM has one length a name"
+                    f"the references of pairs {first.record} and {own.record} are both called {printable(name.decode())}, with "
+                    "different sequences: SAM has one sequence a name; rename one, or use tsv"
                 )
-        if len(self.lengths) * NAME > self.memory // 2:
+        if len(self.references) * NAME > self.memory // 2:
             raise InputError(
-                f"SAM of {len(self.lengths):,} names of references takes more than half of --max-memory: use tsv"
+                f"SAM of {len(self.references):,} names of references takes more than half of --max-memory: use tsv"
             )
         return new
 

@@ -8,17 +8,18 @@ import simtbed as st
 from simtbed import Const, Global, i32, i64, u8, u32
 from simtbed.native import native
 
+from ...files.letters import fold_letters
 from ...files.text_loops import copied, decimal, line_end, signed, without_return
 
 GOOD, WRONG = 0, 1
-"""Status of a scan: ended after the last line, or at a row that is not two printable sequences separated by a tab."""
+"""Status of a scan: ended after the last line, or at a row that is not two sequences of letters separated by a tab."""
 LINES, ROWS, BLANK, FOLLOWING = range(4)
 """Indices of the result of a scan: valid lines, rows among them, the first blank line from 1, and the number of consecutive blank
 lines at the end."""
 SCAN_STATE = 4
 NUMBER = 20
 """Characters of the longest number, including the sign."""
-TAB, NEWLINE, STAR = 9, 10, 42
+TAB, NEWLINE, UNKNOWN = 9, 10, 78
 
 
 class TextColumn(NamedTuple):
@@ -73,10 +74,10 @@ def scan_table(
             good = (blank == 0) & (middle > at) & (middle + 1 < last)
             if good:
                 first = references.offsets[rows]
-                good = _printable(data, at, middle, references.text, first)
+                good = fold_letters(data, at, middle - at, references.text, first)
                 references.offsets[rows + 1] = first + middle - at
                 first = alternates.offsets[rows]
-                good = _printable(data, middle + 1, last, alternates.text, first) and good
+                good = fold_letters(data, middle + 1, last - middle - 1, alternates.text, first) and good
                 alternates.offsets[rows + 1] = first + last - middle - 1
             if not good:
                 outcome = i64(WRONG)
@@ -89,17 +90,6 @@ def scan_table(
     state[BLANK] = blank
     state[FOLLOWING] = following
     return outcome
-
-
-@st.device
-def _printable(data: Global[u8], first: i64, end: i64, to: Global[u8], at: i64) -> bool:
-    """Copy letters. Return whether all are printable and not spaces."""
-    wrong = False
-    for i in range(end - first):
-        c = data[first + i]
-        wrong = wrong | (c < 33) | (c > 126)
-        to[at + i] = c
-    return not wrong
 
 
 @native
@@ -226,7 +216,7 @@ def _differences(
 ) -> i64:
     """Return the inserted and deleted bases and mismatches of an alignment from (i, j) on.
 
-    By SAM's definition only A, C, G and T match, without case.
+    By SAM's definition only A, C, G and T match.
     """
     count = i64(0)
     for place in range(first, last):
@@ -234,9 +224,8 @@ def _differences(
         kind, length = word & 15, i64(word >> 4)
         if kind == 0:
             for step in range(length):
-                c = references[i + step] & 0xDF
-                base = (c == 65) | (c == 67) | (c == 71) | (c == 84)
-                count += i64((c != alternates[j + step] & 0xDF) | (not base))
+                c = references[i + step]
+                count += i64((c != alternates[j + step]) | (c == UNKNOWN))
         elif kind < 3:
             count += length
         i += length if (kind == 0) | (kind == 2) else i64(0)
@@ -282,28 +271,3 @@ FLAG, QUALITY, MATE = tuple(b"\t0\t"), tuple(b"\t255\t"), tuple(b"\t*\t0\t0\t")
 SCORE, DIFFERENCES = tuple(b"\t*\tAS:i:"), tuple(b"\tNM:i:")
 CONSTANTS = len(SQ + LN + FLAG + QUALITY + MATE + SCORE + DIFFERENCES) + 8
 """Constant characters of a record and its header line, with tabs and newlines."""
-
-
-@native
-def first_unprintable(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
-    """Return the first sequence that is empty or has a blank or unprintable character, or -1."""
-    for number in range(count):
-        wrong = offsets[number] == offsets[number + 1]
-        for at in range(offsets[number], offsets[number + 1]):
-            wrong = wrong | (text[at] < 33) | (text[at] > 126)
-        if wrong:
-            return i64(number)
-    return i64(-1)
-
-
-@native
-def first_without_letters(text: Global[u8], offsets: Global[i64], count: i64) -> i64:
-    """Return the first sequence with a character that is not a letter, or -1."""
-    for number in range(count):
-        wrong = False
-        for at in range(offsets[number], offsets[number + 1]):
-            c = text[at] | 32
-            wrong = wrong | (c < 97) | (c > 122)
-        if wrong:
-            return i64(number)
-    return i64(-1)

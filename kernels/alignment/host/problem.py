@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...files.letters import folded
+
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 
@@ -50,8 +52,8 @@ NEW = Parameters(200, -150, -260, -11)
 class Problem:
     """Pairs of a reference, the rows i = 1..n, and an alternate, the columns j = 1..m.
 
-    references, alternates: concatenated bytes; sequence p is [offsets[p], offsets[p+1]). names: of reference and alternate, if the
-    input has them. before: number of preceding pairs of the same input.
+    references, alternates: concatenated bases A, C, G, T and N; sequence p is [offsets[p], offsets[p+1]). names: of reference and
+    alternate, if the input has them. before: number of preceding pairs of the same input.
     """
 
     references: Bytes
@@ -116,11 +118,14 @@ class Problem:
     def from_pairs(
         pairs: Iterable[tuple[Any, Any]], parameters: Parameters = NEW, strategy: Strategy = Strategy.SOFTCLIP
     ) -> Problem:
-        """Create a problem from pairs of bytes or arrays of uint8."""
+        """Create a problem from pairs of bytes or arrays of uint8. Letters: see `files.letters`.
+
+        Raises SimtbedError for another character.
+        """
         references, alternates = [], []
         for reference, alternate in pairs:
-            references.append(_bytes(reference))
-            alternates.append(_bytes(alternate))
+            references.append(folded(_bytes(reference)))
+            alternates.append(folded(_bytes(alternate)))
         return Problem(*_joined(references), *_joined(alternates), parameters, strategy)
 
 

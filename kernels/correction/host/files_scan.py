@@ -168,11 +168,12 @@ def upper_case(data: Global[u8], first: i64, size: i64, to: Global[u8], at: i64)
 
 @st.device
 def in_upper_case(data: Global[u8], place: i64, to: Global[u8], at: i64) -> u8:
-    """Copy a letter in upper case; return its flags."""
+    """Copy a letter in upper case, U as T; return its flags."""
     letter = data[place]
     strange = (letter < 33) | (letter > 126)
     lower = (letter >= 97) & (letter <= 122)
     letter = letter - (u8(32) if lower else u8(0))
+    letter = letter - u8(letter == 85)  # U is T
     unknown = (letter != 65) & (letter != 67) & (letter != 71) & (letter != 84)
     to[at] = letter
     return (u8(STRANGE) if strange else u8(0)) | (u8(UNKNOWN) if unknown else u8(0))

@@ -93,7 +93,7 @@ def _mistake(piece: Piece, name: str, two_lines: bool, k: int, at: int) -> Input
     content = piece.data[at:].tobytes().split(b"\n")[0].strip()
     form = "'>' and a count, then a k-mer" if two_lines else "a k-mer and a count"
     letters = content.split()[0] if content.split() else b""
-    if letters.isalpha() and letters.isascii() and len(letters) != k and not set(letters.upper()) - set(b"ACGT"):
+    if letters.isalpha() and letters.isascii() and len(letters) != k and not set(letters.upper()) - set(b"ACGTU"):
         return InputError(f"{name}:{line}: {excerpt(letters)} has {len(letters)} letters, expected {k} as --k says")
     return InputError(
         f"{name}:{line}: {excerpt(content)}, expected {form}, of {k} letters A, C, G, T and 1 to {2**32 - 1:,}"

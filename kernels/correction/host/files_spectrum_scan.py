@@ -34,13 +34,13 @@ def number_in(data: Global[u8], first: i64, end: i64) -> i64:
 
 @st.device
 def is_kmer(data: Global[u8], first: i64, end: i64, k: i64) -> bool:
-    """Return whether the bytes are k letters A, C, G, T in either case."""
+    """Return whether the bytes are k letters A, C, G, T or U in either case."""
     if end - first != k:
         return False
     wrong = False
     for at in range(first, end):
         letter = data[at] & 0xDF
-        wrong = wrong | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84))
+        wrong = wrong | ((letter != 65) & (letter != 67) & (letter != 71) & (letter != 84) & (letter != 85))
     return not wrong
 
 
@@ -84,7 +84,7 @@ def scan_spectrum(
         forward = u64(0)
         reverse = u64(0)
         for place in range(kmer, last):
-            code = u64((data[place] >> 1) & 3)
+            code = u64((data[place] >> 1) & 3)  # the same of T and U
             forward = (forward >> 2) | (code << shift)
             reverse = (reverse << 2) | (code ^ 2)
         count = 2 * count if forward == reverse else count

@@ -41,6 +41,42 @@ def genome(seed: int, length: int) -> Bytes:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Reference of simulated reads: runs of bases, each consecutive in one sequence. A read is within a run.
+
+    bases: of all runs, A, C, G and T. starts, lengths: of each run in `bases`, the longest run first.
+    """
+
+    bases: Bytes
+    starts: Offsets
+    lengths: Offsets
+
+    @staticmethod
+    def of_runs(bases: Bytes, lengths: Offsets) -> Reference:
+        """Return the reference with at least one run, of consecutive bases. lengths: of each run."""
+        order = np.argsort(-lengths, kind="stable")
+        return Reference(bases, (np.cumsum(lengths) - lengths)[order], lengths[order])
+
+    def places(self, fractions: npt.NDArray[np.float64], lengths: Offsets) -> Offsets:
+        """Return the first base of each read: the position at `fractions`, in [0, 1), of all positions of reads of its length."""
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+
+        def positions_before(run: Offsets) -> Offsets:
+            return ends[run] - run * (lengths - 1)
+
+        usable = np.searchsorted(-self.lengths, -lengths, "right").astype(np.int64)
+        positions = positions_before(usable)
+        rank = np.minimum((fractions * positions).astype(np.int64), positions - 1)
+        run, end = np.zeros(len(lengths), np.int64), usable  # bisection of the runs [run, end)
+        while (end - run > 1).any():
+            middle = (run + end) // 2
+            is_later = positions_before(middle) <= rank
+            run, end = np.where(is_later, middle, run), np.where(is_later, end, np.maximum(middle, run + 1))
+        places: Offsets = self.starts[run] + rank - positions_before(run)
+        return places
+
+
+@dataclass(frozen=True)
 class ReadSamples:
     """Random numbers of some reads. lengths, starts, backward: length, position in the reference, strand of each read.
     luck: factor of the
@@ -94,21 +130,22 @@ def simulate(
     often as a first one), and in some reads (log-normal rates, sigma 1). Qualities state each base's rate. unknown: rate of N. Equal
     arguments give equal reads; a generator continues from its state.
     """
-    return sample_reads(seed, len(reference), reads, length, error_rate, unknown).make(reference)
+    whole = Reference.of_runs(reference, np.array([len(reference)]))
+    return sample_reads(seed, whole, reads, length, error_rate, unknown).make(reference)
 
 
 def sample_reads(
     seed: int | np.random.Generator,
-    reference: int,
+    reference: Reference,
     reads: int,
     length: tuple[int, int],
     error_rate: float,
     unknown: float = 0.0,
 ) -> ReadSamples:
-    """Return the random numbers of `simulate` for a reference of `reference` bases."""
+    """Return the random numbers of `simulate`. length: the first is at most that of the longest run."""
     draw = np.random.default_rng(seed)
-    lengths = draw.integers(length[0], np.minimum(length[1], reference) + 1, reads)
-    starts = (draw.random(reads) * (reference - lengths + 1)).astype(np.int64)
+    lengths = draw.integers(length[0], np.minimum(length[1], reference.lengths[0]) + 1, reads)
+    starts = reference.places(draw.random(reads), lengths)
     backward = draw.random(reads) < 0.5
     luck = draw.lognormal(-0.5, 1.0, reads)  # mean 1
     bases = int(lengths.sum())

@@ -26,10 +26,11 @@ LEAST_SPLIT = 3
 SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
 _UPPER[ord("a") : ord("z") + 1] -= ord("a") - ord("A")
+_UPPER[[ord("u"), ord("U")]] = ord("T")
 
 
 def in_upper_case(text: Bytes) -> Bytes:
-    """Return ASCII letters in upper case."""
+    """Return ASCII letters in upper case, U as T."""
     return _UPPER[text]
 
 
@@ -69,8 +70,8 @@ class Parameters:
 class Reads:
     """Reads, stored as one text.
 
-    text: ASCII, upper case, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1]. validity: whether all
-    letters of each read are A, C, G or T; None if not yet computed.
+    text: ASCII, upper case without U, a newline after each read; read r is text[offsets[r]] to text[offsets[r + 1] - 1].
+    validity: whether all letters of each read are A, C, G or T; None if not yet computed.
     """
 
     text: Bytes

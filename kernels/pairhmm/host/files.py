@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...family import InputError
 from ...files import MEMORY, MEMORY_OF_BATCHES, Input, excerpt, open_input
+from ...files.letters import EXPECTED, no_letter
 from ...pipeline import Flow
 from . import files_gatk
 from .files_scan import HIGHEST, MORE, NUMBER, PHRED, SCORE, WRONG, line_ends, scan
@@ -24,7 +25,6 @@ from .problem import Bytes, Problem
 Format = Literal["gpupairhmm", "tsv", "gatk"]
 EXAMPLE = Path(__file__).parents[1] / "example.in"
 COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "gap continuation")
-BASES = b"ACGTNacgtn"
 BLOCK, BLOCKS = 1 << 24, 64
 """Bytes of a file per read, increased until a record is complete, and the divisor of the memory limit for them."""
 MOST_SHARES = 8
@@ -41,7 +41,7 @@ def example() -> Problem:
 
 
 def read(path: Path) -> Problem:
-    """Return the problem of a file or a GATK dump, plain or compressed; an empty file is an empty problem. Case is ignored.
+    """Return the problem of a file or a GATK dump, plain or compressed; an empty file is an empty problem. Letters: see `files.letters`.
 
     Raises InputError with the line of the first mistake, its text and the expected text.
     """
@@ -234,10 +234,8 @@ def _wrong_haplotype(content: bytes, what: str) -> str:
 
 
 def _wrong_base(field: bytes, what: str) -> str:
-    for at, character in enumerate(field):
-        if character not in BASES:
-            return f"{excerpt(bytes([character]))} at {at + 1} in {what} is no base, expected A, C, G, T or N"
-    return ""
+    wrong = no_letter(field)
+    return f"{wrong} in {what} is no base, {EXPECTED}" if wrong else ""
 
 
 def _columns(count: int) -> str:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...family import InputError
 from ...files import MEMORY, Input, excerpt, open_input
+from ...files.letters import EXPECTED, FOLDED, no_letter
 from .files_scan import HIGHEST, PHRED
 from .problem import Problem
 
@@ -52,7 +53,7 @@ def is_dump(source: Input) -> bool:
 def batches(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
     """Yield (problem, GATK's likelihoods in the order of its pairs) for batches of reads; at least one, perhaps without pairs.
 
-    Case is ignored. Raises InputError.
+    Letters: see `files.letters`. Raises InputError.
     """
     with open_input(path, memory) as source:
         if not is_dump(source):
@@ -96,8 +97,8 @@ def _rows(source: Input) -> Iterator[Row]:
                 "quality strings and a likelihood"
             )
         for what, field in zip(COLUMNS[:2], fields, strict=False):
-            if strange := field.translate(None, b"ACGTNacgtn"):
-                raise InputError(f"{place}: {excerpt(strange[:1])} in the {what} is no base, expected A, C, G, T or N")
+            if wrong := no_letter(field):
+                raise InputError(f"{place}: {wrong} in the {what} is no base, {EXPECTED}")
         for what, field in zip(COLUMNS[2:], fields[2:], strict=False):
             if len(field) != len(fields[1]):
                 raise InputError(
@@ -105,7 +106,8 @@ def _rows(source: Input) -> Iterator[Row]:
                 )
             if strange := field.translate(None, QUALITIES):
                 raise InputError(f"{place}: {excerpt(strange[:1])} in the {what} is no quality, expected '!' to '~'")
-        yield Row(fields[0].upper(), (fields[1].upper(), *fields[2:6]), _number(fields[6], place))
+        haplotype, bases = (field.translate(FOLDED) for field in fields[:2])
+        yield Row(haplotype, (bases, *fields[2:6]), _number(fields[6], place))
 
 
 def _number(field: bytes, place: str) -> float:

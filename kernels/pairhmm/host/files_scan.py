@@ -10,6 +10,7 @@ import simtbed as st
 from simtbed import Global, Local, f64, i64, u8, u64
 from simtbed.native import native
 
+from ...files.letters import fold_letters
 from .problem import Bytes, Offsets
 
 PHRED, HIGHEST = ord("!"), ord("~")
@@ -264,7 +265,7 @@ def _read(data: Global[u8], first: i64, last: i64, columns: Global[u8], width: i
     if last - first < 9 or st.rem(last - first, 5) != 4:
         return i64(-1)
     length = st.div(last - first - 4, 5)
-    good = _letters(data, first, length, columns, to)
+    good = fold_letters(data, first, length, columns, to)
     for number in range(i64(1), i64(5)):
         begin = first + number * (length + 1)
         separator = data[begin - 1]
@@ -280,19 +281,8 @@ def _read(data: Global[u8], first: i64, last: i64, columns: Global[u8], width: i
 def _haplotype(data: Global[u8], first: i64, last: i64, haplotypes: Global[u8], to: i64) -> i64:
     good = last > first
     if good:
-        good = _letters(data, first, last - first, haplotypes, to)
+        good = fold_letters(data, first, last - first, haplotypes, to)
     return last - first if good else i64(-1)
-
-
-@st.device
-def _letters(data: Global[u8], first: i64, length: i64, to: Global[u8], begin: i64) -> bool:
-    """Copy bases in upper case. Return whether all are valid."""
-    wrong = False
-    for i in range(length):
-        c = data[first + i] & 0xDF
-        wrong = wrong | ((c != 65) & (c != 67) & (c != 71) & (c != 84) & (c != 78))
-        to[begin + i] = c
-    return not wrong
 
 
 @st.device

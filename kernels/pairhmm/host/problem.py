@@ -12,6 +12,8 @@ import numpy.typing as npt
 from simtbed import Global, i64
 from simtbed.native import native
 
+from ...files.letters import folded
+
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 Read = tuple[Bytes, Bytes, Bytes, Bytes, Bytes]
@@ -140,12 +142,12 @@ class Problem:
     def from_records(records: Iterable[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> Problem:
         """Create a problem from records of (reads, haplotypes); a read is (bases, base quality, insertion, deletion, continuation).
 
-        Sequences are arrays of uint8 or, for bases, bytes.
+        Sequences are arrays of uint8 or, for bases, bytes. Letters: see `files.letters`. Raises SimtbedError for another character.
         """
         reads, haplotypes, record_reads, record_haplotypes = [], [], [0], [0]
         for some_reads, some_haplotypes in records:
-            reads += [[_bytes(column) for column in read] for read in some_reads]
-            haplotypes += [_bytes(haplotype) for haplotype in some_haplotypes]
+            reads += [[folded(_bytes(read[0])), *(_bytes(column) for column in read[1:])] for read in some_reads]
+            haplotypes += [folded(_bytes(haplotype)) for haplotype in some_haplotypes]
             record_reads.append(len(reads))
             record_haplotypes.append(len(haplotypes))
         nothing = np.empty(0, np.uint8)

@@ -28,7 +28,7 @@ def with_names(problem: Problem, names: list[tuple[str, str]]) -> Problem:
 
 @pytest.mark.parametrize("strategy", [Strategy.SOFTCLIP, Strategy.INDEL, Strategy.LEADING_INDEL])
 def test_samtools_finds_the_same_alignments_and_differences(tmp_path: Path, strategy: Strategy) -> None:
-    """Includes lower case and N: N matches nothing; in SAM case does not matter, though the aligner compares bytes."""
+    """Includes lower case and N: N matches N, and is a difference in SAM."""
     sequences = [(a.tobytes(), b.tobytes()) for a, b in generate(5, 30, (40, 90), (30, 100)).pairs()]
     sequences += [(b"acgtNNacgt", b"ACGTNNACGT"), (b"ACGTACGT", b"ACGTTTTACGT")]
     names = [(f"HLA*{p:02}:01|x", f"read/{p}") for p in range(len(sequences))]
@@ -66,8 +66,8 @@ def test_samtools_sorts_indexes_and_counts_it(tmp_path: Path) -> None:
     problem = generate(6, 40, (60, 80), (30, 50))
     problem = with_names(problem, [(f"chr{p % 4}", f"r{p}") for p in range(40)])
     offsets = np.arange(41) * 70
-    bases = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(1).integers(0, 4, 2800)]
-    problem = replace(problem, references=bases, reference_offsets=offsets)
+    bases = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(1).integers(0, 4, 4 * 70)]
+    problem = replace(problem, references=np.tile(bases, 10), reference_offsets=offsets)
     path, packed = written(problem, tmp_path / "found.sam"), tmp_path / "sorted.bam"
     pysam.quickcheck(str(path))
     pysam.sort("-o", str(packed), str(path))
@@ -90,3 +90,15 @@ def test_names_that_sam_does_not_take(names: tuple[str, str], rejected: str, tmp
     problem = with_names(Problem.from_pairs([(b"ACGT", b"CG")], NEW), [names])
     with pytest.raises(InputError, match=f"^{rejected} is no name for SAM: use tsv$"):
         written(problem, tmp_path / "found.sam")
+
+
+def test_equal_names_are_one_reference(tmp_path: Path) -> None:
+    """A name has one sequence: also if the other one has the same length, or is in another batch."""
+    same = with_names(Problem.from_pairs([(b"ACGT", b"CG"), (b"acgu", b"AC")]), [("c", "a"), ("c", "b")])
+    header = [line for line in written(same, tmp_path / "same.sam").read_text().splitlines() if line[0] == "@"]
+    assert header == ["@HD\tVN:1.6\tSO:unknown", "@SQ\tSN:c\tLN:4"]
+    other = with_names(Problem.from_pairs([(b"ACGT", b"CG"), (b"TTTT", b"TT")]), [("c", "a"), ("c", "b")])
+    batches = [other.subset(0, 1), other.subset(1, 2)]
+    answers = [(batch, align(batch, "packed", FunctionLauncher(launch), 1 << 20)) for batch in batches]
+    with (tmp_path / "other.sam").open("wb") as to, pytest.raises(InputError, match="pairs 1 and 2 are both called c,"):
+        files.write(answers, "sam", to)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simtbed.kernels.correction.host.compare import Accuracy
-from simtbed.kernels.correction.host.generate import genome, records_of, simulate
+from simtbed.kernels.correction.host.generate import Reference, genome, records_of, simulate
 from simtbed.kernels.correction.host.problem import Corrected, Reads
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -21,6 +21,16 @@ def test_truth_equals_the_reference() -> None:
     assert 70 < sum(forward) < 130
     assert set(simulated.truth.lengths.tolist()) == set(range(20, 61))
     np.testing.assert_array_equal(simulated.truth.offsets, simulated.reads.offsets)
+
+
+def test_reads_of_a_reference_start_at_every_position_of_their_length() -> None:
+    reference = Reference.of_runs(np.zeros(20, np.uint8), np.array([5, 2, 9, 4]))
+    valid = {1: [*range(20)], 3: [0, 1, 2, *range(7, 14), 16, 17], 5: [0, *range(7, 12)], 9: [7]}
+    for length, starts in valid.items():
+        fractions = (np.arange(len(starts)) + 0.5) / len(starts)
+        assert sorted(reference.places(fractions, np.full(len(starts), length)).tolist()) == starts
+    edges = reference.places(np.array([0.0, np.nextafter(1, 0)]), np.array([5, 9]))
+    assert edges.tolist() == [7, 7]
 
 
 def test_errors_have_the_requested_rate_and_match_the_qualities() -> None:

@@ -67,8 +67,8 @@ def test_one_read_in_two_regions_keeps_the_order_of_its_pairs(tmp_path: Path) ->
     [
         (b"8 3\n", "1: expected the header of a GATK pair-HMM dump"),
         (files_gatk.HEADER + b"ACGT AC\n", "2: 2 columns, expected a haplotype"),
-        (files_gatk.HEADER + ROW + ROW.replace(b"ACGT", b"ACGU"), "3: 'U' in the haplotype is no base"),
-        (files_gatk.HEADER + ROW.replace(b" AC ", b" A* "), "2: '\\*' in the bases is no base"),
+        (files_gatk.HEADER + ROW + ROW.replace(b"ACGT", b"ACGX"), "3: 'X' at 4 in the haplotype is no base"),
+        (files_gatk.HEADER + ROW.replace(b" AC ", b" A* "), "2: '\\*' at 2 in the bases is no base"),
         (files_gatk.HEADER + ROW.replace(b"NN", b"N", 1), "2: the insertion qualities are 1 characters, expected 2"),
         (files_gatk.HEADER + ROW.replace(b"++", b"+\x7f"), "2: '.*7f' in the gap continuation is no quality"),
         (files_gatk.HEADER + ROW.replace(b"-1.5", b"x"), "2: the likelihood is 'x00000e.00', expected a logarithm"),
