@@ -59,10 +59,10 @@ def fasta_reads(spell: Callable[[str], str]) -> str:
 
 CASES: list[tuple[list[str], Callable[[Callable[[str], str]], str]]] = [
     (["pairhmm", "IN", "--check"], pairhmm),
-    (["pairhmm", "IN", "--check", "--format", "gatk"], gatk),
+    (["pairhmm", "IN", "--format", "gatk"], gatk),
     (["align", "IN", "--check"], table),
-    (["align", "IN", "--check", "--format", "sam"], table),
-    (["align", "IN", "IN", "--check", "--format", "sam"], fasta),
+    (["align", "IN", "--format", "sam"], table),
+    (["align", "IN", "IN", "--format", "sam"], fasta),
     (["correct", "IN", "-o", "OUT"], fasta_reads),
     (["correct", "IN", "-o", "OUT", "--save-spectrum", "OUT.tsv", "--log", "OUT.log"], fastq),
     (["simulate", "--reference", "IN", "--length", "12-20", "-o", "OUT"], fasta),

@@ -34,7 +34,7 @@ from .files_bcf_scan import (
     whole_records,
 )
 from .files_genotypes import END, MISSING, MISSING_REAL, Values, field_of, likelihoods, reads
-from .files_vcf_header import LONGEST, TYPES, Header, parse
+from .files_vcf_header import LIKELIHOODS, LONGEST, TYPES, Header, parse
 from .problem import Alleles, Counts, Floats
 from .sites import SECTION_BYTES, SectionReader, SiteCounts, Sites, batch_size, check_likelihoods
 
@@ -48,6 +48,10 @@ SIZES = {0: 0, 1: 1, 2: 2, 3: 4, 5: 4, 7: 1}
 
 class _Damage(Exception):
     """An error in a record."""
+
+
+class _WrongType(_Damage):
+    """A field of another type than expected."""
 
 
 class Site(NamedTuple):
@@ -131,9 +135,7 @@ class _SiteScan:
         self.contigs, self.names = _defined(header.contigs), _defined(header.strings)
         numbers = {name: number for number, name in header.strings.items()}
         self.enabled = not self.reads_wanted and len(numbers) == len(header.strings)
-        self.phred, self.real = (
-            numbers.get(name, -1) if name in header.likelihood_fields else -1 for name in ("PL", "GL")
-        )
+        self.phred, self.real = (numbers.get(name, -1) for name in LIKELIHOODS)
         self.data = piece.data
         self.state = np.array([0, piece.lines, 0, 0, *last])
         self._new()
@@ -196,7 +198,7 @@ class _SiteScan:
             contig, site = _site(blocks, header)
             place = last = f"{site.chromosome}:{site.position}"
             self.state[[CONTIG, POSITION]] = contig, site.position
-            name = field_of(site.alternatives, list(site.fields), header.likelihood_fields, self.counts)
+            name = field_of(site.alternatives, list(site.fields), self.counts)
 
             def get(field: str) -> Values:
                 return _values(field, *site.fields[field], self.individuals)
@@ -210,8 +212,8 @@ class _SiteScan:
                     self.reads.append(reads(list(site.fields), get, self.individuals))
                 self.state[SITES] += 1
         except _Damage as error:
-            place_of_record = f"record {number}, after {last}"
-            raise InputError(f"{self.path}: {place_of_record}: truncated or damaged: {error}") from None
+            what = last if isinstance(error, _WrongType) else f"after {last}: truncated or damaged"
+            raise InputError(f"{self.path}: record {number}, {what}: {error}") from None
         self.state[AT] += LENGTHS + sum(map(len, blocks))
         self.state[RECORDS] += 1
 
@@ -271,7 +273,8 @@ def _header(source: Input) -> Header:
     if len(text) < length or b"\0" in content or len(content) == len(text):
         raise InputError(f"{source.path}: the header is truncated or damaged: it does not have the stated length")
     lines = enumerate(content.split(b"\n"), 1)
-    header = parse(lines, source.path)
+    header = parse(lines, source.path, numbered=True)
+    header.require_likelihoods(source.path)
     if any(line.strip() for _, line in lines):
         raise InputError(f"{source.path}: the header continues after the line #CHROM: its length is wrong")
     return header
@@ -388,7 +391,8 @@ def _values(name: str, kind: int, count: int, data: bytes, individuals: int) -> 
         missing = np.full((individuals, 1), MISSING if integer else MISSING_REAL[0])
         return missing.astype(np.int32) if integer else missing.astype(np.uint32).view(np.float32)
     if integer != (kind in INTEGERS) or (not integer and kind != FLOAT):
-        raise _Damage(f"{name} is not of the Type {TYPES[name]}")
+        held = "text" if kind == TEXT else "floats" if kind == FLOAT else "integers"
+        raise _WrongType(f"{name} holds {held}, expected {'integers' if integer else 'floats'}")
     if not integer:
         return np.frombuffer(data, "<f4").astype(np.float32).reshape(individuals, count)
     stored = np.frombuffer(data, INTEGERS[kind]).reshape(individuals, count)

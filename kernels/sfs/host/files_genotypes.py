@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...family import InputError
 from .exponentials import exponentials
+from .files_vcf_header import LIKELIHOODS
 from .problem import Counts, Floats
 from .sites import SiteCounts
 
@@ -28,22 +29,16 @@ Get = Callable[[str], Values]
 """Returns a FORMAT field of a site: (individuals, values), int32 or float32."""
 
 
-def field_of(
-    alternatives: list[str], fields: list[str], likelihood_fields: list[str], counts: SiteCounts
-) -> str | None:
+def field_of(alternatives: list[str], fields: list[str], counts: SiteCounts) -> str | None:
     """Return the field with the likelihoods of a site of two alleles; None and a count of the reason for other sites."""
     if not any(allele not in NOTHING_ELSE for allele in alternatives):
         counts["skipped: no alternative allele"] += 1
     elif len(alternatives) > 1:
         counts["skipped: more than two alleles"] += 1
-    elif name := next((name for name in likelihood_fields if name in fields), None):
+    elif name := next((name for name in LIKELIHOODS if name in fields), None):
         return name
     else:
-        counts[
-            f"skipped: neither {' nor '.join(likelihood_fields)}"
-            if len(likelihood_fields) > 1
-            else f"skipped: no {likelihood_fields[0]}"
-        ] += 1
+        counts[f"skipped: neither {' nor '.join(LIKELIHOODS)}"] += 1
     return None
 
 

@@ -20,18 +20,15 @@ from ...files.pieces import Bytes, Piece, read_pieces
 from ...files.text_loops import first_newline, whole_lines
 from .exponentials import exponentials
 from .files_genotypes import field_of, likelihoods, reads
-from .files_vcf_header import TYPES, Header, parse
+from .files_vcf_header import LIKELIHOODS, TYPES, Header, parse
 from .files_vcf_scan import (
     AT,
     COLUMNS,
     FULL,
-    GENOTYPE,
-    INTEGERS,
     LINES,
     LOGARITHMS,
     PHRED,
     PLACES,
-    REALS,
     SITES,
     STATE_SIZE,
     STOPPED,
@@ -47,9 +44,8 @@ from .sites import SECTION_BYTES, SectionReader, SiteBatch, SiteCounts, Sites, b
 
 HIGHEST = 2**31 - 1
 """Maximum POS of VCF."""
-LIKELIHOODS = {"PL": PHRED, "GL": LOGARITHMS}
-KINDS = {"GT": GENOTYPE, "PL": INTEGERS, "AD": INTEGERS, "DP": INTEGERS, "GL": REALS}
-"""Kinds of FORMAT fields, as likelihoods and otherwise."""
+KINDS = {"PL": PHRED, "GL": LOGARITHMS}
+"""Kinds of the fields with likelihoods. The values of other fields are skipped."""
 _KEY = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*", re.ASCII)
 _LONG = re.compile(rb"\d{10}")
 
@@ -68,8 +64,8 @@ class _LineBatch:
 def sections(source: Input, posteriors: bool = True) -> Iterator[SectionReader]:
     """Yield the sections of a file, at least one. Raise InputError if the file is malformed.
 
-    posteriors: whether to read allele depths and the names of alleles. Native code reads lines of the usual form;
-    cyvcf2 reads a batch that starts with another line.
+    posteriors: whether to read allele depths, if the header declares AD, and the names of alleles. Native code reads lines of the
+    usual form; cyvcf2 reads a batch that starts with another line.
     """
     lines = 0
 
@@ -79,9 +75,18 @@ def sections(source: Input, posteriors: bool = True) -> Iterator[SectionReader]:
             lines = number
             yield number, line
 
-    header = parse(numbered(), source.path)
+    header = parse(numbered(), source.path, numbered=False)
     for piece in read_pieces(source, SECTION_BYTES, whole_lines, "a line"):
+        if not piece.lines and not header.has_likelihoods and not _has_likelihoods(piece.data):
+            header.require_likelihoods(source.path)
         yield partial(_read, piece, lines, header, source.path, posteriors)
+
+
+def _has_likelihoods(data: Bytes) -> bool:
+    """Return whether the FORMAT of the first line has likelihoods, although the header may not declare them."""
+    columns = data[: int(first_newline(data, len(data)))].tobytes().split(b"\t", COLUMNS)
+    keys = columns[COLUMNS - 1].split(b":") if len(columns) > COLUMNS else []
+    return any(name.encode() in keys for name in LIKELIHOODS)
 
 
 def _read(
@@ -103,17 +108,17 @@ def _read(
             raise InputError(f"{path}:{number}: a blank line, expected a site")
         if not pending.text and usual.expects(line):
             continue
-        _add(pending, line, number, header, path, counts)
+        _add(pending, line, number, header, path, counts, usual.reads_depths)
         usual.skip()
         if pending.text and usual.count:
             yield usual.sites()
         if len(pending.text) >= most:
-            yield _sites(pending, header, path, counts)
+            yield _sites(pending, header, path, counts, usual.reads_depths)
             pending = _LineBatch()
     if usual.count:  # no lines of cyvcf2 are pending then
         yield usual.sites()
     elif pending.text or piece.last:
-        yield _sites(pending, header, path, counts)
+        yield _sites(pending, header, path, counts, usual.reads_depths)
 
 
 class _UsualSites:
@@ -123,7 +128,7 @@ class _UsualSites:
         self.data, self.header, self.posteriors = data, header, posteriors
         self.individuals = len(header.samples)
         self.most = batch_size(self.individuals)
-        self.enabled = not (posteriors and "AD" in header.formats)
+        self.reads_depths = posteriors and "AD" in header.formats
         self.expected, self.kinds = np.zeros(0, np.uint8), np.zeros(0, np.uint8)
         self.state = np.zeros(STATE_SIZE, np.int64)
         self._new()
@@ -178,13 +183,13 @@ class _UsualSites:
         """Return whether the line has another usual FORMAT; it is expected from now on."""
         columns = line.split(b"\t", COLUMNS)
         expected = np.frombuffer(columns[COLUMNS - 1], np.uint8) if len(columns) > COLUMNS else np.zeros(0, np.uint8)
-        if not self.enabled or not len(expected) or np.array_equal(expected, self.expected):
+        if self.reads_depths or not len(expected) or np.array_equal(expected, self.expected):
             return False
         keys = columns[COLUMNS - 1].decode("ascii", "replace").split(":")
-        likelihoods = next((name for name in self.header.likelihood_fields if name in keys), None)
+        likelihoods = next((name for name in LIKELIHOODS if name in keys), None)
         if likelihoods is None or len(set(keys)) < len(keys) or not all(map(_KEY.fullmatch, keys)):
             return False
-        kinds = [LIKELIHOODS[key] if key == likelihoods else KINDS.get(key, TEXT) for key in keys]
+        kinds = [KINDS[key] if key == likelihoods else TEXT for key in keys]
         self.expected, self.kinds = expected, np.array(kinds, np.uint8)
         return True
 
@@ -229,8 +234,11 @@ def require_cyvcf2() -> Any:
     return cyvcf2
 
 
-def _add(pending: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts) -> None:
-    """Check a line, and add it to the batch if it has likelihoods."""
+def _add(
+    pending: _LineBatch, line: bytes, number: int, header: Header, path: Path, counts: SiteCounts, depths: bool
+) -> None:
+    """Check a line, and add it to the batch if it has likelihoods. Fields that are not read have another name, so that htslib accepts
+    any value. depths: whether to read AD and DP."""
     place, columns = f"{path}:{number}", 9 + len(header.samples)
     cells = line.split(b"\t", 9)
     if len(cells) < 10 or cells[9].count(b"\t") + 10 != columns:
@@ -250,13 +258,15 @@ def _add(pending: _LineBatch, line: bytes, number: int, header: Header, path: Pa
     keys = fields.split(":")
     if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
         raise InputError(f"{place}: FORMAT is {excerpt(cells[8])}, expected different names with ':' between them")
-    name = field_of(alternatives.split(","), keys, header.likelihood_fields, counts)
+    name = field_of(alternatives.split(","), keys, counts)
     if name is None:
         return
     if cells[9].count(b"\0") or b"\r" in cells[9]:
         raise InputError(f"{place}: a sample holds a control character")
+    wanted = (name, "AD", "DP") if depths and "AD" in keys else (name,)
+    keys = [key if key in wanted else f"X{at}" for at, key in enumerate(keys)]
     _check_long(cells[9], keys, place)
-    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", cells[8], cells[9]]) + b"\n"
+    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", ":".join(keys).encode(), cells[9]]) + b"\n"
     pending.text.append(text)
     pending.places.append((chromosome, int(position), (identifier, reference, alternatives)))
     pending.numbers.append(number)
@@ -279,8 +289,33 @@ def _check_long(samples: bytes, keys: list[str], place: str) -> None:
                     )
 
 
-def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts) -> Sites:
-    """Return the sites of a batch of lines."""
+def _is_value(text: bytes, kind: str) -> bool:
+    """Return whether a text is a number of a Type, or missing."""
+    try:
+        float(text if kind == "Float" else int(text))
+    except ValueError:
+        return text in (b"", b".")
+    return True
+
+
+def _unreadable(path: Path, number: int, place: str, line: bytes) -> InputError:
+    """Return the error of a line for cyvcf2 that htslib does not read: the first wrong value of a field, if there is one."""
+    _, _, _, _, _, _, _, _, fields, *samples = line.rstrip(b"\n").split(b"\t")
+    keys = fields.decode().split(":")
+    for sample, text in enumerate(samples, 1):
+        for key, field_text in zip(keys, text.split(b":"), strict=False):
+            kind = TYPES.get(key)
+            if kind and not all(_is_value(value, kind) for value in field_text.split(b",")):
+                expected = "integers" if kind == "Integer" else "numbers"
+                wrong = f"{key} is {excerpt(field_text)}, expected {expected}"
+                return InputError(f"{path}:{number}: {place}, sample {sample}: {wrong}")
+        if text.count(b":") >= len(keys):
+            return InputError(f"{path}:{number}: {place}, sample {sample} has more fields than FORMAT names")
+    return InputError(f"{path}:{number}: the samples of {place} cannot be read")
+
+
+def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts, depths: bool) -> Sites:
+    """Return the sites of a batch of lines. depths: whether to read AD and DP."""
     individuals = len(header.samples)
     batch = SiteBatch(individuals, samples=tuple(header.samples))
     records = _records(pending, individuals)
@@ -291,17 +326,16 @@ def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts) 
             got = {name: record.format(name) for name in (pending.names[at], "AD", "DP") if name in pending.fields[at]}
         except (SimtbedError, MemoryError):
             raise
-        except Exception as error:  # cyvcf2 raises no more specific error, and StopIteration for unreadable lines
-            what = f" ({error})" if str(error) else ""
-            raise InputError(f"{path}:{pending.numbers[at]}: the samples of {place} cannot be read{what}") from None
+        except Exception:  # cyvcf2 raises no more specific error, and StopIteration for unreadable lines
+            raise _unreadable(path, pending.numbers[at], place, pending.text[at]) from None
         if any(values is None or len(values) != individuals for values in got.values()):
-            raise InputError(f"{path}:{pending.numbers[at]}: the samples of {place} cannot be read")
+            raise _unreadable(path, pending.numbers[at], place, pending.text[at])
         result = likelihoods(path, place, pending.names[at], got[pending.names[at]], counts)
         if result is None:
             continue
         batch.add(result[0], chromosome, position, place, result[1])
         batch.alleles.append(alleles)
-        if "AD" in header.formats:
+        if depths:
             batch.reads.append(reads(pending.fields[at], got.__getitem__, individuals))
     return batch.sites(path, "genotype likelihood")
 

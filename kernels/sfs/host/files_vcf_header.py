@@ -1,4 +1,5 @@
-"""Header of VCF and BCF, checked before use: samples, FORMAT types, BCF dictionaries."""
+"""Header of VCF and BCF: samples, declared FORMAT fields, BCF dictionaries. Only the parts in use are checked: the Type and Number of a
+field are not, as its values are."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from ...files import excerpt, printable
 COLUMNS = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO")
 TYPES = {"PL": "Integer", "GL": "Float", "AD": "Integer", "DP": "Integer"}
 """Types of the supported FORMAT fields."""
+LIKELIHOODS = ("PL", "GL")
+"""Fields with genotype likelihoods, in order of preference."""
 LONGEST = 1 << 26
 """Maximum bytes of a header."""
 MOST_LINES = 1 << 20
@@ -21,78 +24,92 @@ MOST_NUMBERED = 1 << 20
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURED = re.compile(r"##(FILTER|INFO|FORMAT|contig)=<(.*)>\s*")
-_KEYED = re.compile(r"(?:^|,)(ID|Type|IDX)=([^,]*)")
+_KEYED = re.compile(r"(?:^|,)(ID|IDX)=([^,]*)")
 
 
 @dataclass
 class Header:
     """Declarations in the header of a VCF or BCF file.
 
-    formats: Type of each FORMAT field. strings, contigs: BCF dictionaries, by number. numbers: names with a number.
+    formats: declared FORMAT fields. strings, contigs: BCF dictionaries, by number. numbers: names with a number.
     next_numbers: next number of each dictionary.
     """
 
     samples: list[str] = field(default_factory=list)
-    formats: dict[str, str] = field(default_factory=dict)
+    formats: set[str] = field(default_factory=set)
     strings: dict[int, str] = field(default_factory=lambda: {0: "PASS"})
     contigs: dict[int, str] = field(default_factory=dict)
     numbers: tuple[set[str], set[str]] = field(default_factory=lambda: ({"PASS"}, set()))
     next_numbers: list[int] = field(default_factory=lambda: [1, 0])
 
     @property
-    def likelihood_fields(self) -> list[str]:
-        """Fields with genotype likelihoods, in order of preference."""
-        return [name for name in ("PL", "GL") if name in self.formats]
+    def has_likelihoods(self) -> bool:
+        """Whether a field with genotype likelihoods is declared."""
+        return not self.formats.isdisjoint(LIKELIHOODS)
+
+    def require_likelihoods(self, path: Path) -> None:
+        """Raise InputError if no field with genotype likelihoods is declared."""
+        if not self.has_likelihoods:
+            raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
 
 
-def parse(lines: Iterable[tuple[int, bytes]], path: Path) -> Header:
-    """Parse a header up to its last line, #CHROM. Raise InputError if it is malformed."""
+def parse(lines: Iterable[tuple[int, bytes]], path: Path, numbered: bool) -> Header:
+    """Parse a header up to its last line, #CHROM. Raise InputError if it is malformed.
+
+    numbered: whether its dictionaries are in use, as in BCF. A line that declares nothing by an ID is skipped, as htslib does.
+    """
     header, size = Header(), 0
     for number, line in lines:
         size += len(line)
         if size > LONGEST or number > MOST_LINES:
             raise InputError(f"{path}: a header of more than {LONGEST:,} bytes or {MOST_LINES:,} lines")
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{path}:{number}: {excerpt(line)} is not UTF-8") from None
-        if text.startswith("##"):
-            _parse_line(header, text, f"{path}:{number}")
-        elif text.startswith("#"):
-            _parse_columns(header, text, f"{path}:{number}")
-            return _check(header, path)
+        if line.startswith(b"##"):
+            _parse_line(header, line.decode("utf-8", "replace"), f"{path}:{number}", numbered)
+        elif line.startswith(b"#"):
+            _parse_columns(header, line, f"{path}:{number}")
+            if not header.samples:
+                raise InputError(f"{path}: no samples, expected genotype likelihoods of at least one")
+            return header
         else:
             raise InputError(f"{path}:{number}: {excerpt(line)}, expected a line of the header: '##...' or '#CHROM...'")
     raise InputError(f"{path}: the header ends without a line #CHROM")
 
 
-def _parse_line(header: Header, text: str, place: str) -> None:
+def _parse_line(header: Header, text: str, place: str, numbered: bool) -> None:
     match = _STRUCTURED.fullmatch(_QUOTED.sub('""', text))
-    if not match:
-        if re.match(r"##(FILTER|INFO|FORMAT|contig)=", text):
-            raise InputError(f"{place}: {excerpt(text.encode())}, expected {text[2 : text.index('=')]}=<ID=...>")
-        return
-    kind, keyed = match[1], dict(_KEYED.findall(match[2]))
+    kind, keyed = (match[1], dict(_KEYED.findall(match[2]))) if match else ("", {})
     name, number = keyed.get("ID", ""), keyed.get("IDX", "")
-    if not name or not name.isprintable():
-        raise InputError(f"{place}: {kind} without an ID")
+    if not name:
+        return
+    if kind == "FORMAT":
+        header.formats.add(name)
+    if numbered:
+        _number(header, kind, name, number, place)
+
+
+def _number(header: Header, kind: str, name: str, number: str, place: str) -> None:
+    """Enter a name into its dictionary. number: the value of IDX, or an empty text."""
+    if not name.isprintable() or "\ufffd" in name:
+        raise InputError(f"{place}: the ID of {kind} is {printable(name)[:24]!r}, expected printable UTF-8")
     if number and not (number.isascii() and number.isdigit() and len(number) < 8 and int(number) < MOST_NUMBERED):
         raise InputError(f"{place}: IDX is {printable(number)[:24]!r}, expected a number below {MOST_NUMBERED:,}")
-    if kind == "FORMAT" and header.formats.setdefault(name, keyed.get("Type", "")) != keyed.get("Type", ""):
-        raise InputError(f"{place}: FORMAT {name} has two types")
-    numbered = header.contigs if kind == "contig" else header.strings
+    names = header.contigs if kind == "contig" else header.strings
     if number:
-        if numbered.setdefault(int(number), name) != name:
-            raise InputError(f"{place}: IDX {number} refers to {printable(numbered[int(number)])} and to {name}")
+        if names.setdefault(int(number), name) != name:
+            raise InputError(f"{place}: IDX {number} refers to {printable(names[int(number)])} and to {name}")
     elif name not in header.numbers[kind == "contig"]:
         number = str(header.next_numbers[kind == "contig"])
-        numbered[int(number)] = name
+        names[int(number)] = name
     header.numbers[kind == "contig"].add(name)
     if number:
         header.next_numbers[kind == "contig"] = max(header.next_numbers[kind == "contig"], int(number) + 1)
 
 
-def _parse_columns(header: Header, text: str, place: str) -> None:
+def _parse_columns(header: Header, line: bytes, place: str) -> None:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{place}: {excerpt(line)} is not UTF-8") from None
     columns = text.split("\t")
     if tuple(columns[:8]) != COLUMNS or columns[8:9] not in ([], ["FORMAT"]):
         raise InputError(
@@ -106,15 +123,3 @@ def _parse_columns(header: Header, text: str, place: str) -> None:
                 f"{place}: {'two samples are called ' + printable(name) if name else 'a sample without a name'}"
             )
         names.add(name)
-
-
-def _check(header: Header, path: Path) -> Header:
-    if not header.samples:
-        raise InputError(f"{path}: no samples, expected genotype likelihoods of at least one")
-    if not header.likelihood_fields:
-        raise InputError(f"{path}: the header has neither FORMAT PL nor GL: no genotype likelihoods to work on")
-    for name, expected in TYPES.items():
-        if header.formats.get(name, expected) != expected:
-            declared = printable(header.formats[name])[:24]
-            raise InputError(f"{path}: FORMAT {name} has the Type {declared or 'nothing'}, expected {expected}")
-    return header

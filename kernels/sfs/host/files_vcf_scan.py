@@ -14,8 +14,8 @@ from simtbed.native import native
 
 from ...files.text_loops import line_end, without_return
 
-TEXT, GENOTYPE, INTEGERS, REALS, PHRED, LOGARITHMS = range(6)
-"""Kinds of FORMAT fields: ignored; GT; other numbers; the likelihoods, PL or GL."""
+TEXT, PHRED, LOGARITHMS = range(3)
+"""Kinds of FORMAT fields: ignored; the likelihoods, PL or GL."""
 AT, LINES, SITES, STOPPED = range(4)
 """Indices of the scan state: bytes and lines read, number of sites, reason of the stop."""
 STATE_SIZE = 4
@@ -162,12 +162,9 @@ def _field(data: Global[u8], p: i64, last: i64, kind: u8, numbers: Local[f64]) -
                 return i64(-1)
             p += 1
         return p if p > first else i64(-1)
-    if kind == GENOTYPE:
-        return _genotype(data, p, last)
     count = i64(0)
     missing = False
-    real = kind == REALS
-    real = real or kind == LOGARITHMS
+    real = kind == LOGARITHMS
     while True:
         if p < last and data[p] == 46:
             missing = True
@@ -181,25 +178,6 @@ def _field(data: Global[u8], p: i64, last: i64, kind: u8, numbers: Local[f64]) -
             break
         p += 1
     numbers[3] = f64(-count if missing else count)
-    return p if p == last or data[p] == 58 or data[p] == 9 else i64(-1)
-
-
-@st.device
-def _genotype(data: Global[u8], p: i64, last: i64) -> i64:
-    """Return the end of a GT of numbers or dots, separated by / or |, or -1."""
-    while True:
-        digits = i64(0)
-        if p < last and data[p] == 46:
-            p += 1
-        else:
-            while p < last and 48 <= data[p] <= 57:
-                p += 1
-                digits += 1
-            if digits == 0 or digits > 3:
-                return i64(-1)
-        if not (p < last and (data[p] == 47 or data[p] == 124)):
-            break
-        p += 1
     return p if p == last or data[p] == 58 or data[p] == 9 else i64(-1)
 
 

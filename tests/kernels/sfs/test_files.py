@@ -20,6 +20,8 @@ from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.runtime.cores import on_cores
 
+from tests.table_checks import check_each
+
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1>
 ##contig=<ID=X>
@@ -362,31 +364,102 @@ def test_a_non_finite_answer_is_refused(tmp_path: Path) -> None:
         ("1\t2147483648", "PL\t0,1,2", ":10: POS is '2147483648'"),
         ("\t5", "PL\t0,1,2", ":10: CHROM is ''"),
         ("1\t5", "PL\t0,1,99999999999", ":10: sample 1: PL is '99999999999'"),
-        ("1\t5", "PL\t0,1x,2", ":10: the samples of 1:5 cannot be read"),
+        ("1\t5", "PL\t0,1x,2", ":10: 1:5, sample 1: PL is '0,1x,2', expected integers"),
+        ("1\t5", "PL\t0,1.5,2", ":10: 1:5, sample 1: PL is '0,1.5,2', expected integers"),
+        ("1\t5", "GL\t0,x,2", ":10: 1:5, sample 1: GL is '0,x,2', expected numbers"),
+        ("1\t5", "PL:AD\t0,1,2:4,b", ":10: 1:5, sample 1: AD is '4,b', expected integers"),
+        ("1\t5", "PL:AD:DP\t0,1,2:4:b", ":10: 1:5, sample 1: DP is 'b', expected integers"),
+        ("1\t5", "PL\t0,1,2:3", ":10: 1:5, sample 1 has more fields than FORMAT names"),
         ("1\t5", "PL:PL\t0,1,2", ":10: FORMAT is 'PL:PL'"),
     ],
 )
 def test_malformed_records(tmp_path: Path, begin: str, fields: str, message: str) -> None:
     path = tmp_path / "given.vcf"
     path.write_text(f"{HEADER}{begin}\t.\tA\tG\t.\t.\t.\t{fields}\t0,1,2\t0,1,2\n")
-    assert message in refusal(path)
+    assert message in refusal(path, mode="gama")
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
         ("A\tB\tC", "A\tB\tA", ":9: two samples are called A"),
-        ("##contig=<ID=X>", "##contig=<ID=\xff>", ":3: '##contig=<ID=\\xff>' is not UTF-8"),
+        ("A\tB\tC", "A\tB\t\xff", ":9: '#CHROM\\tPOS\\tID\\tREF\\tALT\\tQU...' is not UTF-8"),
         ("#CHROM", "#CHROMOSOME", ":9: expected the columns #CHROM POS"),
-        ("Number=G,Type=Integer", "Number=G,Type=String", "FORMAT PL has the Type String, expected Integer"),
-        ("Number=.,Type=Integer", "Number=.,Type=String", "FORMAT AD has the Type String, expected Integer"),
-        ("##contig=<ID=1>", "##contig=<ID=1,IDX=999999999>", ":2: IDX is '999999999', expected a number below"),
     ],
 )
 def test_malformed_headers(tmp_path: Path, before: str, after: str, message: str) -> None:
     path = tmp_path / "given.vcf"
     path.write_bytes(HEADER.replace(before, after).encode("latin-1"))
     assert message in refusal(path)
+
+
+def test_declarations_out_of_use_are_not_checked(tmp_path: Path) -> None:
+    """Neither are the values of fields that are not read: GT, and AD and DP outside of gama mode."""
+    records = ["1 5 . A G . . . GT:PL:AD:DP 0/1:0,10,30:1,2:3 0|0:0,5,9:3,0:3 1/1:9,4,0:0,2:2"]
+    expected = read_problem(vcf(tmp_path, *records))[0].likelihoods
+    headers = [
+        HEADER.replace("ID=PL,Number=G,Type=Integer", "ID=PL,Number=1,Type=Float"),
+        HEADER.replace("ID=GL,Number=G,Type=Float", "ID=GL,Number=3,Type=String"),
+        HEADER.replace("ID=AD,Number=.,Type=Integer", "ID=AD,Number=1,Type=String"),
+        HEADER.replace(
+            "##contig=<ID=1>", "##contig=<ID=1,IDX=999999999>\n##FILTER=LowQual\n##INFO=<Number=1>\n##contig=<length=9>"
+        ),
+        HEADER.replace("ID=PL", "ID=QL"),
+        HEADER.replace("ID=PL", "ID=QL").replace("ID=GL", "ID=HL"),
+        "".join(line + "\n" for line in HEADER.splitlines() if not line.startswith(("##contig", "##FORMAT"))),
+    ]
+
+    def check(header: str) -> None:
+        path = vcf(tmp_path, *records, header=header)
+        for options in (Options(mode="saf"), Options(mode="gama")):
+            np.testing.assert_array_equal(read_problem(path, options)[0].likelihoods, expected)
+
+    check_each(headers, check)
+    unread = ["1 5 . A G . . . GT:PL:AD:DP 0/x:0,10,30:a:b 0:0,5,9:3,0:3 ./1|1:9,4,0:-:2"]
+    np.testing.assert_array_equal(read_problem(vcf(tmp_path, *unread), Options(mode="saf"))[0].likelihoods, expected)
+
+
+def test_types_of_a_bcf_are_checked_where_a_field_is_read(tmp_path: Path) -> None:
+    phred = "1 5 . A G . . . PL:AD 0,10,30:1,2 0,5,9:3,0 9,4,0:0,2"
+    logarithms = "1 5 . A G . . . GL:AD 0,-1,-3:1,2 0,-1,-3:3,0 -3,-1,0:0,2"
+    ad, pl = ("ID=AD,Number=.,Type=Integer", "ID=PL,Number=G,Type=Integer")
+    cases = [
+        # record, header line with another Type, modes that read it, message
+        (
+            phred,
+            ad.replace("Integer", "String"),
+            ("gama",),
+            "record 1, 1:5: AD holds text, expected integers",
+        ),
+        (
+            phred,
+            pl.replace("Integer", "String"),
+            ("saf", "gama"),
+            "record 1, 1:5: PL holds text, expected integers",
+        ),
+        (
+            phred,
+            pl.replace("Integer", "Float"),
+            ("saf", "gama"),
+            "record 1, 1:5: PL holds floats, expected integers",
+        ),
+        (logarithms, pl.replace("Integer", "Float"), (), ""),
+        (logarithms, "ID=GL,Number=G,Type=String", ("saf", "gama"), "record 1, 1:5: GL holds text, expected floats"),
+    ]
+
+    def check(case: tuple[str, str, tuple[str, ...], str]) -> None:
+        record, declared, modes, message = case
+        header = "\n".join(
+            f'##FORMAT=<{declared},Description="">' if declared[:5] in line else line for line in HEADER.splitlines()
+        )
+        path = rewritten(vcf(tmp_path, record, header=header + "\n"), tmp_path / "given.bcf", "wb")
+        for mode in ("saf", "gama"):
+            if mode in modes:
+                assert message in refusal(path, mode=mode)
+            else:
+                assert read_problem(path, Options(mode=mode))[0].sites == 1
+
+    check_each(cases, check)
 
 
 def test_chromosomes_and_positions_of_an_npz_are_not_altered(tmp_path: Path) -> None:
