@@ -60,7 +60,7 @@ def sections(source: Input) -> Iterator[SectionReader]:
             chromosomes = _names(path, members["chrom"], start, count) if "chrom" in members else ["."] * count
             positions = np.arange(start + 1, start + count + 1)
             if "pos" in members:
-                positions = _positions(path, members["pos"].take(count), start)
+                positions = _positions(path, members["pos"], start, count)
             yield loaded_section(Sites(likelihoods, chromosomes, positions, np.zeros(count)))
         for member in members.values():
             member.end()
@@ -82,11 +82,11 @@ def _damage(path: Path) -> Iterator[None]:
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
-    """Return the arrays of the archive. Raise InputError if two have the same name."""
+    """Return the names of the arrays, the members *.npy of the archive. Raise InputError if two have the same name."""
     names = archive.namelist()
     if len(names) > MOST_MEMBERS:
         raise InputError(f"{path}: {len(names):,} members, expected at most {MOST_MEMBERS:,}")
-    arrays = [name.removesuffix(".npy") for name in names]
+    arrays = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]  # zipfile cuts a name at NUL
     if len(set(arrays)) < len(arrays):
         raise InputError(f"{path}: two members have one name")
     return arrays
@@ -170,9 +170,10 @@ def _names(path: Path, member: _Member, start: int, count: int) -> list[str]:
     return names
 
 
-def _positions(path: Path, values: npt.NDArray[Any], start: int) -> Counts:
-    if values.dtype.kind not in "iu":
-        raise InputError(f"{path}: pos is {values.dtype}, expected whole numbers")
+def _positions(path: Path, member: _Member, start: int, count: int) -> Counts:
+    if member.dtype.kind not in "iu":
+        raise InputError(f"{path}: pos is {member.dtype}, expected whole numbers")
+    values = member.take(count)
     wrong = np.flatnonzero((values < 0) | (values > 10**18))
     if len(wrong):
         raise InputError(f"{path}: pos[{start + wrong[0]}] is {values[wrong[0]]}, expected 0 to 10^18")
