@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from .escaping import printable
+
 Content = TypeVar("Content")
 
 _HEAD = b"simtbed entry 1\n"
@@ -69,7 +71,8 @@ def _find_folder(requested: str, *usual: str) -> CacheFolder:
             refused.append(f"{folder!r} is not used: {error.strerror}: {error.filename or folder!r}")
     if requested and sys.stderr is not None:
         with suppress(OSError):
-            print(f"simtbed: warning: compiled code is not kept: {refused[0]} (SIMTBED_CACHE)", file=sys.stderr)
+            warning = f"simtbed: warning: compiled code is not kept: {refused[0]} (SIMTBED_CACHE)"
+            print(printable(warning), file=sys.stderr)
     return CacheFolder(None, tuple(refused))
 
 

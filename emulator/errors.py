@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .escaping import printable, source_line
 from .span import Span
 
 
@@ -30,17 +31,18 @@ class Diagnostic:
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """Return `file:line:column: message`, the source line with the position underlined, then the notes."""
+    """Return `file:line:column: message`, the source line with the position underlined, then the notes; all printable."""
     span = diagnostic.span
-    lines = [f"{span.name}:{span.line}:{span.column}: {diagnostic.message}"]
+    lines = [f"{span.name}:{span.line}:{span.column}: {printable(diagnostic.message)}"]
     for place in (span, diagnostic.related):
         source = place.source if place else ""
         if place and source:
             # A tab must remain a tab under the line, or the caret drifts.
-            lead = "".join(c if c == "\t" else " " for c in source[: place.column - 1])
-            lines += [f"{place.line:>5} | {source}", f"      | {lead}{'^' * max(1, len(place.text))}"]
-    lines += [f"      {note}" for note in diagnostic.notes]
-    lines += [f"      called from {call.place}: {call.source.strip()}" for call in reversed(span.calls)]
+            lead = "".join(c if c == "\t" else " " for c in source_line(source[: place.column - 1]))
+            carets = "^" * max(1, len(source_line(place.text)))
+            lines += [f"{place.line:>5} | {source_line(source)}", f"      | {lead}{carets}"]
+    lines += [f"      {printable(note)}" for note in diagnostic.notes]
+    lines += [f"      called from {call.place}: {printable(call.source.strip())}" for call in reversed(span.calls)]
     return "\n".join(lines)
 
 

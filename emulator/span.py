@@ -6,6 +6,8 @@ import linecache
 import os
 from dataclasses import dataclass, replace
 
+from .escaping import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -23,9 +25,9 @@ class Span:
 
     @property
     def name(self) -> str:
-        """The file as a user would type it: relative below the current folder."""
+        """The file as a user would type it: relative below the current folder, printable."""
         relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
-        return self.file if relative.startswith("..") else relative
+        return printable(self.file if relative.startswith("..") else relative)
 
     @property
     def place(self) -> str:

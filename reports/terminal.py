@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from simtbed.escaping import printable
 from simtbed.kernels.pipeline import Show
 
 
@@ -16,9 +17,10 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: None
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(what) as status:
-        yield lambda step: status.update(f"{what}: {step}")
+    with Console(stderr=True).status(Text(printable(what))) as status:
+        yield lambda step: status.update(Text(printable(f"{what}: {step}")))
 
 
 @contextmanager
@@ -32,18 +34,18 @@ def progress_of_records(what: str, unit: str) -> Iterator[Show]:
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}: {task.fields[records]:,} {task.fields[unit]}{task.fields[rate]}"),
+        TextColumn("{task.description}: {task.fields[records]:,} {task.fields[unit]}{task.fields[rate]}", markup=False),
         BarColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, records=0, unit=unit, rate="")
+        task = bar.add_task(printable(what), total=None, records=0, unit=unit, rate="")
         before = ""
 
         def show(step: str, records: int, fraction: float | None) -> None:
             nonlocal before
             if step != before:
-                bar.reset(task, total=None, description=f"{what}, {step}" if step else what)
+                bar.reset(task, total=None, description=printable(f"{what}, {step}" if step else what))
                 before = step
             elapsed = bar.tasks[0].elapsed or 0.0
             rate = f", {records / elapsed:,.0f}/s" if elapsed else ""

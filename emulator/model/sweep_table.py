@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 from ..checked import one_of
+from ..escaping import csv_cell, html
 from .outputs import Agreement
 
 COLUMNS = (
@@ -87,15 +88,13 @@ class SweepTable(list[dict[str, Any]]):
         writer = csv.writer(into, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in self:
-            writer.writerow([_flat(row[name]) for name in COLUMNS])
+            writer.writerow([csv_cell(_flat(row[name])) for name in COLUMNS])
         return into.getvalue()
 
     def _repr_html_(self) -> str:
         """Return an HTML table for notebooks."""
-        from html import escape
-
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(_flat(row[n]))}</td>' for n in COLUMNS)}</tr>" for row in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{html(_flat(row[n]))}</td>' for n in COLUMNS)}</tr>" for row in self)
         return f"<table><tr>{head}</tr>{rows}</table>"
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
+from ..escaping import html
 from .arrays import Buffer
 from .engine import Request, Resources
 from .registry import compiled_view, cuda_text
@@ -61,8 +61,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks."""
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self._facts())
-        return f"<table><caption>{escape(self.request.specialisation.summary.name)}</caption>{rows}</table>"
+        rows = "".join(f"<tr><th>{html(name)}</th><td>{html(value)}</td></tr>" for name, value in self._facts())
+        return f"<table><caption>{html(self.request.specialisation.summary.name)}</caption>{rows}</table>"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         """Yield short facts about the launch, each with its name."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ..errors import SimtbedError
+from ..escaping import terminal
 from ..runtime.result import FaultError
 from .tally import reason_of
 
@@ -69,13 +70,13 @@ def _expects(item: pytest.Item, error: BaseException | None) -> bool:
 def _fail(report: pytest.TestReport, text: str) -> None:
     """Fail a report with a text, or add the text to a failed one."""
     if report.failed:
-        report.sections.append(("simtbed found", text))
+        report.sections.append(("simtbed found", terminal(text)))
         return
     if report.skipped:
         expected = hasattr(report, "wasxfail")
         reason = report.wasxfail if expected else reason_of(report)
         because = f": {reason}" if reason else ""
         text += f"\n\na finding fails {'an expected failure' if expected else 'a skipped test'} too{because}"
-    report.outcome, report.longrepr = "failed", text
+    report.outcome, report.longrepr = "failed", terminal(text)
     if hasattr(report, "wasxfail"):
         del report.wasxfail

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..escaping import terminal
 from .tally import Tally, reason_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if archs:
             config.stash[COMPILING] = Compiling(architectures(archs))
     except SimtbedError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(terminal(str(error))) from None
 
 
 def _pins(config: pytest.Config) -> list[Pin]:
@@ -330,7 +331,7 @@ def pytest_make_collect_report(
             if text := _noted(config, observed, []):
                 tally.findings[collector.nodeid] = text
         if text:
-            report.outcome, report.longrepr = "failed", text
+            report.outcome, report.longrepr = "failed", terminal(text)
     else:
         report = yield
     if report.skipped:
@@ -438,4 +439,4 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(f"{count} launch{'' if count == 1 else 'es'} on {engine}")
     lines = [*(f"not run: {one}" for one in tally.not_run), *tally.remarks, *(f"FAILED {one}" for one in unused)]
     for line in lines:
-        terminalreporter.line(line)
+        terminalreporter.line(terminal(line))

@@ -5,7 +5,7 @@ from .outputs import Outputs, write
 from .paths import STANDARD, DiskError, flush_standard_output, is_file_name
 from .signals import Stopped, defer_signals, watch
 from .temporary_files import temporary_file
-from .text import excerpt, printable
+from .text import excerpt
 
 __all__ = [
     "MEMORY",
@@ -22,7 +22,6 @@ __all__ = [
     "is_file_name",
     "open_input",
     "open_repeatedly",
-    "printable",
     "temporary_file",
     "watch",
     "write",

@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 
 from .bgzf import BgzfWriter
 from .paths import STANDARD, STDIN, STDOUT, descriptor_of, failure, flush_standard_output, identities, status
 from .signals import check, defer_signals, forget, register
 from .temporary_files import temporary_file
-from .text import printable
 from .writeback import start_writeback
 
 SUFFIX = ".unfinished"

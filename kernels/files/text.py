@@ -1,11 +1,8 @@
-"""Escaping of file names and file contents for messages."""
+"""Excerpts of file contents for messages."""
 
 from __future__ import annotations
 
-
-def printable(text: object) -> str:
-    """Return the text on one line. Control characters, line ends and invalid characters are escaped as in Python literals."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+from simtbed.escaping import printable
 
 
 def excerpt(content: bytes) -> str:

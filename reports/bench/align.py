@@ -21,6 +21,7 @@ from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..launchers import Runner, require_engine
+from ..printing import print_text
 from ..terminal import progress
 
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
@@ -45,14 +46,14 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     require_engine(engine)
     if engine == "cuda":
         content: Row = {**describe(), "measured": measured(repeat, LENGTHS)}
-        print(tables.as_json(content) if json else _speed(content, repeat))
+        print_text(tables.as_json(content) if json else _speed(content, repeat))
         return 0
     first, second = counted(LENGTHS, engine)
     if json:
-        print(tables.as_json({"stage_1": first, "stage_2": second}))
+        print_text(tables.as_json({"stage_1": first, "stage_2": second}))
         return 0
-    print(f"Stage 1 on the emulator, {COUNTED} pairs of equal lengths\n\n{_table(first)}\n")
-    print(f"Stage 2 on the emulator, {COUNTED} pairs of equal sequences\n\n{_table(second)}")
+    print_text(f"Stage 1 on the emulator, {COUNTED} pairs of equal lengths\n\n{_table(first)}\n")
+    print_text(f"Stage 2 on the emulator, {COUNTED} pairs of equal sequences\n\n{_table(second)}")
     return 0
 
 

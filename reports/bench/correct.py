@@ -17,6 +17,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner, require_engine
 from ..papers.mangal2014 import profiled as mangal2014
+from ..printing import print_text
 from ..terminal import progress
 
 GENOME, READS = 1_125_000, 2_000_000
@@ -30,17 +31,17 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     if engine != "cuda":
         with progress("the paper's tables"):
             content = mangal2014.content(engine)
-        print(tables.as_json(content) if json else mangal2014.text(content))
+        print_text(tables.as_json(content) if json else mangal2014.text(content))
         return 0
     require_engine("cuda")
     measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
     if json:
-        print(tables.as_json({"device": describe()["device"], **measured}))
+        print_text(tables.as_json({"device": describe()["device"], **measured}))
         return 0
-    print(
+    print_text(
         f"{describe()['device']}: {READS:,} reads of {LENGTH} bases, {100 * ERROR_RATE:g} % errors, genome of {GENOME:,}\n"
     )
-    print(text(measured))
+    print_text(text(measured))
     return 0
 
 

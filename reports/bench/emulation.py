@@ -22,6 +22,7 @@ from simtbed.runtime.engine import Request
 from simtbed.runtime.prepared import prepare
 
 from .. import tables
+from ..printing import print_text
 from ..terminal import progress
 from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
@@ -75,14 +76,14 @@ def bench(repeat: int, peers: bool, json: bool, size: Size = FULL) -> int:
         }  # fmt: skip
         if peers:
             content["peers"] = compared
-        print(tables.as_json(_plain(content)))
+        print_text(tables.as_json(_plain(content)))
         return 0
-    print(f"{_processor()}, {os.cpu_count()} processors\n")
-    print(_throughput_table(rows) + "\n")
-    print(_starts_table(starts) + "\n")
+    print_text(f"{_processor()}, {os.cpu_count()} processors\n")
+    print_text(_throughput_table(rows) + "\n")
+    print_text(_starts_table(starts) + "\n")
     if peers:
-        print(_peers_table(compared) + "\n")
-    print("\n".join(notes))
+        print_text(_peers_table(compared) + "\n")
+    print_text("\n".join(notes))
     return 0
 
 

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import SimtbedError, UnavailableError
-from simtbed.kernels.files import contents, is_file_name, printable, temporary_file, write
+from simtbed.escaping import printable
+from simtbed.kernels.files import contents, is_file_name, temporary_file, write
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
+from ..printing import print_text
 from ..terminal import progress
 from .generated_inputs import aligned_pairs, as_gzip, equal_pairs, likelihood_file, variants
 
@@ -214,7 +216,7 @@ def bench(engine: EngineName, repeat: int, only: list[str], json: bool, target: 
                     results.append(_measured(row, engine, repeat, Path(folder)))
                 if target is not None:
                     write(target, [content(), "\n"])
-    print(content() if json else _table(results))
+    print_text(content() if json else _table(results))
     return 3 if any("failed" in one for one in results) else 0
 
 

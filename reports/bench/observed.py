@@ -15,6 +15,7 @@ from pathlib import Path
 from simtbed import Run
 
 from .. import tables
+from ..printing import print_text
 
 COMMANDS = ("profile", "check")
 
@@ -55,8 +56,9 @@ def main(lines: Sequence[str]) -> None:
             rows.append([Path(shlex.split(line)[0]).stem, *(f"{figure:.2f}" for figure in figures)])
         headers = ["script", "in launches", "alone", *COMMANDS, *(f"{command} / alone" for command in COMMANDS)]
         medians = [statistics.median(column) for column in zip(*ratios, strict=True)]
-        print(f"{what}\n{tables.table(headers, rows)}")
-        print("medians:", *(f"{command} {median:.2f}" for command, median in zip(COMMANDS, medians, strict=True)), "\n")
+        print_text(f"{what}\n{tables.table(headers, rows)}")
+        listed = (f"{command} {median:.2f}" for command, median in zip(COMMANDS, medians, strict=True))
+        print_text(f"medians: {' '.join(listed)}\n")
 
 
 if __name__ == "__main__":

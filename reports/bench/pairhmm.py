@@ -34,6 +34,7 @@ from ..cli.options import Engine, ResourceOptions
 from ..cli.pairhmm import PairHmmOptions, solve_file
 from ..launchers import Runner, new_runner, require_engine
 from ..papers.ren2018 import profiled
+from ..printing import print_text
 from ..terminal import progress
 
 PEER = {
@@ -101,7 +102,9 @@ def bench(
         titles["Ren 2018, Tables 2 and 4"] = "Ren 2018, Tables 2 and 4, and ours"
         with progress("Tables 2 and 4"):
             content["Ren 2018, Tables 2 and 4"] = profiled.rows()
-    print(tables.as_json(content) if json else "\n\n".join(f"{titles[at]}\n\n{table(content[at])}" for at in titles))
+    print_text(
+        tables.as_json(content) if json else "\n\n".join(f"{titles[at]}\n\n{table(content[at])}" for at in titles)
+    )
     return 0
 
 

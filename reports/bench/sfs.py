@@ -20,6 +20,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner, require_engine
 from ..papers.lu2012 import profiled as lu2012
+from ..printing import print_text
 from ..terminal import progress
 from .emulation import Statistics
 
@@ -42,7 +43,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     """Measure the kernels of complete problems with cuda, including normalisation; else count the tables of the paper."""
     require_engine(engine)
     if engine != "cuda":
-        print(lu2012.as_json(engine) if json else lu2012.as_text(engine))
+        print_text(lu2012.as_json(engine) if json else lu2012.as_text(engine))
         return 0
     rows = []
     for individuals in SIZES:
@@ -58,9 +59,9 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
         "one core: the same reduction as a loop compiled by Numba",
     ]
     if json:
-        print(tables.as_json({"rows": rows, "notes": notes}))
+        print_text(tables.as_json({"rows": rows, "notes": notes}))
     else:
-        print(_table(rows) + "\n\n" + "\n".join(notes))
+        print_text(_table(rows) + "\n\n" + "\n".join(notes))
     return 0
 
 

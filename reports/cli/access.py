@@ -7,6 +7,7 @@ from typing import Annotated
 
 from simtbed import devices
 
+from ..printing import print_text
 from ..profile.accesses import report
 from .options import Device, Json
 from .parameters import Argument, Option, command
@@ -33,5 +34,5 @@ def access(
     simtbed access measured.csv --compare
     """
     text, code = report(source, devices.find(device), as_json=json, compare=compare)
-    print(text)
+    print_text(text)
     return code

@@ -7,7 +7,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -16,6 +15,8 @@ from typing import NoReturn
 import click
 from simtbed import SimtbedError, __version__
 from simtbed.kernels.files.paths import discard_standard_output, flush_standard_output
+
+from ..printing import print_message, print_text
 
 COMMANDS = {
     "list": "List the kernel families, their variants by paper, and the devices.",
@@ -95,8 +96,7 @@ def run(arguments: Sequence[str]) -> int:
             raise
         failure = _failure(error)
     if failure.message:
-        with suppress(OSError):
-            print(failure.message, file=sys.stderr)
+        print_message(failure.message)
     if failure.error and "--json" in arguments:
         return _error_as_json(failure)
     return failure.code
@@ -143,11 +143,10 @@ class _Failure:
 
 def _failure(error: BaseException) -> _Failure:
     from simtbed import FaultError
-    from simtbed.errors import CompileError, OutOfMemory, SimtbedError, UnavailableError
-    from simtbed.kernels import InputError
+    from simtbed.errors import CompileError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
+    from simtbed.escaping import printable
     from simtbed.kernels.files.paths import DISK_ERRORS, DiskError
     from simtbed.kernels.files.signals import Stopped
-    from simtbed.kernels.files.text import printable
 
     from ..targets.failed import TargetFailed
 
@@ -181,7 +180,7 @@ def _failure(error: BaseException) -> _Failure:
     if isinstance(error, CompileError):
         return refuse(str(error))
     if isinstance(error, SimtbedError):
-        lines = str(error).split("\n") if not isinstance(error, (InputError, DiskError)) else [str(error)]
+        lines = str(error).split("\n") if isinstance(error, LaunchError) else [str(error)]  # texts of compilers
         unable = isinstance(error, (UnavailableError, OutOfMemory, DiskError))
         return refuse("\n".join(map(printable, lines)), 3 if unable else 2)
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -194,7 +193,7 @@ def _error_as_json(failure: _Failure) -> int:
     from .. import tables
 
     try:
-        print(tables.as_json({"error": failure.error}), flush=True)
+        print_text(tables.as_json({"error": failure.error}), flush=True)
     except (OSError, ValueError):  # stdout is closed
         discard_standard_output()
     return failure.code

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import Diagnostic, Run
+from simtbed.escaping import Document, printable
 from simtbed.kernels.files import Outputs
 
 from ..targets.budgets import Budgets
@@ -59,7 +60,7 @@ class BudgetCheck:
         if self.budgets is None:
             return
         if (file := outputs.get(_FILE)) is not None:
-            write_lines(file, self.budgets.text(is_complete))
+            write_lines(file, Document(self.budgets.text(is_complete)))
         else:
             self.faults += self.budgets.unused(is_complete)
 
@@ -69,7 +70,7 @@ class BudgetCheck:
             return []
         count = sum(len(kernels) for kernels in self.budgets.measured.values())
         kernels = f"{count:,} kernel{'' if count == 1 else 's'}"
-        path = self.budgets.baselines.path
+        path = printable(self.budgets.baselines.path)
         if self.budgets.update:
             return [f"wrote the baselines of {kernels} to {path}"]
         sections = {"over their budget": self.faults, "within hard limits": self.remarks}

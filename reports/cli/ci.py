@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Annotated
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels import files
 
+from ..printing import print_message, print_text
 from .parameters import Argument, command
 
 
@@ -60,9 +61,9 @@ def ci(
         text = resources("simtbed.reports.project").joinpath(template).read_text(encoding="utf-8")
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, [text])
-        print(path)
+        print_text(printable(path))
     if service is Service.github and NEW.exists():
-        print(f"simtbed: {NEW} runs the tests too; the job cpu includes all of its steps", file=sys.stderr)
+        print_message(f"simtbed: {NEW} runs the tests too; the job cpu includes all of its steps")
     if not Path(REQUIREMENTS).exists():
-        print(f"simtbed: both jobs install {REQUIREMENTS}, but there is no such file yet", file=sys.stderr)
+        print_message(f"simtbed: both jobs install {REQUIREMENTS}, but there is no such file yet")
     return 0

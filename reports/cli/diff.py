@@ -15,12 +15,14 @@ from typing import Annotated
 
 from simtbed import Device as DeviceRow
 from simtbed import Run, SimtbedError, devices
+from simtbed.escaping import Document, csv_cell, fenced, markdown, printable
 from simtbed.runtime.recording import Recorder
 
 from .. import tables
+from ..printing import print_text
 from ..profile.counter_tables import ratio
 from ..profile.difference import Change, changes
-from ..targets.formats import MAX_COMMENT, markdown_table, markdown_text
+from ..targets.formats import MAX_COMMENT, markdown_table
 from ..targets.running import require_launches, run_target
 from ..targets.target import RUN_SUFFIX, Target, find_target
 from .budgets import BudgetCheck
@@ -87,11 +89,11 @@ def diff(
         listed = [change for change in changes(*runs) if fnmatchcase(change.kernel, options.kernel)]
         if options.budget.budget is not None:
             budgets.add(runs[1].target if isinstance(sides[1], Path) else sides[1], runs[1].select(options.kernel))
-        text = _WRITERS[options.format](listed, (before, after), budgets)
+        text = _WRITERS[options.format](listed, (printable(before), printable(after)), budgets)
         if (file := outputs.get("--output")) is not None:
             write_lines(file, text)
         else:
-            print(text)
+            print_text(text)
     return int(bool(budgets.faults))
 
 
@@ -102,7 +104,9 @@ def _find(name: str) -> Path | Target:
     try:
         words = shlex.split(name)
     except ValueError as error:
-        raise SimtbedError(f"{name}: expected a target and its arguments, quoted as in a shell: {error}") from None
+        raise SimtbedError(
+            f"{printable(name)}: expected a target and its arguments, quoted as in a shell: {error}"
+        ) from None
     if not words:
         raise SimtbedError("expected a saved run or a target, got an empty name")
     return find_target(words[0], words[1:])
@@ -135,7 +139,7 @@ def _text(listed: Iterable[Change], names: tuple[str, str], budgets: BudgetCheck
         return "\n\n".join([f"the counters of {names[0]} and {names[1]} are equal", *budgets.text()])
     paragraphs = []
     for (kernel, file, line, source), group in groups.items():
-        title = f"{kernel}, {file}:{line}: {source}" if line else kernel
+        title = f"{kernel}, {printable(file)}:{line}: {printable(source)}" if line else kernel
         paragraphs.append(f"{title}\n{tables.table(['counter', 'A', 'B', 'B / A'], map(_row, group))}")
     return "\n\n".join([f"A: {names[0]}\nB: {names[1]}", *paragraphs, *budgets.text()])
 
@@ -149,22 +153,22 @@ def _csv(listed: Iterable[Change], names: tuple[str, str], budgets: BudgetCheck)
     into = io.StringIO()
     writer = csv.writer(into, lineterminator="\n")
     writer.writerow(["kernel", "file", "line", "source", "counter", "a", "b"])
-    writer.writerows([[*asdict(change).values()] for change in listed])
-    return into.getvalue().rstrip("\n")
+    writer.writerows([map(csv_cell, asdict(change).values()) for change in listed])
+    return Document(into.getvalue().rstrip("\n"))
 
 
 def _markdown(listed: Iterable[Change], names: tuple[str, str], budgets: BudgetCheck) -> str:
     """Return a table for a pull request: totals of kernels, then lines, each with the largest regression first."""
     ordered = sorted(listed, key=lambda change: (change.line > 0, -change.regression))
     if not ordered:
-        return f"All counters are equal to those of {markdown_text(names[0])}."
+        return Document(f"All counters are equal to those of {markdown(names[0])}.")
     rows = [
         [change.kernel, f"{change.file}:{change.line}" if change.line else "", *_row(change)[:3], _percent(change)]
         for change in ordered
     ]
-    head = ["kernel", "line", "counter", markdown_text(names[0]), markdown_text(names[1]), "change"]
-    more = [f"\n\n```text\n{text}\n```" for text in budgets.text()] if budgets.faults else []
-    return markdown_table(head, rows, align="lllrrl", limit=MAX_COMMENT) + "".join(more)
+    head = ["kernel", "line", "counter", *names, "change"]
+    more = [f"\n\n{fenced(text)}" for text in budgets.text()] if budgets.faults else []
+    return Document(markdown_table(head, rows, align="lllrrl", limit=MAX_COMMENT) + "".join(more))
 
 
 def _percent(change: Change) -> str:

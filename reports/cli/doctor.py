@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import tables
 from ..components import components
+from ..printing import print_text
 from .options import Json
 from .parameters import command
 
@@ -20,11 +21,11 @@ def doctor(json: Json = False) -> int:
     """
     listed = components()
     if json:
-        print(tables.as_json({"parts": [component.content() for component in listed]}))
+        print_text(tables.as_json({"parts": [component.content() for component in listed]}))
         return 0
     rows = [[c.name, "works" if c.works else "missing", c.detail or c.needed_for] for c in listed]
-    print(tables.table(["component", "", "version, or purpose"], rows, left=3))
+    print_text(tables.table(["component", "", "version, or purpose"], rows, left=3))
     for component in listed:
         if not component.works:
-            print(f"\n{component.name}: {component.reason}\n      {component.remedy}")
+            print_text(f"\n{component.name}: {component.reason}\n      {component.remedy}")
     return 0

@@ -9,6 +9,7 @@ from simtbed.kernels import FAMILIES
 
 from .. import tables
 from ..explanation import Explanation, explanation
+from ..printing import print_text
 from .options import Json
 from .parameters import Argument, command
 
@@ -27,7 +28,7 @@ def explain(
     simtbed explain sfs/iterative
     """
     text = _find(variant)
-    print(tables.as_json(text.content()) if json else text.text())
+    print_text(tables.as_json(text.content()) if json else text.text())
     return 0
 
 

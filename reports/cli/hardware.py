@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -16,6 +15,7 @@ from .. import tables
 from ..hardware import compare as comparison
 from ..hardware import record, text
 from ..hardware.cases import VARIANTS, results_of
+from ..printing import print_message, print_text
 from ..terminal import progress
 from .options import Cases, Json
 from .parameters import Argument, Option, command
@@ -46,7 +46,9 @@ def compare(
     source = Path(device) if device.endswith(".json") else record.path_of(devices.find(device).name)
     with progress("the emulator"):
         result = comparison.compare(record.load(source), cases or [VARIANTS])
-    print(tables.as_json(text.content(result)) if json else text.markdown(result) if markdown else text.table(result))
+    print_text(
+        tables.as_json(text.content(result)) if json else text.markdown(result) if markdown else text.table(result)
+    )
     return int(not result.holds)
 
 
@@ -125,7 +127,7 @@ def times(
                     timed[name] |= counters_of_launch
                 timing.save(record, target)
     for name, reason in record["failed"].items():
-        print(f"{name}: {reason}", file=sys.stderr)
+        print_message(f"{name}: {reason}")
     return int(bool(record["failed"]))
 
 
@@ -180,7 +182,7 @@ def errors(
     chosen = launches.matching(results_of(cases or [launches.TIMED]), only)
     with progress("the model") as show:
         rows = of_times.compare(chosen, times_record, row, cold, show)
-    print(_errors_json(row.name, rows) if json else _errors_text(rows))
+    print_text(_errors_json(row.name, rows) if json else _errors_text(rows))
     return 0
 
 

@@ -6,6 +6,7 @@ from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 
 from .. import tables
+from ..printing import print_text
 from .options import Json
 from .parameters import command
 
@@ -38,7 +39,7 @@ def list(json: Json = False) -> int:
         for d in DEVICES.values()
     ]
     if json:
-        print(tables.as_json({"variants": variants, "devices": device_rows}))
+        print_text(tables.as_json({"variants": variants, "devices": device_rows}))
         return 0
     by_paper = sorted(variants, key=lambda row: row["paper"] == OURS)  # stable: variants without a paper last
     sections = []
@@ -46,5 +47,5 @@ def list(json: Json = False) -> int:
         rows = [[row[name] for name in COLUMNS] for row in by_paper if row["paper"] == paper]
         sections.append(f"{'Ours' if paper == OURS else paper}\n{tables.table(COLUMNS, rows, left=3)}")
     sections.append(tables.table([*device_rows[0]], [[*row.values()] for row in device_rows]))
-    print("\n\n".join(sections))
+    print_text("\n\n".join(sections))
     return 0

@@ -11,8 +11,10 @@ from string import Template
 from typing import Annotated
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels import files
 
+from ..printing import print_text
 from .parameters import Argument, command
 
 FILES = {
@@ -53,5 +55,5 @@ def new(
         path = folder / Template(target).substitute(name=name)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, [Template(texts[template]).substitute(name=name)])
-        print(path)
+        print_text(printable(path))
     return 0

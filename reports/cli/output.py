@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable, terminal
 from simtbed.kernels import Agreement
-from simtbed.kernels.files import Outputs, printable
+from simtbed.kernels.files import Outputs
 
 from .. import tables
 from ..launchers import Runner
+from ..printing import print_message, print_text
 
 if TYPE_CHECKING:  # imported late: commands on files need neither targets nor, mostly, counters
     from ..targets.target import Target
@@ -43,12 +43,12 @@ def write_report(target: Target | None, output: BinaryIO | None, text: str) -> N
     if output is not None:
         write_lines(output, text)
     else:
-        print(text, file=sys.stdout if target is None or isinstance(target, Shipped) else sys.stderr)
+        print_text(text, stderr=target is not None and not isinstance(target, Shipped))
 
 
 def write_lines(output: BinaryIO, text: str) -> None:
-    """Write lines as UTF-8. Surrogates, as in file names that are not UTF-8, are escaped."""
-    output.write(f"{text}\n".encode(errors="backslashreplace"))
+    """Write lines as UTF-8, escaped as for a terminal; a Document as it is, with escaped surrogates."""
+    output.write(f"{terminal(text)}\n".encode(errors="backslashreplace"))
 
 
 def print_report(outputs: Outputs, text: str) -> None:
@@ -56,17 +56,12 @@ def print_report(outputs: Outputs, text: str) -> None:
 
     An error of stderr is ignored: the answer is complete.
     """
-    if not outputs.take_stdout:
-        print(text)
-        return
-    with suppress(OSError):
-        print(text, file=sys.stderr)
+    (print_message if outputs.take_stdout else print_text)(text)
 
 
 def warn(text: str) -> None:
     """Print one line to stderr; ignore an error of stderr."""
-    with suppress(OSError):
-        print(f"simtbed: warning: {printable(text)}", file=sys.stderr)
+    print_message(f"simtbed: warning: {printable(text)}")
 
 
 def require_report_options(engine: str, counting: bool, check: bool, json: bool) -> None:

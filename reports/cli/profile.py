@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from simtbed import Device as DeviceRow
 from simtbed import Run, devices
+from simtbed.escaping import Document
 from simtbed.runtime.recording import Recorder
 
 from .. import tables
@@ -96,7 +97,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         run = without_setup_kernels(completed.run, profiled).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
             if (file := outputs.get(option)) is not None:
-                write_lines(file, text())
+                write_lines(file, Document(text()))
         budgets.add(profiled, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(profiled))
         content = show(heading, completed, run, device, options.json)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 
 from ..hardware import record as records
 from ..hardware.cases import VARIANTS
+from ..printing import print_message, print_text
 from ..terminal import progress
 from .options import Cases
 from .parameters import Option, command
@@ -50,9 +51,9 @@ def record(
     with progress("the GPU and Nsight Compute"):
         newer, differences = records.take(cases or [VARIANTS], only or "*", data)
     if differences:
-        print("\n".join(differences), file=sys.stderr)
+        print_message("\n".join(differences))
         return 1
     path = target or Path(f"{newer.device.lower()}.json")
     records.save(records.merged(older, newer) if older else newer, path)
-    print(f"wrote {path}")
+    print_text(f"wrote {printable(path)}")
     return 0

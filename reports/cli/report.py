@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -10,11 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels.files import Outputs, write
 
 from ..papers import formats, library, machines, measured
 from ..papers.paper import Number, Paper, Report, Size
 from ..papers.paper import report as evaluate
+from ..printing import print_message, print_text
 from ..terminal import progress
 from .options import Emulator
 from .output import write_lines
@@ -123,7 +124,7 @@ def report(
         if (file := outputs.get("--output")) is not None:
             write_lines(file, text.rstrip("\n"))
         else:
-            print(text.rstrip("\n"))
+            print_text(text.rstrip("\n"))
     return 0
 
 
@@ -143,7 +144,7 @@ def _all_papers(options: ReportOptions) -> int:
         reports = [_report(library.find(name), {}, options) for name in library.PAPERS]
         index = INDEX_WRITERS[form](reports).rstrip("\n")
         if output is None:
-            print(index)
+            print_text(index)
             return 0
         write_lines(outputs["index"], index)
         for result in reports:
@@ -170,6 +171,6 @@ def _measure(paper: Paper, options: ReportOptions, into: Path) -> int:
         session = measured.Session(options.only, options.repeat, names, save, show)
         failed = measured.measure(paper.name, paper.benchmarks(setting), session)
     for line in failed:
-        print(f"not measured: {line}", file=sys.stderr)
-    print(f"{count} times are in {into}")
+        print_message(f"not measured: {line}")
+    print_text(f"{count} times are in {printable(into)}")
     return 1 if failed else 0

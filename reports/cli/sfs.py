@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels import Family
-from simtbed.kernels.files import STANDARD, Outputs, is_file_name, printable
+from simtbed.kernels.files import STANDARD, Outputs, is_file_name
 from simtbed.kernels.sfs.host import files, files_spectrum, files_vcf_out
 from simtbed.kernels.sfs.host.files import Options
 from simtbed.kernels.sfs.host.frequency import by_em

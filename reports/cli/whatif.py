@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from simtbed.escaping import Document
 from simtbed.model.outputs import Comparison
 from simtbed.model.sweeps import require_constants, run
 from simtbed.runtime.tolerance import Tolerance
@@ -108,11 +109,11 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
         names = ", ".join(device.name for device in devices)
         title = f"{planned_target}: {names}, {'cold' if options.cold else 'warm'} caches"
         if (file := outputs.get("--csv")) is not None:
-            write_lines(file, table.csv().rstrip("\n"))
+            write_lines(file, Document(table.csv().rstrip("\n")))
         if (file := outputs.get("--svg")) is not None:
-            write_lines(file, report.plots(table)[0].svg)
+            write_lines(file, Document(report.plots(table)[0].svg))
         if (file := outputs.get("--html")) is not None:
-            write_lines(file, report.page(title, table, devices))
+            write_lines(file, Document(report.page(title, table, devices)))
         text = report.as_json(table) if options.json else report.text(title, table)
         write_report(planned_target, outputs.get("--output"), text)
     return completed.code

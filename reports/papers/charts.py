@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
+from simtbed.escaping import html
 from simtbed.profiler.html.pictures import svg
 
 from .paper import Chart, Number, Series
@@ -27,8 +27,8 @@ def chart_svg(chart: Chart) -> str:
     series = [line for line in chart.series if line.points]
     axes = _Axes.fit(chart, series)
     elements = [*axes.grid(), *(_bars(axes, series) if chart.bars else _lines(axes, series)), *_legend(series)]
-    elements.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 32}">{escape(chart.across)}</text>')
-    elements.append(f'<text class="start" x="0" y="-8">{escape(chart.up)}</text>')
+    elements.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 32}">{html(chart.across)}</text>')
+    elements.append(f'<text class="start" x="0" y="-8">{html(chart.up)}</text>')
     return svg(LEFT + WIDTH + 20, HEIGHT + BELOW + ROW * len(series), elements, chart.title, top=20)
 
 
@@ -78,7 +78,7 @@ class _Axes:
             yield f'<text class="end" x="{LEFT - 6}" y="{y + 4}">{height:,.6g}</text>'
         for place in self.names or self.numbers():
             name = place if isinstance(place, str) else f"{place:,.6g}"
-            yield f'<text x="{self.x(place)}" y="{HEIGHT + 16}">{escape(name)}</text>'
+            yield f'<text x="{self.x(place)}" y="{HEIGHT + 16}">{html(name)}</text>'
 
     def marks(self) -> list[float]:
         if self.logarithmic:
@@ -105,7 +105,7 @@ def _lines(axes: _Axes, series: list[Series]) -> Iterator[str]:
         corners = " ".join(f"{axes.x(x)},{axes.y(y)}" for x, y in line.points)
         yield f'<polyline class="{colour}" points="{corners}"/>'
         for x, y in line.points:
-            title = f"<title>{escape(f'{line.name}, {x}: {y:,.4g}')}</title>"
+            title = f"<title>{html(f'{line.name}, {x}: {y:,.4g}')}</title>"
             yield f'<circle class="{colour}" cx="{axes.x(x)}" cy="{axes.y(y)}" r="3.5">{title}</circle>'
 
 
@@ -119,7 +119,7 @@ def _bars(axes: _Axes, series: list[Series]) -> Iterator[str]:
             y = axes.y(height)
             yield (
                 f'<rect class="c{number % COLOURS}" x="{left}" y="{min(y, ground)}" width="{max(1.0, round(width - 1, 1))}" '
-                f'height="{max(0.5, round(abs(ground - y), 1))}"><title>{escape(f"{line.name}, {x}: {height:,.4g}")}</title></rect>'
+                f'height="{max(0.5, round(abs(ground - y), 1))}"><title>{html(f"{line.name}, {x}: {height:,.4g}")}</title></rect>'
             )
 
 
@@ -127,4 +127,4 @@ def _legend(series: list[Series]) -> Iterator[str]:
     for number, line in enumerate(series):
         y = HEIGHT + BELOW + ROW * number
         yield f'<rect class="c{number % COLOURS}" x="{LEFT}" y="{y}" width="10" height="10"/>'
-        yield f'<text class="start" x="{LEFT + 16}" y="{y + 9}">{escape(f"{line.name} ({line.source})")}</text>'
+        yield f'<text class="start" x="{LEFT + 16}" y="{y + 9}">{html(f"{line.name} ({line.source})")}</text>'

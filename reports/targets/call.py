@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from simtbed import Kernel
 
+from ..printing import print_message
 from .uncaught import show_without
 
 
@@ -74,5 +75,5 @@ def _of_name(name: str) -> ModuleType:
 
 
 def _refuse(message: str) -> NoReturn:
-    print(f"simtbed: {message}", file=sys.stderr)
+    print_message(f"simtbed: {message}")
     sys.exit(2)

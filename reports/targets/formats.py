@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,17 @@ from xml.etree import ElementTree
 
 from simtbed import Diagnostic, __version__
 from simtbed.errors import render
+from simtbed.escaping import (
+    WINDOWS_PATH,
+    Document,
+    annotation,
+    annotation_property,
+    json_text,
+    markdown,
+    printable,
+    uri_reference,
+    xml,
+)
 from simtbed.sanitizer.suppressions import ALLOWED
 from simtbed.span import Span
 
@@ -51,25 +62,34 @@ def fingerprinted(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -
     for number, d in enumerate((*faults, *(remark for remark in remarks if remark.kind != ALLOWED))):
         places = [text for span in (d.span, d.related) if span for text in (_file(span), span.source.strip())]
         key = (d.kind, *places)
-        digest = hashlib.sha256("\0".join((*key, str(count[key]))).encode()).hexdigest()[:32]
+        digest = hashlib.sha256("\0".join((*key, str(count[key]))).encode(errors="surrogatepass")).hexdigest()[:32]
         count[key] += 1
         rows.append(Finding(d, number < len(faults), digest))
     return rows
 
 
 def _file(span: Span) -> str:
-    """Return the path with slashes, relative to the current folder if inside it."""
-    return Path(span.name).as_posix()
+    """Return the path with slashes: relative to the repository if inside it, else absolute; a name as <stdin> as it is."""
+    if span.file.startswith("<") or (WINDOWS_PATH.match(span.file) and not os.path.isabs(span.file)):
+        return span.file  # the run may have been saved on Windows
+    path, root = Path(os.path.abspath(span.file)), _repository()
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def _repository() -> Path:
+    """Return the closest folder with a Git repository around the current folder, else the current folder."""
+    current = Path.cwd()
+    return next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), current)
 
 
 # ------------------------------------------------------------------ SARIF
-def sarif(findings: Sequence[Finding]) -> str:
+def sarif(findings: Sequence[Finding]) -> Document:
     """Return SARIF 2.1.0, within the limits of GitHub."""
     kinds = sorted({finding.diagnostic.kind for finding in findings})
     driver = {"name": "simtbed", "version": __version__, "rules": [_rule(kind) for kind in kinds]}
     results = [_result(finding, kinds) for finding in findings[:MAX_RESULTS]]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+    return json_text(json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1))
 
 
 def _rule(kind: str) -> dict[str, Any]:
@@ -93,31 +113,24 @@ def _result(finding: Finding, kinds: list[str]) -> dict[str, Any]:
         "ruleId": _identifier(diagnostic.kind),
         "ruleIndex": kinds.index(diagnostic.kind),
         "level": finding.level,
-        "message": {"text": "\n".join((diagnostic.message, *diagnostic.notes))},
+        "message": {"text": "\n".join(map(printable, (diagnostic.message, *diagnostic.notes)))},
         "locations": [_location(diagnostic.span)],
         **({"relatedLocations": [{**_location(related), "message": {"text": "the other place"}}]} if related else {}),
         "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint},
-        "occurrenceCount": diagnostic.count,
+        "occurrenceCount": max(diagnostic.count, 1),
     }
 
 
 def _location(span: Span) -> dict[str, Any]:
-    region = {
-        "startLine": max(span.line, 1),
-        "startColumn": max(span.column, 1),
-        "endLine": max(span.end_line, 1),
-        "endColumn": max(span.end_column, 1),
-    }
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(span)}, "region": region}}
-
-
-def _uri(span: Span) -> str:
-    path = Path(span.name)
-    return path.as_uri() if path.is_absolute() else path.as_posix()
+    line, column = max(span.line, 1), max(span.column, 1)
+    last = max(span.end_line, line)
+    end = max(span.end_column, 1 if last > line else column)
+    region = {"startLine": line, "startColumn": column, "endLine": last, "endColumn": end}
+    return {"physicalLocation": {"artifactLocation": {"uri": uri_reference(_file(span))}, "region": region}}
 
 
 # ------------------------------------------------------------------ GitHub and GitLab
-def github(findings: Sequence[Finding]) -> str:
+def github(findings: Sequence[Finding]) -> Document:
     """Return an annotation for each fault and each remark, up to the limit of GitHub, and the number of further ones."""
     lines = []
     for level, kind in (("error", "findings"), ("warning", "remarks")):
@@ -125,7 +138,7 @@ def github(findings: Sequence[Finding]) -> str:
         lines += [_annotation(finding) for finding in rows[:MAX_ANNOTATIONS]]
         if len(rows) > MAX_ANNOTATIONS:
             lines.append(f"and {len(rows) - MAX_ANNOTATIONS} more {kind}, above the limit of GitHub")
-    return "\n".join(lines)
+    return Document("\n".join(lines))
 
 
 def _annotation(finding: Finding) -> str:
@@ -137,15 +150,8 @@ def _annotation(finding: Finding) -> str:
         ("col", span.column),
         ("title", diagnostic.kind),
     )
-    properties = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in values)
-    return f"::{finding.level} {properties}::{_escaped(render(diagnostic))}"
-
-
-def _escaped(text: str, more: str = "") -> str:
-    """Escape the characters that GitHub's workflow commands reserve."""
-    for letter in "%\r\n" + more:
-        text = text.replace(letter, f"%{ord(letter):02X}")
-    return text
+    properties = ",".join(f"{name}={annotation_property(value)}" for name, value in values)
+    return f"::{finding.level} {properties}::{annotation(render(diagnostic))}"
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -161,10 +167,10 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: st
     align: l or r for each column.
     """
     sides = "|".join("--:" if side == "r" else "---" for side in align)
-    lines = [f"| {' | '.join(head)} |", f"|{sides}|"]
+    lines = [f"| {' | '.join(map(markdown, head))} |", f"|{sides}|"]
     free = limit - 200 - sum(len(line.encode()) + 1 for line in lines)
     for number, row in enumerate(rows):
-        line = f"| {' | '.join(map(markdown_text, row))} |"
+        line = f"| {' | '.join(map(markdown, row))} |"
         free -= len(line.encode()) + 1
         if free < 0:
             lines.append(f"\n{len(rows) - number:,} rows omitted.")
@@ -173,48 +179,38 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: st
     return "\n".join(lines)
 
 
-def markdown_text(text: str) -> str:
-    """Escape Markdown and collapse whitespace, for a table cell."""
-    return re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", " ".join(text.split()))
-
-
-def gitlab(findings: Sequence[Finding]) -> str:
+def gitlab(findings: Sequence[Finding]) -> Document:
     """Return a code quality report of GitLab."""
     rows = [
         {
-            "description": finding.diagnostic.message,
+            "description": printable(finding.diagnostic.message),
             "check_name": _identifier(finding.diagnostic.kind),
             "fingerprint": finding.fingerprint,
             "severity": "major" if finding.fault else "info",
             "location": {
-                "path": _file(finding.diagnostic.span),
-                "lines": {"begin": finding.diagnostic.span.line},
+                "path": printable(_file(finding.diagnostic.span)),
+                "lines": {"begin": max(finding.diagnostic.span.line, 1)},
             },
         }
         for finding in findings
     ]
-    return json.dumps(rows, indent=1)
+    return json_text(json.dumps(rows, indent=1))
 
 
 # ------------------------------------------------------------------ JUnit
-def junit(findings: Sequence[Finding]) -> str:
+def junit(findings: Sequence[Finding]) -> Document:
     """Return a failed test case for each fault, or one passed test case if there are no faults."""
     faults = [finding.diagnostic for finding in findings if finding.fault]
     suite = ElementTree.Element(
         "testsuite", name="simtbed check", tests=str(len(faults) or 1), failures=str(len(faults))
     )
     for fault in faults:
-        case = ElementTree.SubElement(suite, "testcase", name=fault.kind, classname=fault.span.place)
-        failure = ElementTree.SubElement(case, "failure", message=_plain(fault.message))
-        failure.text = _plain(render(fault))
+        case = ElementTree.SubElement(suite, "testcase", name=printable(fault.kind), classname=fault.span.place)
+        failure = ElementTree.SubElement(case, "failure", message=printable(fault.message))
+        failure.text = xml(render(fault))
     if not faults:
         ElementTree.SubElement(suite, "testcase", name="no finding", classname="simtbed check")
-    return ElementTree.tostring(suite, encoding="unicode")
-
-
-def _plain(text: str) -> str:
-    """Remove control characters, invalid in XML."""
-    return "".join(letter for letter in text if letter in "\t\n" or letter >= " ")
+    return Document(ElementTree.tostring(suite, encoding="unicode"))
 
 
 FORMATS = {"sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}

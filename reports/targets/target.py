@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels import Family
 
 from ..selection import find_variant, variants_called
@@ -28,7 +29,7 @@ class Script:
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return " ".join([str(self.path), *self.arguments])
+        return printable(" ".join([str(self.path), *self.arguments]))
 
     @property
     def files(self) -> list[Path]:
@@ -44,7 +45,7 @@ class Module:
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return " ".join([self.name, *self.arguments])
+        return printable(" ".join([self.name, *self.arguments]))
 
     @property
     def files(self) -> list[Path]:
@@ -58,7 +59,7 @@ class Function:
     reference: str
 
     def __str__(self) -> str:
-        return self.reference
+        return printable(self.reference)
 
     @property
     def files(self) -> list[Path]:
@@ -89,7 +90,7 @@ class Shipped:
     @property
     def input(self) -> str:
         """The name of the problem in reports."""
-        return "the example" if self.source is None else str(self.source)
+        return "the example" if self.source is None else printable(self.source)
 
 
 Target = Script | Module | Function | Shipped
@@ -121,21 +122,21 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
     Raises SimtbedError if there is no such target.
     """
     if name.endswith(RUN_SUFFIX):
-        raise SimtbedError(f"{name} is a saved run: only simtbed check and simtbed diff read one")
+        raise SimtbedError(f"{printable(name)} is a saved run: only simtbed check and simtbed diff read one")
     if not is_program(name):
         if arguments:
-            raise SimtbedError(f"{name} takes no arguments, got {' '.join(arguments)}")
+            raise SimtbedError(printable(f"{name} takes no arguments, got {' '.join(arguments)}"))
         return Shipped(*find_variant(name), source)
     if source is not None:
-        raise SimtbedError(f"--input needs a shipped variant; write the arguments of {name} after its name")
+        raise SimtbedError(f"--input needs a shipped variant; write the arguments of {printable(name)} after its name")
     if _FUNCTION.fullmatch(name):
         if arguments:
-            raise SimtbedError(f"{name} is called without arguments, got {' '.join(arguments)}")
+            raise SimtbedError(printable(f"{name} is called without arguments, got {' '.join(arguments)}"))
         return Function(name)
     if Path(name).is_file():
         return Script(Path(name), tuple(arguments))
     if not name.endswith(".py"):
         return Module(name, tuple(arguments))
     raise SimtbedError(
-        f"{name}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
+        f"{printable(name)}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
     )

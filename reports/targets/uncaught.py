@@ -9,6 +9,8 @@ from types import TracebackType
 
 from simtbed import FaultError
 
+from ..printing import print_message
+
 _IMPORTING = (importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 _CALLERS: list[str] = []
 """Files with frames between the interpreter and the program."""
@@ -40,4 +42,4 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
     lines, last = list(shown.format()), list(shown.format_exception_only())
     findings = "a finding" if len(error.result.faults) == 1 else "findings"
     if sys.stderr is not None:
-        print("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report", file=sys.stderr)
+        print_message("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
+
+from simtbed.escaping import html
 
 WIDTH, HEIGHT, LEFT, TOP, CELL = 620, 300, 80, 22, 78
 _COLOURS = ("#3572c6", "#d6722d", "#3c9a52", "#b8434e", "#8263b5", "#8a6d4b")
@@ -29,7 +30,7 @@ def line_plot(devices: Mapping[str, Mapping[str, tuple[float, float, float]]], u
         fraction = (math.log10(value) - low) / (high - low) if value > 0 else 0.0
         return round(TOP + HEIGHT * (1 - fraction), 1)
 
-    elements = [f'<text x="{LEFT - 6}" y="{TOP - 10}" class="end">{escape(unit)}</text>']
+    elements = [f'<text x="{LEFT - 6}" y="{TOP - 10}" class="end">{html(unit)}</text>']
     for tick in ticks:
         y = vertical(tick)
         elements.append(f'<line class="g" x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{y}" y2="{y}"/>')
@@ -47,7 +48,7 @@ def line_plot(devices: Mapping[str, Mapping[str, tuple[float, float, float]]], u
                 )
                 title = f"{device}, {choice}: {value:,.2f} {unit}, {least:,.2f} to {most:,.2f}"
                 elements.append(
-                    f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"><title>{escape(title)}</title></circle>'
+                    f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"><title>{html(title)}</title></circle>'
                 )
         dash, path = _DASHES[number % len(_DASHES)], " ".join(f"{x},{y}" for x, y in line)
         elements.append(f'<polyline class="l" stroke="{colour}" stroke-dasharray="{dash}" points="{path}"/>')
@@ -62,7 +63,7 @@ def line_plot(devices: Mapping[str, Mapping[str, tuple[float, float, float]]], u
             if slanted
             else f'class="middle" x="{x:.1f}" y="{y}"'
         )
-        elements.append(f"<text {position}>{escape(choice)}</text>")
+        elements.append(f"<text {position}>{html(choice)}</text>")
     return _svg(LEFT + WIDTH + 120, TOP + HEIGHT + (90 if slanted else 26), elements, f"{unit} by choice")
 
 
@@ -71,7 +72,7 @@ def _labels(ends: list[tuple[float, float, str]]) -> list[str]:
     labels, last = [], math.inf
     for x, y, name in sorted(ends, key=lambda end: -end[1]):
         last = min(y + 4, last - _LABEL_DISTANCE)
-        labels.append(f'<text class="start" x="{x + 8}" y="{last}">{escape(name)}</text>')
+        labels.append(f'<text class="start" x="{x + 8}" y="{last}">{html(name)}</text>')
     return labels
 
 
@@ -98,10 +99,10 @@ def heat_map(cells: Mapping[tuple[str, ...], float]) -> str:
         )
         elements.append(f'<text x="{x + CELL / 2}" y="{y + 16}" class="middle">{value:,.4g}</text>')
     elements += [
-        f'<text x="{LEFT - 6}" y="{TOP + 36 + 26 * n}" class="end">{escape(row)}</text>' for n, row in enumerate(rows)
+        f'<text x="{LEFT - 6}" y="{TOP + 36 + 26 * n}" class="end">{html(row)}</text>' for n, row in enumerate(rows)
     ]
     elements += [
-        f'<text x="{LEFT + CELL * (n + 0.5)}" y="{TOP + 10}" class="middle">{escape(c)}</text>'
+        f'<text x="{LEFT + CELL * (n + 0.5)}" y="{TOP + 10}" class="middle">{html(c)}</text>'
         for n, c in enumerate(columns)
     ]
     return _svg(LEFT + CELL * len(columns) + 20, TOP + 30 + 26 * len(rows), elements, "heat map of two axes")
@@ -109,6 +110,6 @@ def heat_map(cells: Mapping[tuple[str, ...], float]) -> str:
 
 def _svg(width: float, height: float, elements: list[str], label: str) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html(label)}" viewBox="0 0 {width} {height}" '
         f'width="{width}"><style>{_SVG_STYLE}</style>{"".join(elements)}</svg>'
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 from simtbed import Device
+from simtbed.escaping import Document, html_value
 from simtbed.model.outputs import Agreement
 from simtbed.model.sweep_table import OBJECTIVES, SweepTable
 from simtbed.profiler.html.roofline import roofline
@@ -121,9 +121,9 @@ def _best(table: SweepTable) -> list[_Best]:
     return result
 
 
-def as_json(table: SweepTable) -> str:
+def as_json(table: SweepTable) -> Document:
     """Return a list with one object per launch and configuration."""
-    return json.dumps(list(table), indent=1, allow_nan=False)
+    return tables.as_json(list(table))
 
 
 def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
@@ -137,7 +137,7 @@ def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
         }
         for kernel in dict.fromkeys(row["kernel"] for row in table)
     ]
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(autoescape=True, finalize=html_value, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     headings = [(name, number < _TEXT_COLUMNS or name == "bound") for number, name in enumerate(HEADINGS)][1:]
     return template.render(

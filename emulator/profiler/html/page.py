@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import jinja2
 
 from ...errors import Diagnostic
+from ...escaping import html, html_value
 from ..costs import Costs, Place
 from ..events import DERIVED, MEANING, METRIC
 from ..explain import Explanation, cycles, explanations, worst
@@ -49,7 +49,7 @@ class SourceLine:
 
 def frame(text: str) -> str:
     """Return a page as a frame within another one, for notebooks."""
-    return f'<iframe srcdoc="{escape(text)}" style="border: 0; height: 40rem; width: 100%"></iframe>'
+    return f'<iframe srcdoc="{html(text)}" style="border: 0; height: 40rem; width: 100%"></iframe>'
 
 
 def page(
@@ -68,7 +68,9 @@ def page(
     """
     whole = sum(list(profiles.values())[1:], next(iter(profiles.values())))
     loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, finalize=html_value, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["figure"] = _figure
     shown = _sections(environment.get_template("kernel.html"), profiles, occupancies, findings)
     rows, faults = _worst_launches(launches), [str(fault) for faults in findings.values() for fault in faults]

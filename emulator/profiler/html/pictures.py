@@ -6,10 +6,10 @@ Colours are classes of the page's style sheet. Every cell has its number, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
+from ...escaping import html
 from ...language.intrinsics import WARP_SIZE
 from ...machine.device import Device
 from ..costs import Place
@@ -100,7 +100,7 @@ def _merge_groups(groups: Sequence[tuple[int, int, int]], most: int) -> list[tup
 def _cell(x: int, y: int, text: str, kind: str, title: str) -> str:
     label = f'<text x="{x * CELL + CELL / 2}" y="{y * CELL + CELL / 2 + 3}">{text}</text>' if text else ""
     return (
-        f'<g><title>{escape(title)}</title><rect class="{kind}" x="{x * CELL + 1}" y="{y * CELL + 1}" '
+        f'<g><title>{html(title)}</title><rect class="{kind}" x="{x * CELL + 1}" y="{y * CELL + 1}" '
         f'width="{CELL - 2}" height="{CELL - 2}"/>{label}</g>'
     )
 
@@ -116,7 +116,7 @@ def _svg(columns: int, rows: int, shapes: Sequence[str], title: str) -> str:
 def svg(width: float, height: float, shapes: Sequence[str], title: str, top: int = 0) -> str:
     """Return a picture. width, height: pixels. top: pixels above 0."""
     return (
-        f'<svg role="img" aria-label="{escape(title)}" viewBox="0 {-top} {width} {height + top}" width="{width}" '
+        f'<svg role="img" aria-label="{html(title)}" viewBox="0 {-top} {width} {height + top}" width="{width}" '
         f'height="{height + top}">{"".join(shapes)}</svg>'
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 
+from ...escaping import html
 from ...language.intrinsics import WARP_SIZE
 from ...machine.device import Device
 from .pictures import svg
@@ -89,12 +89,12 @@ def roofline(points: Iterable[tuple[str, float]], classes: Iterable[str], device
     for limit, name in limits.named().items():
         shapes.append(_line(axes, (limit / limits.memory, limit), (10.0**axes.right, limit)))
         x, y = axes.at(10.0**axes.right, limit)
-        shapes.append(f'<text class="end" x="{x - 4}" y="{y - 4}">{escape(name)} {round(limit / 1e9):,}</text>')
+        shapes.append(f'<text class="end" x="{x - 4}" y="{y - 4}">{html(name)} {round(limit / 1e9):,}</text>')
     for name, intensity in shown:
         x, y = axes.at(intensity, min(limits.issue, limits.memory * intensity))
-        title = escape(f"{name}: {intensity:.3g} instructions a sector")
+        title = html(f"{name}: {intensity:.3g} instructions a sector")
         shapes.append(f'<circle class="point" cx="{x}" cy="{y}" r="5"><title>{title}</title></circle>')
-        shapes.append(f'<text class="start" x="{x + 8}" y="{y + 14}">{escape(name)}</text>')
+        shapes.append(f'<text class="start" x="{x + 8}" y="{y + 14}">{html(name)}</text>')
     shapes.append(f'<text x="{LEFT + WIDTH / 2}" y="{HEIGHT + 44}">warp instructions a sector</text>')
     shapes.append('<text class="start" x="0" y="-4">10^9 warp instructions a second</text>')
     return svg(LEFT + WIDTH + 20, HEIGHT + 50, shapes, f"roofline of an {device.name}", top=14)

@@ -18,9 +18,10 @@ from typing import IO, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 
 from ...family import InputError
-from ...files import MEMORY, Input, excerpt, open_input, printable, temporary_file
+from ...files import MEMORY, Input, excerpt, open_input, temporary_file
 from ...files.fasta import Records, read_records
 from ...files.inputs import MAX_BLANK_LINES
 from ...files.letters import EXPECTED, fold_sequences, no_letter

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from simtbed.cluster import connected
+from simtbed.escaping import printable
 
 from ...family import InputError, Launcher
-from ...files import MEMORY, printable
+from ...files import MEMORY
 from ...pipeline import Show, workers_for
 from .compare import Accuracy
 from .files import ReadBlock, ReadFile

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from simtbed.escaping import printable
 
 from ...family import InputError
-from ...files import MEMORY, Input, open_input, printable
+from ...files import MEMORY, Input, open_input
 from ...pipeline import Flow, workers_for
 from . import files_bcf, files_beagle, files_npz, files_vcf
 from .frequency import by_em, by_reads

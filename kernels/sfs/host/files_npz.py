@@ -17,9 +17,10 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from simtbed.escaping import printable
 
 from ...family import InputError
-from ...files import Input, printable, temporary_file
+from ...files import Input, temporary_file
 from .problem import Counts, Rows
 from .sites import SectionReader, Sites, batch_size, check_likelihoods, loaded_section
 

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simtbed.escaping import printable
+
 from ...family import InputError
-from ...files import excerpt, printable
+from ...files import excerpt
 
 COLUMNS = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO")
 TYPES = {"PL": "Integer", "GL": "Float", "AD": "Integer", "DP": "Integer"}

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import simtbed as st
 from simtbed import Global, SimtbedError, f64, i64, u8
+from simtbed.escaping import printable
 from simtbed.native import native
 
 from ...family import InputError
-from ...files import printable, temporary_file
+from ...files import temporary_file
 from .problem import Floats, Mode, Problem, Rows
 
 HIGHEST_QUALITY = 3_000.0

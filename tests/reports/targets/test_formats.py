@@ -90,7 +90,7 @@ def test_annotations_respect_githubs_limits() -> None:
     assert all(
         re.fullmatch(r"::error file=file%2C1\.py,line=3,endLine=3,col=5,title=race::[^\n]*", one) for one in lines[:10]
     )
-    assert "100 %25 | of%0A0" in lines[0]
+    assert "100 %25 | of\\n0" in lines[0]
     assert lines[-1] == "and 2 more findings, above the limit of GitHub"
 
 
