@@ -37,7 +37,10 @@ class Span:
     @property
     def source(self) -> str:
         """The text of the first line, without its newline; empty for a missing file."""
-        return linecache.getline(self.file, self.line).rstrip("\n")
+        try:
+            return linecache.getline(self.file, self.line).rstrip("\n")
+        except ValueError:  # no path: NUL, a surrogate
+            return ""
 
     @property
     def text(self) -> str:

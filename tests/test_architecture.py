@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "span": {"escaping"},
     "errors": {"escaping", "span"},
     "checked": {"errors"},
+    "documents": {"checked", "errors", "escaping"},
     "language": {"errors", "checked"},
     "ir": {"span", "errors", "language"},
     "frontend": BASE,
@@ -33,9 +34,9 @@ ALLOWED: dict[str, set[str]] = {
     "llvm": {*BASE, "disk_cache"},
     "native": {*BASE, "frontend", "passes", "llvm", "disk_cache"},
     "maths": {"language", "ir", "llvm", "native", "disk_cache"},
-    "machine": {"errors", "checked", "language", "native"},
+    "machine": {"documents", "escaping", "errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
-    "profiler": {"escaping", "span", "errors", "checked", "language", "machine", "native"},
+    "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache"},
     "model": {*BASE, "cluster", "compiled", "disk_cache", "passes", "machine", "profiler", "runtime", "native"},
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
@@ -43,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
-ALLOWED["testing"] = {*BASE, "simtbed", "machine", "sanitizer", "runtime", "profiler"}
+ALLOWED["testing"] = {*BASE, "documents", "simtbed", "machine", "sanitizer", "runtime", "profiler"}
 ALLOWED["kernels"] = {"simtbed", "escaping", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # imported by __main__ alone
 ALLOWED["__main__"] = {"reports"}

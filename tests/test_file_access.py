@@ -31,20 +31,17 @@ OF_MODULES = {
 EXCEPTIONS = {
     # caches, which have rules of their own
     "emulator/disk_cache.py": {"open", "unlink"},
-    # a device file has a few lines; the emulator does not import the kernels
-    "emulator/machine/device.py": {"read_text"},
+    # small files of a project, devices and saved runs; the emulator does not import the kernels
+    "emulator/documents.py": {"open"},
     # kernels of the tests and of the checks: Python must find their source in a file
     "emulator/testing/source_text.py": {"write_text"},
     # files of a project that the pytest plugin reads and writes
-    "emulator/testing/known_findings.py": {"read_text"},
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},
-    "emulator/testing/answers.py": {"read_text"},
-    "emulator/testing/budgets.py": {"read_text"},
     # the system's report on the process
     "emulator/runtime/memory.py": {"read_text"},
-    # a profiling run saved as a file: the emulator does not import the kernels
-    "emulator/profiler/run.py": {"read_text", "write_text"},
+    # a profiling run saved as a file
+    "emulator/profiler/run.py": {"write_text"},
     # files that an observed program writes for the observing process
     "emulator/runtime/observer_folder.py": {"open", "replace"},
     "reports/targets/running.py": {"TemporaryDirectory"},

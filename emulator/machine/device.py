@@ -6,7 +6,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ..checked import counted, shown
-from ..errors import LaunchError
+from ..documents import text_of, toml_of
+from ..errors import LaunchError, SimtbedError
+from ..escaping import printable
 from ..language.intrinsics import WARP_SIZE
 from .device_fields import filled, require, types
 from .timing import ADA, AMPERE, FERMI, GH100, HOPPER, KEPLER, VOLTA, Timing
@@ -367,14 +369,12 @@ def load(path: str | Path) -> Device:
     """
     if not isinstance(path, str | Path):
         raise LaunchError(f"a device's file is given by its path, not {shown(path)}")
-    import tomllib  # late: most launches name a device of the table
-
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LaunchError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of a path
-        raise LaunchError(f"{path}: expected a TOML file: {error}") from None
+        table = toml_of(text_of(path))
+    except SimtbedError as error:
+        raise LaunchError(str(error)) from None
+    except ValueError as error:
+        raise LaunchError(f"{printable(path)}: expected a TOML file: {error}") from None
     try:
         base = None
         if "like" in table:
@@ -384,4 +384,4 @@ def load(path: str | Path) -> Device:
             base = find(name)
         return Device(**filled("", Device, table, base))
     except LaunchError as error:
-        raise LaunchError(f"{path}: {error}") from None
+        raise LaunchError(f"{printable(path)}: {error}") from None

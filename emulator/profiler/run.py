@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..documents import json_of, text_of
 from ..errors import Diagnostic, LaunchError, SimtbedError
+from ..escaping import printable
 from ..machine.device import Device
 from . import run_file
 from .events import Counts
@@ -86,7 +88,7 @@ class Run:
     @staticmethod
     def of_json(text: str) -> Run:
         """Return the run in a JSON text. Raises ValueError or LaunchError if it is invalid."""
-        return Run(*run_file.decode(json.loads(text)))
+        return Run(*run_file.decode(json_of(text)))
 
     def html(self) -> str:
         """Return a self-contained HTML page of the run. Raises SimtbedError if nothing was counted."""
@@ -111,13 +113,9 @@ class Run:
     def load(path: str | Path) -> Run:
         """Read a run from a file. Raises SimtbedError, one line, if it is invalid."""
         try:
-            return Run.of_json(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SimtbedError(f"{path}: {error.strerror or error}") from None
+            return Run.of_json(text_of(path))
         except (ValueError, LaunchError) as error:
-            raise SimtbedError(f"{path}: expected a run that simtbed saved: {error}") from None
-        except RecursionError:
-            raise SimtbedError(f"{path}: expected a run that simtbed saved: lists nest too deep") from None
+            raise SimtbedError(f"{printable(path)}: expected a run that simtbed saved: {error}") from None
 
 
 def _counted(launches: Iterable[Launch]) -> list[Profile]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from ..checked import shown
+from ..documents import require
 from ..errors import Diagnostic
+from ..escaping import printable
 from ..machine.device import Device, Rates
 from ..machine.timing import Timing
 from ..span import Span
 from .costs import Place
-from .events import COLUMNS, GLOBAL, SHARED
-from .forms import Form, any_value, maybe, number, record, sequence, several, table, text, whole
+from .events import GLOBAL, SHARED
 from .launch import Argument, Launch
 from .profile import CountedKernel, Site
-from .samples import ACCESS, COSTS, ITERATIONS, LOOP, Packed, Samples, nonempty_rows
+from .samples import ACCESS, Packed, Samples, nonempty_rows
 
 FORMAT, VERSION = "simtbed run", 1
 
@@ -43,7 +44,7 @@ def encode(launches: Sequence[Launch], target: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "target": target,
+        "target": printable(target),
         "sources": {file: text for kernel in kernels for file, text in kernel.sources.items()},
         "devices": [asdict(device) for device in devices],
         "kernels": [_encode_kernel(kernel) for kernel in kernels],
@@ -64,82 +65,21 @@ def decode(content: Any) -> tuple[list[Launch], str]:
     return launches, content["target"]
 
 
-def _whole_of(dtype: np.dtype[Any]) -> Form:
-    limits = np.iinfo(dtype)
-    return whole(int(limits.max), int(limits.min))
-
-
-def _row(dtype: np.dtype[Any], rows: int) -> Form:
-    """Return a validator of a row of a sample table: its number, and its fields."""
-    fields = [
-        _whole_of(one.base) if one.subdtype is None else several(_whole_of(one.base), one.shape[0])
-        for one, *_ in (dtype.fields or {}).values()
-    ]
-    return sequence(whole(rows - 1), *fields)
-
-
-def _span(content: Any, at: str) -> None:
-    _SPAN(content, at)
-
-
-def _value(content: Any, at: str) -> None:
-    """Check a number, or a constant, which may be a nested tuple."""
-    if isinstance(content, list):
-        several(_value)(content, at)
-    elif isinstance(content, dict):
-        raise ValueError(f"{at}: expected a number, a text or a list, not an object")
-
-
-_LINE = whole((1 << 31) - 1)
-_SPAN = record(
-    {"file": text, "line": _LINE, "column": _LINE, "end_line": _LINE, "end_column": _LINE, "calls": several(_span)}
-)
-_FINDING = record({
-    "kind": text, "message": text, "span": _span, "notes": several(text), "count": whole(), "related": maybe(_span),
-})  # fmt: skip
-_ARGUMENT = record({"name": text, "type": text, "shape": maybe(several(whole())), "value": _value})
-_DEVICE = record(
-    {
-        **{one.name: any_value for one in fields(Device)},
-        "rates": record({one.name: any_value for one in fields(Rates)}),
-        "timing": record({one.name: any_value for one in fields(Timing)}),
-    }
-)
-_DIM3 = several(whole((1 << 31) - 1, 1), 3)
-_FILE = record({
-    "format": text, "version": whole(), "target": text, "sources": table(text), "devices": several(_DEVICE),
-    "kernels": several(record({
-        "name": text, "span": _span, "files": several(text),
-        "sites": several(record({
-            "span": _span, "kind": text, "array": text, "size": whole(1 << 31), "costs": table(whole(1 << 31)), "parent": maybe(whole()),
-        })),
-    })),
-    "launches": several(record({
-        "kernel": whole(), "device": whole(), "grid": _DIM3, "block": _DIM3, "arguments": several(_ARGUMENT),
-        "shared_bytes": whole(), "engine": text, "seconds": number, "milliseconds": maybe(number), "registers": maybe(whole(1 << 16)),
-        "counts": maybe(several(several(whole(), COLUMNS))),
-        "samples": maybe(record({
-            "accesses": several(sequence(whole(), several(_row(ACCESS, COSTS)))),
-            "loops": several(sequence(whole(), several(_row(LOOP, ITERATIONS)))),
-        })),
-        **{name: several(_FINDING) for name in ("faults", "remarks", "disagreements")},
-    })),
-})  # fmt: skip
-
-
 def _check_references(content: Any) -> None:
     """Raise ValueError if the run has another form, or refers to something absent."""
-    _FILE(content, "run")
+    from .run_schema import RunFile  # late: most commands read no run
+
+    require(content, RunFile)
     for at, kernel in enumerate(content["kernels"]):
         for file in kernel["files"]:
-            _within(file in content["sources"], f"run.kernels[{at}].files", "a source")
+            _within(file in content["sources"], f"kernels[{at}].files", "a source")
         for number_, site in enumerate(kernel["sites"]):
-            place = f"run.kernels[{at}].sites[{number_}]"
+            place = f"kernels[{at}].sites[{number_}]"
             _within(site["span"]["file"] in kernel["files"], f"{place}.span.file", "one of the kernel's files")
             _within(site["size"] > 0 or site["kind"] not in (*GLOBAL, *SHARED), f"{place}.size", "bytes of an access")
             _within(site["parent"] is None or site["parent"] < number_, f"{place}.parent", "an earlier site")
     for at, launch in enumerate(content["launches"]):
-        place = f"run.launches[{at}]"
+        place = f"launches[{at}]"
         _within(launch["kernel"] < len(content["kernels"]), f"{place}.kernel", "the number of a kernel")
         _within(launch["device"] < len(content["devices"]), f"{place}.device", "the number of a device")
         kinds = [site["kind"] for site in content["kernels"][launch["kernel"]]["sites"]]

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..documents import json_of, require, text_of
 from ..errors import SimtbedError
+from ..escaping import printable
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..ir.walk import expressions, statements
@@ -95,16 +97,15 @@ def as_text(answers: Answers) -> str:
 
 def read(path: Path) -> Answers:
     """Read the record of a run. Raises SimtbedError, one line."""
+    from .schemas import Launches  # late: most runs compare no launches
+
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if (content["format"], content["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"its format is {content['format']!r} {content['version']!r}")
-        return {
-            str(test): {str(engine): [str(line) for line in lines] for engine, lines in by_engine.items()}
-            for test, by_engine in content["tests"].items()
-        }
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise SimtbedError(f"{path}: expected what --simtbed-write-launches wrote: {error}") from None
+        content = json_of(text_of(path))
+        require(content, Launches)
+    except ValueError as error:
+        raise SimtbedError(f"{printable(path)}: expected what --simtbed-write-launches wrote: {error}") from None
+    tests: Answers = content["tests"]
+    return tests
 
 
 def differences(answers: Answers, recorded: Answers, name: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from ..documents import joined, require_each, text_of, toml_of
 from ..errors import Diagnostic, SimtbedError
+from ..escaping import printable
 from ..profiler.profile import Profile
 from ..runtime.engine import Request, Resources
 from ..runtime.result import Result
@@ -50,16 +51,13 @@ class Baselines:
     @staticmethod
     def read(path: Path) -> Baselines:
         """Read a file of baselines; empty if it does not exist. Raises SimtbedError, one line."""
+        if not path.exists():
+            return Baselines(path)
         try:
-            metrics = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            metrics = {}
-        except (OSError, ValueError, RecursionError) as error:
-            raise SimtbedError(f"{path}: {error}") from None
-        for test, budgets in metrics.items():
-            for name, baseline in budgets.items() if isinstance(budgets, dict) else [("", None)]:
-                if not _is_baseline(baseline):
-                    raise SimtbedError(f"{path}: {test} {name}: expected device, rules and figures")
+            metrics = toml_of(text_of(path))
+            _check(metrics)
+        except ValueError as error:
+            raise SimtbedError(f"{printable(path)}: {error}") from None
         return Baselines(path, metrics)
 
     def unused(self, used: Mapping[str, Mapping[str, Any]], has_run: Callable[[str], bool]) -> list[tuple[str, str]]:
@@ -113,33 +111,27 @@ def _section(test: str, name: str, baseline: Figures) -> str:
     return f"{head}\nlines = [\n{lines}]{figures}{table}"
 
 
-def _is_baseline(baseline: Any) -> bool:
-    """Return whether a table of a file is a baseline."""
-    if not (isinstance(baseline, dict) and {"device", "rules", "figures"} <= set(baseline)):
-        return False
-    figures, lines = baseline["figures"], baseline.get("lines", [])
-    return (
-        isinstance(figures, dict)
-        and isinstance(lines, list)
-        and all(isinstance(line, dict) and set(line) >= _LINE for line in lines)
-        and all(_is_number(value) for value in figures.values())
-        and all(_is_number(value) for line in lines for name, value in line.items() if name not in _TEXTS)
-        and all(isinstance(line[name], str) for line in lines for name in _TEXTS)
-    )
+def _check(metrics: dict[str, Any]) -> None:
+    """Raise ValueError, one line with the key, if a file of baselines does not contain what one must."""
+    from .schemas import Baseline  # late: most runs read no baselines
 
-
-_TEXTS = {"function", "source"}
-_LINE = {*_TEXTS, "line"}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    for test, budgets in metrics.items():
+        require_each(budgets, Baseline, printable(test))
+        if not budgets:
+            raise ValueError(f"{printable(test)}: expected at least one baseline")
+        for name, baseline in budgets.items():
+            needed = ("compiler", *(f"figures.{one}" for one in COMPILED))
+            given = {"compiler" if "compiler" in baseline else "", *(f"figures.{one}" for one in baseline["figures"])}
+            missing = [key for key in needed if key not in given]
+            if 0 < len(missing) < len(needed):
+                where = joined(printable(test), name)
+                raise ValueError(f"{where}: missing key {missing[0]}, next to other values of a compiler")
 
 
 # ------------------------------------------------------------------ one budget
 def check_limits(soft: float, hard: float) -> None:
     """Raise SimtbedError for invalid limits in percent: the hard limit must not be below the soft one."""
-    if not (soft >= 0 and hard >= 0):
+    if not (0 <= soft < float("inf") and 0 <= hard < float("inf")):
         raise SimtbedError(f"limits are percents from 0 on, not soft {soft} and hard {hard}")
     if hard and soft > hard:
         raise SimtbedError(f"the soft limit of {soft} % is beyond the hard limit of {hard} %")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..documents import require, text_of, toml_of
 from ..errors import Diagnostic, SimtbedError
+from ..escaping import printable
 
 FILE = Path(".simtbed", "known.toml")
 """The file of pins, relative to pytest's root folder."""
@@ -38,16 +39,14 @@ def read_pins(root: Path) -> list[Pin]:
 
 def read_file(path: Path) -> list[Pin]:
     """Read a file of pins. Raises SimtbedError, one line, if it is missing or invalid."""
+    from .schemas import Known  # late: most runs read no known findings
+
     try:
-        rows = tomllib.loads(path.read_text(encoding="utf-8")).get("known", [])
-    except OSError as error:
-        raise SimtbedError(f"{path}: {error.strerror}") from None
+        content = toml_of(text_of(path))
+        require(content, Known)
     except ValueError as error:
-        raise SimtbedError(f"{path}: {error}") from None
-    for number, row in enumerate(rows, 1):
-        if set(row) != set(_KEYS) or not all(isinstance(text, str) and text.strip() for text in row.values()):
-            raise SimtbedError(f"{path}: known finding {number}: expected the texts {', '.join(_KEYS)}")
-    return [Pin(**row) for row in rows]
+        raise SimtbedError(f"{printable(path)}: {error}") from None
+    return [Pin(**row) for row in content.get("known", [])]
 
 
 def as_pin(finding: Diagnostic, root: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from simtbed import Device, SimtbedError
+from simtbed.documents import json_of, require
+from simtbed.escaping import printable
 from simtbed.kernels.files import contents
 from simtbed.model.launches import observe
 from simtbed.model.time import MEMORIES, Estimate, estimate
@@ -72,16 +73,16 @@ class Errors:
 
 def load(path: Path) -> dict[str, Any]:
     """Read a record of times. Raises SimtbedError for another file."""
+    from .record_schema import TimesRecord  # late: msgspec
+
     try:
-        record: dict[str, Any] = json.loads(contents(path))
-        for times in record["launches"].values():
-            if not all(float(times[name]) > 0 for name in ("warm_us", "cold_us")):
-                raise ValueError("a time that is not above 0")
-        if not record["launches"]:
-            raise ValueError("no times")
-        return record
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SimtbedError(f"{path}: expected a record that `simtbed hardware times` wrote: {error}") from None
+        record: dict[str, Any] = json_of(contents(path))
+        require(record, TimesRecord)
+    except ValueError as error:
+        raise SimtbedError(
+            f"{printable(path)}: expected a record that `simtbed hardware times` wrote: {error}"
+        ) from None
+    return record
 
 
 def compare(

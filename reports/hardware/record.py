@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 from simtbed import LaunchError, SimtbedError, devices
 from simtbed.compiled.flow import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.documents import json_of, require
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import describe
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.engines.cuda.sass import Instruction
+from simtbed.escaping import printable
 from simtbed.kernels.files import contents, write
 
 from . import nsight
@@ -191,8 +193,11 @@ def _line(count: InstructionCount) -> str:
 
 def load(path: Path) -> Record:
     """Read a record. Raises SimtbedError for another file."""
+    from .record_schema import Record as Schema  # late: msgspec
+
     try:
-        content: dict[str, Any] = json.loads(contents(path))
+        content: dict[str, Any] = json_of(contents(path))
+        require(content, Schema)
         counters = {
             name: tuple(
                 Profiled(**{**entry, "sass": tuple(map(_instruction_count, entry["sass"]))}) for entry in kernels
@@ -200,8 +205,8 @@ def load(path: Path) -> Record:
             for name, kernels in content.pop("counters").items()
         }
         return Record(**content | {"waiting": tuple(content["waiting"])}, counters=counters)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SimtbedError(f"{path}: expected a record that `simtbed record` wrote: {error}") from None
+    except ValueError as error:
+        raise SimtbedError(f"{printable(path)}: expected a record that `simtbed record` wrote: {error}") from None
 
 
 def _instruction_count(text: str) -> InstructionCount:

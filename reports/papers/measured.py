@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import SimtbedError
+from simtbed.documents import json_of, require
+from simtbed.escaping import printable
 from simtbed.kernels import Agreement, InputError
 from simtbed.kernels.files import contents
 from simtbed.runtime.cores import current_cores
@@ -99,15 +101,18 @@ def shipped(paper: str) -> Measured:
 
 def load(path: Path) -> Record:
     """Read a record. Raises InputError for an invalid file."""
+    from .schema import Record as Schema  # late: msgspec
+
     try:
-        content = json.loads(contents(path))
-        timings = {
-            machine: {name: Timing(**timing) for name, timing in named.items()}
-            for machine, named in content["timings"].items()
-        }
-        return Record(str(content["paper"]), str(content["dated"]), timings)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: expected a record of `simtbed report --measure`, got {error!r}") from None
+        content = json_of(contents(path))
+        require(content, Schema)
+    except ValueError as error:
+        raise InputError(f"{printable(path)}: expected a record of `simtbed report --measure`: {error}") from None
+    timings = {
+        machine: {name: Timing(**timing) for name, timing in named.items()}
+        for machine, named in content["timings"].items()
+    }
+    return Record(content["paper"], content["dated"], timings)
 
 
 def text(record: Record) -> str:

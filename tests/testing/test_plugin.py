@@ -120,7 +120,7 @@ def test_a_pin_needs_a_reason(pytester: pytest.Pytester) -> None:
     pytester.mkdir(".simtbed").joinpath("known.toml").write_text('[[known]]\nkind="race"\nfile="a"\nline="b"\n')
     result = run(pytester, "--simtbed-check", "all")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*known finding 1: expected the texts kind, file, line, reason"])
+    result.stderr.fnmatch_lines(["*known.toml: known?0?: missing key reason"])
 
 
 # ------------------------------------------------------------------ budgets

@@ -1,0 +1,93 @@
+"""Schemas of the records of a GPU: answers and counters, and times. Imported where a record is read: msgspec is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Figure = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+Time = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
+
+
+class Strict(msgspec.Struct, forbid_unknown_fields=True):
+    """A table with these keys and no others."""
+
+
+class Kernel(Strict):
+    """Counters of a printed kernel in one case."""
+
+    kernel: str
+    source: str
+    launches: Count
+    registers: Count
+    shared_bytes: Count
+    figures: dict[str, Figure]
+    pipes: dict[str, Count]
+    sass: list[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]+ \d+(,\d+)* \d+ \d+ .")]]
+
+
+class Answer(Strict):
+    """Digests of the printed kernels and of the outputs of a case."""
+
+    sources: list[str]
+    output: str | msgspec.UnsetType = msgspec.UNSET
+    launches: Count | msgspec.UnsetType = msgspec.UNSET
+    milliseconds: Figure | msgspec.UnsetType = msgspec.UNSET
+    registers: Count | msgspec.UnsetType = msgspec.UNSET
+    rounding: Figure | msgspec.UnsetType = msgspec.UNSET
+
+
+class Output(Strict):
+    """Digest of the outputs of an operation, or the tolerance of its comparison."""
+
+    output: str | msgspec.UnsetType = msgspec.UNSET
+    policy: str | msgspec.UnsetType = msgspec.UNSET
+    ulp: Count | msgspec.UnsetType = msgspec.UNSET
+
+
+class Operation(Strict):
+    """Digests of the printed kernels and of the outputs of operations."""
+
+    sources: list[str]
+    rows: dict[str, Output]
+
+
+class Record(Strict):
+    """A record of answers and counters."""
+
+    device: str
+    gpu: str
+    arch: str
+    driver: str
+    toolkit: str
+    profiler: str
+    dated: str
+    counters: dict[str, list[Kernel]]
+    answers: dict[str, Answer]
+    operations: dict[str, Operation]
+    waiting: list[str]
+
+
+class Times(msgspec.Struct):
+    """Times of a launch; other metrics follow."""
+
+    warm_us: Time
+    cold_us: Time
+    registers: Count | msgspec.UnsetType = msgspec.UNSET
+    source: str | msgspec.UnsetType = msgspec.UNSET
+    l1_hit: Figure | msgspec.UnsetType = msgspec.UNSET
+    l2_hit: Figure | msgspec.UnsetType = msgspec.UNSET
+    dram_bytes: Figure | msgspec.UnsetType = msgspec.UNSET
+    metrics: dict[str, Figure] | msgspec.UnsetType = msgspec.UNSET
+    cold: dict[str, Figure | dict[str, Figure]] | msgspec.UnsetType = msgspec.UNSET
+
+
+class TimesRecord(msgspec.Struct):
+    """A record of times."""
+
+    device: str
+    launches: Annotated[dict[str, Times], msgspec.Meta(min_length=1)]
+    failed: dict[str, str] = {}
+    empty_us: Figure | msgspec.UnsetType = msgspec.UNSET

@@ -1,0 +1,25 @@
+"""Schema of the measured times of a paper. Imported where a record is read: msgspec is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
+
+
+class Timing(msgspec.Struct, forbid_unknown_fields=True):
+    """A measured time."""
+
+    milliseconds: Positive
+    work: Positive
+    machine: str
+
+
+class Record(msgspec.Struct, forbid_unknown_fields=True):
+    """The times of a paper."""
+
+    paper: str
+    dated: str
+    timings: dict[str, dict[str, Timing]]
