@@ -6,14 +6,14 @@ from typing import Annotated
 
 import msgspec
 
-Positive = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 
 
 class Timing(msgspec.Struct, forbid_unknown_fields=True):
     """A measured time."""
 
-    milliseconds: Positive
-    work: Positive
+    milliseconds: Amount
+    work: Amount
     machine: str
 
 

@@ -41,5 +41,4 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
     shown = traceback.TracebackException(kind, error, trace)
     lines, last = list(shown.format()), list(shown.format_exception_only())
     findings = "a finding" if len(error.result.faults) == 1 else "findings"
-    if sys.stderr is not None:
-        print_message("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report")
+    print_message("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report")

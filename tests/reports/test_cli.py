@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 import pytest
-from simtbed import SimtbedError, UnavailableError, __version__
+from simtbed import LaunchError, SimtbedError, UnavailableError, __version__
 from simtbed.kernels import FAMILIES, InputError
 from simtbed.kernels.files import DiskError, Stopped
 from simtbed.machine.device import DEVICES
@@ -277,7 +277,7 @@ def test_a_full_disk_behind_stdout_is_an_error(line: tuple[str, ...]) -> None:
         (DiskError("x: full"), 3, "x: full"),
         (InputError("a\nb\x1b[31m: bad"), 2, "a\\nb\\x1b[31m: bad"),
         (SimtbedError("one\ntwo\x07"), 2, "one\\ntwo\\x07"),
-        (LaunchError("of a compiler\n::error::\x07"), 2, "of a compiler\n\\x3a:error::\\x07"),
+        (LaunchError("of\na compiler\x07"), 2, "of\na compiler\\x07"),
         (UnavailableError("no GPU"), 3, "no GPU"),
         (OSError(28, "No space left on device"), 3, "output: No space left on device"),
         (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),

@@ -14,6 +14,8 @@ from simtbed.reports.targets import formats
 from simtbed.span import Span
 
 from tests.reports.conftest import CommandResult, Simtbed
+from tests.table_checks import check_each
+from tests.test_escaping import URI
 
 RACE = """
 import numpy as np
@@ -59,6 +61,70 @@ def test_sarif_is_valid_and_has_both_places(simtbed: Simtbed, tmp_path: Path) ->
 
 def test_sarif_without_findings_is_valid() -> None:
     Sarif.model_validate_json(formats.sarif([]))
+
+
+FILES = (
+    "a b.py", "é.py", "a#b?c%d:e.py", "c:k.py", "<stdin>", "<ipython-input-1-2>", "<generated>", "/other place/k.py", "../k.py",
+    r"C:\a b\k.py", r"\\host\share\k.py", "a\\b.py", "a\nb\r::error::.py", "caf\udce9.py", "\ud800", "\x00", "\x1b[31m\u202e.py",
+)  # fmt: skip
+TEXTS = (
+    "\x1b[31m\x07\x9b\x00",
+    "\ufffe\uffff",
+    "\ud800\udce9",
+    "a\r\n::error::b",
+    "##[error]x",
+    "\u202e]]>",
+    "<b>&",
+    "x" * 3000,
+)
+
+
+def _hostile(file: str, text: str) -> list[formats.Finding]:
+    span = Span(file, 0, 0, 0, 0)
+    later = Span(file, 9, 7, 3, 1)
+    diagnostic = Diagnostic("race", text, span, (text,), count=0, related=later)
+    return formats.fingerprinted([diagnostic, Diagnostic(f"kind {text[:9]}", text, later)], [diagnostic])
+
+
+def _check_reports(row: tuple[str, str]) -> None:
+    """Check every report of a hostile file name and text: the schemas, the URIs, the regions, the characters."""
+    findings = _hostile(*row)
+    sarif = formats.sarif(findings)
+    Sarif.model_validate_json(sarif)
+    for result in json.loads(sarif)["runs"][0]["results"]:
+        for place in (*result["locations"], *result.get("relatedLocations", ())):
+            assert URI.fullmatch(place["physicalLocation"]["artifactLocation"]["uri"])
+            region = place["physicalLocation"]["region"]
+            start, end = ((region[f"{at}Line"], region[f"{at}Column"]) for at in ("start", "end"))
+            assert (1, 1) <= start <= end and min(*start, *end) >= 1
+        assert result["occurrenceCount"] >= 1 and result["message"]["text"].replace("\n", "").isprintable()
+    suite = ElementTree.fromstring(formats.junit(findings))
+    assert len(suite.findall("testcase/failure")) == 2
+    lines = formats.github(findings).split("\n")
+    assert len(lines) == 3 and all(re.match("::(error|warning) file=", line) and line.isprintable() for line in lines)
+    assert formats.summary(findings).count("\n") == 5
+    (issue, *_) = json.loads(formats.gitlab(findings))
+    assert issue["location"]["path"].isprintable() and issue["location"]["lines"]["begin"] == 1
+    for text in (sarif, formats.junit(findings), formats.gitlab(findings)):
+        text.encode()
+        assert "##[" not in text or text.startswith("<")
+
+
+def test_hostile_names_and_texts_give_valid_reports() -> None:
+    check_each([(file, text) for file in FILES for text in TEXTS], _check_reports)
+
+
+@pytest.mark.parametrize(("folder", "expected"), [(".", "sub/k.py"), ("sub", "sub/k.py"), ("other", "sub/k.py")])
+def test_paths_are_relative_to_the_repository(
+    folder: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".git", "sub", "other"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / folder)
+    uris = re.findall('"uri": "(.*)"', formats.sarif(_hostile(str(tmp_path / "sub/k.py"), "text")))
+    assert {*uris} == {expected}
+    outside = re.findall('"uri": "(.*)"', formats.sarif(_hostile(str(tmp_path.parent / "k.py"), "text")))
+    assert {*outside} == {(tmp_path.parent / "k.py").as_uri()}
 
 
 def test_fingerprints_outlive_edits_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
