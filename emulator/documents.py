@@ -129,10 +129,10 @@ def joined(at: str, key: object) -> str:
 
 def _message(text: str, at: str) -> str:
     """Return a message of msgspec as "key: problem", in the words of documents."""
-    parts = _MESSAGE.fullmatch(text)
-    assert parts is not None
-    place = f"{at}{parts['place'] or ''}".removeprefix(".")
-    problem = re.sub(r"`([^`]*)`", lambda name: _worded(name[1]), parts["problem"])
+    match = _MESSAGE.fullmatch(text)
+    assert match is not None
+    place = f"{at}{match['place'] or ''}".removeprefix(".")
+    problem = re.sub(r"`([^`]*)`", lambda name: _worded(name[1]), match["problem"])
     for old, new in (
         ("Object contains unknown field", "unknown key"),
         ("Object missing required field", "missing key"),

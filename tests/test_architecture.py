@@ -163,6 +163,21 @@ def test_engines_do_not_import_each_other_or_the_frontend() -> None:
     assert _show(wrong) == []
 
 
+def test_schemas_are_imported_where_a_file_is_read() -> None:
+    """No command imports msgspec before it reads a file."""
+    schemas = {path for path in SOURCES if path.stem.endswith(("schema", "schemas"))}
+    early = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if path not in schemas and isinstance(node, ast.Import | ast.ImportFrom) and _SCHEMA.search(ast.unparse(node))
+    ]
+    assert len(schemas) == 4 and early == []
+
+
+_SCHEMA = re.compile(r"msgspec|schemas?\b")
+
+
 def test_only_a_family_names_its_oracle() -> None:
     """Variants do not know how they are checked."""
     reaching = [edge for edge in _edges() if _package(_module(edge[0])) == "kernels" and _package(edge[2]) == "oracles"]

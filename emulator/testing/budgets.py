@@ -120,12 +120,12 @@ def _check(metrics: dict[str, Any]) -> None:
         if not budgets:
             raise ValueError(f"{printable(test)}: expected at least one baseline")
         for name, baseline in budgets.items():
-            needed = ("compiler", *(f"figures.{one}" for one in COMPILED))
-            given = {"compiler" if "compiler" in baseline else "", *(f"figures.{one}" for one in baseline["figures"])}
-            missing = [key for key in needed if key not in given]
-            if 0 < len(missing) < len(needed):
-                where = joined(printable(test), name)
-                raise ValueError(f"{where}: missing key {missing[0]}, next to other values of a compiler")
+            keys = {*baseline, *(f"figures.{metric}" for metric in baseline["figures"])}
+            compiler_keys = ("compiler", *(f"figures.{metric}" for metric in COMPILED))
+            missing = [key for key in compiler_keys if key not in keys]
+            if 0 < len(missing) < len(compiler_keys):
+                place = joined(printable(test), name)
+                raise ValueError(f"{place}: missing key {missing[0]}, next to other values of a compiler")
 
 
 # ------------------------------------------------------------------ one budget

@@ -39,11 +39,11 @@ def read_pins(root: Path) -> list[Pin]:
 
 def read_file(path: Path) -> list[Pin]:
     """Read a file of pins. Raises SimtbedError, one line, if it is missing or invalid."""
-    from .schemas import Known  # late: most runs read no known findings
+    from .schemas import KnownFindings  # late: most runs read no known findings
 
     try:
         content = toml_of(text_of(path))
-        require(content, Known)
+        require(content, KnownFindings)
     except ValueError as error:
         raise SimtbedError(f"{printable(path)}: {error}") from None
     return [Pin(**row) for row in content.get("known", [])]

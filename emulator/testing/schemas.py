@@ -55,10 +55,10 @@ class Pin(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
-class Known(msgspec.Struct, forbid_unknown_fields=True):
+class KnownFindings(msgspec.Struct, forbid_unknown_fields=True):
     """The file of known findings."""
 
-    known: list[Pin] = []
+    findings: list[Pin] = msgspec.field(name="known", default_factory=list)
 
 
 class Launches(msgspec.Struct, forbid_unknown_fields=True):

@@ -83,7 +83,7 @@ BASELINES = {
     "deep": (BASELINE, f"t = {'[' * 100_000}\n", "nested too deep"),
     "JSON": (BASELINE, "{}", ""),
 }  # fmt: skip
-"""Old and new text of a valid file, and a part of the message; "" for a message of the reader of TOML."""
+"""Old and new text of a valid file, and words of the message; "" for a message of the reader of TOML."""
 PIN = '[[known]]\nkind = "race"\nfile = "a.py"\nline = "x = 1"\nreason = "known"\n'
 PINS = {
     "a number for the list": (PIN, "known = 1\n", "known: expected a list, got a whole number"),
