@@ -47,6 +47,11 @@ def json_text(text: str) -> Document:
     return Document(_LOG_COMMAND.sub(r"#\\u0023", text))
 
 
+def xml_text(document: str) -> Document:
+    """Return an XML text without CDATA for a file or a log: no text in it is a command of a service."""
+    return Document(_LOG_COMMAND.sub("#&#35;", document))
+
+
 def annotation(lines: str) -> str:
     """Return lines as the message of a GitHub annotation."""
     return _percent_encoded("\n".join(map(source_line, lines.split("\n"))), "%\r\n")

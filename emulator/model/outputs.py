@@ -50,12 +50,14 @@ class Comparison:
                 raise LaunchError(f"not_compared: no launch writes {name}; there are {', '.join(available) or 'none'}")
 
 
+@dataclass(eq=False)
 class Reference:
     """The launch as given. request: None for an invalid launch, with the reason in `refused`."""
 
-    def __init__(self, request: Request | None, refused: str = "") -> None:
-        self.request, self.refused = request, refused
-        self._lock, self._outputs = threading.Lock(), None
+    request: Request | None
+    refused: str = ""
+    _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
+    _outputs: Mapping[str, Buffer] | None = field(init=False, repr=False, default=None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the outputs: a worker computes them again."""

@@ -55,8 +55,9 @@ _CLASSES: dict[str, Any] = {
 _MODULES = {
     "Axes": "simtbed.model.sweeps",
     "Planned": "simtbed.reports.whatif.planner",
+    "Reference": "simtbed.model.outputs",
     "SweepTask": "simtbed.model.sweeps",
-    "Tolerance": "simtbed.testing.tolerance",
+    "Tolerance": "simtbed.runtime.tolerance",
 }
 """Modules of further classes, imported for the first object: most programs need none."""
 _NUMBERS = count()
@@ -249,7 +250,7 @@ Check = Callable[[Any], bool]
 def _checks(cls: Any) -> Mapping[str, Check]:
     """Return a check of the type of each field of a dataclass or a named tuple."""
     hints = get_type_hints(cls)
-    names = cls._fields if issubclass(cls, tuple) else [one.name for one in fields(cls)]
+    names = cls._fields if issubclass(cls, tuple) else [one.name for one in fields(cls) if one.init]
     return {name: check(hints[name]) for name in names}
 
 

@@ -22,8 +22,9 @@ from simtbed.escaping import (
     json_text,
     markdown,
     printable,
+    terminal,
     uri_reference,
-    xml,
+    xml_text,
 )
 from simtbed.sanitizer.suppressions import ALLOWED
 from simtbed.span import Span
@@ -207,10 +208,10 @@ def junit(findings: Sequence[Finding]) -> Document:
     for fault in faults:
         case = ElementTree.SubElement(suite, "testcase", name=printable(fault.kind), classname=fault.span.place)
         failure = ElementTree.SubElement(case, "failure", message=printable(fault.message))
-        failure.text = xml(render(fault))
+        failure.text = terminal(render(fault))
     if not faults:
         ElementTree.SubElement(suite, "testcase", name="no finding", classname="simtbed check")
-    return Document(ElementTree.tostring(suite, encoding="unicode"))
+    return xml_text(ElementTree.tostring(suite, encoding="unicode"))
 
 
 FORMATS = {"sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}

@@ -16,9 +16,12 @@ from simtbed import Const, Global, f32, i32
 from simtbed.ir.nodes import Op, Program
 from simtbed.language.types import F32
 from simtbed.machine.device import H200
+from simtbed.model.outputs import Reference
+from simtbed.runtime import plain_data
 from simtbed.runtime.observing import observing
 from simtbed.runtime.plain_data import Decoder, Encoder
 from simtbed.runtime.recording import Recorder
+from simtbed.runtime.tolerance import Tolerance
 
 from tests.table_checks import check_each
 
@@ -91,6 +94,15 @@ def test_values_are_read_again() -> None:
     plain = [None, True, -(1 << 70), 0.1, float("inf"), "\udc80\n", (1, [2, {}], {"a": (), 3: frozenset({"b"})})]
     assert again(*plain) == plain
     assert again(F32)[0] is F32 and again((H200, H200))[0][0] == H200
+
+
+def test_every_class_of_a_plan_is_read_again(launches: list[st.Launch]) -> None:
+    """Classes of other modules are imported by name: a moved one is missed only when it is written."""
+    reference = Reference(launches[0].request, "refused")
+    read, same = again((reference, reference), Tolerance(ulp=3))
+    assert read[0] is read[1] and read[0].refused == "refused" and read[0].request.grid == launches[0].grid
+    assert same == Tolerance(ulp=3)
+    assert {plain_data._class(name).__name__ for name in plain_data._MODULES} == {*plain_data._MODULES}
 
 
 def test_deep_expressions_are_written(launches: list[st.Launch]) -> None:
