@@ -15,6 +15,8 @@ from .errors import SimtbedError
 from .escaping import printable
 
 _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at `(?P<key>key in )?\$(?P<place>.*)`)?", re.DOTALL)
+MAX_LENGTH = 300
+"""Characters of a message: keys and values may be long."""
 _WORDS = {
     "array": "a list",
     "bool": "true or false",
@@ -139,7 +141,8 @@ def _message(text: str, at: str) -> str:
     ):
         problem = problem.replace(old, new)
     problem = problem[:1].lower() + problem[1:]
-    return printable(f"{place}: {problem}" if place else problem)
+    line = printable(f"{place}: {problem}" if place else problem)
+    return line if len(line) <= MAX_LENGTH else f"{line[: MAX_LENGTH - 4]} ..."
 
 
 def _worded(name: str) -> str:

@@ -54,12 +54,12 @@ def xml_text(document: str) -> Document:
 
 def annotation(lines: str) -> str:
     """Return lines as the message of a GitHub annotation."""
-    return _percent_encoded("\n".join(map(source_line, lines.split("\n"))), "%\r\n")
+    return _percent_encoded(terminal(lines), "%\r\n")
 
 
 def annotation_property(text: object) -> str:
     """Return a text as a property of a GitHub annotation."""
-    return _percent_encoded(printable(text), "%\r\n:,")
+    return _percent_encoded(terminal(printable(text)), "%\r\n:,")
 
 
 def _percent_encoded(text: str, reserved: str) -> str:
@@ -79,7 +79,7 @@ def fenced(text: str) -> str:
 
 def csv_cell(value: object) -> str:
     """Return a cell of a CSV table: numbers as they are, other texts that a spreadsheet would compute with an apostrophe first."""
-    text = "" if value is None else printable(value)
+    text = "" if value is None else terminal(printable(value))
     if not text.lstrip().startswith(_FORMULA):
         return text
     try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
+from simtbed.compiled.pipes import PIPES
+
+from .figures import FIGURES
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Figure = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
@@ -15,6 +18,10 @@ class Strict(msgspec.Struct, forbid_unknown_fields=True):
     """A table with these keys and no others."""
 
 
+Figures: Any = msgspec.defstruct("Figures", [(figure.name, Figure) for figure in FIGURES], forbid_unknown_fields=True)
+Pipes: Any = msgspec.defstruct("Pipes", [(pipe, Count) for pipe in PIPES], forbid_unknown_fields=True)
+
+
 class Kernel(Strict):
     """Counters of a printed kernel in one case."""
 
@@ -23,8 +30,8 @@ class Kernel(Strict):
     launches: Count
     registers: Count
     shared_bytes: Count
-    figures: dict[str, Figure]
-    pipes: dict[str, Count]
+    figures: Figures
+    pipes: Pipes
     sass: list[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]+ \d+(,\d+)* \d+ \d+ .")]]
 
 
@@ -70,8 +77,20 @@ class Record(Strict):
     waiting: list[str]
 
 
-class Times(msgspec.Struct):
-    """Times of a launch; other metrics follow."""
+Metrics = dict[str, Figure]
+
+
+class Traffic(Strict):
+    """Hit rates and bytes of a launch with empty caches."""
+
+    l1_hit: Figure
+    l2_hit: Figure
+    dram_bytes: Figure
+    metrics: Metrics | msgspec.UnsetType = msgspec.UNSET
+
+
+class Times(Strict):
+    """Times of a launch; with hit rates and bytes, if they were measured."""
 
     warm_us: Time
     cold_us: Time
@@ -80,14 +99,20 @@ class Times(msgspec.Struct):
     l1_hit: Figure | msgspec.UnsetType = msgspec.UNSET
     l2_hit: Figure | msgspec.UnsetType = msgspec.UNSET
     dram_bytes: Figure | msgspec.UnsetType = msgspec.UNSET
-    metrics: dict[str, Figure] | msgspec.UnsetType = msgspec.UNSET
-    cold: dict[str, Figure | dict[str, Figure]] | msgspec.UnsetType = msgspec.UNSET
+    metrics: Metrics | msgspec.UnsetType = msgspec.UNSET
+    cold: Traffic | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if len({value is msgspec.UNSET for value in (self.l1_hit, self.l2_hit, self.dram_bytes)}) > 1:
+            raise ValueError("expected l1_hit, l2_hit and dram_bytes, or none of them")
 
 
-class TimesRecord(msgspec.Struct):
+class TimesRecord(Strict):
     """A record of times."""
 
     device: str
     launches: Annotated[dict[str, Times], msgspec.Meta(min_length=1)]
+    clocks: list[str] = []
+    dated: str = ""
     failed: dict[str, str] = {}
     empty_us: Figure | msgspec.UnsetType = msgspec.UNSET

@@ -59,7 +59,7 @@ def _places(content: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from _places(content[place], (*at, place))
 
 
-def _changed(content: Any, at: tuple[Any, ...], value: Any) -> Any:
+def changed_at(content: Any, at: tuple[Any, ...], value: Any) -> Any:
     changed = copy.deepcopy(content)
     inner = changed
     for key in at[:-1]:
@@ -94,7 +94,7 @@ def handled(content: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> s
 
 def all_handled(good: Any, chosen: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "other.json").write_text(json.dumps(good))
-    wrong = [(at, value, handled(_changed(good, at, value), folder, capsys)) for at, value in chosen]
+    wrong = [(at, value, handled(changed_at(good, at, value), folder, capsys)) for at, value in chosen]
     assert [one for one in wrong if one[2]] == []
 
 
