@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
-from ..ir.effects import performed, row_of
+from ..ir.effects import REDUCTIONS, performed, row_of
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..language.types import I32, U32, Array, Scalar
@@ -21,7 +21,8 @@ class Site:
     action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
     "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
     issue class. Costs are those of the IR: a compiler may need more or fewer. array: the accessed array.
-    parent: the site of the innermost if, while or for around the statement.
+    parent: the site of the innermost if, while or for around the statement. combines: whether one atomic operation could have
+    the effect of those of several lanes on one element, and their results could be computed from its result.
     """
 
     action: AccessKind | str
@@ -30,6 +31,7 @@ class Site:
     costs: dict[str, int]
     array: str = ""
     parent: int | None = None
+    combines: bool = False
 
     @property
     def kind(self) -> str:
@@ -75,7 +77,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         if isinstance(expr, ir.Op) and (name := cost_class(expr)) is not None:
             costs[name] += 1
     action: AccessKind | str = "compute"
-    issue, size, span, accessed = "", 0, stmt.span, ""
+    issue, size, span, accessed, combines = "", 0, stmt.span, "", False
     row = row_of(stmt)
     if row is not None:
         node = performed(stmt)
@@ -83,6 +85,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = AccessKind(array.space, _operation(stmt, array)), array.element.size
+            combines = _combines(stmt)
             if action.operation is Operation.COPY:
                 issue = ""  # the load of the copy is its one instruction
         elif action == "shuffle":
@@ -97,7 +100,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         issue = "control"
     if issue:
         costs[issue] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
-    return Site(action, span, size, dict(costs), accessed, parent)
+    return Site(action, span, size, dict(costs), accessed, parent, combines)
 
 
 def _operation(stmt: ir.Stmt, array: Array) -> Operation:
@@ -122,3 +125,13 @@ def _adds_one(atomic: ir.Atomic) -> bool:
     """Whether the operation adds the constant 1 to an integer of 4 bytes."""
     is_one = isinstance(atomic.value, ir.Const) and atomic.value.value == 1
     return is_one and atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type in (I32, U32)
+
+
+def _combines(stmt: ir.Stmt) -> bool:
+    """Return whether lanes could combine their operations on one element; of integer sums also with a used result."""
+    if not isinstance(stmt, ir.Let) or not isinstance(stmt.value, ir.Atomic) or stmt.value.order != "relaxed":
+        return False
+    atomic = stmt.value
+    if stmt.target is None:
+        return atomic.op in REDUCTIONS
+    return atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type.is_integer

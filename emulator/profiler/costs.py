@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar
 
 from ..machine.device import Device
 from ..span import Span
 from .counters import Counters, Row
+from .remedies import Remedy, sum_remedies
 from .samples import Table, merge_tables
 
 Key = TypeVar("Key")
@@ -28,13 +29,17 @@ class Place(NamedTuple):
     size: int
 
 
+RemedyKey = tuple[str, tuple[Place, ...]]
+
+
 @dataclass(frozen=True)
 class Costs:
     """Counters of the launches of one kernel, or of several, on a device.
 
     kernels: their names. rows: the counters of each place, as `events.MEANING` defines them. sources: the text of each
     file, by the file's name in spans. under: for each if, while and for, the counters of the statements in it, called
-    functions included. accesses, loops: the sample tables of launches with detail (`samples`).
+    functions included. around: for each place, the ifs, whiles and fors that contain it. accesses, loops: the sample tables of
+    launches with detail (`samples`). remedies: changes of their accesses, by rule and places.
     """
 
     kernels: tuple[str, ...]
@@ -43,8 +48,10 @@ class Costs:
     rows: Mapping[Place, Row]
     sources: Mapping[str, str]
     under: Mapping[Place, Row]
+    around: Mapping[Place, frozenset[Place]]
     accesses: Mapping[Place, Table]
     loops: Mapping[Place, Table]
+    remedies: Mapping[RemedyKey, Remedy]
 
     def __add__(self, other: Self) -> Self:
         """Return the sum, place by place. The device is that of the first operand."""
@@ -53,7 +60,9 @@ class Costs:
         kernels = tuple(dict.fromkeys((*self.kernels, *other.kernels)))
         sources = {**self.sources, **other.sources}
         launches = self.launches + other.launches
-        return type(self)(kernels, launches, self.device, rows, sources, under, accesses, loops)
+        around = {place: self.around.get(place, frozenset()) | other.around.get(place, frozenset()) for place in rows}
+        remedies = merge_by_key([*self.remedies.items(), *other.remedies.items()])
+        return type(self)(kernels, launches, self.device, rows, sources, under, around, accesses, loops, remedies)
 
     @property
     def counters(self) -> Counters:
@@ -95,6 +104,14 @@ class Costs:
             if (group := key(place)) is not None:
                 add(groups.setdefault(group, {}), row)
         return groups
+
+
+def merge_by_key(remedies: Iterable[tuple[RemedyKey, Remedy]]) -> dict[RemedyKey, Remedy]:
+    """Return the sum of the remedies of each rule and its places."""
+    groups: dict[RemedyKey, list[Remedy]] = {}
+    for key, remedy in remedies:
+        groups.setdefault(key, []).append(remedy)
+    return {key: sum_remedies(group) for key, group in groups.items()}
 
 
 def _sums(first: Mapping[Place, Row], second: Mapping[Place, Row]) -> dict[Place, Row]:

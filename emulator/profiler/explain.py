@@ -1,58 +1,68 @@
-"""Explanations of the largest avoidable costs in a profile, computed from counters, addresses and iterations.
+"""Explanations of the largest avoidable costs in a profile, with the counters that a change of the kernel would save.
+
+The changes of memory accesses are computed by `remedies`; those of control flow from the iterations and the lanes counted here.
 
 Costs are compared in cycles of one SM at its throughput, without other limits: 0.25 for a warp instruction (four
 schedulers), 1 for a wavefront of shared memory, 0.5 for a sector (64 bytes per cycle), 1 for each sector of an atomic
-operation. An explanation covers the cycles that another order of data or work would save.
+operation.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ..language.intrinsics import WARP_SIZE
+from .advice_texts import text
 from .costs import Costs, Place
 from .counters import Row
-from .pattern import Pattern
-from .samples import Table, iteration, lanes_by_iterations, nonempty_rows
+from .remedies import Saving
+from .samples import Table, iteration, lanes_by_iterations
 
 INSTRUCTION, WAVEFRONT, SECTOR, ATOMIC = 0.25, 1.0, 0.5, 1.0
 """Cycles of an SM."""
 MIN_FRACTION = 0.01
 """Minimum fraction of all cycles for an explanation."""
-FREQUENT = 64
-"""Instructions of a warp per barrier below which a barrier is frequent."""
+MIN_IDLE = 0.1
+"""Minimum fraction of all warp instructions that another assignment of work to lanes saves."""
+UNCOUNTED = ("local", "constant")
+"""Rules for accesses whose cycles are in no row of counters."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The avoidable cost of one place.
+    """The avoidable cost of some places, and its remedy.
 
-    what: its kind. sentence: the cause. remedy: the usual change. cycles: of an SM, saved by the remedy. share: fraction
-    of the cycles of the profile, waiting at barriers included.
+    places: the most expensive first. what: its kind. sentence: the cause. remedy: the change. savings: the counters that the
+    change decreases, with the predicted decrease over all launches, negative for an increase; empty if it is unknown. cycles:
+    of an SM, saved by the remedy. share: fraction of the cycles of the profile.
     """
 
-    place: Place
+    places: tuple[Place, ...]
     what: str
     sentence: str
     remedy: str
+    savings: tuple[Saving, ...]
     cycles: float
     share: float
 
+    @property
+    def place(self) -> Place:
+        """The most expensive place."""
+        return self.places[0]
+
+    @property
+    def text(self) -> str:
+        """Cause, remedy and predicted savings."""
+        saved = ", ".join(f"{saved:,} {counter.replace('_', ' ')}" for counter, saved in self.savings if saved > 0)
+        return f"{self.sentence} {self.remedy}" + (f" Saves {saved}." if saved else "")
+
     def __str__(self) -> str:
-        return f"{self.place.span.place}: {self.sentence} {self.remedy} ({100 * self.share:.0f} % of the cycles)"
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    what: str
-    cycles: float
-    sentence: str
-    remedy: str
-    waiting: bool = False
-    """Whether warps wait in these cycles, so that no counter includes them."""
+        return f"{self.place.span.place}: {self.text}"
 
 
 def cycles(row: Row) -> float:
@@ -65,135 +75,89 @@ def cycles(row: Row) -> float:
 
 def explanations(profile: Costs) -> list[Explanation]:
     """Return the avoidable costs of at least 1 % of all cycles, the largest first."""
-    candidates = [(place, one) for place, row in profile.rows.items() for one in _of_place(profile, place, row)]
-    total = sum(cycles(row) for row in profile.rows.values()) + sum(one.cycles for _, one in candidates if one.waiting)
-    result = [
-        Explanation(place, one.what, one.sentence, one.remedy, one.cycles, one.cycles / total)
-        for place, one in candidates
-        if one.cycles >= MIN_FRACTION * total > 0
-    ]
-    return sorted(result, key=lambda one: (-one.cycles, one.place.span.file, one.place.span.line))
+    uncounted = sum(remedy.cycles for (rule, _), remedy in profile.remedies.items() if rule in UNCOUNTED)
+    total = sum(cycles(row) for row in profile.rows.values()) + uncounted
+    result = [*_of_memory(profile, total), *_of_control(profile, total)]
+    largest = [one for one in result if one.share >= MIN_FRACTION]
+    return sorted(largest, key=lambda one: (-one.cycles, one.place.span.file, one.place.span.line))
 
 
-def _of_place(profile: Costs, place: Place, row: Row) -> Iterator[_Candidate]:
-    accesses, loops = profile.accesses.get(place), profile.loops.get(place)
-    if accesses is not None and accesses["count"].any():
-        if place.kind.startswith("global"):
-            contended = place.kind in ("global_atomic", "global_reduction")
-            yield (_contended if contended else _uncoalesced)(place, accesses, profile.device.sector)
-        else:
-            yield _conflicts(place, accesses, profile.device.banks, profile.device.bank_width)
-    if loops is not None:
-        yield _uneven(profile, place, loops)
-    elif place.kind == "branch":
-        yield _divergent(profile, place, row)
-    elif place.kind == "barrier":
-        yield _frequent(profile, row)
+def _of_memory(profile: Costs, total: float) -> Iterator[Explanation]:
+    for (rule, places), remedy in profile.remedies.items():
+        what, sentence, change = text(rule, places, remedy.numbers, profile.device)
+        yield Explanation(places, what, sentence, change, remedy.savings, remedy.cycles, remedy.cycles / max(total, 1))
 
 
-# ------------------------------------------------------------------ memory
-def worst(table: Table) -> int:
-    """Return the row of a sample table with most transactions."""
-    return int(np.argmax(table["count"] * np.arange(len(table))))
+def _of_control(profile: Costs, total: float) -> Iterator[Explanation]:
+    instructions = sum(row.get("warp_instructions", 0) for row in profile.rows.values())
+    for place in profile.rows:
+        outer = profile.around.get(place, frozenset())
+        if place.kind != "branch" or any(one in profile.loops for one in outer):
+            continue
+        node = _statements(profile.sources.get(place.span.file, "")).get(_place_position(place))
+        rule: tuple[str, str, str, float] | None = None
+        if isinstance(node, ast.For) and place in profile.loops:
+            rule = _uneven(profile, place, node, profile.loops[place])
+        elif isinstance(node, ast.If) and node.orelse:
+            rule = _divergent(profile, place, node)
+        if rule is not None and rule[3] >= MIN_IDLE * instructions > 0:
+            what, sentence, remedy, saved = rule
+            savings = (Saving("warp_instructions", round(saved)),)
+            yield Explanation(
+                (place,), what, sentence, remedy, savings, INSTRUCTION * saved, INSTRUCTION * saved / total
+            )
 
 
-def _uncoalesced(place: Place, table: Table, sector: int) -> _Candidate:
-    def ideal(row: int) -> int:
-        return -(-_pattern(table, row).distinct * place.size // sector)
-
-    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in nonempty_rows(table))
-    row = worst(table)
-    pattern, needed = _pattern(table, row), ideal(row)
-    verb = "load" if place.kind == "global_load" else "store"
-    happens = f"a warp's {verb} of {place.array} touches {row} sectors; its bytes fit into {needed}"
-    reason, remedy = _spread(pattern, place.size, sector)
-    return _Candidate("uncoalesced access", SECTOR * spare, f"{happens}: {reason}.", remedy)
-
-
-def _spread(pattern: Pattern, size: int, sector: int) -> tuple[str, str]:
-    """Return the reason for the excess sectors of an access, and the remedy."""
-    stride = abs(pattern.stride)
-    if (pattern.kind, stride) in (("stride", 1), ("runs", 0)):
-        return (
-            "its lanes access neighbouring elements, and the first is not at the start of a sector",
-            f"Begin rows at a multiple of {sector // size} elements: pad them, or shift the work of each warp.",
-        )
-    if pattern.kind == "stride":
-        reason = f"the stride between lanes is {stride:,} elements, {stride * size:,} bytes"
-        if stride * size < sector:
-            return reason, "Load the neighbours as one vector, or store each field in an array of its own."
-        return (
-            reason,
-            "Let neighbouring lanes access neighbouring elements: exchange the indices, or use a shared tile.",
-        )
-    if pattern.kind == "runs":
-        reason = f"the lanes access runs of {pattern.run} neighbours at a stride of {pattern.stride:,} elements"
-        return reason, f"Let runs have a multiple of {sector // size} elements: widen the block along the array."
-    return (
-        f"{pattern.lanes} lanes access {pattern.distinct} elements in no order",
-        "Order the work by address, or load the elements of a block into shared memory with neighbouring lanes.",
-    )
+@lru_cache(maxsize=16)
+def _statements(source: str) -> dict[tuple[int, int], ast.For | ast.If]:
+    """Return the loops and branches of a file by `_position`, without elif; none if the file does not parse."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return {}
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.If)]
+    elifs = {elif_ for node in statements if isinstance(node, ast.If) for elif_ in _elifs(node)}
+    return {_position(node): node for node in statements if node not in elifs}
 
 
-def _contended(place: Place, table: Table, sector: int) -> _Candidate:
-    def ideal(row: int) -> int:
-        return min(row, -(-_pattern(table, row).distinct * place.size // sector))
-
-    spare = sum(int(table["count"][row]) * (row - ideal(row)) for row in nonempty_rows(table))
-    pattern = _pattern(table, worst(table))
-    same = "one element" if pattern.distinct == 1 else f"{pattern.distinct} elements"
-    return _Candidate(
-        "contended atomic",
-        ATOMIC * spare,
-        f"{pattern.lanes} lanes of a warp change {same} of {place.array}, one after another.",
-        "Combine within the warp (shuffles) or the block (shared memory) first, so that one lane adds for all.",
-    )
+def _position(node: ast.For | ast.If) -> tuple[int, int]:
+    """Return line and column of the condition or the range, the span of the statement's counters."""
+    shown = node.iter if isinstance(node, ast.For) else node.test
+    return shown.lineno, shown.col_offset + 1
 
 
-def _conflicts(place: Place, table: Table, banks: int, width: int) -> _Candidate:
-    phases = max(1, WARP_SIZE * place.size // (banks * width))
-    spare = sum(int(table["count"][row]) * max(0, row - phases) for row in nonempty_rows(table))
-    row = worst(table)
-    pattern = _pattern(table, row)
-    words = abs(pattern.stride) * place.size // width
-    verb = place.kind.removeprefix("shared_")
-    happens = f"a warp's {verb} of {place.array} takes {row} wavefronts instead of {phases}"
-    if pattern.kind == "stride" and words and place.kind != "shared_atomic":
-        used = banks // int(np.gcd(words, banks))
-        reason = f"the stride between lanes is {words:,} words, so that they share {used} of {banks} banks"
-        remedy = f"Pad the row by one element, to a pitch of {abs(pattern.stride) + 1:,}, so that lanes access different banks."
-    elif place.kind == "shared_atomic":
-        reason = f"{pattern.lanes} lanes change {pattern.distinct} elements"
-        remedy = "Give each warp, or each few lanes, a copy of the table and add the copies at the end."
-    elif pattern.kind == "runs":
-        reason = f"the lanes access runs of {pattern.run} elements at a stride of {pattern.stride:,}, which share banks"
-        remedy = "Choose a pitch that is not a multiple of the banks: pad the row."
-    else:
-        reason = f"{pattern.lanes} lanes access {pattern.distinct} elements, some of them in the same bank"
-        remedy = "Order the elements so that the lanes of a warp access different banks."
-    return _Candidate("bank conflicts", WAVEFRONT * spare, f"{happens}: {reason}.", remedy)
-
-
-def _pattern(table: Table, row: int) -> Pattern:
-    """Return the pattern of the first execution of a row."""
-    return Pattern.classify(int(table["mask"][row]), table["index"][row])
+def _place_position(place: Place) -> tuple[int, int]:
+    return place.span.line, place.span.column
 
 
 # ------------------------------------------------------------------ control
-def _uneven(profile: Costs, place: Place, table: Table) -> _Candidate:
-    """Explain a loop whose lanes have different numbers of iterations."""
+def _uneven(profile: Costs, place: Place, node: ast.For, table: Table) -> tuple[str, str, str, float] | None:
+    """Return the saving of equal numbers of iterations in the lanes of a warp, for a loop with one execution per thread.
+
+    Each iteration must cost the same, and the number of iterations must be known before the loop. A step is that of lanes
+    which share an item.
+    """
+    steps = isinstance(node.iter, ast.Call) and len(node.iter.args) > 2
+    ends = any(isinstance(inner, ast.Break | ast.Return) for inner in ast.walk(node))
+    if steps or ends or _has_barriers(profile):
+        return None
+    own, inside = profile.rows[place], profile.under.get(place, {})
+    if inside.get("divergent_branches", 0):
+        return None
     spans = np.diff([iteration(row) for row in range(len(table) + 1)])
-    lanes, warps = (int((table[name] * spans).sum()) for name in ("lanes", "warps"))
-    idle = 1 - lanes / (WARP_SIZE * warps) if warps else 0.0
+    warps = int((table["warps"] * spans).sum())
+    fewest = int((-(-table["lanes"] // WARP_SIZE) * spans).sum())
     groups = lanes_by_iterations(table)
-    few, most = (f"{groups[0][0]:,}", _most(groups[-1])) if groups else ("0", "0")
-    inside = INSTRUCTION * profile.under.get(place, {}).get("warp_instructions", 0)
-    return _Candidate(
+    if not warps or len(groups) < 2:
+        return None
+    saved = (1 - fewest / warps) * (own.get("warp_instructions", 0) + inside.get("warp_instructions", 0))
+    few, most = f"{groups[0][0]:,}", _most(groups[-1])
+    return (
         "uneven loop",
-        idle * inside,
-        f"lanes execute {few} to {most} iterations, and a warp continues until its last lane is done: "
-        f"{100 * idle:.0f} % of its lanes' iterations are idle.",
-        "Give the lanes of a warp equal work: sort the items by length, or let all lanes share one item.",
+        f"lanes execute {few} to {most} iterations, and a warp continues until its last lane is done: warps execute {warps:,} "
+        f"iterations, {fewest:,} with equal numbers in the lanes of a warp.",
+        "Assign the items to threads in the order of their numbers of iterations.",
+        saved,
     )
 
 
@@ -202,29 +166,33 @@ def _most(last: tuple[int, int, int]) -> str:
     return f"{low:,}" if low == high else f"more than {low - 1:,}"
 
 
-def _divergent(profile: Costs, place: Place, row: Row) -> _Candidate:
-    """Explain an `if` whose lanes diverge: the lanes of the other arm wait."""
-    branches, divergent = row.get("branches", 0), row.get("divergent_branches", 0)
+def _has_barriers(profile: Costs) -> bool:
+    return any(row.get("barriers", 0) for row in profile.rows.values())
+
+
+def _divergent(profile: Costs, place: Place, node: ast.If) -> tuple[str, str, str, float] | None:
+    """Return the saving of warps whose lanes take one arm of an if, elif, else."""
+    positions = {_position(one) for one in _elifs(node)}
+    elifs = [one for one in profile.rows if one.kind == "branch" and _place_position(one) in positions]
+    rows = [profile.rows[one] for one in (place, *(one for one in elifs if one.span.file == place.span.file))]
     inside = profile.under.get(place, {})
+    nested = inside.get("divergent_branches", 0) - sum(row.get("divergent_branches", 0) for row in rows[1:])
+    branches, divergent = rows[0].get("branches", 0), rows[0].get("divergent_branches", 0)
     instructions, threads = inside.get("warp_instructions", 0), inside.get("thread_instructions", 0)
-    idle = 1 - threads / (WARP_SIZE * instructions) if instructions else 0.0
-    return _Candidate(
+    if nested or divergent < 2 or not instructions:
+        return None
+    lanes = rows[0].get("thread_instructions", 0) / rows[0]["warp_instructions"]
+    return (
         "divergent branch",
-        INSTRUCTION * idle * instructions * divergent / max(branches, 1),
-        f"in {divergent:,} of {branches:,} executions the lanes of a warp disagree, and under it "
-        f"{100 * (1 - idle):.0f} % of the lanes are active.",
-        "Arrange the work so that all lanes of a warp take the same branch.",
+        f"in {divergent:,} of {branches:,} executions the lanes of a warp take different arms, and "
+        f"{100 * threads / (lanes * instructions):.0f} % of them are active in the arms.",
+        "Assign the work to threads so that all lanes of a warp take the same arm.",
+        instructions - threads / lanes,
     )
 
 
-def _frequent(profile: Costs, row: Row) -> _Candidate:
-    barriers = row.get("barriers", 0)
-    instructions = sum(r.get("warp_instructions", 0) for r in profile.rows.values())
-    interval = instructions / barriers if barriers else 0.0
-    return _Candidate(
-        "frequent barrier",
-        INSTRUCTION * barriers * max(0.0, FREQUENT - interval) if barriers else 0.0,
-        f"a warp reaches this barrier every {interval:.0f} instructions.",
-        "Let a thread do more between barriers, or let one warp do the last steps alone (st.syncwarp).",
-        waiting=True,
-    )
+def _elifs(node: ast.If) -> Iterator[ast.If]:
+    """Yield the elif branches of an if."""
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        yield node

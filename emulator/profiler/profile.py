@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..machine.device import Device
 from ..span import Span
-from .costs import Costs, Place, add
+from .costs import Costs, Place, add, merge_by_key
 from .counters import Row
 from .events import Counts, by_site
 from .explain import Explanation, explanations
@@ -41,26 +41,33 @@ class CountedKernel:
         """Return the profile of int64[site, column] counts and samples, which may be sums over several launches."""
         rows: dict[Place, Row] = {}
         under: dict[Place, Row] = {}
+        enclosing: dict[Place, frozenset[Place]] = {}
         for site, count in zip(self.sites, counts, strict=True):
             row: Row = {}
             for name, n in by_site(site.place.kind, site.place.size, dict(site.costs), count):
                 row[name] = row.get(name, 0) + n
             add(rows.setdefault(site.place, {}), row)
-            for around in self._around(site):
-                add(under.setdefault(around, {}), row)
+            around = self._around(site)
+            enclosing[site.place] = enclosing.get(site.place, frozenset()) | around
+            for outer in around:
+                add(under.setdefault(outer, {}), row)
         accesses, loops = (
             self._by_place(samples.accesses if samples else {}),
             self._by_place(samples.loops if samples else {}),
         )
-        return Profile((self.name,), launches, device, rows, self.sources, under, accesses, loops)
+        remedies = merge_by_key(
+            ((remedy.rule, tuple(dict.fromkeys(self.sites[site].place for site in remedy.sites))), remedy)
+            for remedy in (samples.remedies if samples else ())
+        )
+        return Profile((self.name,), launches, device, rows, self.sources, under, enclosing, accesses, loops, remedies)
 
-    def _around(self, site: Site) -> set[Place]:
+    def _around(self, site: Site) -> frozenset[Place]:
         """Return the places of the ifs, whiles and fors around a site."""
         places = set()
         while site.parent is not None:
             site = self.sites[site.parent]
             places.add(site.place)
-        return places
+        return frozenset(places)
 
     def _by_place(self, tables: Mapping[int, Table]) -> dict[Place, Table]:
         groups: dict[Place, list[Table]] = {}

@@ -16,9 +16,10 @@ from ..machine.device import Device, Rates
 from ..machine.timing import Timing
 from ..span import Span
 from .costs import Place
-from .events import GLOBAL, SHARED
+from .events import GLOBAL, MEANING, SHARED
 from .launch import Argument, Launch
 from .profile import CountedKernel, Site
+from .remedies import NUMBERS, Remedy, Saving
 from .samples import ACCESS, Packed, Samples, nonempty_rows
 
 FORMAT, VERSION = "simtbed run", 1
@@ -85,14 +86,24 @@ def _check_references(content: Any) -> None:
         kinds = [site["kind"] for site in content["kernels"][launch["kernel"]]["sites"]]
         sites = len(kinds)
         _within(launch["counts"] is None or len(launch["counts"]) == sites, f"{place}.counts", f"{sites} rows")
-        for name, rows in (launch["samples"] or {}).items():
-            _within(all(site < sites for site, _ in rows), f"{place}.samples.{name}", "numbers of sites")
-        accesses = (launch["samples"] or {"accesses": ()})["accesses"]
+        samples = launch["samples"] or {"accesses": (), "loops": (), "remedies": ()}
+        for name in ("accesses", "loops"):
+            _within(all(site < sites for site, _ in samples[name]), f"{place}.samples.{name}", "numbers of sites")
+        for at_, remedy in enumerate(samples["remedies"]):
+            _check_remedy(remedy, sites, f"{place}.samples.remedies[{at_}]")
+        accesses = samples["accesses"]
         moving = all(kinds[site] in (*GLOBAL, *SHARED) for site, _ in accesses)
         _within(moving, f"{place}.samples.accesses", "numbers of accesses")
         lanes = list(ACCESS.names or ()).index("mask") + 1  # after the number of the row
         some = all(row[1] > 0 and row[lanes] > 0 for _, rows in accesses for row in rows)
         _within(some, f"{place}.samples.accesses", "executions by some lanes")
+
+
+def _check_remedy(remedy: Any, sites: int, at: str) -> None:
+    rule = NUMBERS.get(remedy["rule"], -1)
+    _within(len(remedy["numbers"]) == rule, at, f"a rule with its numbers, one of {', '.join(NUMBERS)}")
+    _within(bool(remedy["sites"]) and max(remedy["sites"]) < sites, f"{at}.sites", "numbers of sites")
+    _within(all(counter in MEANING for counter, _ in remedy["savings"]), f"{at}.savings", "names of counters")
 
 
 def _within(right: bool, at: str, expected: str) -> None:
@@ -121,7 +132,7 @@ def _decode_launch(content: Any, kernels: Sequence[CountedKernel], devices: Sequ
 
 def _encode_samples(samples: Samples) -> dict[str, Any]:
     """Return the rows with counts, by site and row."""
-    return {
+    tables: dict[str, Any] = {
         name: [
             [
                 site,
@@ -134,16 +145,24 @@ def _encode_samples(samples: Samples) -> dict[str, Any]:
         ]
         for name, tables in (("accesses", samples.accesses), ("loops", samples.loops))
     }
+    return tables | {"remedies": [asdict(remedy) for remedy in samples.remedies]}
 
 
 def _decode_samples(content: Any) -> Samples:
-    samples = Samples({}, {})
+    samples = Samples({}, {}, tuple(_decode_remedy(remedy) for remedy in content["remedies"]))
     for name, empty in (("accesses", samples.of_access), ("loops", samples.of_loop)):
         for site, rows in content[name]:
             table = empty(site)
             for row, *values in rows:
                 table[row] = tuple(values)
     return samples
+
+
+def _decode_remedy(content: Any) -> Remedy:
+    savings = tuple(Saving(*saving) for saving in content["savings"])
+    return Remedy(
+        **{**content, "sites": tuple(content["sites"]), "savings": savings, "numbers": tuple(content["numbers"])}
+    )
 
 
 def _encode_kernel(kernel: CountedKernel) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from .samples import ACCESS, COSTS, ITERATIONS, LOOP
 Row = dict[str, Any]
 Whole = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 """Doubles represent these integers exactly."""
+Signed = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
 Small = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
 Number = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 Place = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
@@ -84,8 +85,22 @@ def _row(dtype: np.dtype[Any], rows: int) -> Any:
 
 
 _Device: Any = _of_fields(Device, name=PrintableText, rates=_of_fields(Rates), timing=_of_fields(Timing))
+
+
+class Remedy(Strict):
+    """A change of accesses."""
+
+    rule: PrintableText
+    sites: list[Whole]
+    savings: list[tuple[PrintableText, Signed]]
+    cycles: Whole
+    numbers: list[Whole]
+
+
 _Samples: Any = msgspec.defstruct(
-    "Samples", [("accesses", _row(ACCESS, COSTS)), ("loops", _row(LOOP, ITERATIONS))], forbid_unknown_fields=True
+    "Samples",
+    [("accesses", _row(ACCESS, COSTS)), ("loops", _row(LOOP, ITERATIONS)), ("remedies", list[Remedy])],
+    forbid_unknown_fields=True,
 )
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .remedies import Remedy, merge_remedies
+
 COSTS = 129
 """Rows of an access: sectors of global memory, or wavefronts of shared memory, from 0. No access costs more."""
 ACCESS = np.dtype(
@@ -44,10 +46,11 @@ def row_of(iteration: int) -> int | None:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of one launch, by site: accesses as ACCESS[COSTS], loops as LOOP[ITERATIONS]."""
+    """Samples of one launch, by site: accesses as ACCESS[COSTS], loops as LOOP[ITERATIONS]. remedies: changes of its accesses."""
 
     accesses: dict[int, Table]
     loops: dict[int, Table]
+    remedies: tuple[Remedy, ...] = ()
 
     def of_access(self, site: int) -> Table:
         """Return the table of an access; create it if absent."""
@@ -64,14 +67,18 @@ class Packed:
 
     accesses: dict[int, tuple[list[int], Table]]
     loops: dict[int, tuple[list[int], Table]]
+    remedies: tuple[Remedy, ...]
 
     @staticmethod
     def pack(samples: Samples) -> Packed:
-        return Packed(*({site: (rows := nonempty_rows(table), table[rows]) for site, table in tables.items()}
-                        for tables in (samples.accesses, samples.loops)))  # fmt: skip
+        accesses, loops = (
+            {site: (rows := nonempty_rows(table), table[rows]) for site, table in tables.items()}
+            for tables in (samples.accesses, samples.loops)
+        )
+        return Packed(accesses, loops, samples.remedies)
 
     def unpacked(self) -> Samples:
-        samples = Samples({}, {})
+        samples = Samples({}, {}, self.remedies)
         for empty, tables in ((samples.of_access, self.accesses), (samples.of_loop, self.loops)):
             for site, (rows, values) in tables.items():
                 empty(site)[rows] = values
@@ -80,7 +87,8 @@ class Packed:
 
 def merge_samples(several: Iterable[Samples]) -> Samples:
     """Merge the samples of several launches of one kernel."""
-    total = Samples({}, {})
+    several = list(several)
+    total = Samples({}, {}, merge_remedies([samples.remedies for samples in several]))
     for samples in several:
         for into, tables in ((total.accesses, samples.accesses), (total.loops, samples.loops)):
             for site, table in tables.items():
@@ -108,6 +116,11 @@ def nonempty_rows(table: Table) -> list[int]:
     """Return the rows of a table with counts."""
     counts: npt.NDArray[np.int64] = table["count" if table.dtype == ACCESS else "lanes"]
     return [int(row) for row in np.flatnonzero(counts)]
+
+
+def costliest_row(table: Table) -> int:
+    """Return the row of an access with most transactions."""
+    return int(np.argmax(table["count"] * np.arange(len(table))))
 
 
 def _order(table: Table) -> npt.NDArray[np.int64]:

@@ -175,7 +175,7 @@ def _run(call: PendingLaunch) -> Result:
     """Run a launch; device arrays are not changed."""
     request = call.request
     engine = engine_named(call.engine)
-    outcome = _with_accesses(engine, request) if request.decisions else _outcome(engine, request)
+    outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
     faults, remarks = _classified(request, outcome)
     return Result(
         buffers=request.shaped(outcome.buffers),
@@ -193,14 +193,23 @@ def _run(call: PendingLaunch) -> Result:
 
 
 def _with_accesses(engine: Engine, request: Request) -> Outcome:
-    """Run a launch with recorded decisions, and record the accesses of warps."""
-    from ..profiler.accesses import AccessRecorder  # late: few launches need it
+    """Run a launch, and record accesses of warps: in order for its decisions, else as a sample for its details."""
+    from ..profiler.access_sampling import AccessSampler  # late: few launches need them
+    from ..profiler.accesses import AccessRecorder
     from ..profiler.decisions import sampling_interval
+    from .access_remedies import add_remedies
 
-    recorder = AccessRecorder(sampling_interval(request.warps))
-    outcome = _outcome(engine, replace(request, trace=recorder))
+    interval = sampling_interval(request.warps)
+    sampler, recorder = AccessSampler(interval), AccessRecorder(interval)
+    outcome = _outcome(engine, replace(request, trace=recorder if request.decisions else sampler))
     if outcome.decisions is not None:
-        outcome.decisions.accesses = [recorder.finish()]
+        accesses = recorder.finish()
+        outcome.decisions.accesses = [accesses]
+        sampler.interval = accesses.interval
+        for entries in accesses.by_warp.values():
+            sampler.take(entries)
+    if outcome.samples is not None:
+        outcome.samples = add_remedies(request, outcome, sampler)
     return outcome
 
 

@@ -43,6 +43,8 @@ def content(profile: Profile) -> dict[str, Any]:
                 "what": one.what,
                 "sentence": one.sentence,
                 "remedy": one.remedy,
+                "lines": [[short(place.span.file), place.span.line] for place in one.places],
+                "savings": dict(one.savings),
                 "cycles": one.cycles,
                 "share": one.share,
             }

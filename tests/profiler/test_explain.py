@@ -1,213 +1,149 @@
-"""Explanations of costly lines: a mistake is named with its numbers, its fixed twin is not."""
+"""Explanations of avoidable costs: the advised change saves what it promises, and kernels without the cost get no advice."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.profiler.explain import Explanation, explanations
-from simtbed.profiler.pattern import Pattern
-from simtbed.runtime.arrays import NewArray
+from simtbed.profiler import access_sampling
+from simtbed.profiler.lane_elements import LaneElements
+from simtbed.profiler.remedies import NUMBERS, Remedy, Saving, merge_remedies
+from simtbed.profiler.trace import ENTRY
 
-N = 128
+from tests.table_checks import check_each
 
-
-@st.kernel
-def strided(x: st.Global[st.f32], out: st.Global[st.f32], S: st.Const, OFFSET: st.Const) -> None:
-    """out[i] = x[S i + OFFSET]."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    out[i] = x[S * i + OFFSET]
+from .advised import ADVISED, Advised, N, column, floats, gather, profile, shifted
+from .unadvised import SPARSE, UNADVISED, UNPREDICTED, Unadvised
 
 
-@st.kernel
-def gathered(x: st.Global[st.f32], at: st.Global[st.i32], out: st.Global[st.f32]) -> None:
-    """out[i] = x[at[i]]."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    out[i] = x[at[i]]
+def test_an_advised_change_saves_what_is_predicted() -> None:
+    """The changed kernel has no such cost, and its counters are lower by the prediction, within 20 %."""
+
+    def check(case: Advised) -> None:
+        before, after = case.before(), case.after()
+        advice = [one for one in before.explanations() if one.what == case.what]
+        assert any(re.search(case.pattern, str(one)) for one in advice), [str(one) for one in before.explanations()]
+        assert [str(one) for one in before.explanations() if one.savings and one not in advice] == []
+        assert [str(one) for one in after.explanations() if one.what == case.what] == []
+        for saving in (saving for one in advice for saving in one.savings):
+            actual = before.totals()[saving.counter] - after.totals()[saving.counter]
+            assert actual == pytest.approx(saving.saved, rel=0.2), saving
+
+    check_each(ADVISED, check, lambda case: case.name)
 
 
-@st.kernel
-def turned(x: st.Global[st.f32], out: st.Global[st.f32], PITCH: st.Const) -> None:
-    """A tile of 32 x 32 is written by rows and read by columns."""
-    tile = st.shared(st.f32, 32 * PITCH)
-    for k in range(32):
-        tile[k * PITCH + st.lane] = x[k * 32 + st.lane]
-    st.sync()
-    for k in range(32):
-        out[k * 32 + st.lane] = tile[st.lane * PITCH + k]
+def test_every_rule_with_a_prediction_is_applied() -> None:
+    rules = {rule for case in ADVISED for rule, _ in case.before().remedies}
+    assert rules >= NUMBERS.keys() - {"scattered"}
 
 
-@st.kernel
-def looped(out: st.Global[st.i32], MOST: st.Const, EACH: st.Const) -> None:
-    """Lane n executes EACH iterations, and n of MOST more."""
-    total = 0
-    turns = 0
-    while turns < EACH + st.lane * MOST // 31:
-        total += turns * turns
-        turns += 1
-    out[st.block.x * 32 + st.lane] = total
+def test_kernels_without_an_avoidable_cost_get_no_advice() -> None:
+    def check(case: Unadvised) -> None:
+        advice = [one for one in case.run().explanations() if not case.kinds or one.what in case.kinds]
+        assert [str(one) for one in advice] == []
+
+    check_each(UNADVISED, check, lambda case: case.name)
 
 
-@st.kernel
-def chosen(out: st.Global[st.i32], PART: st.Const) -> None:
-    """The first lanes execute the loop."""
-    total = 0
-    if st.lane < PART:
-        for k in range(100):
-            total += k * st.lane
-    out[st.lane] = total
+def test_an_effect_that_is_unknown_is_not_predicted() -> None:
+    def check(case: Unadvised) -> None:
+        (advice,) = case.run().explanations()
+        assert advice.what == "scattered access" and advice.savings == () and "Saves" not in str(advice)
+
+    check_each(UNPREDICTED, check, lambda case: case.name)
 
 
-@st.kernel
-def counted(out: st.Global[st.i32], BINS: st.Const) -> None:
-    """Each lane adds to one of BINS bins."""
-    st.atomic_add(out, st.lane % BINS, 1)
+rows_by_thread = partial(profile, column, x=floats(N * 16), out=st.empty(N, st.f32), K=16, ACROSS=0)
 
 
-@st.kernel
-def synchronised(out: st.Global[st.i32], WORK: st.Const) -> None:
-    """WORK additions after each barrier."""
-    total = 0
-    for k in range(16):
-        st.sync()
-        for j in st.unroll(range(WORK)):
-            total += k * j
-    out[st.thread.x] = total
+def test_a_sample_predicts_as_all_accesses_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = rows_by_thread().explanations()
+    monkeypatch.setattr(access_sampling, "MAX_ACCESSES", 40)
+    (sampled,) = rows_by_thread().explanations()
+    assert sampled.savings[0].saved == pytest.approx(whole.savings[0].saved, rel=0.05)
 
 
-def explanations_of(kernel: st.Kernel, block: int = 32, grid: int = 1, **args: Any) -> list[Explanation]:
-    return explanations(st.launch(kernel, grid=grid, block=block, args=args, detail=True).profile())
+def test_engines_explain_the_same() -> None:
+    texts = []
+    for engine in ("numpy", "jit"):
+        args = {"x": floats(65536), "at": SPARSE, "out": st.empty(N, st.f32)}
+        result = st.launch(gather, grid=4, block=128, args=args, detail=True, engine=engine)  # type: ignore[arg-type]
+        texts.append([str(one) for one in result.profile().explanations()])
+    assert texts[0] and texts[0] == texts[1]
 
 
-def floats(n: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    return np.ones(n, np.float32)
-
-
-def ints(n: int) -> NewArray:
-    return st.empty(n, st.i32)
-
-
-SHUFFLED = np.random.default_rng(3).permutation(N * 32).astype(np.int32)[:N]
-NEIGHBOURS = np.arange(N, dtype=np.int32)
-
-
-def of_stride(stride: int, offset: int = 0) -> list[Explanation]:
-    return explanations_of(strided, grid=4, x=floats(N * stride + 8), out=st.empty(N, st.f32), S=stride, OFFSET=offset)
-
-
-def of_gather(at: np.ndarray[Any, np.dtype[np.int32]]) -> list[Explanation]:
-    return explanations_of(gathered, grid=4, x=floats(N * 32), at=at, out=st.empty(N, st.f32))
-
-
-def of_tile(pitch: int) -> list[Explanation]:
-    return explanations_of(turned, x=floats(1024), out=st.empty(1024, st.f32), PITCH=pitch)
-
-
-Try = Callable[[], list[Explanation]]
-MISTAKES: dict[str, tuple[Try, Try, str, str]] = {
-    "stride": (
-        lambda: of_stride(2), lambda: of_stride(1),
-        "uncoalesced access", "touches 8 sectors; its bytes fit into 4: .* 2 elements, 8 bytes.* vector",
-    ),
-    "column": (
-        lambda: of_stride(64), lambda: of_stride(1),
-        "uncoalesced access", "touches 32 sectors; its bytes fit into 4: .* 64 elements, 256 bytes.* tile",
-    ),
-    "misaligned": (
-        lambda: of_stride(1, 1), lambda: of_stride(1, 8),
-        "uncoalesced access", "touches 5 sectors; its bytes fit into 4: .* not at the start of a sector.* multiple of 8",
-    ),
-    "column of half a warp": (
-        lambda: of_gather(NEIGHBOURS % 16 * 64), lambda: of_gather(NEIGHBOURS % 16),
-        "uncoalesced access", "touches 16 sectors; its bytes fit into 2: .* 64 elements, 256 bytes.* tile",
-    ),
-    "scattered": (
-        lambda: of_gather(SHUFFLED), lambda: of_gather(NEIGHBOURS),
-        "uncoalesced access", "32 lanes access 32 elements in no order",
-    ),
-    "pitch": (
-        lambda: of_tile(32), lambda: of_tile(33),
-        "bank conflicts", "takes 32 wavefronts instead of 1: .* 32 words, .*share 1 of 32 banks.* pitch of 33",
-    ),
-    "even pitch": (
-        lambda: of_tile(34), lambda: of_tile(35),
-        "bank conflicts", "takes 2 wavefronts .* share 16 of 32 banks",
-    ),
-    "uneven": (
-        lambda: explanations_of(looped, out=ints(32), MOST=31, EACH=1), lambda: explanations_of(looped, out=ints(32), MOST=0, EACH=32),
-        "uneven loop", "1 to 32 iterations.*48 % of its lanes' iterations are idle",
-    ),
-    "few lanes": (
-        lambda: explanations_of(chosen, out=ints(32), PART=4), lambda: explanations_of(chosen, out=ints(32), PART=32),
-        "divergent branch", "in 1 of 1 executions .* 12 % of the lanes",
-    ),
-    "contended": (
-        lambda: explanations_of(counted, out=st.zeros(32, st.i32), BINS=1),
-        lambda: explanations_of(counted, out=st.zeros(32, st.i32), BINS=32),
-        "contended atomic", "32 lanes of a warp change one element of out",
-    ),
-    "barriers": (
-        lambda: explanations_of(synchronised, 64, out=ints(64), WORK=2), lambda: explanations_of(synchronised, 64, out=ints(64), WORK=64),
-        "frequent barrier", "every 8 instructions",
-    ),
-}  # fmt: skip
-"""By mistake: the costly kernel, its fixed twin, the kind of explanation, and the expected numbers."""
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_costly_line_is_named_with_what_happens(name: str) -> None:
-    costly, fixed, what, text = MISTAKES[name]
-    (explanation,) = [e for e in costly() if e.what == what]
-    assert re.search(text, f"{explanation.sentence} {explanation.remedy}"), str(explanation)
-    assert [e for e in fixed() if e.what == what] == []
+def test_decisions_do_not_change_explanations() -> None:
+    args = {"x": floats(N * 16), "out": st.empty(N, st.f32), "K": 16, "ACROSS": 0}
+    result = st.launch(column, grid=4, block=128, args=args, detail=True, decisions=True)
+    assert [str(one) for one in result.profile().explanations()] == [
+        str(one) for one in rows_by_thread().explanations()
+    ]
 
 
 def test_explanations_are_in_order_of_cost() -> None:
-    shares = [e.share for e in of_gather(SHUFFLED)]
-    assert shares == sorted(shares, reverse=True) and 0 < shares[0] < 1
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_no_remedy_saves_more_than_all(name: str) -> None:
-    """Waits at barriers are in no counter, but are included in the total."""
-    shares = [one.share for one in MISTAKES[name][0]()]
+    shares = [one.share for case in ADVISED for one in case.before().explanations()[:1]]
     assert all(0 < share <= 1 for share in shares)
+    two = profile(column, x=floats(N * 16), out=st.empty(N, st.f32), K=16, ACROSS=0) + ADVISED[0].before()
+    assert [one.savings for one in two.explanations()] == [(Saving("global_load_sectors", 2 * 7168),)]
 
 
-@pytest.mark.parametrize(
-    ("elements", "kind", "stride", "run"),
-    [
-        ([7] * 32, "one", 0, 1),
-        (range(5, 37), "stride", 1, 1),
-        (range(99, 3, -3), "stride", -3, 1),
-        ([64 * (n // 8) + n % 8 for n in range(32)], "runs", 64, 8),
-        ([n % 5 for n in range(32)], "stride", 1, 1),
-        ([64 * (n % 16) for n in range(32)], "stride", 64, 1),
-        ([n // 2 for n in range(32)], "runs", 0, 16),
-        ([n * n for n in range(32)], "scattered", 0, 1),
-    ],
-)
-def test_patterns(elements: Any, kind: str, stride: int, run: int) -> None:
-    pattern = Pattern.classify(0xFFFFFFFF, np.array(elements))
-    assert (pattern.kind, pattern.stride, pattern.run) == (kind, stride, run)
+def test_a_parameter_of_the_change_is_one_for_all_launches() -> None:
+    def remedy(rule: str, shift: int) -> Remedy:
+        return Remedy(rule, (3,), (Saving("global_load_sectors", 10),), 5, (shift, 5, 4))
+
+    assert merge_remedies([[remedy("alignment", 3)], [remedy("alignment", 3)]])[0].savings[0].saved == 20
+    assert merge_remedies([[remedy("alignment", 3)], [remedy("alignment", 4)]]) == ()
+    assert merge_remedies([[remedy("alignment", 3)], []]) == ()
+    assert merge_remedies([[remedy("contended", 3)], []])[0].savings[0].saved == 10
+
+
+def elements(indices: Any, mask: int = 0xFFFFFFFF) -> LaneElements:
+    entries = np.zeros(1, ENTRY)
+    entries["index"][0], entries["mask"] = list(indices), mask
+    return LaneElements.from_entries(entries, 4)
+
+
+def test_patterns_of_lanes() -> None:
+    """Elements by lane; the step from lane to lane; the distance and the length of runs."""
+
+    def check(row: tuple[Any, int, tuple[int, int], int]) -> None:
+        indices, step, spacing, distinct = row
+        lanes = elements(indices)
+        actual = (int(lanes.lane_step[0]), tuple(lanes.spacing[0].tolist()), int(lanes.distinct[0]))
+        assert actual == (step, spacing, distinct)
+
+    table = [
+        ([7] * 32, 0, (0, 0), 1),
+        (range(5, 37), 1, (0, 0), 32),
+        (range(99, 3, -3), -3, (3, 1), 32),
+        ([64 * (n // 8) + n % 8 for n in range(32)], 0, (64, 8), 32),
+        ([n % 5 for n in range(32)], 0, (0, 0), 5),
+        ([64 * (n % 16) for n in range(32)], 0, (64, 1), 16),
+        ([64 * (n % 16) + n // 16 for n in range(32)], 0, (64, 2), 32),
+        ([n // 2 for n in range(32)], 0, (0, 0), 16),
+        ([n * n for n in range(32)], 0, (0, 0), 32),
+    ]
+    check_each(table, check)
 
 
 def test_a_pattern_is_of_the_active_lanes() -> None:
     index = np.arange(32)
     index[1::2] = 1000
-    assert Pattern.classify(0x55555555, index) == Pattern("stride", 16, 16, 1)
+    lanes = elements(index, 0x55555555)
+    assert (int(lanes.lane_step[0]), int(lanes.distinct[0]), int(lanes.lanes[0])) == (1, 16, 16)
+    assert np.flatnonzero(lanes.first_lanes[0]).tolist() == [*range(0, 32, 2)]
 
 
 def test_a_saved_run_explains_the_same(tmp_path: Path) -> None:
     with st.profiling(detail=True) as run:
-        of_gather(SHUFFLED)
-        of_stride(64)
+        profile(shifted, x=floats(N + 8), out=st.empty(N, st.f32), OFFSET=3)
+        profile(gather, x=floats(65536), at=SPARSE, out=st.empty(N, st.f32))
     run.save(tmp_path / "run.json")
     loaded = st.Run.load(tmp_path / "run.json")
-    texts = [str(one) for one in explanations(run.profile)]
-    assert texts and texts == [str(one) for one in explanations(loaded.profile)]
+    texts = [str(one) for one in run.profile.explanations()]
+    assert len(texts) == 2 and texts == [str(one) for one in loaded.profile.explanations()]

@@ -14,8 +14,8 @@ from ...errors import Diagnostic
 from ...escaping import html, html_value
 from ..costs import Costs, Place
 from ..events import DERIVED, MEANING, METRIC
-from ..explain import Explanation, cycles, explanations, worst
-from ..samples import nonempty_rows
+from ..explain import Explanation, cycles, explanations
+from ..samples import costliest_row, nonempty_rows
 from ..sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, SECTORS, WAVEFRONTS, Sum
 from . import pictures
 from .roofline import roofline
@@ -198,7 +198,7 @@ def _accesses(anchor: str, profile: Costs, shown_first: Place | None) -> Iterato
         rows = nonempty_rows(table)
         if not rows:
             continue
-        dearest, usual = worst(table), max(rows, key=lambda row: int(table["count"][row]))
+        dearest, usual = costliest_row(table), max(rows, key=lambda row: int(table["count"][row]))
         shown = [("most transactions", dearest)] + ([("most frequent", usual)] if usual != dearest else [])
         unit = "sector" if place.kind.startswith("global") else "wavefront"
         yield {

@@ -1,0 +1,184 @@
+"""Changes of accesses to global memory, evaluated on sampled accesses: layouts, copies in shared memory, combined atomics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .events import SECTORS
+from .remedies import Remedy, Saving
+from .sampled_sites import LaunchFacts, SampledSite, savings_by_counter
+
+MIN_SAVED = 0.2
+"""Fraction of the counter of the changed accesses that a change saves at least."""
+MIN_TABLE_SAVED = 0.5
+"""The same for a copy in shared memory, whose accesses cost too."""
+MIN_SHIFT_SAVED = 0.1
+"""The same for another start of an array: at most one of five sectors of 4-byte elements."""
+CERTAIN = 0.95
+"""Fraction of the avoidable transactions, or of the accesses, with the pattern of a change."""
+MIN_ELEMENTS = 4
+"""Elements of an access with a regular distance: fewer have one by chance."""
+MAX_STRUCT_BYTES = 64
+"""Largest distance of elements that is assumed to be the size of a struct."""
+MIN_SCATTERED = 0.5
+"""Sectors for each element of accesses without an order."""
+MIN_SHARE = 0.2
+"""Fraction of the sectors of a kernel for advice without a prediction."""
+SECTOR_CYCLES = 0.5
+
+
+def of_global(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
+    """Yield the changes of the accesses to one array that save sectors."""
+    plain = [site for site in group if site.access.operation in ("load", "store") and site.reproduced]
+    read_only = len(plain) == len(group) and all(site.operation == "load" for site in plain)
+    loads = [site for site in plain if site.operation == "load"]
+    stores = [site for site in plain if site.operation == "store"]
+    changes = [*_regular(loads), *_regular(stores)] or [*_scattered(loads, launch, read_only)]
+    yield from changes or _misaligned(plain)
+    yield from contended([site for site in group if site not in plain])
+
+
+def _regular(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
+    """Evaluate neighbours in memory instead of elements at one distance."""
+    by_spacing: dict[int, Counter[tuple[int, int]]] = {}
+    saved: list[tuple[SampledSite, float]] = []
+    worst, avoidable = (0, 0), 0.0
+    for site in sites:
+        spacing = site.lanes.spacing
+        regular = site.wasteful & (spacing[:, 0] > 0) & (site.lanes.distinct >= MIN_ELEMENTS)
+        least = site.lanes.sectors(site.lanes.packed(site.sector), site.sector)
+        less = np.where(regular, site.sectors - least, 0)
+        for block, *pair in np.unique(np.column_stack([site.blocks, spacing])[less > 0], axis=0).tolist():
+            own = np.where((site.blocks == block) & (spacing == pair).all(axis=1), less, 0)
+            of_block = by_spacing.setdefault(block, Counter())
+            of_block[pair[0] * site.access.size, pair[1]] += site.total(own)
+        if less.any():
+            saved.append((site, site.total(less)))
+            at = int(np.argmax(less))
+            worst = max(worst, (int(site.sectors[at]), int(least[at])))
+        avoidable += site.total(np.where(regular, less, np.where(site.wasteful, site.spare, 0)))
+    total = sum(count for _, count in saved)
+    before = sum(site.total(site.sectors) for site in sites)
+    if not saved or total < max(MIN_SAVED * before, CERTAIN * avoidable):
+        return
+    largest = [of_block.most_common(1)[0] for of_block in by_spacing.values()]
+    if sum(count for _, count in largest) < CERTAIN * total:
+        return  # the distance changes in a block, as in a tree or a sorting network
+    (distance, run), _ = max(largest, key=lambda item: item[1])
+    size = saved[0][0].access.size
+    order = tuple(site.number for site, _ in sorted(saved, key=lambda item: -item[1]))
+    fields = _fields([site for site, _ in saved], distance) if run == 1 else 0
+    several = int(any(pair != (distance, run) for pair, _ in largest))
+    numbers = (distance // size, run, size, *worst, fields, several)
+    yield Remedy("stride", order, savings_by_counter(saved), round(SECTOR_CYCLES * total), numbers)
+
+
+def _fields(sites: Sequence[SampledSite], distance: int) -> int:
+    """Return the number of fields of a struct of `distance` bytes that are accessed; 0 if a site accesses several."""
+    offsets: set[tuple[str, int]] = set()
+    for site in sites:
+        own = np.unique(site.lanes.elements * site.access.size % distance)
+        if len(own) > 1:
+            return 0
+        offsets.add((site.access.array, int(own[0])))
+    return len(offsets) if distance <= MAX_STRUCT_BYTES else 0
+
+
+def _scattered(sites: Sequence[SampledSite], launch: LaunchFacts, read_only: bool) -> Iterator[Remedy]:
+    """Evaluate a copy of an array in shared memory, then the order of its addresses. sites: loads."""
+    irregular = {
+        site: site.wasteful & ((site.lanes.spacing[:, 0] == 0) | (site.lanes.distinct < MIN_ELEMENTS)) for site in sites
+    }
+    spare = {site: site.total(np.where(irregular[site], site.spare, 0)) for site in sites}
+    sectors = sum(site.total(np.where(irregular[site], site.sectors, 0)) for site in sites)
+    elements = sum(site.total(np.where(irregular[site], site.lanes.distinct, 0)) for site in sites)
+    before = sum(site.total(site.sectors) for site in sites)
+    total = sum(spare.values())
+    if not total or total < MIN_TABLE_SAVED * before or sectors < MIN_SCATTERED * elements:
+        return
+    order = sorted(sites, key=lambda site: -spare[site])
+    worst = order[0]
+    at = int(np.argmax(worst.spare))
+    shown = (int(worst.lanes.lanes[at]), int(worst.lanes.distinct[at]), int(worst.sectors[at]))
+    cycles = round(SECTOR_CYCLES * total)
+    size = launch.lengths.get(worst.access.array, 0) * worst.access.size
+    copies = launch.blocks * -(-size // worst.sector)
+    fits = 0 < size <= launch.device.shared_per_block - launch.shared
+    reused = sum(site.total(site.lanes.lanes) for site in sites) * worst.access.size >= launch.blocks * size
+    single = len({site.access.array for site in sites}) == 1
+    if read_only and single and fits and reused and copies <= (1 - MIN_TABLE_SAVED) * before:
+        loads = tuple(site.number for site in order)
+        yield Remedy("table", loads, (Saving(worst.counter, round(before - copies)),), cycles, (*shown, size))
+        return
+    numbers = tuple(site.number for site in order if spare[site])
+    if len(sites) == 1 and launch.complete and worst.number not in launch.loops:
+        by_address = _by_address(worst)
+        if before - by_address >= MIN_SAVED * before:
+            yield Remedy("order", numbers, (Saving(worst.counter, round(before - by_address)),), cycles, shown)
+            return
+    if before >= MIN_SHARE * float(launch.counts[:, SECTORS].sum()):
+        requested = sum(site.total(site.lanes.distinct) * site.access.size for site in sites)
+        used = sum(site.total(site.sectors) * site.sector for site in sites)
+        yield Remedy("scattered", numbers, (), cycles, (*shown, round(100 * requested / used)))
+
+
+def _by_address(site: SampledSite) -> float:
+    """Return the expected sectors of the same elements in ascending order, a warp after the other.
+
+    Each sector is transferred once, and once more where a warp ends between two of its elements.
+    """
+    elements = site.lanes.index[site.lanes.active]
+    sectors = len(np.unique(elements * site.access.size // site.sector))
+    return sectors + len(site.sectors) * (1 - sectors / len(elements))
+
+
+def _misaligned(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
+    """Evaluate another start of an array with accesses in the order of the lanes."""
+    arrays = {(site.access.array, site.access.size) for site in sites}
+    before = sum(site.total(site.sectors) for site in sites)
+    contiguous = sum(site.total(np.where(np.abs(site.lanes.lane_step) == 1, site.sectors, 0)) for site in sites)
+    if len(arrays) != 1 or contiguous < CERTAIN * before:
+        return
+    ((_, size),) = arrays
+
+    def saved(shift: int) -> list[tuple[SampledSite, float]]:
+        return [
+            (site, site.total(site.sectors - site.lanes.sectors(site.lanes.elements + shift, site.sector)))
+            for site in sites
+        ]
+
+    totals = [sum(count for _, count in saved(shift)) for shift in range(max(site.sector for site in sites) // size)]
+    shift = int(np.argmax(totals))
+    if totals[shift] < max(MIN_SHIFT_SAVED * before, 1.0):
+        return
+    order = sorted(saved(shift), key=lambda item: -item[1])
+    most = int(order[0][0].sectors.max())
+    numbers = tuple(site.number for site, count in order if count)
+    yield Remedy(
+        "alignment", numbers, savings_by_counter(order), round(SECTOR_CYCLES * totals[shift]), (shift, most, most - 1)
+    )
+
+
+def contended(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
+    """Evaluate one atomic operation for all lanes of a warp that change one element. sites: of one array."""
+    saved: list[tuple[SampledSite, float]] = []
+    for site in sites:
+        lanes = site.lanes
+        if site.access.combines and site.reproduced:
+            before = site.transactions(lanes.index, lanes.active)
+            less = before - site.transactions(lanes.index, lanes.first_lanes)
+            if less and less >= MIN_SAVED * before:
+                saved.append((site, less))
+    for single in (True, False):
+        own = [item for item in saved if (float((item[0].lanes.distinct == 1).mean()) >= CERTAIN) == single]
+        if not own:
+            continue
+        own.sort(key=lambda item: -item[1])
+        lanes = own[0][0].lanes
+        at = int(np.argmax(lanes.lanes - lanes.distinct))
+        numbers = (int(lanes.lanes[at]), int(lanes.distinct[at]), int(single))
+        cycles = round(sum(less for _, less in own))
+        yield Remedy("contended", tuple(site.number for site, _ in own), savings_by_counter(own), cycles, numbers)
