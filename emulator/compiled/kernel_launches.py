@@ -119,6 +119,10 @@ class KernelLaunches:
                 result.setdefault((line.span.file, line.span.line), number)
         return result
 
+    def source_span(self, line: int) -> Span | None:
+        """Return the place of a printed line in the user's source; None for line 0 and for lines without one."""
+        return self.source.lines[line - 1].span if 0 < line <= len(self.source.lines) else None
+
     @cached_property
     def statements(self) -> SourceStatements:
         """Statements of the kernel with counts and decisions."""

@@ -42,9 +42,6 @@ class AccessDifference:
     compiled: int
     what: str
 
-    def __str__(self) -> str:
-        return f"line {self.place[0]}: {self.what}"
-
 
 @dataclass(frozen=True)
 class MemoryTraffic:
@@ -471,7 +468,7 @@ def _merged_with(
         wide = max((access_width(one.instruction) for one in instructions_at), default=0)
         side_by_side = kind in SHARED or {one.site.array for one in its} & arrays
         if side_by_side and wide >= its[0].site.size + size:
-            return f"nvcc merges {_access_text(len(statements), kind)} with that of line {place[0]} into one of {wide} bytes"
+            return f"nvcc merges {_access_text(len(statements), kind)} with that of line {its[0].site.span.line} into one of {wide} bytes"
     return None
 
 

@@ -113,7 +113,7 @@ def _statements(source: str) -> dict[tuple[int, int], ast.For | ast.If]:
     """Return the loops and branches of a file by `_position`, without elif; none if the file does not parse."""
     try:
         tree = ast.parse(source)
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the text of a saved run may be anything
         return {}
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.If)]
     elifs = {elif_ for node in statements if isinstance(node, ast.If) for elif_ in _elifs(node)}

@@ -22,6 +22,7 @@ from .profile import CountedKernel, Site
 from .remedies import NUMBERS, Remedy, Saving
 from .samples import ACCESS, Packed, Samples, nonempty_rows
 
+ACCESSES = (*GLOBAL, *SHARED, "local_load", "local_store", "constant_load")
 FORMAT, VERSION = "simtbed run", 1
 
 
@@ -90,7 +91,7 @@ def _check_references(content: Any) -> None:
         for name in ("accesses", "loops"):
             _within(all(site < sites for site, _ in samples[name]), f"{place}.samples.{name}", "numbers of sites")
         for at_, remedy in enumerate(samples["remedies"]):
-            _check_remedy(remedy, sites, f"{place}.samples.remedies[{at_}]")
+            _check_remedy(remedy, kinds, f"{place}.samples.remedies[{at_}]")
         accesses = samples["accesses"]
         moving = all(kinds[site] in (*GLOBAL, *SHARED) for site, _ in accesses)
         _within(moving, f"{place}.samples.accesses", "numbers of accesses")
@@ -99,10 +100,11 @@ def _check_references(content: Any) -> None:
         _within(some, f"{place}.samples.accesses", "executions by some lanes")
 
 
-def _check_remedy(remedy: Any, sites: int, at: str) -> None:
+def _check_remedy(remedy: Any, kinds: Sequence[str], at: str) -> None:
     rule = NUMBERS.get(remedy["rule"], -1)
     _within(len(remedy["numbers"]) == rule, at, f"a rule with its numbers, one of {', '.join(NUMBERS)}")
-    _within(bool(remedy["sites"]) and max(remedy["sites"]) < sites, f"{at}.sites", "numbers of sites")
+    accesses = (number for number, kind in enumerate(kinds) if kind in ACCESSES)
+    _within(bool(remedy["sites"]) and {*remedy["sites"]} <= {*accesses}, f"{at}.sites", "numbers of accesses")
     _within(all(counter in MEANING for counter, _ in remedy["savings"]), f"{at}.savings", "names of counters")
 
 

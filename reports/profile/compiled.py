@@ -8,6 +8,7 @@ from typing import Any
 from simtbed.compiled.kernel import CompiledKernel
 
 from .. import tables
+from .annotate import short
 
 
 def text(kernel: CompiledKernel) -> str:
@@ -27,24 +28,45 @@ def text(kernel: CompiledKernel) -> str:
         if count or totals[name]:
             rows.append([name.replace("_", " "), f"{count:,}", f"{totals[name]:,}"])
     paragraphs = [title, tables.table(["", "compiled", "source"], rows)]
-    pipes = [
-        [name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"]
-        for name, count in kernel.pipes.items()
-        if count
-    ]
-    paragraphs.append(tables.table(["pipe", "warp instructions", "share"], pipes))
-    lines = launched.source.lines
+    paragraphs.append(tables.table(["pipe", "warp instructions", "share"], _pipes(kernel)))
     if kernel.memory.differences:
-        differences = [f"  {one}\n      {_line(lines, one.place[0])}" for one in kernel.memory.differences]
-        paragraphs.append("\n".join(["lines of the printed kernel with other memory accesses:", *differences]))
+        places = [(one.place[0], one.what) for one in kernel.memory.differences]
+        differences = [f"  {_place(kernel, at)}: {what}\n      {_line(kernel, at)}".rstrip() for at, what in places]
+        paragraphs.append("\n".join(["lines with other memory accesses than in the source:", *differences]))
     if reasons := uncertain(kernel):
         lines_of_reasons = (f"  {n:,}: {reason}" for reason, n in reasons)
         paragraphs.append("\n".join(["instructions with uncertain execution counts:", *lines_of_reasons]))
     return "\n\n".join(paragraphs)
 
 
-def _line(lines: Any, number: int) -> str:
-    return str(lines[number - 1].text).strip() if 0 < number <= len(lines) else ""
+def _pipes(kernel: CompiledKernel) -> list[list[str]]:
+    """Return the rows of the table of pipes. Their counts add up to the warp instructions."""
+    rows = [(name, count) for name, count in kernel.pipes.items()]
+    for text, sign, pipes in (("no pipe", 1, 0), ("in two pipes", -1, 2)):
+        counts: Counter[str] = Counter()
+        for one in kernel.instructions:
+            if len(one.pipes) == pipes and one.warps:
+                counts[one.instruction.opcode] += round(one.warps)
+        opcodes = [opcode for opcode, _ in counts.most_common()]
+        rows.append((f"{text} ({', '.join(opcodes)})", float(sign * counts.total())))
+    return [[name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"] for name, count in rows if count]
+
+
+def _place(kernel: CompiledKernel, line: int) -> str:
+    """Return the place of a printed line in the source of the kernel."""
+    span = kernel.launched.source_span(line)
+    return span.place if span and span.line else f"line {line} of the printed kernel"
+
+
+def _line(kernel: CompiledKernel, line: int) -> str:
+    span = kernel.launched.source_span(line)
+    return span.source.strip() if span and span.line else ""
+
+
+def _located(kernel: CompiledKernel, line: int) -> dict[str, Any]:
+    """Return file and line of a printed line in the source of the kernel; null if it has none."""
+    span = kernel.launched.source_span(line)
+    return {"file": short(span.file), "line": span.line} if span and span.line else {"file": None, "line": None}
 
 
 def uncertain(kernel: CompiledKernel) -> list[tuple[str, int]]:
@@ -66,7 +88,7 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
         "memory": kernel.memory.counters,
         "differences": [
             {
-                "line": one.place[0],
+                **_located(kernel, one.place[0]),
                 "access": one.kind,
                 "accesses": one.accesses,
                 "compiled": one.compiled,
@@ -77,7 +99,7 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
         "instructions": [
             {
                 "text": one.instruction.text,
-                "line": one.place[0],
+                **_located(kernel, one.place[0]),
                 "pipes": list(one.pipes),
                 "warps": round(one.warps),
                 "threads": round(one.threads),

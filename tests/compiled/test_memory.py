@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import simtbed as st
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.instruction_counts import InstructionCount
-from simtbed.compiled.kernel import counted
+from simtbed.compiled.kernel import CompiledKernel, counted
 from simtbed.compiled.matching import LoopMatcher
 from simtbed.compiled.memory import _accesses, _by_access, _merge_by_line
 from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
+from simtbed.reports.profile.compiled import content, text
+from simtbed.runtime.engine import Resources
 
 from tests.compiled.listings import launched, placed
 
@@ -156,4 +160,29 @@ def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
         ("EXIT", ""),
     )
     messages = {each.place[0]: each.what for each in counted(launches, rows)[1].differences}
-    assert messages[seven] == f"nvcc merges a shared store with that of line {nine} into one of 8 bytes"
+    line = launches.source_span(nine)
+    assert line is not None and line.source.strip() == "second[0] = 9"
+    assert messages[seven] == f"nvcc merges a shared store with that of line {line.line} into one of 8 bytes"
+    assert launches.source_span(0) is None and launches.source_span(len(texts) + 1) is None
+
+
+def test_the_report_of_a_compiled_kernel_quotes_the_python_source_and_all_instructions() -> None:
+    launches = launched(setting, out=st.zeros(32, st.i32))
+    rows = placed(
+        launches,
+        ("@P0 BRA 0x20", "if ("),
+        ("STS.64 [R2], R4", "= 9"),
+        ("LDS.64 R6, [R2]", "out["),
+        ("STG.E [R8], R6", "out["),
+        ("RET.REL.NODEC R20 0x0", ""),
+    )
+    kernel = CompiledKernel(launches, "sm_90", Resources(16, 8, 0, 0, 0, 0), *counted(launches, rows))
+    report = text(kernel)
+    span = next(one.span for one in launches.source.lines if one.span and "first[0] = 7" in one.span.source)
+    assert f"  {span.place}: nvcc merges a shared store" in report and "\n      first[0] = 7\n" in report
+    pipes = re.findall(r"^(\S.*?) {2,}(-?[\d,]+) +-?\d+%$", report, re.MULTILINE)
+    assert ("no pipe (BRA)", "1") in pipes and ("in two pipes (RET)", "-1") in pipes
+    assert sum(int(count) for _, count in pipes) == kernel.warp_instructions
+    json = content(kernel)
+    assert json["differences"][0]["line"] == span.line
+    assert json["instructions"][-1]["line"] is None

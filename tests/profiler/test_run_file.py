@@ -25,16 +25,17 @@ ABSENT = object()
 @st.kernel
 def halves(x: Global[f32], out: Global[f32], N: Const) -> None:
     for each in range(N[0]):
-        if x[st.thread.x] > f32(each):
-            out[st.thread.x] = x[st.thread.x] / f32(2.0)
+        if x[st.thread.x + 1] > f32(each):
+            out[st.thread.x] = x[st.thread.x + 1] / f32(2.0)
 
 
 @pytest.fixture(scope="module")
 def good() -> dict[str, Any]:
     with st.profiling(detail=True) as run:
-        args = {"x": np.ones(32, np.float32), "out": st.zeros(32, "f32"), "N": (2, 1.0)}
+        args = {"x": np.ones(33, np.float32), "out": st.zeros(32, "f32"), "N": (2, 1.0)}
         st.launch(halves, grid=1, block=32, args=args, detail=True)
     content: dict[str, Any] = json.loads(run.json())
+    assert content["launches"][0]["samples"]["remedies"]
     content["launches"][0]["remarks"] = [
         {
             "kind": "race",
