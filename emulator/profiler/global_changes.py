@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -43,7 +42,7 @@ def of_global(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Rem
 
 def _regular(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
     """Evaluate neighbours in memory instead of elements at one distance."""
-    by_spacing: dict[int, Counter[tuple[int, int]]] = {}
+    by_spacing: dict[tuple[int, int, int], float] = {}
     saved: list[tuple[SampledSite, float]] = []
     worst, avoidable = (0, 0), 0.0
     for site in sites:
@@ -53,8 +52,8 @@ def _regular(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
         less = np.where(regular, site.sectors - least, 0)
         for block, *pair in np.unique(np.column_stack([site.blocks, spacing])[less > 0], axis=0).tolist():
             own = np.where((site.blocks == block) & (spacing == pair).all(axis=1), less, 0)
-            of_block = by_spacing.setdefault(block, Counter())
-            of_block[pair[0] * site.access.size, pair[1]] += site.total(own)
+            key = (block, pair[0] * site.access.size, pair[1])
+            by_spacing[key] = by_spacing.get(key, 0.0) + site.total(own)
         if less.any():
             saved.append((site, site.total(less)))
             at = int(np.argmax(less))
@@ -64,14 +63,16 @@ def _regular(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
     before = sum(site.total(site.sectors) for site in sites)
     if not saved or total < max(MIN_SAVED * before, CERTAIN * avoidable):
         return
-    largest = [of_block.most_common(1)[0] for of_block in by_spacing.values()]
-    if sum(count for _, count in largest) < CERTAIN * total:
+    largest: dict[int, tuple[float, int, int]] = {}
+    for (block, *pair), count in by_spacing.items():
+        largest[block] = max(largest.get(block, (0.0, 0, 0)), (count, *pair))
+    if sum(count for count, *_ in largest.values()) < CERTAIN * total:
         return  # the distance changes in a block, as in a tree or a sorting network
-    (distance, run), _ = max(largest, key=lambda item: item[1])
+    _, distance, run = max(largest.values())
     size = saved[0][0].access.size
     order = tuple(site.number for site, _ in sorted(saved, key=lambda item: -item[1]))
     fields = _fields([site for site, _ in saved], distance) if run == 1 else 0
-    several = int(any(pair != (distance, run) for pair, _ in largest))
+    several = int(len({tuple(pair) for _, *pair in largest.values()}) > 1)
     numbers = (distance // size, run, size, *worst, fields, several)
     yield Remedy("stride", order, savings_by_counter(saved), round(SECTOR_CYCLES * total), numbers)
 

@@ -45,7 +45,7 @@ class LaneElements:
     @cached_property
     def lanes(self) -> Numbers:
         """int64[n]: active lanes."""
-        return self.active.sum(axis=1)
+        return np.asarray(self.active.sum(axis=1))
 
     @cached_property
     def ranks(self) -> Numbers:

@@ -44,9 +44,9 @@ def _pipes(kernel: CompiledKernel) -> list[list[str]]:
     rows = [(name, count) for name, count in kernel.pipes.items()]
     for text, sign, pipes in (("no pipe", 1, 0), ("in two pipes", -1, 2)):
         counts: Counter[str] = Counter()
-        for one in kernel.instructions:
-            if len(one.pipes) == pipes and one.warps:
-                counts[one.instruction.opcode] += round(one.warps)
+        for executed in kernel.instructions:
+            if len(executed.pipes) == pipes and executed.warps:
+                counts[executed.instruction.opcode] += round(executed.warps)
         opcodes = [opcode for opcode, _ in counts.most_common()]
         rows.append((f"{text} ({', '.join(opcodes)})", float(sign * counts.total())))
     return [[name, f"{count:,.0f}", f"{count / kernel.warp_instructions:.0%}"] for name, count in rows if count]

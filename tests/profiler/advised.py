@@ -456,7 +456,7 @@ ADVISED = [
     Advised(
         "constant table", "constant memory", r"different elements of the constant array weights.*shared memory \(1,024 bytes\)",
         partial(profile, weigh, at=np.arange(N, dtype=np.int32) % 256, out=st.empty(N, f32)),
-        partial(profile, weigh_shared, weights=np.float32(WEIGHTS), at=np.arange(N, dtype=np.int32) % 256, out=st.empty(N, f32)),
+        partial(profile, weigh_shared, weights=np.array(WEIGHTS, np.float32), at=np.arange(N, dtype=np.int32) % 256, out=st.empty(N, f32)),
     ),
     Advised("uneven rows", "uneven loop", "order of their numbers of iterations", _rows(LENGTHS), _rows(np.sort(LENGTHS))),
     Advised("two kinds of items", "divergent branch", "in 16 of 16 executions", *_control(two_kinds, PAIRS)),

@@ -72,7 +72,7 @@ def test_engines_explain_the_same() -> None:
     texts = []
     for engine in ("numpy", "jit"):
         args = {"x": floats(65536), "at": SPARSE, "out": st.empty(N, st.f32)}
-        result = st.launch(gather, grid=4, block=128, args=args, detail=True, engine=engine)  # type: ignore[arg-type]
+        result = st.launch(gather, grid=4, block=128, args=args, detail=True, engine=engine)
         texts.append([str(one) for one in result.profile().explanations()])
     assert texts[0] and texts[0] == texts[1]
 
