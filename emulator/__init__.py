@@ -6,6 +6,9 @@
 
 from __future__ import annotations as _annotations
 
+from . import interrupts as _interrupts  # noqa: F401  it acts when it is imported
+
+# isort: split
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any

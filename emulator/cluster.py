@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .checked import shown
 from .errors import LaunchError, SimtbedError, UnavailableError
+from .process_signals import start_resource_tracker
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -78,6 +79,7 @@ def _cluster(address: str) -> Iterator[Any]:
         return
     from distributed import LocalCluster
 
+    start_resource_tracker()
     with LocalCluster(
         n_workers=os.cpu_count() or 1,
         threads_per_worker=1,

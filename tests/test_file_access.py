@@ -45,6 +45,8 @@ EXCEPTIONS = {
     # files that an observed program writes for the observing process
     "emulator/runtime/observer_folder.py": {"open", "replace"},
     "reports/targets/running.py": {"TemporaryDirectory"},
+    # the terminal, to find its foreground process group
+    "reports/targets/forwarding.py": {"open"},
     # folders for programs that read and write files: compilers, profilers, other emulators
     "emulator/engines/cuda/nvcc.py": {"TemporaryDirectory", "write_text", "read_bytes"},
     "emulator/engines/cuda/sass.py": {"NamedTemporaryFile"},

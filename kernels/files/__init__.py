@@ -1,5 +1,6 @@
 """Input and output of files. Inputs are decompressed and limited in size; outputs are written completely or not at all."""
 
+from .folders import new_folder
 from .inputs import MEMORY, MEMORY_OF_BATCHES, Input, contents, open_input, open_repeatedly
 from .outputs import Outputs, write
 from .paths import STANDARD, DiskError, flush_standard_output, is_file_name
@@ -20,6 +21,7 @@ __all__ = [
     "excerpt",
     "flush_standard_output",
     "is_file_name",
+    "new_folder",
     "open_input",
     "open_repeatedly",
     "temporary_file",

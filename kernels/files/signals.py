@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 
-ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+from simtbed.process_signals import ENDING
+
 GRACE = 0.5
 """Seconds until the process exits if the main thread has not ended: compiled code does not check for signals."""
 
@@ -29,7 +33,7 @@ _pending: list[int] = []
 
 
 def register(path: str) -> None:
-    """Register a file for removal by a signal, until `forget`."""
+    """Register a file or a folder for removal by a signal, until `forget`."""
     _unfinished.add(path)
 
 
@@ -63,7 +67,24 @@ def watch() -> None:
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored under nohup
             signal.signal(number, _stop)
-    threading.Thread(target=_exit_after_grace, args=(receiving, os._exit), daemon=True).start()
+    sys.unraisablehook = partial(_report_unraisable, sys.unraisablehook)
+    with suppress(RuntimeError):  # without the thread, the command ends when Python code runs
+        threading.Thread(target=_exit_after_grace, args=(receiving, os._exit), daemon=True).start()
+
+
+def release() -> None:
+    """Let signals end the process again without handlers: the command has ended. Raises Stopped for an earlier signal."""
+    signal.set_wakeup_fd(-1)
+    for number in ENDING:
+        if signal.getsignal(number) in (_stop, _ignore):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _report_unraisable(report: Callable[[sys.UnraisableHookArgs], object], event: sys.UnraisableHookArgs) -> None:
+    """Report an exception that Python cannot raise, such as in a callback of its imports. If it is Stopped, the process exits after
+    the grace period."""
+    if event.exc_type is not Stopped:
+        report(event)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -89,5 +110,5 @@ def _exit_after_grace(receiving: int, end: Callable[[int], None]) -> None:
     with _deferring:
         for path in list(_unfinished):
             with suppress(OSError):
-                os.unlink(path)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
         end(128 + number)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -15,6 +15,8 @@ from typing import NoReturn
 import click
 from simtbed import SimtbedError, __version__
 from simtbed.kernels.files.paths import discard_standard_output, flush_standard_output
+from simtbed.kernels.files.signals import Stopped, release, watch
+from simtbed.kernels.files.standard_streams import prepare
 
 from ..printing import print_message, print_text
 
@@ -79,13 +81,13 @@ def simtbed() -> None:
     """
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command line and return the exit code.
+def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> int:
+    """Run a command line and return the exit code. begin: called before the work, after all imports for the command line.
 
     An error is printed as one line on stderr, with --json also as JSON on stdout.
     """
     try:
-        code = _run(list(arguments) or ["--help"])
+        code = _run(list(arguments) or ["--help"], begin)
         flush_standard_output()
         return code
     except BrokenPipeError:
@@ -102,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
     return failure.code
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], begin: Callable[[], object]) -> int:
     """Run a command line without Click's `main`, which prints errors in its own format; completion in a shell needs it."""
     if "_SIMTBED_COMPLETE" in os.environ:
         simtbed.main(arguments, prog_name="simtbed")
@@ -112,7 +114,7 @@ def _run(arguments: list[str]) -> int:
         for number in range(gpus):
             begin_context(number)  # concurrently with the imports of the command
     try:
-        with simtbed.make_context("simtbed", arguments) as context:
+        with simtbed.make_context("simtbed", arguments, obj=begin) as context:
             return int(simtbed.invoke(context) or 0)
     except click.exceptions.Exit as error:  # after --help
         return int(error.exit_code)
@@ -142,11 +144,14 @@ class _Failure:
 
 
 def _failure(error: BaseException) -> _Failure:
+    if (
+        number := _signal(error)
+    ) is not None:  # first: a signal in an import leaves modules that cannot be imported again
+        return _Failure(128 + number, "", f"stopped by {signal.Signals(number).name}")
     from simtbed import FaultError
     from simtbed.errors import CompileError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
     from simtbed.escaping import printable
     from simtbed.kernels.files.paths import DISK_ERRORS, DiskError
-    from simtbed.kernels.files.signals import Stopped
 
     from ..targets.failed import TargetFailed
 
@@ -159,10 +164,6 @@ def _failure(error: BaseException) -> _Failure:
             message = f"No such option: {error.option_name}."
         message = f"{message} (simtbed --help lists the commands, simtbed COMMAND --help the options)"
         return refuse(printable(message))
-    if isinstance(error, KeyboardInterrupt):
-        return _Failure(128 + signal.SIGINT, "", "stopped by SIGINT")
-    if isinstance(error, Stopped):
-        return _Failure(128 + error.number, "", str(error))
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, TargetFailed):
@@ -189,6 +190,17 @@ def _failure(error: BaseException) -> _Failure:
     return refuse(f"a defect of simtbed, please report it: {printable(text)}; {advice}", 3)
 
 
+def _signal(error: BaseException | None) -> int | None:
+    """Return the number of the signal that led to an error, directly or through other errors; None if there is none."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return signal.SIGINT
+        if isinstance(error, Stopped):
+            return error.number
+        error = error.__context__
+    return None
+
+
 def _error_as_json(failure: _Failure) -> int:
     from .. import tables
 
@@ -201,15 +213,15 @@ def _error_as_json(failure: _Failure) -> int:
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    from simtbed.kernels.files.signals import watch
-    from simtbed.kernels.files.standard_streams import prepare
-
     prepare()
-    watch()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    code = run(sys.argv[1:])
     try:
-        flush_standard_output()
-    except (OSError, SimtbedError):  # reported already
-        discard_standard_output()
+        code = run(sys.argv[1:], watch)
+        try:
+            flush_standard_output()
+        except (OSError, SimtbedError):  # reported already
+            discard_standard_output()
+        release()
+    except Stopped as error:  # after the work, while a message was printed
+        code = 128 + error.number
     sys.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from importlib.resources import files as resources
 from importlib.util import find_spec
@@ -49,11 +50,13 @@ def new(
         raise SimtbedError(f"{name!r} cannot be the name of a kernel: the files of the project use it")
     if find_spec(name):
         raise SimtbedError(f"{name!r} cannot be the name of a kernel: its file would shadow a module")
-    if folder.exists():
+    if os.path.lexists(folder):
         raise SimtbedError(f"{folder}: exists already")
-    for template, target in FILES.items():
-        path = folder / Template(target).substitute(name=name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, [Template(texts[template]).substitute(name=name)])
-        print_text(printable(path))
+    paths = {template: Template(target).substitute(name=name) for template, target in FILES.items()}
+    with files.new_folder(folder) as unfinished:
+        for template, path in paths.items():
+            (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
+            files.write(unfinished / path, [Template(texts[template]).substitute(name=name)])
+    for path in paths.values():
+        print_text(printable(folder / path))
     return 0

@@ -158,6 +158,11 @@ class _Command(click.Command):
             ctx.allow_interspersed_args = not (isinstance(target, str) and program.is_program(target))
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        if ctx.obj is not None:
+            ctx.obj()  # `begin` of `app.run`
+        return super().invoke(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.documented:
             with formatter.section("Arguments"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from simtbed import Launch, Run, SimtbedError, UnavailableError, launch
 from simtbed.kernels import FunctionLauncher
+from simtbed.process_signals import block_signals, start_resource_tracker
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.observer_folder import ObserverFolder
 from simtbed.runtime.observing import OBSERVER, observing
@@ -24,6 +24,7 @@ from simtbed.runtime.observing import OBSERVER, observing
 from ..selection import find_problem
 from ..terminal import progress
 from .failed import TargetFailed
+from .forwarding import end_at_signals, forward_signals
 from .stream import MakeObserver, describe, launches
 from .target import Function, Module, Script, Shipped, Target
 
@@ -84,14 +85,15 @@ def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run
     with pool, progress(f"{len(targets)} variants") as show:
         try:
             # `map` cancels the remaining futures after a failure, and the pool deadlocks if their processes have ended.
-            futures = [pool.submit(work, target) for target in targets]
+            with block_signals():  # in the imports of the workers
+                futures = [pool.submit(work, target) for target in targets]
             for completed, future in enumerate(futures, 1):
                 run = future.result()
                 show(f"{completed} done")
                 yield run
         except BaseException as error:
             for process in set(active_children()) - other_processes:  # their results are not needed
-                process.terminate()
+                process.kill()  # signals are blocked in its imports
             if isinstance(error, BrokenProcessPool):
                 raise UnavailableError(_KILLED) from None
             raise
@@ -106,13 +108,14 @@ def _process_pool(workers: int) -> ProcessPoolExecutor | None:
     from multiprocessing import get_context
 
     try:
+        start_resource_tracker()
         return ProcessPoolExecutor(workers, get_context("spawn"), _initialise_worker)
     except (ImportError, NotImplementedError, OSError):
         return None
 
 
 def _initialise_worker() -> None:
-    """Exit silently at Ctrl-C, and together with the parent process."""
+    """Exit silently at signals, and together with the parent process."""
     from multiprocessing import parent_process
 
     def follow() -> None:
@@ -120,7 +123,7 @@ def _initialise_worker() -> None:
             parent.join()
             os._exit(1)
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_at_signals()
     threading.Thread(target=follow, daemon=True).start()
 
 
@@ -163,25 +166,9 @@ def _command(target: Script | Module | Function) -> list[str]:
 
 def _run_process(command: list[str], environment: dict[str, str], output: int | None) -> int:
     sys.stdout.flush()
-    process = subprocess.Popen(command, env=environment, stdout=output)
-    with _signals_forwarded(process):
-        code = process.wait()
+    with forward_signals() as forward:
+        code = forward(subprocess.Popen(command, env=environment, stdout=output))
     return code if code >= 0 else 128 - code
-
-
-@contextmanager
-def _signals_forwarded(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ignore SIGINT, which the program receives too, and forward SIGTERM; then report the launches before the signal."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        yield
-        return
-    before = [signal.signal(signal.SIGINT, signal.SIG_IGN)]
-    before.append(signal.signal(signal.SIGTERM, lambda number, frame: process.terminate()))
-    try:
-        yield
-    finally:
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
-            signal.signal(number, handler)
 
 
 def _solve(target: Shipped, make: MakeObserver, faults: Literal["raise", "return"]) -> Run:
