@@ -46,8 +46,8 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
-ALLOWED["testing"] = {*BASE, "simtbed", "machine", "sanitizer", "runtime", "profiler"}
-ALLOWED["kernels"] = {"simtbed", "process_signals", "cluster", "runtime", "native", "oracles"}
+ALLOWED["testing"] = {*BASE, "documents", "simtbed", "machine", "sanitizer", "runtime", "profiler"}
+ALLOWED["kernels"] = {"simtbed", "escaping", "process_signals", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # imported by __main__ alone
 ALLOWED["__main__"] = {"reports"}
 

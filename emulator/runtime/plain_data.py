@@ -38,6 +38,7 @@ from ..span import Span
 from .array_forms import ArrayForm
 from .engine import Request
 from .specialisation import Specialisation
+from .tolerance import Tolerance
 
 _PLAIN = (type(None), bool, int, float, str)
 _CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "frozenset": frozenset}
@@ -48,7 +49,7 @@ _CLASSES: dict[str, Any] = {
     for cls in (
         *(value for value in vars(nodes).values() if isinstance(value, type) and is_dataclass(value)),
         Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Launch, Packed, Place, Rates, Request, Results,
-        SampledRuns, Site, SiteDecisions, Span, Timing, Vector, WarpAccesses, WarpDecisions,
+        SampledRuns, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
     )
 }  # fmt: skip
 """Dataclasses and named tuples that a line may contain, by name."""
@@ -57,7 +58,6 @@ _MODULES = {
     "Planned": "simtbed.reports.whatif.planner",
     "Reference": "simtbed.model.outputs",
     "SweepTask": "simtbed.model.sweeps",
-    "Tolerance": "simtbed.runtime.tolerance",
 }
 """Modules of further classes, imported for the first object: most programs need none."""
 _NUMBERS = count()

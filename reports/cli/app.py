@@ -144,9 +144,8 @@ class _Failure:
 
 
 def _failure(error: BaseException) -> _Failure:
-    if (
-        number := _signal(error)
-    ) is not None:  # first: a signal in an import leaves modules that cannot be imported again
+    number = _signal(error)
+    if number is not None:  # first: a signal in an import leaves modules that cannot be imported again
         return _Failure(128 + number, "", f"stopped by {signal.Signals(number).name}")
     from simtbed import FaultError
     from simtbed.errors import CompileError, LaunchError, OutOfMemory, SimtbedError, UnavailableError

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from simtbed import LaunchError, SimtbedError
-from simtbed.runtime import observer_folder, observing
+from simtbed.reports.targets import stream
+from simtbed.runtime import observer_folder, observing, plain_data
 from simtbed.runtime.observer_folder import LaunchWriter, ObserverFolder, read_observer
 
 from tests.table_checks import check_each
@@ -152,6 +154,15 @@ def test_other_folders_and_files_are_refused(tmp_path: Path, monkeypatch: pytest
         assert text.startswith(f"SIMTBED_OBSERVER: {path}: ") and "\n" not in text and len(text) < 400 + len(str(path))
 
     check_each(paths, check)
+
+
+def test_names_in_a_folder_exist() -> None:
+    for name in plain_data._MODULES:
+        assert plain_data._class(name).__name__ == name
+    for name, module in stream.OBSERVERS.items():
+        assert getattr(import_module(module), name).__name__ == name
+    for module in observing._CREATORS.values():
+        assert callable(import_module(module).observer_of)
 
 
 def test_a_removed_folder_means_no_observer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
