@@ -133,8 +133,9 @@ def launch_concurrent(
     launches : (kernel, arguments of `launch`) pairs. engine : name of the engine. options : arguments of `launch` common to all.
 
     On a concurrent engine ("cuda") copies and kernels overlap, and an array in several launches is copied to the GPU
-    once. A launch starts as soon as `launches` yields it. Single times are not measured, and DeviceArrays are not
-    supported there. Under an observer, such as `profiling`, launches run one after another. Nothing is launched
+    once. A launch starts as soon as `launches` yields it. Single times are not measured. Launches with a common
+    DeviceArray access it in an undefined order there, and no other launch may use it before the last result.
+    Under an observer, such as `profiling`, launches run one after another. Nothing is launched
     before the first result is requested. Raises the errors of `launch`, and OutOfMemory.
     """
     running = engine_named(engine)

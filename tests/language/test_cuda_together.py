@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simtbed as st
 from simtbed import DeviceArray, LaunchError, OutOfMemory, empty, launch_concurrent
 from simtbed.engines.cuda import streams
 
@@ -148,9 +149,21 @@ def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
         list(launch_concurrent(_launches(2, np.zeros(1, np.float32)), engine="cuda"))
 
 
-def test_kept_arrays_are_refused(pool: Pool) -> None:
-    with pytest.raises(LaunchError, match="take no DeviceArrays"):
-        list(launch_concurrent(_launches(1, DeviceArray(np.zeros(1, np.float32))), engine="cuda"))
+def test_launches_share_device_arrays(notes: Notes, pool: Pool) -> None:
+    """A DeviceArray is copied once, before the first launch that uses it, and its changes remain in it."""
+    x, stored = DeviceArray(np.full(1, 2, np.float32)), DeviceArray(st.full(1, 7, "i32"))
+    launches = [(kernel, {**how, "args": {**how["args"], "out": stored}}) for kernel, how in _launches(2, x)]
+    for expected in (2, 4):
+        results = list(launch_concurrent(launches, engine="cuda"))
+        assert [result.buffers for result in results] == [{}, {}]
+        assert len(notes.launches) == expected
+    assert {tuple(int(a) for a in arguments[:2]) for arguments, _ in notes.launches} == {(4096, 8192)}
+    waits = [options["stream"].waits for _, options in notes.launches]
+    assert waits == [2, 2, 2, 2]  # for both copies; the second round copies nothing, and its streams are the same
+    assert stored.numpy().tolist() == [0x2A]
+    assert pool.addresses == []
+    stored.fetch()
+    assert stored.remote is None and notes.freed == 1
 
 
 def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
@@ -173,5 +186,6 @@ def test_a_launch_begins_when_it_is_given(notes: Notes, pool: Pool) -> None:
 
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_an_emulator_takes_them_one_by_one(engine: Any) -> None:
-    first, second = launch_concurrent(_launches(2, np.zeros(5, np.float32)), engine=engine)
+    x = DeviceArray(np.zeros(5, np.float32))
+    first, second = launch_concurrent(_launches(2, x), engine=engine)
     assert first.out.tolist() == second.out.tolist() == [108, 0]

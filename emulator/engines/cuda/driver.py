@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
-from ...runtime.arrays import Buffer
+from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.engine import Dim3, Request, Resources
 from ...runtime.gpus import current_gpu
 from ...runtime.specialisation import Specialisation
@@ -246,14 +246,12 @@ class DeviceLaunch:
         for name, value in self.request.arguments.items():
             if not isinstance(value, np.ndarray) or not value.nbytes:
                 continue
-            device_array = self.request.device_arrays.get(name)
             everywhere = self.request.filled.get(name)
-            if device_array and isinstance(device_array.remote, _RemoteArray):
-                if device_array.remote.context is self.context:
-                    self.addresses[name] = device_array.remote.allocation
+            if device_array := self.request.device_arrays.get(name):
+                self.addresses[name] = self.resident(device_array)
+                if self.addresses[name] is not None:
                     continue
-                device_array.fetch()  # from another GPU
-                value, everywhere = device_array.host, None
+                value, everywhere = device_array.host, device_array.fill
             self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
             if not device_array:
                 self.own.append(allocation)
@@ -262,7 +260,19 @@ class DeviceLaunch:
             else:
                 self.driver.memcpy_htod(allocation, value)
             if device_array:
-                device_array.attach(_RemoteArray.create(self.context, allocation, value))
+                self.attach(device_array, allocation)
+
+    def resident(self, array: DeviceArray) -> Any:
+        """Return the memory of a DeviceArray on this GPU, or None. Contents on another GPU are moved to the host."""
+        if isinstance(array.remote, _RemoteArray):
+            if array.remote.context is self.context:
+                return array.remote.allocation
+            array.fetch()
+        return None
+
+    def attach(self, array: DeviceArray, allocation: Any) -> None:
+        """Make memory with a copy of its contents the memory of a DeviceArray."""
+        array.attach(_RemoteArray.create(self.context, allocation, array.host))
 
     @property
     def dynamic_shared(self) -> int:

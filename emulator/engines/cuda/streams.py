@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LaunchError
-from ...runtime.arrays import Buffer
+from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.engine import Outcome, Request
 from .binary import binary
 from .driver import Context, DeviceLaunch, is_loaded, load, primary_context, pycuda_driver
@@ -85,16 +84,15 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
 
     A launch starts when it is read from `requests`. All are read before the first outcome; later launches may
     still run then. Results are in page-locked memory, which is scarce, so they should be released soon.
+    Launches with a common DeviceArray access its memory in an undefined order.
 
-    Raises LaunchError as `CudaEngine.run` does, and for DeviceArrays; OutOfMemory if not all fit at once.
+    Raises LaunchError as `CudaEngine.run` does; OutOfMemory if not all fit at once.
     """
     context = primary_context()
     with context.current():
         work = _ConcurrentLaunches()
     try:
         for number, request in enumerate(_compiled(iter(requests))):
-            if request.device_arrays:
-                raise LaunchError("concurrent launches take no DeviceArrays: their order is undefined")
             with context.current():
                 work.start(request, work.resources.computing[number % STREAMS])
         while work.launches:
@@ -149,6 +147,7 @@ class _ConcurrentLaunches:
         self.launched: list[DeviceLaunch] = []
         self.launches: deque[_StartedLaunch] = deque()
         self.shared: dict[tuple[int, int], tuple[Any, Any]] = {}  # address and event of each array that is only read
+        self.moved: dict[int, Any] = {}  # event of each DeviceArray copied to the GPU by these launches
         self.retained: list[Any] = []  # memory in use until the end
 
     def start(self, request: Request, stream: Any) -> None:
@@ -159,7 +158,10 @@ class _ConcurrentLaunches:
             launch.allow_shared()
             for name, value in request.arguments.items():
                 if isinstance(value, np.ndarray) and value.nbytes:
-                    launch.addresses[name] = self._copied(launch, name, value, stream)
+                    array = request.device_arrays.get(name)
+                    launch.addresses[name] = (
+                        self._persistent(launch, array, stream) if array else self._copied(launch, name, value, stream)
+                    )
             launch.loaded.function(
                 *launch.arguments(), grid=request.grid, block=request.block, shared=launch.dynamic_shared, stream=stream
             )
@@ -187,6 +189,23 @@ class _ConcurrentLaunches:
         stream.wait_for_event(event)
         return address
 
+    def _persistent(self, launch: DeviceLaunch, array: DeviceArray, stream: Any) -> Any:
+        """Return the address of a DeviceArray, copied before the next operation of `stream` if it was not on this GPU."""
+        address = launch.resident(array)
+        if address is None:
+            address, event = self.driver.mem_alloc(array.host.nbytes), self._event()
+            if array.fill is not None:
+                fill(self.driver, address, array.host.nbytes, array.fill, self.resources.copying)
+            else:
+                self.driver.memcpy_htod_async(address, self._page_locked(array.host), self.resources.copying)
+            event.record(self.resources.copying)
+            launch.attach(array, address)
+            self.moved[id(array)] = event
+        if id(array) in self.moved:
+            stream.wait_for_event(self.moved[id(array)])
+        self.retained.append(array.remote)
+        return address
+
     def _event(self) -> Any:
         return self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
 
@@ -203,7 +222,7 @@ class _ConcurrentLaunches:
     def _copy_back(self, launch: DeviceLaunch, stream: Any) -> dict[str, Buffer]:
         results: dict[str, Buffer] = {}
         for name in launch.loaded.interface.arguments:
-            if name in launch.loaded.interface.written:
+            if name in launch.loaded.interface.written and name not in launch.request.device_arrays:
                 form = np.asarray(launch.request.arguments[name])
                 results[name] = _empty(form)
                 if name in launch.addresses:
@@ -222,3 +241,4 @@ class _ConcurrentLaunches:
         self.launches.clear()
         self.retained.clear()
         self.shared.clear()
+        self.moved.clear()
