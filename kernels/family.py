@@ -118,11 +118,12 @@ class Variant:
 @dataclass(frozen=True)
 class Explained:
     """Explanation of a variant. section: section of its paper. mapping: mapping of work to threads, in sentences.
-    layout: memory layout as a text diagram."""
+    layout: memory layout as a text diagram. choices: sentences on details that the paper does not describe."""
 
     section: str
     mapping: str
     layout: str
+    choices: tuple[str, ...] = ()
 
 
 def by_name(variants: Iterable[Variant]) -> dict[str, Variant]:

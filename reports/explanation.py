@@ -10,13 +10,15 @@ from typing import Any
 
 from simtbed.kernels import Family, Variant
 
+CHOICES = "Choices where the paper is silent"
+
 
 @dataclass(frozen=True)
 class Explanation:
     """Explanation of a variant.
 
     recurrence: of the family. section: of the paper. mapping: of work to threads. layout: a diagram of the memory, or empty.
-    kernel: docstring of the module of the kernel.
+    choices: one per line, where the paper is silent. kernel: docstring of the module of the kernel.
     """
 
     family: str
@@ -27,6 +29,7 @@ class Explanation:
     recurrence: str
     mapping: str
     layout: str
+    choices: str
     kernel: str
 
     def content(self) -> dict[str, str]:
@@ -46,6 +49,7 @@ class Explanation:
             ("Recurrence", self.recurrence),
             ("Threads", self.mapping),
             ("Memory", self.layout),
+            (CHOICES, self.choices),
             ("The kernel", self.kernel),
         ]
 
@@ -62,8 +66,14 @@ def explanation(family: Family[Any], variant: Variant) -> Explanation:
         recurrence=inspect.getdoc(import_module(f"simtbed.kernels.{family.name}")) or "",
         mapping=details.mapping if details else "",
         layout=details.layout if details else "",
+        choices="\n".join(details.choices) if details else "",
         kernel=inspect.getdoc(import_module(variant.location.partition(":")[0])) or "",
     )
+
+
+def choices(family: Family[Any], variant: str) -> str:
+    """Return the choices of a variant as one paragraph."""
+    return f"{CHOICES}, in `{variant}`: {' '.join(family.explained()[variant].choices)}"
 
 
 def page(families: Iterable[Family[Any]]) -> str:
@@ -82,6 +92,9 @@ def page(families: Iterable[Family[Any]]) -> str:
             paragraphs += [
                 text for text in (details.mapping, _fenced(details.layout) if details.layout else "") if text
             ]
+            if details.choices:
+                paragraphs.append(f"{CHOICES}:")
+                paragraphs.append("\n".join(f"- {choice}" for choice in details.choices.splitlines()))
             if not details.mapping:
                 paragraphs.append(_fenced(details.kernel))
     return "\n\n".join(paragraphs) + "\n"

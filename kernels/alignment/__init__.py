@@ -55,10 +55,21 @@ FAMILY: Family[Problem] = Family(
     variants=by_name(
         (
             *(
-                _variant(f"{blocks}-{layout}-{moves}", "intratask", f"{a}; moves stored by {b}, with {c}", REN)
+                _variant(f"{blocks}-{layout}-{moves}", "intratask_vectors", f"{a}; moves stored by {b}, with {c}", REN)
                 for blocks, a in _BLOCKS.items()
                 for layout, b in _LAYOUTS.items()
                 for moves, c in _MOVES.items()
+            ),
+            *(
+                _variant(
+                    f"{blocks}-{layout}-{moves}-double-buffered",
+                    "intratask",
+                    f"as {blocks}-{layout}-{moves}, double buffers and one barrier a step",
+                    OURS,
+                )
+                for blocks in _BLOCKS
+                for layout in _LAYOUTS
+                for moves in _MOVES
             ),
             Variant(
                 "pairalign",

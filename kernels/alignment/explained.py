@@ -8,11 +8,25 @@ _STEPS = """\
             alternate  1    2    3    4  ...
 reference 1            t0   t1   t2   t3           thread t computes column t + 1, in step s its row s - t + 1
           2            t0   t1   t2   t3           s = row + column - 2: one anti-diagonal per step,
-          3            t0   t1   t2   t3           and a barrier after each step"""
+          3            t0   t1   t2   t3           and {barriers} each step"""
 
-_BLOCK = """\
+_REGISTERS = """\
 registers per thread:        H of the last row of its column and of the previous row to the left, the deletion above and its
-                             length, the run of matches that ends on the diagonal
+                             length, the run of matches that ends on the diagonal"""
+_VECTORS = f"""\
+{_REGISTERS}
+shared memory per block:     H[t]  insertion[t]  {{lengths}}
+                             values of thread t - 1 in the previous step: read | barrier | write | barrier
+                             best cell of the last column, best cell of the last row"""
+_CHOICES = (
+    "Two barriers a step: vectors with a single copy need them.",
+    "The best cells of the last column and of the last row are in shared memory: one thread writes each of them in a step.",
+    "Ties are broken as in GATK, and the traceback of each strategy is GATK's.",
+    "Letters of the reference are read from global memory.",
+    "With steps, the vector of the lengths of insertions has one number per thread.",
+)
+_BUFFERS = f"""\
+{_REGISTERS}
 shared memory per block:     H[2][t]  insertion[2][t]  lengths[2][t]     values of thread t - 1 in the previous step (two buffers)
                              best[t]  column[t]                          search for the best end, a tree of log2 t steps"""
 
@@ -35,12 +49,12 @@ move, one word:              gap                          gap > 0 deletion, < 0 
 second stage:                one thread per pair, one load of a move per gap and per single match"""
 
 
-def _intratask(blocks: str, layout: str, moves: str) -> Explained:
-    wide = blocks == "wide"
+def _intratask(blocks: str, layout: str, moves: str, double: bool) -> Explained:
+    wide, runs = blocks == "wide", moves == "runs"
     section = [
         "First stage implementation, Intra-task parallelization, Figure 6" + ("" if wide else " (several passes)"),
         "Figure 7b" if layout == "diagonal-major" else "Figure 7a",
-        "Recording the length, Algorithm 1" if moves == "runs" else "baseline of Algorithm 1 in Figure 9",
+        "Recording the length, Algorithm 1" if runs else "baseline of Algorithm 1 in Figure 9",
     ]
     mapping = "One block computes one pair along its anti-diagonals, one thread per column of the alternate."
     mapping += (
@@ -48,16 +62,27 @@ def _intratask(blocks: str, layout: str, moves: str) -> Explained:
         if wide
         else " It has 128 threads; longer alternates take several passes of 128 columns."
     )
-    memory = [_BLOCK, _DIAGONAL_MAJOR if layout == "diagonal-major" else _ROW_MAJOR, *([] if wide else [_EDGES])]
-    picture = [_STEPS, "\n".join(memory), _RUNS if moves == "runs" else _STEPS_OF_MOVES]
-    return Explained("; ".join(section), mapping, "\n\n".join(picture))
+    lengths = "short2 (length of the insertion, run)[t]" if runs else "length of the insertion[t]"
+    memory = [
+        _BUFFERS if double else _VECTORS.format(lengths=lengths),
+        _DIAGONAL_MAJOR if layout == "diagonal-major" else _ROW_MAJOR,
+        *([] if wide else [_EDGES]),
+    ]
+    steps = _STEPS.format(barriers="one barrier after" if double else "two barriers in")
+    picture = [steps, "\n".join(memory), _RUNS if runs else _STEPS_OF_MOVES]
+    described = "; ".join(section)
+    layout_text = "\n\n".join(picture)
+    if double:
+        return Explained(f"none: addition to {described}", mapping, layout_text)
+    return Explained(described, mapping, layout_text, _CHOICES if not runs else _CHOICES[:-1])
 
 
 _BITS = "cell, four bits: diagonal | right (insertion) | down extended | right extended"
 
 EXPLAINED: dict[str, Explained] = {
     **{
-        f"{blocks}-{layout}-{moves}": _intratask(blocks, layout, moves)
+        f"{blocks}-{layout}-{moves}{'-double-buffered' if double else ''}": _intratask(blocks, layout, moves, double)
+        for double in (False, True)
         for blocks in ("wide", "passes")
         for layout in ("diagonal-major", "row-major")
         for moves in ("runs", "steps")

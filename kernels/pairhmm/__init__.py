@@ -69,15 +69,28 @@ FAMILY: Family[Problem] = Family(
             ),
             _variant("intratask-tile2", "intratask_block", "the same, two columns a barrier", REN),
             _variant("intratask-warp", "intratask_warp", "one warp a pair and block, shuffles", REN),
-            _variant("intratask-warp-in-place", "intratask_warp", "the same, one copy of a pass's last row", "ours"),
+            _variant(
+                "intratask-warp-two-copies", "intratask_warp", "the same, two copies of a pass's last row", "ours"
+            ),
             _variant("intratask-warps", "intratask_warp", "eight warps a block, each with its own pair", REN),
             _variant(
+                "intratask-warps-two-copies", "intratask_warp", "the same, two copies of a pass's last row", "ours"
+            ),
+            _variant(
                 "wavefront",
-                "wavefront_shuffled",
-                "P lanes a pair, K rows a lane in registers; edges and letters by shuffle; reads in lists by length",
+                "wavefront_columns",
+                "P lanes a pair, K columns a lane in registers, each with its sum; lists of reads by length, made on the GPU",
                 SCHMIDT,
             ),
-            _variant("wavefront-loaded", "wavefront", "the same, each lane loads its letters", "ours"),
+            _variant(
+                "wavefront-row-end",
+                "wavefront_shuffled",
+                "the same, reads at the end of the rows: one sum a lane; pairs sorted and packed by the host",
+                "ours",
+            ),
+            _variant(
+                "wavefront-loaded", "wavefront", "as wavefront-row-end, each lane loads its letters; no lists", "ours"
+            ),
             _variant(
                 "wavefront-rescaled",
                 "wavefront_rescaled",

@@ -65,8 +65,17 @@ global memory:  the last row of a pass, for the first row of the next""",
 )
 
 
-def _warp(edges: str, section: str) -> Explained:
+_ONE_COPY = "lane 0 reads column j, and lane 31 writes it 31 steps later"
+_ONE_COPY_CHOICES = (
+    "The warp synchronises once a step, between the read and the write of a column: the warps of later GPUs are not in step.",
+    "Arrays of a block have the length of the launch's longest haplotype, rounded up to 256.",
+)
+_IN_GLOBAL = "Vectors of more than 40 KiB are in global memory."
+
+
+def _warp(edges: str, section: str, choices: tuple[str, ...] = ()) -> Explained:
     return Explained(
+        choices=choices,
         section=section,
         mapping="One warp computes one pair along its anti-diagonals, one lane per base of the read; reads take passes of 32 rows.",
         layout=f"""\
@@ -78,7 +87,32 @@ shared memory:  letters of the haplotype
     )
 
 
-_WAVEFRONT = """\
+_COLUMNS = """\
+                lane 0            lane 1            ...  lane P-1
+    columns     0 .. K-1          K .. 2K-1              (P-1)K .. PK-1      M, D, sum of M + I, alpha, beta, delta,
+    row         j                 j-1                    j-P+1               zeta, epsilon: registers, K of each
+                     last column --shuffle-->  first column
+
+a column is a base of the read, a row a letter of the haplotype; a cell adds M + I to the sum of its column
+shared memory: emissions[letter A C G T N BLANK][column][lane], four columns per load
+a read shorter than P K is filled up with N; the sum of its last base is the result
+
+partition: block l writes list l, in input order: the reads with kernel l as the smallest kernel of P K >= length,
+           and the number of alignments of the reads before each; the lists remain on the GPU
+kernel:    one launch per non-empty list; a sub-warp finds its read by a binary search of the list
+letters:   lane 0 loads a word of four, every fourth iteration; each iteration passes one letter --shuffle-->"""
+_COLUMNS_CHOICES = (
+    "Letters before and after a haplotype have emission 0: they add nothing to the sums, and the sweep does not test for its ends.",
+    "I of a row is computed in the next iteration, from M of that row: one register instead of K.",
+    "Reads with one gap continuation have one register of beta and one of epsilon; others have K of each.",
+    "The K emissions of a lane are in groups of four, next to the groups of the other lanes: no bank conflicts.",
+    "A warp iterates to the end of the longest haplotype of its sub-warps. Haplotypes are not sorted.",
+    "Of two kernels with equal P K, the one with K nearest to 16 is used.",
+    "The host encodes letters as numbers and pads haplotypes to words of four letters, in the order of the input.",
+    "Reads of more than 1,024 bases are computed in tiles, as by wavefront-loaded.",
+    "A pair with a sum below 1e-28 is computed again in double precision, as by wavefront-loaded.",
+)
+_ROWS = """\
                 lane 0            lane 1            ...  lane P-1
     rows        0 .. K-1          K .. 2K-1              (P-1)K .. PK-1      M, D, alpha, beta, delta, zeta,
     column      j                 j-1                    j-P+1               epsilon: registers of the lane
@@ -100,30 +134,44 @@ EXPLAINED: dict[str, Explained] = {
     "intratask-naive": _BLOCK,
     "intratask-tile2": _BLOCK,
     "intratask-warp": _warp(
-        "                last row of a pass, twice: read [pass - 1], write [pass]; M, I, D of every column",
+        f"                last row of a pass, three vectors: {_ONE_COPY}",
         "Intratask implementations (warp-based), Table 4",
+        (*_ONE_COPY_CHOICES, _IN_GLOBAL),
     ),
-    "intratask-warp-in-place": _warp(
-        "                last row of a pass, once: lane 0 reads column j, the warp synchronises, lane 31 writes it 31 steps later",
-        "none: simtbed's own, with half of the memory",
+    "intratask-warp-two-copies": _warp(
+        "                last row of a pass, twice: read [pass - 1], write [pass]; the warp synchronises once a pass",
+        "none: addition to the warp-based implementation",
     ),
     "intratask-warps": _warp(
-        "global memory:  last row of a pass, twice for each of the block's eight pairs",
+        f"global memory:  last row of a pass, three vectors for each pair: {_ONE_COPY}",
         "Intratask implementations (improved warp-based), Table 4",
+        _ONE_COPY_CHOICES,
+    ),
+    "intratask-warps-two-copies": _warp(
+        "global memory:  last row of a pass, twice for each of the block's eight pairs; the warp synchronises once a pass",
+        "none: addition to the improved warp-based implementation",
     ),
     "wavefront": Explained(
         f"{_PARAGRAPH}; III.C, Figure 3",
+        "P lanes compute one pair, one row per iteration; lane t is t rows behind lane 0, and a warp has 32 / P pairs.",
+        _COLUMNS,
+        _COLUMNS_CHOICES,
+    ),
+    "wavefront-row-end": Explained(
+        f"none: addition to {_PARAGRAPH}",
         "P lanes compute one pair, one column per step; lane t is t columns behind lane 0, and a warp has 32 / P pairs.",
-        _WAVEFRONT
+        _ROWS
         + """
 
+a lane has one sum, of its last row, instead of K; the last lane's is the result
 letters:  lane 0 loads a word of four, every fourth step; each step passes one letter --shuffle-->
-partition: block l writes list l, in input order: the reads with kernel l as the smallest kernel of P K >= length""",
+partition: block l writes list l, in input order: the reads with kernel l as the smallest kernel of P K >= length;
+           the host reads the lists, sorts the pairs of each by the length of the haplotype and packs their input""",
     ),
     "wavefront-loaded": Explained(
-        f"{_PARAGRAPH}, except for the letters",
-        "As wavefront; every lane loads its own words of letters, one word per four steps.",
-        _WAVEFRONT
+        f"none: addition to {_PARAGRAPH}",
+        "As wavefront-row-end; every lane loads its own words of letters, one word per four steps.",
+        _ROWS
         + """
 
 letters:  lane t joins two words, so that its four letters are t columns behind
@@ -132,7 +180,7 @@ reads of more than 1,024 bases: tiles of 512 rows; the last row of a tile is in 
     "wavefront-rescaled": Explained(
         "none: simtbed's own",
         "P lanes hold one read; the letters of all its haplotypes pass through them in sequence, one column per step.",
-        _WAVEFRONT
+        _ROWS
         + """
 
 letters:  ... haplotype 1 | BLANK | haplotype 2 | BLANK | ...   at a BLANK a lane starts the next haplotype

@@ -1,4 +1,4 @@
-"""gpuPairHMM: P lanes compute one pair along its anti-diagonals, with K rows each in registers.
+"""After gpuPairHMM: P lanes compute one pair along its anti-diagonals, with K rows each in registers.
 
 A lane passes its last row to the next lane by shuffle, one column per step. Emissions are in a table in shared memory, so that a
 cell has no branch. Reads of more than P K bases are computed in tiles of P K rows; the last row of a tile is in global memory.

@@ -1,11 +1,11 @@
-"""gpuPairHMM as in the paper: P lanes compute one pair along its anti-diagonals; letters are passed by shuffle.
+"""After gpuPairHMM: P lanes compute one pair along its anti-diagonals, with reads at the end of the rows and one sum per lane.
 
 A lane has K rows of the matrix in registers and passes its last row to the next lane, one column per step, with the letter of the
 column; the first lane loads the letters, four at once. Emissions are in a table in shared memory. The ends of the matrix are
 treated as in `wavefront`, which loads a word of letters in every lane instead: a read is aligned to the end of its rows, the
 preceding rows repeat row 0, and columns outside the haplotype have the letter BLANK.
 
-`partition` first distributes the reads over lists, one per kernel (Fig. 3).
+`partition` first distributes the reads over lists, one per kernel; the host sorts and packs the pairs of each list.
 """
 
 from __future__ import annotations

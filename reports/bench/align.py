@@ -37,6 +37,8 @@ COUNTED = 25
 DIFFERENT = 1_000
 """Generated pairs; larger problems repeat them."""
 TIMED = ("wide-diagonal-major-runs", "passes-diagonal-major-runs", "pairalign", "packed")
+KERNEL, BARRIERS = "intratask_vectors", 2
+"""The kernel of stage 1 of the paper's variants, and its barriers per step."""
 
 Row = dict[str, Any]
 
@@ -66,13 +68,13 @@ def counted(lengths: Iterable[int], engine: EngineName) -> tuple[list[Row], list
         equal = replace(problem, alternates=problem.references, alternate_offsets=problem.reference_offsets)
         for blocks in ("wide", "passes"):
             with progress(f"{blocks}, {length} bases"):
-                diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", "intratask", engine)
-                rows = _stage(problem, f"{blocks}-row-major-runs", "intratask", engine)
+                diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", KERNEL, engine)
+                rows = _stage(problem, f"{blocks}-row-major-runs", KERNEL, engine)
             totals, warps = diagonal.totals(), -(-length // 32) if blocks == "wide" else 4
             first.append({
                 "variant": blocks,
                 "length": length,
-                "steps of a block": totals["barriers"] // (COUNTED * warps),
+                "steps of a block": totals["barriers"] // (BARRIERS * COUNTED * warps),
                 "instructions per cell": 32 * totals["warp_instructions"] / problem.cells,
                 "idle lanes": 1 - _busy(diagonal),
                 "sectors/store, diagonal-major": _sectors(diagonal),
@@ -107,10 +109,10 @@ def _lanes(counters: Counters) -> int:
 
 
 def _busy(counters: Counters) -> float:
-    """Return the fraction of lanes with a cell over all steps. Every warp executes the barrier of every step."""
+    """Return the fraction of lanes with a cell over all steps. Every warp executes the barriers of every step."""
     totals = counters.totals()
     cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
-    return cells / (32 * totals["barriers"])
+    return BARRIERS * cells / (32 * totals["barriers"])
 
 
 # ------------------------------------------------------------------ on a GPU

@@ -113,8 +113,16 @@ def _not_faint(request: Request) -> Result:
     """Return a result without pairs to recompute in double, so that only the float kernel is measured. Most pairs of long, random
     sequences would be recomputed."""
     sums = np.ones_like(request.arguments["sums"])
+    if array := request.device_arrays.get("sums"):
+        array.replace(sums)
     return Result(
-        buffers={"sums": sums}, faults=[], remarks=[], printed=[], milliseconds=None, resources=None, request=request
+        buffers={} if array else {"sums": sums},
+        faults=[],
+        remarks=[],
+        printed=[],
+        milliseconds=None,
+        resources=None,
+        request=request,
     )
 
 

@@ -33,7 +33,7 @@ COMPARISONS = {
 
 CLAIMS = {
     "README.md": (
-        "equal in {answers.data_sets} runs of all {answers.variants} variants, {answers.features} feature kernels, "
+        "equal in {answers.data_sets} runs of {answers.variants} variants, {answers.features} feature kernels, "
         "{answers.examples} examples and {answers.validation} validation kernels on an H200",
         "on {counters.kernels} held-out kernels, {counters.memory_equal} of {counters.memory} memory counters are equal, and "
         "{counters.warp_instructions_within_5_percent} of {counters.kernels} instruction counts are within 5 %",
@@ -41,7 +41,7 @@ CLAIMS = {
         "{times.H200.mean_percent} % on an H200 and {times.H100.mean_percent} % on an H100",
     ),
     "docs/evidence.md": (
-        "{answers.data_sets} runs of all {answers.variants} variants, {answers.features} feature kernels, "
+        "{answers.data_sets} runs of {answers.variants} variants, {answers.features} feature kernels, "
         "{answers.examples} example kernels, {answers.validation} validation kernels",
     ),
     "docs/counters.md": (

@@ -37,7 +37,7 @@ def check(problem: Problem, variant: str) -> None:
     if variant.startswith("wide"):
         instead = variant.replace("wide", "passes")
         _refuse(problem, m > WIDEST, f"{{}} has an alternate of more than {WIDEST:,} bases: use {instead}")
-    if variant.endswith("runs"):
+    if "-runs" in variant:
         instead = variant.replace("runs", "steps")
         _refuse(problem, np.maximum(n, m) > LONGEST_RUN, f"{{}} has more than {LONGEST_RUN:,} bases: use {instead}")
     if variant == "packed":

@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from simtbed import DeviceArray, empty
+from simtbed import DeviceArray, Kernel, empty
 
 from ...family import Answer, Launcher
 from ..intratask import intratask
+from ..intratask_vectors import intratask_vectors
 from ..packed import packed
 from ..pairalign import pairalign_strips
 from ..pairalign_global import pairalign
@@ -155,20 +157,28 @@ def _packed(problem: Problem, launcher: Launcher, at_once: int, memory: Memory) 
             yield chosen, stage_1
 
 
-def _intratask(
-    problem: Problem, launcher: Launcher, at_once: int, memory: Memory, wide: bool, diagonal_major: bool, form: int
-) -> Iterator[Batch]:
-    """Launch pairs of one block size at a time: `wide` has one thread per column, in whole warps."""
+class Blocks(NamedTuple):
+    """A variant with a block per pair. wide: one thread per column, in whole warps. form: of the moves."""
+
+    kernel: Kernel
+    wide: bool
+    diagonal_major: bool
+    form: int
+
+
+def _intratask(blocks: Blocks, problem: Problem, launcher: Launcher, at_once: int, memory: Memory) -> Iterator[Batch]:
+    """Launch pairs of one block size at a time."""
+    kernel, wide, diagonal_major, form = blocks
     n, m = problem.rows, problem.columns
-    blocks = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
-    for block in np.flatnonzero(np.bincount(blocks)):
-        for chosen in _batches(np.flatnonzero(blocks == block), words_of_intratask(n, m, diagonal_major), at_once):
+    sizes = -(-m // 32) * 32 if wide else np.full_like(m, PASS)
+    for block in np.flatnonzero(np.bincount(sizes)):
+        for chosen in _batches(np.flatnonzero(sizes == block), words_of_intratask(n, m, diagonal_major), at_once):
 
             def stage_1(chosen: Offsets = chosen, block: int = int(block)) -> Moves:
                 args, places = intratask_arguments(problem, chosen, block, diagonal_major, form)
                 moves = memory(int(words_of_intratask(n[chosen], m[chosen], diagonal_major).sum()))
                 args |= {"moves": moves, "ends": empty(len(chosen), "int4")}
-                ends = launcher.launch(intratask, grid=len(chosen), block=block, args=args)["ends"]
+                ends = launcher.launch(kernel, grid=len(chosen), block=block, args=args)["ends"]
                 return Moves(moves, places, args["pairs"], ends, form)
 
             yield chosen, stage_1
@@ -203,9 +213,10 @@ def _batches(order: Offsets, words: Offsets, at_once: int) -> Iterator[Offsets]:
 
 VARIANTS: dict[str, Callable[[Problem, Launcher, int, Memory], Iterator[Batch]]] = {
     **{
-        f"{blocks}-{layout}-{moves}": partial(
-            _intratask, wide=blocks == "wide", diagonal_major=layout == "diagonal-major", form=form
+        f"{blocks}-{layout}-{moves}{suffix}": partial(
+            _intratask, Blocks(kernel, blocks == "wide", layout == "diagonal-major", form)
         )
+        for suffix, kernel in (("", intratask_vectors), ("-double-buffered", intratask))
         for blocks in ("wide", "passes")
         for layout in ("diagonal-major", "row-major")
         for moves, form in (("runs", RUNS), ("steps", STEPS))

@@ -109,11 +109,7 @@ def sub_warps(
         problem.continuation,
     )
     _gather_reads(used_reads, len(used_reads), _CODES, columns, bases, qualities.reshape(-1).view(np.uint32))
-    first_word = 1 + offsets(_quads(n) // 4 + 1)  # a word of BLANK before each haplotype and after the last
-    words = np.full(first_word[-1] * 4, BLANK, np.uint8)
-    _gather_haplotypes(
-        used_haplotypes, len(used_haplotypes), problem.haplotype_offsets, _CODES, problem.haplotypes, first_word, words
-    )
+    first_word, words = haplotype_words(problem, used_haplotypes)
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)
     stride = int(n.max()) if tiled else 0
     return blocks, {
@@ -121,7 +117,7 @@ def sub_warps(
         "columns": pairs[:, 3].reshape(blocks, -1).max(axis=1),
         "bases": bases,
         "qualities": qualities,
-        "haplotypes": words.view(np.uint32),
+        "haplotypes": words,
         "probability": PROBABILITY.astype(real),
         **{f"{name}_edge": np.zeros(max(blocks * stride, 1), real) for name in ("match", "insertion", "deletion")},
         "sums": empty(len(pairs), np.dtype(real).name.replace("float", "f")),
@@ -132,6 +128,20 @@ def sub_warps(
         "WIDE": real is np.float32,
         "UNIFORM": uniform,
     }
+
+
+def haplotype_words(problem: Problem, chosen: Offsets) -> tuple[Offsets, npt.NDArray[np.uint32]]:
+    """Return the first word of each chosen haplotype, and the words: letters as numbers, 4 per word, padded with BLANK, with a word of
+    BLANK before each haplotype and after the last."""
+    first_word = 1 + offsets(_quads(problem.haplotype_lengths[chosen]) // 4 + 1)
+    words = np.full(first_word[-1] * 4, BLANK, np.uint8)
+    _gather_haplotypes(chosen, len(chosen), problem.haplotype_offsets, _CODES, problem.haplotypes, first_word, words)
+    return first_word, words.view(np.uint32)
+
+
+def read_letters(problem: Problem) -> npt.NDArray[np.uint8]:
+    """Return the bases of the reads as numbers."""
+    return _CODES[problem.bases]
 
 
 class ReadColumns(NamedTuple):

@@ -1,4 +1,4 @@
-"""gpuPairHMM's host side: the GPU distributes reads over lists by length, and each list has its kernel."""
+"""Host side of `wavefront-row-end`: the GPU distributes reads over lists by length; the host sorts and packs the pairs of each."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def plan_partitioned(
     for (lanes, rows_per_lane), members in zip(ordered, lists, strict=True):
         if not len(members):
             continue
-        at = _pairs_of(problem, paired[members])
+        at = pairs_of(problem, paired[members])
         at = at[np.argsort(problem.haplotype_lengths[all_haplotypes[at]], kind="stable")]
         full = problem.uniform[paired[members]] & (problem.read_lengths[paired[members]] == lanes * rows_per_lane)
         grid, args = sub_warps(
@@ -92,10 +92,10 @@ def plan_partitioned(
 
         yield PlannedLaunch(wavefront_shuffled, {"grid": grid, "block": 32, "args": launch_args}, collect)
     if len(rest):
-        at = _pairs_of(problem, paired[rest])
+        at = pairs_of(problem, paired[rest])
         yield from too_long(all_reads[at], all_haplotypes[at], at)
 
 
-def _pairs_of(problem: Problem, reads: Offsets) -> Offsets:
+def pairs_of(problem: Problem, reads: Offsets) -> Offsets:
     """Return the pair numbers of the given reads, in their order."""
     return ranges(problem.first_pairs[reads], np.diff(problem.first_pairs)[reads])

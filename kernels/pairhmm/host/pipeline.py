@@ -21,11 +21,24 @@ from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .layout_rescaled import RescaledLayout, classify
+from .listed import plan_listed
 from .partitioned import KERNELS, plan_partitioned
 from .problem import Offsets, Problem
 from .rounding import read_rounding, wide_pairs
 
 Floats = npt.NDArray[np.float64]
+PlanOfLists = Callable[
+    [
+        Problem,
+        Floats,
+        float,
+        Sequence[tuple[int, int]],
+        Launcher,
+        Callable[[Offsets, Offsets, Offsets], Iterator[PlannedLaunch]],
+    ],
+    Iterator[PlannedLaunch],
+]
+"""A plan of `listed` or `partitioned`."""
 
 SCALE: dict[Real, float] = {np.float32: 2.0**120, np.float64: 2.0**1020}
 MIN_ACCEPTED = 1e-28
@@ -259,20 +272,20 @@ def _plan_chunks(
             yield from launches
 
 
-def _plan_wavefront_of(
-    kernels: Sequence[tuple[int, int]], launcher: Launcher, problem: Problem, sums: Floats
+def _plan_lists(
+    plan: PlanOfLists, kernels: Sequence[tuple[int, int]], launcher: Launcher, problem: Problem, sums: Floats
 ) -> Iterator[PlannedLaunch]:
-    """Yield gpuPairHMM's launches for kernels (P, K); reads too long for all of them are computed in tiles."""
+    """Yield the launches of a plan for kernels (P, K); reads too long for all of them are computed in tiles."""
 
     def too_long(reads: Offsets, haplotypes: Offsets, at: Offsets) -> Iterator[PlannedLaunch]:
         return _plan_pairs(problem, reads, haplotypes, np.float32, sums, at)
 
-    return plan_partitioned(problem, sums, SCALE[np.float32], kernels, launcher, too_long)
+    return plan(problem, sums, SCALE[np.float32], kernels, launcher, too_long)
 
 
 def wavefront_sums(problem: Problem, kernels: Sequence[tuple[int, int]], launcher: Launcher) -> Floats:
     """Return the sums of all pairs of a problem by gpuPairHMM's kernels (P, K) of `SELECTABLE`, in float."""
-    return _by_plan(partial(_plan_wavefront_of, kernels)).whole(problem, launcher)
+    return _by_plan(partial(_plan_lists, plan_listed, kernels)).whole(problem, launcher)
 
 
 def _plan_loaded(launcher: Launcher, problem: Problem, sums: Floats) -> Iterator[PlannedLaunch]:
@@ -402,10 +415,12 @@ VARIANTS: dict[str, Method] = {
     **{f"intertask-tile{k}-registers": _by_sweeps(partial(_intertask, intertask_tiled, k, True)) for k in TILES},
     "intratask-naive": _by_sweeps(partial(_intratask_block, 1)),
     "intratask-tile2": _by_sweeps(partial(_intratask_block, 2)),
-    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1, 2)),
-    "intratask-warp-in-place": _by_sweeps(partial(_intratask_warp, 1, 1)),
-    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
-    "wavefront": _by_plan(partial(_plan_wavefront_of, KERNELS)),
+    "intratask-warp": _by_sweeps(partial(_intratask_warp, 1, 1)),
+    "intratask-warp-two-copies": _by_sweeps(partial(_intratask_warp, 1, 2)),
+    "intratask-warps": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 1)),
+    "intratask-warps-two-copies": _by_sweeps(partial(_intratask_warp, intratask_warp.WARPS, 2)),
+    "wavefront": _by_plan(partial(_plan_lists, plan_listed, KERNELS)),
+    "wavefront-row-end": _by_plan(partial(_plan_lists, plan_partitioned, KERNELS)),
     "wavefront-loaded": _by_plan(_plan_loaded),
     "wavefront-rescaled": _by_plan(_plan_rescaled)._replace(is_rescaled=_is_rescaled),
 }

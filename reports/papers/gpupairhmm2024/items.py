@@ -12,15 +12,17 @@ from simtbed import Counters, Device, devices
 from simtbed.kernels import Agreement
 from simtbed.kernels.pairhmm import FAMILY, SCHMIDT
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
-from simtbed.kernels.pairhmm.host.partitioned import KERNELS, SELECTABLE, by_size, partitioned
+from simtbed.kernels.pairhmm.host.listed import lists_of
+from simtbed.kernels.pairhmm.host.partitioned import KERNELS, SELECTABLE
 from simtbed.kernels.pairhmm.host.pipeline import MIN_ACCEPTED, SCALE, wavefront_sums
-from simtbed.kernels.pairhmm.wavefront_shuffled import wavefront_shuffled
+from simtbed.kernels.pairhmm.wavefront_columns import wavefront_columns
 from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.profiler.events import CLASSES
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 
 from ...bench.pairhmm import PEER, Timer
+from ...explanation import choices
 from ...launchers import Runner
 from ...requests import only_request
 from .. import recorded
@@ -66,7 +68,7 @@ def sweep_counters(kernel: tuple[int, int], pairs: int, length: int, engine: Eng
     problem = equal_lengths(1, pairs, length, length)
     wavefront_sums(problem, [kernel], runner)
     (selected,) = (
-        counters for program, counters in runner.counted if program.kernel.name == wavefront_shuffled.__name__
+        counters for program, counters in runner.counted if program.kernel.name == wavefront_columns.__name__
     )
     return selected, problem.cells
 
@@ -80,7 +82,7 @@ def layout(setting: Setting) -> Shown:
     stored = sum(
         counters.total("global_store_bytes")
         for program, counters in runner.counted
-        if program.kernel.name == wavefront_shuffled.__name__
+        if program.kernel.name == wavefront_columns.__name__
     )
     return Shown(
         [
@@ -99,11 +101,11 @@ def mapping(setting: Setting) -> Shown:
     runner = Runner(setting.engine, counting=True)
     problem = equal_lengths(1, 64, 16, n)
     wavefront_sums(problem, [(4, 4)], runner)
-    (counters,) = (c for program, c in runner.counted if program.kernel.name == wavefront_shuffled.__name__)
+    (counters,) = (c for program, c in runner.counted if program.kernel.name == wavefront_columns.__name__)
     warps = len(problem.pairs[0]) * 4 // 32
     shuffles, loads = (
-        counters.total("shuffles") // warps,
-        counters.at("letters = haplotypes[").total("global_load_requests") // warps,
+        counters.at("st.shuffle_up(").total("shuffles") // warps,
+        counters.at("word = letters[").total("global_load_requests") // warps,
     )
     steps = shuffles // 4
     memory = counters.total("local_loads") + counters.total("global_store_bytes") // 4 - len(problem.pairs[0])
@@ -122,30 +124,33 @@ def mapping(setting: Setting) -> Shown:
          Claim("char4 loads cut loads of letters to a fourth", loads == (n + 4) // 4, f"{loads} loads for {steps} iterations")],
         "The variant `wavefront` executes the steps of the picture.",
         [Table("16 bases, 32 letters, p = k = 4", rows)],
+        note=choices(FAMILY, "wavefront"),
     )  # fmt: skip
 
 
 def partitioning(setting: Setting) -> Shown:
     """Fig. 3."""
-    kernels = by_size(KERNELS)
     lengths = np.random.default_rng(3).integers(10, 152, setting.whole("reads"))
-    lists, rest = partitioned(lengths, kernels, Runner(setting.engine))
-    sizes = [lanes * each for lanes, each in kernels]
+    lists = lists_of(lengths, np.ones_like(lengths), KERNELS, Runner(setting.engine))
+    entries = lists.entries.numpy()[:, 0].reshape(len(lists.kernels), -1)
+    reads = [row[:listed] for row, (listed, _) in zip(entries, lists.totals, strict=True)]
+    sizes = [lanes * each for lanes, each in lists.kernels]
     smallest = all(
-        (lengths[found] <= size).all() and (lengths[found] > below).all()
-        for found, size, below in zip(lists, sizes, [0, *sizes], strict=False)
+        (lengths[members] <= size).all() and (lengths[members] > below).all()
+        for members, size, below in zip(reads, sizes, [0, *sizes], strict=False)
     )
     rows: list[Row] = [
-        {about("kernel (p, k)"): str(kernel), about("longest read"): size, emulator("reads in its list"): len(found)}
-        for kernel, size, found in zip(kernels, sizes, lists, strict=True)
-        if len(found)
+        {about("kernel (p, k)"): str(kernel), about("longest read"): size, emulator("reads in its list"): len(members)}
+        for kernel, size, members in zip(lists.kernels, sizes, reads, strict=True)
+        if len(members)
     ]
     return Shown(
-        [Claim("for each read the smallest p k is selected", smallest and not len(rest),
+        [Claim("for each read the smallest p k is selected", smallest and sum(map(len, reads)) == len(lengths),
             f"true of {len(lengths):,} reads of 10 to 151 bases"),
          Claim("one kernel for each of the 32 combinations reaches 1,024 bases", sizes[-1] == 1024 and len(KERNELS) == 32,
                f"{len(KERNELS)} kernels have {len(sizes)} different sizes, up to {sizes[-1]:,}")],
-        "A kernel sorts reads into lists, and each non-empty list is the input of one kernel; one kernel of each size is selected.",
+        "A kernel writes lists of reads, and each kernel with reads receives its list in the GPU's memory; one kernel of each size is "
+        "selected.",
         [Table("Lists", rows)],
     )  # fmt: skip
 
@@ -192,20 +197,25 @@ def _sweep(kernel: tuple[int, int], length: int, repeat: int) -> tuple[list[floa
 
 BLOCKS = 32
 """Maximum per SM."""
-REGISTERS = {4: 54, 8: 72, 16: 123, 32: 219}
-"""Registers per thread by K, maximum over P: nvcc 13.0 for sm_90."""
+REGISTERS = {
+    (2, 4): 63, (4, 4): 60, (8, 4): 60, (16, 4): 60, (32, 4): 64,
+    (2, 8): 78, (4, 8): 79, (8, 8): 79, (16, 8): 79, (32, 8): 80,
+    (2, 16): 126, (4, 16): 128, (8, 16): 127, (16, 16): 127, (32, 16): 146,
+    (2, 32): 247, (4, 32): 245, (8, 32): 245, (16, 32): 245, (32, 32): 254,
+}  # fmt: skip
+"""Registers per thread by (P, K): nvcc 13.5 for sm_90."""
 
 
 @cache
 def _request(kernel: tuple[int, int], length: int) -> Request:
     """Return a launch of one kernel that fills an SM."""
     problem = equal_lengths(1, BLOCKS * (WARP_SIZE // kernel[0]), length, length)
-    return only_request(lambda launcher: wavefront_sums(problem, [kernel], launcher), wavefront_shuffled)
+    return only_request(lambda launcher: wavefront_sums(problem, [kernel], launcher), wavefront_columns)
 
 
 @cache
 def _pace(kernel: tuple[int, int], length: int, name: str, engine: EngineName) -> Pace:
-    return pace(_request(kernel, length), devices.find(name), REGISTERS[kernel[1]], engine)
+    return pace(_request(kernel, length), devices.find(name), REGISTERS[kernel], engine)
 
 
 def _full(setting: Setting, kernel: tuple[int, int], length: int, name: str) -> float:
@@ -355,7 +365,7 @@ def ten_seconds(setting: Setting) -> Shown:
     """Table II."""
     ours = {
         name: recorded.milliseconds(f"pairhmm {name}", DATA)
-        for name in ("wavefront", "wavefront-loaded", "wavefront-rescaled")
+        for name in ("wavefront", "wavefront-row-end", "wavefront-loaded", "wavefront-rescaled")
     }
     rows: list[Row] = [
         {about("design"): design, about("on"): where, paper("ms"): each, paper("speedup to Java"): TEN_SECONDS[0][2] / each}

@@ -59,10 +59,10 @@ def _lengths(setting: Setting) -> Sequence[int]:
 
 
 def resident(variant: str, length: int) -> int:
-    """Return the resident blocks of a variant on a K40, with the registers in the record of the H200, and in shared memory three
-    rotating vectors and two of the search for the best end."""
+    """Return the resident blocks of a variant on a K40, with the registers in the record of the H200, and in shared memory two
+    vectors, a short2 vector and two best cells, 16 bytes each."""
     threads = -(-length // 32) * 32 if variant == WIDE else BLOCK
-    shared = threads * (3 * 2 * 4 + 2 * 4) + 8
+    shared = threads * 3 * 4 + 2 * 16
     return occupancy(K40, threads, registers_of(variant), shared).active_blocks * K40.sms
 
 
@@ -76,8 +76,8 @@ def two_solutions(setting: Setting) -> Shown:
     pairs = setting.whole("pairs")
     for length in _lengths(setting):
         for variant, warps in ((WIDE, -(-length // 32)), (PASSES, BLOCK // 32)):
-            totals = of_set(length, pairs, variant, "intratask", setting.engine).totals()
-            steps[variant, length] = totals["barriers"] / (pairs * warps)
+            totals = of_set(length, pairs, variant, figures.KERNEL, setting.engine).totals()
+            steps[variant, length] = totals["barriers"] / (figures.BARRIERS * pairs * warps)
             work[variant, length] = totals["warp_instructions"] / pairs
             row: Row = {
                 about("bases"): length, about("solution"): "larger block" if variant == WIDE else "passes",
@@ -245,13 +245,17 @@ def first_stage_of_peer(setting: Setting) -> Shown:
     modelled: dict[tuple[str, int, int], float] = {}
     for length in _lengths(setting):
         cells = length * length
-        for variant, kernel, pairs in ((WIDE, "intratask", setting.whole("pairs")), (PEER, "pairalign_strips", peers)):
+        for variant, kernel, pairs in (
+            (WIDE, figures.KERNEL, setting.whole("pairs")),
+            (PEER, "pairalign_strips", peers),
+        ):
             totals = of_set(length, pairs, variant, kernel, setting.engine).totals()
             sectors = totals["global_load_sectors"] + totals["global_store_sectors"]
             traffic[variant] = 32 * sectors / (pairs * cells)
             row: Row = {
                 about("bases"): length, about("implementation"): "the paper's" if variant == WIDE else "gpu-pairAlign",
-                emulator("steps one after the other"): totals["barriers"] / (pairs * -(-length // 32)) if variant == WIDE else cells,
+                emulator("steps one after the other"): totals["barriers"] / (figures.BARRIERS * pairs * -(-length // 32))
+                if variant == WIDE else cells,
                 emulator("global bytes per cell"): traffic[variant],
                 emulator("warp instructions per cell"): totals["warp_instructions"] / (pairs * cells),
             }  # fmt: skip

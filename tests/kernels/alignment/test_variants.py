@@ -247,7 +247,9 @@ Cost = Callable[[str, int], dict[str, Counters]]
 @pytest.mark.slow
 def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -> None:
     sectors = {
-        layout: cost(f"wide-{layout}-runs", 256)["intratask"].at("moves[place.x").totals()["global_store_sectors"]
+        layout: cost(f"wide-{layout}-runs", 256)["intratask_vectors"]
+        .at("moves[place.x")
+        .totals()["global_store_sectors"]
         for layout in ("diagonal-major", "row-major")
     }
     cells = PAIRS * 256 * 256
@@ -266,16 +268,40 @@ def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loa
 @pytest.mark.slow
 def test_wide_waits_through_fewer_steps_and_passes_issues_fewer_instructions(cost: Cost) -> None:
     """`wide` is faster while the device has idle SMs, `passes` once the device is full."""
-    wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask"].totals() for v in ("wide", "passes"))
+    wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask_vectors"].totals() for v in ("wide", "passes"))
     assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
     assert passes["warp_instructions"] < wide["warp_instructions"]
 
 
 def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
-    counters = cost("wide-diagonal-major-runs", 256)["intratask"]
+    counters = cost("wide-diagonal-major-runs", 256)["intratask_vectors"]
     cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
     assert cells == PAIRS * 256 * 256
-    assert 0.45 < cells / (32 * counters.totals()["barriers"]) < 0.5
+    assert cells * 511 == 256 * 32 * counters.totals()["barriers"] // 2  # 511 steps of two barriers
+
+
+@pytest.mark.parametrize(
+    ("variant", "kernel", "barriers", "words"),
+    [
+        ("wide-diagonal-major-runs", "intratask_vectors", 2 * (64 + 40 - 1), 3 * 64 + 2 * 4),
+        # a barrier after each step, one before the search for the best end, one for each of its six levels
+        ("wide-diagonal-major-runs-double-buffered", "intratask", 64 + 40 - 1 + 1 + 6, (2 * 3 + 2) * 64 + 4),
+    ],
+)
+def test_barriers_and_shared_memory_of_stage_1(variant: str, kernel: str, barriers: int, words: int) -> None:
+    """Ren 2019: two vectors and a short2 vector with two barriers per step; ours: two copies of three with one."""
+    results: list[Result] = []
+
+    @FunctionLauncher
+    def noted(launched: Any, **arguments: Any) -> Result:
+        results.append(launch(launched, **arguments))
+        return results[-1]
+
+    check(generate(1, 1, (40, 40), (64, 64)), variant, noted)
+    first = results[0]
+    assert first.counters is not None and first.request.program.kernel.name == kernel
+    assert first.counters.totals()["barriers"] == 2 * barriers  # two warps
+    assert first.shared_bytes == 4 * words
 
 
 @pytest.mark.slow
