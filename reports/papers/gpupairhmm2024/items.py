@@ -203,7 +203,7 @@ REGISTERS = {
     (2, 16): 126, (4, 16): 128, (8, 16): 127, (16, 16): 127, (32, 16): 146,
     (2, 32): 247, (4, 32): 245, (8, 32): 245, (16, 32): 245, (32, 32): 254,
 }  # fmt: skip
-"""Registers per thread by (P, K): nvcc 13.5 for sm_90."""
+"""Registers per thread by (P, K): nvcc 13.0 for sm_90."""
 
 
 @cache
