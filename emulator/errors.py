@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from .escaping import printable, source_line
 from .span import Span
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A statement that corrects a finding, and its place in the source.
+
+    line: of the statement that it precedes, or of the header of the loop in whose body it becomes the first or last statement.
+    """
+
+    statement: str
+    file: str
+    line: int
+    place: Literal["before", "start of loop", "end of loop"]
+
+    def __str__(self) -> str:
+        if self.place == "before":
+            return f"{self.statement} before line {self.line}"
+        end = self.place.removesuffix(" of loop")
+        when = ", before its next iteration" if end == "end" else ""
+        return f"{self.statement} at the {end} of the loop in line {self.line}{when}"
 
 
 @dataclass(frozen=True)
@@ -16,7 +37,8 @@ class Diagnostic:
     kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
     race", "unacquired race", "arithmetic" or "schedule"; "spill" for a compiler message; "budget" for a kernel's
     costs. notes: lines of explanation (position, values, allocation, advice). count: occurrences of the finding
-    (thread executions for a fault). related: the position of the other access.
+    (thread executions for a fault). related: the position of the other access. remedy: statements that correct a race; empty
+    if no such statement is known. array: the accessed array of a race.
     """
 
     kind: str
@@ -25,6 +47,8 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     count: int = 1
     related: Span | None = None
+    remedy: tuple[Insertion, ...] = ()
+    array: str = ""
 
     def __str__(self) -> str:
         return render(self)

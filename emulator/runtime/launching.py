@@ -20,6 +20,7 @@ from .observing import PendingLaunch, observers, overrides, run_through_observer
 from .registry import EngineName, engine_named, row_of
 from .request import LaunchOptions, find_device, named_arguments, prepare_request, validated_request
 from .result import FaultError, Result
+from .specialisation import Specialisation
 
 
 def launch(  # noqa: PLR0913 - one keyword for each option of a launch
@@ -227,8 +228,8 @@ def _classified(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], l
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
     if request.schedule is None:
-        return _run_once(engine, request)
-    first = _run_once(engine, replace(request, schedule=None))
+        return _settled(engine, request, _run_once(engine, request))
+    first = _settled(engine, request, _run_once(engine, replace(request, schedule=None)))
     second = _run_once(engine, replace(request, show_prints=False, trace=None))
     reported = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in reported]
@@ -240,6 +241,24 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     if differs is not None:
         first.faults.append(differs)
     return first
+
+
+def _settled(engine: Engine, request: Request, outcome: Outcome) -> Outcome:
+    """Replace tentative races by those whose remedy a run confirms."""
+    if not any(fault.kind.endswith("race") for fault in outcome.faults):
+        return outcome
+    from ..sanitizer.repairs import settle  # late: few launches have races
+
+    plain = replace(
+        request, schedule=None, trace=None, counters=False, decisions=False, detail=False, show_prints=False
+    )
+
+    def run(program: Any) -> list[Diagnostic]:
+        changed = replace(plain, specialisation=Specialisation.of_program(program), checks=frozenset({"races"}))
+        return _run_once(engine, changed).faults
+
+    outcome.faults = settle(outcome.faults, request.program, run)
+    return outcome
 
 
 def _run_once(engine: Engine, request: Request) -> Outcome:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..ir.access import Operation
-from ..ir.effects import accesses, is_ordered, row_of
+from ..ir.effects import accesses, is_ordered
 from ..ir.walk import effect, statements
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array
@@ -52,15 +52,14 @@ class TrackedArray:
 class Plan:
     """The tracked arrays of a kernel, and the data that describe its races. It does not depend on the launch.
 
-    sites: the span of each access; last: the largest site. barriers: lines of barriers, of blocks and of warps.
-    fenced: whether the kernel has fences, or accesses that release. roles: of its sites, see `shadow.ACQUIRES`.
+    sites: the span of each access; last: the largest site. fenced: whether the kernel has fences, or accesses that release.
+    roles: of its sites, see `shadow.ACQUIRES`.
     """
 
     kernel: ir.Function
     tracked: Mapping[str, TrackedArray]
     types: Mapping[str, Array]
     sites: Mapping[int, Span]
-    barriers: tuple[int, ...]
     fenced: bool
     last: int
     roles: Mapping[int, int]
@@ -86,8 +85,6 @@ class Plan:
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
         sites |= {s.site: s.span for s in statements(kernel.body) if isinstance(s, ir.Store)}
-        rows = [(s, row) for s in statements(kernel.body) if (row := row_of(s)) is not None]
-        barriers = [s.span.line for s, row in rows if row.transition in ("syncwarp", "barrier")]
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
         fenced |= any(access.order in RELEASES for _, access in operations)
         roles = {
@@ -100,7 +97,7 @@ class Plan:
             for s in statements(kernel.body)
             if isinstance(s, ir.Store) and s.order == "async"
         }
-        return Plan(kernel, tracked, types, sites, tuple(barriers), fenced, max(sites, default=0), roles)
+        return Plan(kernel, tracked, types, sites, fenced, max(sites, default=0), roles)
 
     def new_race_state(
         self,
@@ -159,9 +156,12 @@ class Plan:
 
     def report(self, race: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
         """Add the races of a launch to its faults."""
-        names = list(self.tracked)
-        types = [self.types[name] for name in names]
-        races = report.findings(race, names, types, self.sites, self.barriers, grid, block, forms)
+        types = [self.types[name] for name in self.tracked]
+        merged, fenced = bool(race.state[shadow.MERGED]), bool(race.state[shadow.FENCED])
+        launch = report.RacingLaunch(
+            self.kernel, list(self.tracked), types, self.sites, grid, block, forms, merged, fenced
+        )
+        races = report.findings(race, launch)
         for number, (order, sites, diagnostic) in enumerate(races):
             for racing in sites:  # an unordered read before a write is one mistake, not two
                 faults.drop("uninitialised", racing)

@@ -1,17 +1,27 @@
-"""Diagnostics of the races found by `detect`: one for each pair of source places, with advice on how to order them."""
+"""Diagnostics of the races found by `detect`: one for each pair of source places, with advice on how to order them.
+
+The advice is a barrier at a place that all threads of the group reach, if there is one. Pairs that one barrier orders have the
+same remedy; `suppressions` merges them into one finding.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from ...errors import Diagnostic
+from ...errors import Diagnostic, Insertion
+from ...ir import nodes as ir
+from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
+from ...passes.grids import is_cooperative
+from ...passes.varying_control import Group, varying_control
 from ...span import Span
+from ..bounds import user_name
 from ..elements import Forms, element
 from ..places import Dim3, coordinates
 from .detect import (
@@ -28,6 +38,7 @@ from .detect import (
     RELATION,
     RELEASER,
     REMARK,
+    SAME_INSTRUCTION,
     SAME_VALUE,
     SECOND,
     THREAD_1,
@@ -38,42 +49,93 @@ from .detect import (
     WITHIN_GRID,
     WITHIN_WARP,
 )
+from .placement import Around, Gap, Placement, Placer, before
 from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
-from .shadow import ATOMICS, BLOCK_ATOMICS, FENCED, LOADS, MERGED, PAIR, STORES, RaceState
+from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, PAIR, STORES, RaceState
 
 
-def findings(
-    h: RaceState,
-    names: Sequence[str],
-    arrays: Sequence[Array],
-    sites: Mapping[int, Span],
-    barriers: Sequence[int],
-    grid: Dim3,
-    block: Dim3,
-    forms: Forms,
-) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
-    """Return (order, its sites, diagnostic) of every pair of sites that race.
+@dataclass(frozen=True)
+class Tentative(Diagnostic):
+    """A race with a remedy that a run has to confirm (`repairs`).
 
-    names, arrays: by number of the array. barriers: their lines.
+    simpler: the diagnostic with barriers between iterations alone, None without that choice.
     """
+
+    simpler: Diagnostic | None = field(default=None, kw_only=True)
+
+    @property
+    def confirmed(self) -> Diagnostic:
+        """The diagnostic itself, no longer tentative."""
+        return Diagnostic(**{one.name: getattr(self, one.name) for one in fields(Diagnostic)})
+
+
+@dataclass(frozen=True)
+class RacingLaunch:
+    """The launch of a report. names, arrays: by number of the tracked array. sites: span of each. forgotten: whether the blocks of
+    earlier accesses are unknown."""
+
+    kernel: ir.Function
+    names: Sequence[str]
+    arrays: Sequence[Array]
+    sites: Mapping[int, Span]
+    grid: Dim3
+    block: Dim3
+    forms: Forms
+    forgotten: bool
+    fenced: bool
+
+    def stores_of(self, array: int) -> int:
+        """Return the number of places that store to an array."""
+        name = self.names[array]
+        return len({s.span for s in statements(self.kernel.body) if isinstance(s, ir.Store) and s.array == name})
+
+    def placer(self, group: Group) -> Placer:
+        """Return the placer of barriers of a group."""
+        barriers = []
+        for stmt in statements(self.kernel.body):
+            node = stmt.value if isinstance(stmt, ir.Let) else stmt
+            of_blocks = isinstance(node, ir.Barrier) and (group != "grid" or node.mode == "grid")
+            if of_blocks or (group == "warp" and isinstance(node, ir.WarpBarrier) and _is_full(node.mask)):
+                barriers.append(node.span)
+        return Placer(barriers, varying_control(self.kernel, group, self.grid, self.block))
+
+
+def _is_full(mask: ir.Expr) -> bool:
+    return isinstance(mask, ir.Const) and mask.value == (1 << WARP_SIZE) - 1
+
+
+def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
+    """Return (order, its sites, diagnostic) of every pair of sites that race."""
     rows = sorted((row for row in np.asarray(h.findings).reshape(-1, PAIR) if row[USED]), key=_order)
-    harmful = {_places(row, sites) for row in rows if not row[REMARK]}
+    harmful = {_places(row, launch.sites) for row in rows if not row[REMARK]}
     together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are merged
     for row in rows:
-        if not row[REMARK] or _places(row, sites) not in harmful:
-            together.setdefault(_places(row, sites), []).append(row)
-    result = []
-    for same in together.values():
-        row = max(same, key=lambda one: one[RELATION])  # the first with the widest scope
-        number = int(row[ARRAY])
-        forgotten = bool(h.state[MERGED]) and row[RELATION] == WITHIN_GRID
-        place = element(names[number], arrays[number], int(row[INDEX]), forms)
-        fenced = bool(h.state[FENCED])
-        diagnostic = _Finding(row, place, arrays[number], sites, barriers, grid, block, forgotten, fenced).diagnostic()
-        diagnostic = replace(diagnostic, count=sum(int(one[COUNT]) for one in same))
-        accessed = {int(one[n]) // 4 for one in same for n in (FIRST, SECOND)}
-        result.append((_order(row), accessed, diagnostic))
-    return result
+        if not row[REMARK] or _places(row, launch.sites) not in harmful:
+            together.setdefault(_places(row, launch.sites), []).append(row)
+    found = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
+    placers: dict[Group, Placer] = {}
+    for finding in found:
+        if finding.is_placed:
+            if finding.group not in placers:
+                placers[finding.group] = launch.placer(finding.group)
+            finding.place(placers[finding.group])
+    _share_places(found)
+    return [(_order(finding.row), finding.accessed, finding.diagnostic()) for finding in found]
+
+
+def _share_places(found: Sequence[_Finding]) -> None:
+    """Choose the fewest barriers that close all gaps, those of larger groups first."""
+    chosen: list[tuple[Sequence[ast.stmt], int, str]] = []
+    gapped = [f for f in found if f.placement is not None and f.placement.gap is not None and f.placement.gap.possible]
+    for finding in sorted(gapped, key=lambda f: (-int(f.row[RELATION]), f.gap.last)):
+        gap = finding.gap
+        for body, index, statement in chosen:
+            if body is gap.body and gap.first <= index <= gap.last:
+                finding.barrier = before(gap, index, statement)
+                break
+        else:
+            chosen.append((gap.body, gap.last, finding.statement))
+            finding.barrier = before(gap, gap.last, finding.statement)
 
 
 def _order(row: Any) -> tuple[int, int, int]:
@@ -84,44 +146,101 @@ def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
     return int(row[ARRAY]), frozenset(sites[int(row[n]) // 4] for n in (FIRST, SECOND))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Finding:
-    """One row of `findings`, with the data that describe it."""
+    """The rows of one pair of places, and the one with the widest scope. placement: of barriers between the two accesses.
+    barrier: the one that closes its gap."""
 
     row: Any
-    element: str
-    type: Array
-    sites: Mapping[int, Span]
-    barriers: Sequence[int]
-    grid: Dim3
-    block: Dim3
-    forgotten: bool
-    fenced: bool
+    rows: Sequence[Any]
+    launch: RacingLaunch
+    placement: Placement | None = None
+    barrier: Insertion | None = None
+
+    @property
+    def accessed(self) -> set[int]:
+        """Its sites."""
+        return {int(row[n]) // 4 for row in self.rows for n in (FIRST, SECOND)}
+
+    @property
+    def array(self) -> str:
+        return user_name(self.launch.names[int(self.row[ARRAY])])
+
+    @property
+    def gap(self) -> Gap:
+        assert self.placement is not None and self.placement.gap is not None
+        return self.placement.gap
+
+    @property
+    def group(self) -> Group:
+        """The threads that a barrier must order; a block for copies of another thread, which the detector relates to the warp."""
+        if self.row[OVERLAP] == PENDING_COPY:
+            return "block"
+        return _GROUPS[int(self.row[RELATION])]
+
+    @property
+    def statement(self) -> str:
+        return _STATEMENTS[self.group]
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether a barrier may order the accesses."""
+        row = self.row
+        if self.group == "grid" and not is_cooperative(self.launch.kernel):
+            return False
+        plain = row[OVERLAP] != SAME_INSTRUCTION and row[REMARK] != UNACQUIRED and not row[RELEASER]
+        return bool(plain) and min(self.kinds) < ATOMICS
+
+    def place(self, placer: Placer) -> None:
+        """Find the places of barriers. A pending copy needs one before its read."""
+        if self.row[OVERLAP] == PENDING_COPY:
+            gap = placer.at(self.spans[1])
+            self.placement = Placement(gap, None) if gap is not None else None
+        else:
+            self.placement = placer.place(*self.spans)
 
     def diagnostic(self) -> Diagnostic:
-        row, (first, second), kinds = self.row, self.spans, self.kinds
-        element = self.element
-        if row[OVERLAP] == PENDING_COPY:
-            what = f"{element} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
-        elif row[OVERLAP]:
-            what = f"{element} is written by several threads at once"
-        elif first == second and kinds[0] == kinds[1]:
-            what = f"two threads {_VERBS[kinds[0]]} {element} here"
-        elif first == second:
-            what = f"one thread {_THIRD[kinds[1]]} {element} here and another one {_THIRD[kinds[0]]} it"
-        else:
-            what = f"{element} is {_PARTICIPLES[kinds[1]]} here, and {_PARTICIPLES[kinds[0]]} by another thread at {first.place}"
-        notes = [self._thread(1), self._thread(0), self._advice()]
-        if row[REMARK] == SAME_VALUE:
+        (first, second), number = self.spans, int(self.row[ARRAY])
+        array = self.launch.arrays[number]
+        benign = _BENIGN[int(self.row[REMARK])]
+        message = f"{benign}race on {array.space} memory: {self._event(number, array)}"
+        remedy, advice = self._advice()
+        notes = [self._thread(1), self._thread(0), advice]
+        if self.row[REMARK] == SAME_VALUE:
             notes.insert(2, "both write the same value: the result does not depend on their order")
-        benign = _BENIGN[int(row[REMARK])]
-        message = f"{benign}race on {self.type.space} memory: {what}"
         related = None if first == second else first
-        return Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), int(row[COUNT]), related)
+        count = sum(int(row[COUNT]) for row in self.rows)
+        final = Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array)
+        simpler, around = None, self._around
+        if around is not None and self.placement is not None and self.placement.gap is not None:
+            insertion = around.insertion(self.statement)
+            notes[-1] = self._ordered(str(insertion))
+            simpler = replace(final, notes=tuple(notes), remedy=(insertion,))
+        hides = bool(remedy) and self.launch.stores_of(number) > 1
+        return Tentative(**vars(final), simpler=simpler) if simpler is not None or hides else final
+
+    def _event(self, number: int, array: Array) -> str:
+        """Return a text about the two accesses."""
+        (first, second), kinds = self.spans, self.kinds
+        name = element(self.launch.names[number], array, int(self.row[INDEX]), self.launch.forms)
+        if self.row[OVERLAP] == PENDING_COPY:
+            return (
+                f"{name} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
+            )
+        if self.row[OVERLAP]:
+            return f"{name} is written by several threads at once"
+        if first == second and kinds[0] == kinds[1]:
+            return f"two threads {_VERBS[kinds[0]]} {name} here"
+        if first == second:
+            return f"one thread {_THIRD[kinds[1]]} {name} here and another one {_THIRD[kinds[0]]} it"
+        return (
+            f"{name} is {_PARTICIPLES[kinds[1]]} here, and {_PARTICIPLES[kinds[0]]} by another thread at {first.place}"
+        )
 
     @property
     def spans(self) -> tuple[Span, Span]:
-        return self.sites[int(self.row[FIRST]) // 4], self.sites[int(self.row[SECOND]) // 4]
+        sites = self.launch.sites
+        return sites[int(self.row[FIRST]) // 4], sites[int(self.row[SECOND]) // 4]
 
     @property
     def kinds(self) -> tuple[int, int]:
@@ -129,39 +248,99 @@ class _Finding:
 
     def _thread(self, which: int) -> str:
         block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
-        owner = f"block {coordinates(block, self.grid)}"
-        if which == 0 and self.forgotten:
+        owner = f"block {coordinates(block, self.launch.grid)}"
+        if which == 0 and self.launch.forgotten and self.row[RELATION] == WITHIN_GRID:
             owner = "an earlier block"
         position = f"warp {thread // 32} lane {thread % 32}"
-        return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.block)} = {position}"
+        return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.launch.block)} = {position}"
 
-    def _advice(self) -> str:
-        """Return advice on how to order the two accesses."""
-        first, second = self.spans
-        if self.row[OVERLAP] == PENDING_COPY:
-            return "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
-        if self.row[OVERLAP]:
-            return "give each thread an element of its own, let one thread write, or use an atomic operation"
-        if self.row[REMARK] == UNACQUIRED:
-            fence = "st.fence()" if self.row[RELATION] == WITHIN_GRID else "st.fence_block()"
-            return f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
+    @property
+    def _around(self) -> Around | None:
+        """The open path around a loop, if a barrier closes it."""
+        around = self.placement.around if self.placement is not None else None
+        return around if around is not None and not around.illegal else None
+
+    def _advice(self) -> tuple[tuple[Insertion, ...], str]:
+        """Return the barriers that order the two accesses, and the advice."""
+        row, (first, second) = self.row, self.spans
+        if row[OVERLAP] == PENDING_COPY:
+            return self._wait()
+        if row[OVERLAP]:
+            return (), "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if row[REMARK] == UNACQUIRED:
+            fence = "st.fence()" if row[RELATION] == WITHIN_GRID else "st.fence_block()"
+            advice = f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
+            return (), advice
         if min(self.kinds) >= ATOMICS:
-            return 'scope="block" holds for the threads of one block: use scope="device"'
-        if self.row[RELEASER] == RELEASED_BY_LANE:
-            return f"another lane of the warp released it: st.syncwarp() after line {first.line}, before that release"
-        if self.row[RELEASER] == RELEASED_BY_WARP:
-            return f"another warp of the block released it: st.sync() after line {first.line}, before that release"
+            return (), 'scope="block" holds for the threads of one block: use scope="device"'
+        if row[RELEASER] == RELEASED_BY_LANE:
+            return (
+                (),
+                f"another lane of the warp released it: st.syncwarp() after line {first.line}, before that release",
+            )
+        if row[RELEASER] == RELEASED_BY_WARP:
+            return (), f"another warp of the block released it: st.sync() after line {first.line}, before that release"
+        if self.group == "grid" and not is_cooperative(self.launch.kernel):
+            if first == second and STORES in self.kinds:
+                return (), self._exclusive()
+            return (), self._ordered(_BETWEEN_BLOCKS)
+        remedy = self._remedy()
+        return remedy, self._ordered(" and ".join(map(str, remedy))) if remedy else self._unplaced()
+
+    def _remedy(self) -> tuple[Insertion, ...]:
+        """Return a barrier for each open path; empty if one of them cannot be closed."""
+        placement = self.placement
+        if placement is None or (placement.gap is not None and self.barrier is None):
+            return ()
+        if placement.around is not None and self._around is None:
+            return ()
+        around = [self._around.insertion(self.statement)] if self._around is not None else []
+        return (*([self.barrier] if self.barrier is not None else []), *around)
+
+    def _unplaced(self) -> str:
+        """Return advice where no barrier orders the two accesses."""
+        (first, second), placement, statement = self.spans, self.placement, self.statement
         if first == second and STORES in self.kinds:
-            release = "; or release it: st.fence() before the atomic operation" * self.fenced
-            return f"use an atomic operation, or give each thread an element of its own{release}"
-        position = "between the two, in statements of their own"
-        if first.line != second.line:
-            low, high = sorted((first.line, second.line))
-            position = f"between lines {low} and {high}"
-            if any(low < line < high for line in self.barriers):
-                position = f"after line {high} too, before the next iteration reaches line {low}"
-        how = _ORDERS[int(self.row[RELATION])].format(position)
+            return self._exclusive()
+        if placement is None or (placement.gap is None and placement.around is None):
+            return self._ordered(f"{statement} between the two")
+        gap = placement.gap
+        illegal = gap.illegal if gap is not None else placement.around.illegal if placement.around is not None else 0
+        if gap is not None and gap.branches:
+            return (
+                f"no barrier orders the two branches of line {illegal}, which threads take at the same time: end the first branch, "
+                f"then {statement}, then the second one under its own condition"
+            )
+        if illegal:
+            who = {"warp": "lanes of the warp", "block": "threads of the block", "grid": "blocks of the grid"}[
+                self.group
+            ]
+            return (
+                f"no {statement} is legal between the two: not all {who} reach them, because of line {illegal}; move one of them "
+                "out of that branch or loop"
+            )
+        return self._ordered(f"read into a variable, then {statement}, then write")
+
+    def _wait(self) -> tuple[tuple[Insertion, ...], str]:
+        """Return the wait for an asynchronous copy, with a barrier if another thread copies."""
+        gap = self.placement.gap if self.placement is not None else None
+        advice = "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
+        own = int(self.row[THREAD_1]) == int(self.row[THREAD_2])
+        if gap is None or (gap.illegal and not own):
+            return (), advice
+        wait = before(gap, gap.last, "st.async_wait(0)")
+        return ((wait,) if own else (wait, before(gap, gap.last, "st.sync()"))), advice
+
+    def _exclusive(self) -> str:
+        release = "; or release it: st.fence() before the atomic operation" * self.launch.fenced
+        return f"use an atomic operation, or give each thread an element of its own{release}"
+
+    def _ordered(self, how: str) -> str:
+        """Return advice with a text on how to order the accesses."""
+        if self.group == "warp":
+            how += " (from compute capability 7.0 on the lanes of a warp are not in step)"
         if max(self.kinds) >= ATOMICS:
+            first, second = self.spans
             plain, kind = (second, self.kinds[1]) if self.kinds[0] >= ATOMICS else (first, self.kinds[0])
             alternative = "st.volatile_load() where it only reads" if kind == LOADS else "st.volatile_store()"
             return f"line {plain.line} is not atomic: make it so, by an atomic operation or {alternative}, or order it: {how}"
@@ -183,8 +362,6 @@ _PARTICIPLES = {
     ATOMICS: "changed by an atomic operation",
     BLOCK_ATOMICS: "accessed by an atomic operation of a block",
 }
-_ORDERS = {
-    WITHIN_WARP: "st.syncwarp() {} (from compute capability 7.0 on the lanes of a warp are not in step)",
-    WITHIN_BLOCK: "st.sync() {}",
-    WITHIN_GRID: "end the launch between them (no barrier orders blocks), or release by st.fence() and an atomic flag",
-}
+_GROUPS: dict[int, Group] = {WITHIN_WARP: "warp", WITHIN_BLOCK: "block", WITHIN_GRID: "grid"}
+_STATEMENTS = {"warp": "st.syncwarp()", "block": "st.sync()", "grid": "st.grid_sync()"}
+_BETWEEN_BLOCKS = "end the launch between them (no barrier orders blocks), or release by st.fence() and an atomic flag"
