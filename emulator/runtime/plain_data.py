@@ -22,7 +22,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from ..checked import shown
-from ..errors import Diagnostic, SimtbedError
+from ..errors import Diagnostic, Insertion, SimtbedError
 from ..ir import nodes
 from ..language.types import SCALARS, Array, Results, Scalar, Vector
 from ..machine.device import Device, Rates
@@ -48,8 +48,8 @@ _CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(value for value in vars(nodes).values() if isinstance(value, type) and is_dataclass(value)),
-        Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Launch, Packed, Place, Rates, Request, Results,
-        SampledRuns, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
+        Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Insertion, Launch, Packed, Place, Rates, Request,
+        Results, SampledRuns, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
     )
 }  # fmt: skip
 """Dataclasses and named tuples that a line may contain, by name."""
