@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checked import shown
 from ..documents import require
-from ..errors import Diagnostic
+from ..errors import Diagnostic, Insertion
 from ..escaping import printable
 from ..machine.device import Device, Rates
 from ..machine.timing import Timing
@@ -199,6 +199,7 @@ def _decode_finding(content: Any) -> Diagnostic:
         "span": _decode_span(content["span"]),
         "notes": tuple(content["notes"]),
         "related": related and _decode_span(related),
+        "remedy": tuple(Insertion(**one) for one in content["remedy"]),
     }
     return Diagnostic(**{**content, **changed})
 

@@ -39,6 +39,15 @@ class Span(Strict):
     calls: list[Span]
 
 
+class Insertion(Strict):
+    """A statement of a remedy, and its place."""
+
+    statement: PrintableText
+    file: Annotated[str, msgspec.Meta(min_length=1)]
+    line: Place
+    place: Literal["before", "start of loop", "end of loop"]
+
+
 class Finding(Strict):
     """A finding of a launch."""
 
@@ -48,6 +57,8 @@ class Finding(Strict):
     notes: list[str]
     count: Whole
     related: Span | None
+    remedy: list[Insertion]
+    array: str
 
 
 class Argument(Strict):

@@ -178,7 +178,7 @@ def _run(call: PendingLaunch) -> Result:
     request = call.request
     engine = engine_named(call.engine)
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
-    faults, remarks = _classified(request, outcome)
+    faults, remarks = _classified(engine, request, outcome)
     return Result(
         buffers=request.shaped(outcome.buffers),
         faults=faults,
@@ -215,21 +215,42 @@ def _with_accesses(engine: Engine, request: Request) -> Outcome:
     return outcome
 
 
-def _classified(request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
+def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
     if not outcome.faults and not request.checks:
         return [], []
     from ..sanitizer import suppressions  # late: it needs the program
 
-    return suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
+    faults, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
+    if any(fault.kind == "race" for fault in faults):
+        faults = _with_remedies(engine, request, faults)
+    return faults, remarks
+
+
+def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the faults with races of one cause merged, and with remedies that runs of the corrected kernel confirm."""
+    from ..sanitizer import repairs, suppressions
+    from ..sanitizer.races.causes import merge_races
+
+    quiet = replace(
+        request, schedule=None, trace=None, counters=False, decisions=False, detail=False, show_prints=False
+    )
+    quiet = replace(quiet, checks=frozenset({"races"}))
+
+    def run(program: Any) -> list[Diagnostic]:
+        changed = replace(quiet, specialisation=Specialisation.of_program(program))
+        remaining = _run_once(engine, changed).faults
+        return suppressions.sort_findings(remaining, changed.prepared.program.kernel, changed.checks)[0]
+
+    return merge_races(repairs.settle(faults, request.program, run))
 
 
 @within_stack()
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
     if request.schedule is None:
-        return _settled(engine, request, _run_once(engine, request))
-    first = _settled(engine, request, _run_once(engine, replace(request, schedule=None)))
+        return _run_once(engine, request)
+    first = _run_once(engine, replace(request, schedule=None))
     second = _run_once(engine, replace(request, show_prints=False, trace=None))
     reported = {(fault.kind, fault.span) for fault in first.faults}
     first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in reported]
@@ -241,24 +262,6 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     if differs is not None:
         first.faults.append(differs)
     return first
-
-
-def _settled(engine: Engine, request: Request, outcome: Outcome) -> Outcome:
-    """Replace tentative races by those whose remedy a run confirms."""
-    if not any(fault.kind.endswith("race") for fault in outcome.faults):
-        return outcome
-    from ..sanitizer.repairs import settle  # late: few launches have races
-
-    plain = replace(
-        request, schedule=None, trace=None, counters=False, decisions=False, detail=False, show_prints=False
-    )
-
-    def run(program: Any) -> list[Diagnostic]:
-        changed = replace(plain, specialisation=Specialisation.of_program(program), checks=frozenset({"races"}))
-        return _run_once(engine, changed).faults
-
-    outcome.faults = settle(outcome.faults, request.program, run)
-    return outcome
 
 
 def _run_once(engine: Engine, request: Request) -> Outcome:

@@ -25,7 +25,8 @@ def divergent(span: Span, thread: str, arrived: int, waiting: int, missing: str)
     notes = (
         thread,
         f"missing: {missing}",
-        "every thread that has not returned must reach it: move it out of the branch",
+        "every thread that has not returned must reach it equally often: move it out of branches and loops that depend on the "
+        "thread",
     )
     return Diagnostic("barrier", message, span, notes)
 
@@ -45,11 +46,14 @@ def returned(span: Span, thread: str, arrived: int, returned_threads: int, first
 def inactive_lanes(span: Span, what: str, thread: str, mask: int, missing: int) -> Diagnostic:
     """Return the diagnostic of a warp operation whose mask names inactive lanes that have not returned."""
     message = f"{what} names lanes that are not active here: {lanes(missing)}"
-    notes = (
-        thread,
-        f"mask 0x{mask:08x}; name only lanes that reach this line: mask=st.active_mask(), or move it out of the branch",
-    )
-    return Diagnostic("convergence", message, span, notes)
+    note = f"mask 0x{mask:08x}; {_LANE_ADVICE.get(what, 'a vote of fewer lanes: mask=st.ballot(condition), computed before the branch')}"
+    return Diagnostic("convergence", message, span, (thread, f"{note}; or move it out of the branch"))
+
+
+_LANE_ADVICE = {
+    "shuffle": "if every lane that is read takes the branch: mask=st.ballot(condition), computed before the branch",
+    "syncwarp": "a smaller mask orders its own lanes only: st.ballot(condition), computed before the branch",
+}
 
 
 def not_in_mask(span: Span, what: str, thread: str, mask: int) -> Diagnostic:

@@ -24,7 +24,8 @@ def check_arrivals(
     notes = (
         f"block {coordinates(arrived[0], grid)} waits here",
         f"missing: block {coordinates(missing[0], grid)}",
-        "every block of the grid must reach it: move it out of the branch, and let no block return before it",
+        "every block of the grid must reach it equally often: move it out of branches and loops that depend on the block, and let no "
+        "block return before it",
     )
     order = (arrived[0], passed, 0)
     faults.add("grid barrier", site, order, len(missing), lambda: Diagnostic("barrier", message, span, notes))

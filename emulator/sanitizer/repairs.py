@@ -30,7 +30,7 @@ def settle(faults: Sequence[Diagnostic], program: ir.Program, run: Run) -> list[
     for _ in range(MAX_TRIALS):
         if not any(isinstance(fault, Tentative) for fault in settled):
             break
-        remedies = {insertion for fault in settled for insertion in _simplest(fault)}
+        remedies = dict.fromkeys(insertion for fault in settled for insertion in _simplest(fault))
         remaining = run(with_statements(program, remedies))
         races = {_places(fault) for fault in remaining}
         if any(fault.kind in ("barrier", "convergence") for fault in remaining):
@@ -58,9 +58,9 @@ def _places(fault: Diagnostic) -> frozenset[Span]:
 
 # ------------------------------------------------------------------ insertion into a program
 def with_statements(program: ir.Program, insertions: Iterable[Insertion]) -> ir.Program:
-    """Return a program with statements inserted."""
+    """Return a program with statements inserted; those of one place keep their order."""
     functions: list[ir.Function] = [*program.functions, program.kernel]
-    for insertion in insertions:
+    for insertion in reversed(list(insertions)):
         functions = [replace(function, body=_inserted(function.body, insertion)) for function in functions]
     return ir.Program(functions[-1], tuple(functions[:-1]))
 

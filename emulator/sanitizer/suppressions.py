@@ -17,7 +17,6 @@ from ..ir import nodes as ir
 from ..ir.walk import statements
 from ..span import Span
 from .checkers import SUPPRESSIBLE, is_remark
-from .races.causes import merge_races
 
 _COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
 ALLOWED, UNUSED = "allowed", "unused suppression"
@@ -41,8 +40,7 @@ def sort_findings(
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return the faults and the remarks of a launch. kernel: the prepared one.
 
-    Races of one cause that no comment suppresses are one fault. Remarks are benign findings, suppressed ones, and comments that
-    suppress nothing.
+    Remarks are benign findings, suppressed ones, and comments that suppress nothing.
     """
     if not findings and not checks:
         return [], []
@@ -61,7 +59,7 @@ def sort_findings(
         else:
             faults.append(finding)
     remarks += [_unused(c) for c in comments.values() if c not in used and _is_requested(c, checks)]
-    return merge_races(faults), remarks
+    return faults, remarks
 
 
 def _lines(finding: Diagnostic) -> Iterator[tuple[str, int]]:

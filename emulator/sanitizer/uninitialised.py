@@ -14,7 +14,7 @@ from ..ir import nodes as ir
 from ..ir.effects import written_array
 from ..ir.names import Name, assigned_flag
 from ..ir.names import elements as registers_of
-from ..ir.walk import registers, statements
+from ..ir.walk import bodies, effect, registers, statements
 from ..language.types import BOOL, Array
 from ..span import Span
 from . import checker, elements
@@ -103,15 +103,36 @@ def _diagnostic(
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:
         allocated = next(p.span for p in kernel.params if p.name == array)
-    writers = dict.fromkeys(s.span.line for s in statements(kernel.body) if array in _writes(s))
-    lines = ", ".join(str(line) for line in sorted(writers))
-    cause = f"line{'s' if len(writers) > 1 else ''} {lines} should have written it, and did not" if writers else ""
+    lines = ", ".join(map(str, sorted(set(_earlier_writers(kernel, span, array)))))
+    cause = f"line{'s' if ',' in lines else ''} {lines} should have written it, and did not" if lines else ""
     verb = "given as empty" if type.space == "global" else "allocated"
-    cause = cause or f"nothing in the kernel writes {name}"
+    written = any(array in _writes(stmt) for stmt in statements(kernel.body))
+    cause = cause or f"nothing in the kernel writes {name}{' before this read' * written}"
     if persistent:
         cause += "; nor did a launch before this one"
     notes = (thread, f"{name}: {type}, {verb} at {allocated.place}", cause)
     return Diagnostic(KIND, message, span, notes)
+
+
+def _earlier_writers(kernel: ir.Function, read: Span, array: str) -> Iterator[int]:
+    """Yield the lines of statements that write an array and may precede a read, by program order or in a common loop.
+
+    A statement of the read's own line, and an atomic operation, which reads its element, do not initialise it.
+    """
+    order = {id(stmt): n for n, stmt in enumerate(statements(kernel.body))}
+    readers = [stmt for stmt in statements(kernel.body) if (stmt.span.file, stmt.span.line) == (read.file, read.line)]
+    last = max((order[id(stmt)] for stmt in readers), default=len(order))
+    loops = [
+        loop
+        for loop in statements(kernel.body)
+        if isinstance(loop, ir.For | ir.While) and any(stmt in readers for b in bodies(loop) for stmt in statements(b))
+    ]
+    repeated = {id(stmt) for loop in loops for b in bodies(loop) for stmt in statements(b)}
+    for stmt in statements(kernel.body):
+        initialises = array in _writes(stmt) and not isinstance(effect(stmt), ir.Atomic | ir.CompareSwap)
+        own_line = (stmt.span.file, stmt.span.line) == (read.file, read.line)
+        if initialises and not own_line and (order[id(stmt)] < last or id(stmt) in repeated):
+            yield stmt.span.line
 
 
 def _writes(stmt: ir.Stmt) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +49,10 @@ def read_file(path: Path) -> list[Pin]:
 
 
 def as_pin(finding: Diagnostic, root: Path) -> str:
-    """Return the finding in the format of the file, without a reason."""
-    fields = zip(_KEYS, _identity(finding, root), strict=False)
-    return "\n".join(["[[known]]", *(f"{name} = {json.dumps(text)}" for name, text in fields)])
+    """Return the finding in the format of the file, with an empty reason, which the user writes."""
+    import tomli_w  # late: only failed tests print findings
+
+    return "[[known]]\n" + tomli_w.dumps(dict(zip(_KEYS, (*_identity(finding, root), ""), strict=True))).rstrip("\n")
 
 
 def _identity(finding: Diagnostic, root: Path) -> tuple[str, str, str]:

@@ -165,9 +165,10 @@ def without_known(findings: Sequence[Diagnostic], pins: Sequence[Pin], root: Pat
 
 
 def findings_text(unknown: Sequence[Diagnostic], root: Path) -> str:
-    """Return the findings as a text, each with the lines that would pin it."""
+    """Return the findings as a text, each with the lines that pin it."""
     return "\n\n".join(
-        f"{render(fault)}\n{as_pin(fault, root)}\nreason = pins it in .simtbed/known.toml" for fault in unknown
+        f"{render(fault)}\n# to accept it, in .simtbed/known.toml with a reason:\n{as_pin(fault, root)}"
+        for fault in unknown
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from simtbed import Diagnostic, Launch
@@ -56,4 +56,5 @@ def as_row(diagnostic: Diagnostic) -> dict[str, Any]:
     return {
         "kind": d.kind, "message": d.message, "file": short(d.span.file), "line": d.span.line,
         "column": d.span.column, "related": related or None, "notes": list(d.notes), "count": d.count,
+        "remedy": [{**asdict(insertion), "file": short(insertion.file)} for insertion in d.remedy],
     }  # fmt: skip

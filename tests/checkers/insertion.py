@@ -9,33 +9,26 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from simtbed import Kernel
 from simtbed.errors import Insertion
 
-from tests.checkers.corpus.pair import PAIRS, Pair
 
-
-def corrected(pair: Pair, insertions: Iterable[Insertion], folder: Path) -> Pair:
-    """Return the pair of a copy of its module in a folder, with statements inserted."""
-    function, chosen = pair.kernel.function, list(insertions)
-    text = with_insertions(inspect.getsource(sys.modules[function.__module__]), chosen)
-    path = folder / f"{pair.name}.py"
+def corrected_module(kernel: Kernel, insertions: Iterable[Insertion], folder: Path) -> dict[str, Any]:
+    """Execute a copy of a kernel's module in a folder, with statements inserted, and return its names."""
+    module = sys.modules[kernel.function.__module__]
+    text = with_insertions(inspect.getsource(module), list(insertions))
+    path = folder / f"{kernel.__name__}.py"
     path.write_text(text, encoding="utf-8")
-    names: dict[str, Any] = {"__name__": function.__module__, "__package__": function.__module__.rpartition(".")[0]}
-    registered = dict(PAIRS)
-    try:
-        PAIRS.clear()
-        exec(compile(text, str(path), "exec"), names)
-        return PAIRS[pair.name]
-    finally:
-        PAIRS.clear()
-        PAIRS.update(registered)
+    names: dict[str, Any] = {"__name__": module.__name__, "__package__": module.__package__}
+    exec(compile(text, str(path), "exec"), names)
+    return names
 
 
 def with_insertions(text: str, insertions: Sequence[Insertion]) -> str:
     """Return source text with statements inserted; those of one place keep their order."""
     lines, tree = text.splitlines(keepends=True), ast.parse(text)
-    places = [(*_place(tree, lines, insertion), insertion.statement) for insertion in insertions]
-    for number, indent, statement in sorted(reversed(places), key=lambda place: place[0], reverse=True):
+    places = [(*_place(tree, lines, insertion), n, insertion.statement) for n, insertion in enumerate(insertions)]
+    for number, indent, _, statement in sorted(places, key=lambda place: (place[0], place[2]), reverse=True):
         lines.insert(number, f"{' ' * indent}{statement}\n")
     return "".join(lines)
 

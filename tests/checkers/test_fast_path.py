@@ -16,6 +16,7 @@ import simtbed as st
 from hypothesis import given, settings
 from simtbed import Const, Global, i32, launch
 from simtbed.runtime.registry import EngineName
+from simtbed.sanitizer import repairs
 from simtbed.sanitizer.races.shadow import TICK, RaceState
 from simtbed.sanitizer.tracking import Plan
 
@@ -115,6 +116,7 @@ def _run(sequence: Sequence, engine: EngineName, device: st.Device, fences: int)
     arguments |= {"x": np.zeros(ELEMENTS, np.int32), "flag": np.zeros(1, np.int32), "FENCES": fences}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "report", spy)
+        patch.setattr(repairs, "MAX_TRIALS", 0)  # one run
         launch(
             interpret, grid=BLOCKS, block=THREADS, args=arguments, check="races", faults="return", engine=engine, device=device
         )  # fmt: skip

@@ -124,7 +124,12 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
 
 
 def _share_places(found: Sequence[_Finding]) -> None:
-    """Choose the fewest barriers that close all gaps, those of larger groups first."""
+    """Choose the fewest barriers that close all gaps and the paths around loops, those of larger groups first."""
+    by_scope = sorted(found, key=lambda f: -int(f.row[RELATION]))
+    around: dict[int, str] = {}
+    for finding in by_scope:
+        if finding.placement is not None and finding.placement.around is not None:
+            finding.around_statement = around.setdefault(id(finding.placement.around.loop), finding.statement)
     chosen: list[tuple[Sequence[ast.stmt], int, str]] = []
     gapped = [f for f in found if f.placement is not None and f.placement.gap is not None and f.placement.gap.possible]
     for finding in sorted(gapped, key=lambda f: (-int(f.row[RELATION]), f.gap.last)):
@@ -149,13 +154,14 @@ def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
 @dataclass
 class _Finding:
     """The rows of one pair of places, and the one with the widest scope. placement: of barriers between the two accesses.
-    barrier: the one that closes its gap."""
+    barrier: the one that closes its gap. around_statement: the statement that closes the path around a loop."""
 
     row: Any
     rows: Sequence[Any]
     launch: RacingLaunch
     placement: Placement | None = None
     barrier: Insertion | None = None
+    around_statement: str = ""
 
     @property
     def accessed(self) -> set[int]:
@@ -213,9 +219,11 @@ class _Finding:
         final = Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array)
         simpler, around = None, self._around
         if around is not None and self.placement is not None and self.placement.gap is not None:
-            insertion = around.insertion(self.statement)
+            insertion = around.insertion(self.around_statement)
             notes[-1] = self._ordered(str(insertion))
             simpler = replace(final, notes=tuple(notes), remedy=(insertion,))
+        if benign:
+            return final
         hides = bool(remedy) and self.launch.stores_of(number) > 1
         return Tentative(**vars(final), simpler=simpler) if simpler is not None or hides else final
 
@@ -294,7 +302,7 @@ class _Finding:
             return ()
         if placement.around is not None and self._around is None:
             return ()
-        around = [self._around.insertion(self.statement)] if self._around is not None else []
+        around = [self._around.insertion(self.around_statement)] if self._around is not None else []
         return (*([self.barrier] if self.barrier is not None else []), *around)
 
     def _unplaced(self) -> str:
@@ -311,15 +319,15 @@ class _Finding:
                 f"no barrier orders the two branches of line {illegal}, which threads take at the same time: end the first branch, "
                 f"then {statement}, then the second one under its own condition"
             )
-        if illegal:
-            who = {"warp": "lanes of the warp", "block": "threads of the block", "grid": "blocks of the grid"}[
-                self.group
-            ]
-            return (
-                f"no {statement} is legal between the two: not all {who} reach them, because of line {illegal}; move one of them "
-                "out of that branch or loop"
-            )
-        return self._ordered(f"read into a variable, then {statement}, then write")
+        who = {"warp": "lanes of the warp", "block": "threads of the block", "grid": "blocks of the grid"}[self.group]
+        if gap is not None and gap.together:
+            branch = f", end the branch or loop of line {illegal}, which not all {who} take alike" * bool(illegal)
+            condition = " under the same condition" * bool(illegal)
+            return f"no barrier fits inside one statement: read into a variable{branch}, then {statement}, then write{condition}"
+        return (
+            f"no {statement} is legal between the two: not all {who} reach them, because of line {illegal}; move one of them out "
+            "of that branch or loop"
+        )
 
     def _wait(self) -> tuple[tuple[Insertion, ...], str]:
         """Return the wait for an asynchronous copy, with a barrier if another thread copies."""
@@ -337,7 +345,7 @@ class _Finding:
 
     def _ordered(self, how: str) -> str:
         """Return advice with a text on how to order the accesses."""
-        if self.group == "warp":
+        if self.group == "warp" and "syncwarp" in how:
             how += " (from compute capability 7.0 on the lanes of a warp are not in step)"
         if max(self.kinds) >= ATOMICS:
             first, second = self.spans

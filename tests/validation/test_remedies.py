@@ -1,0 +1,44 @@
+"""The remedy of every racy kernel, inserted by a program: the corrected kernel has no such race."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checkers.corpus import PAIRS, Pair
+from tests.checkers.insertion import corrected_module
+from tests.checkers.racy_kernels import RACY
+from tests.checkers.test_remedies import check_corrected, remedies
+from tests.table_checks import check_each
+
+WITHOUT_BARRIER = {
+    "blocks_count_by_block_scope", "blocks_share_an_output", "compaction_with_shared_slots", "everybody_writes_one_cell",
+    "fence_of_the_block_only", "flag_between_blocks", "flag_read_plainly", "halo_written_by_two_blocks", "hand_over_without_a_release",
+    "histogram_without_atomics", "in_place_stencil", "last_block_without_a_fence", "queue_length_read_plainly",
+    "release_to_its_own_block", "sum_into_one_cell", "table_made_by_the_first_block",
+}  # fmt: skip
+"""Kernels with races between blocks, or of one statement: their advice is another one."""
+SYNCHRONISATION = {"race", "barrier", "convergence"}
+
+
+def test_corrected_kernels(tmp_path: Path) -> None:
+    check_each(RACY.values(), lambda racy: check_corrected(racy, tmp_path), lambda racy: racy.name)
+
+
+def test_corrected_kernels_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(pair: Pair) -> None:
+        result = pair.launch(False, "numpy")
+        inserted = remedies(result)
+        assert pair.launch(False, "jit").faults == result.faults
+        assert bool(inserted) == (pair.name not in WITHOUT_BARRIER)
+        if inserted:
+            PAIRS.clear()  # the copy of the module adds its kernels
+            corrected_module(pair.kernel, inserted, tmp_path)
+            faults = PAIRS[pair.name].launch(False, "numpy").faults
+            assert not SYNCHRONISATION & {fault.kind for fault in faults}, "\n".join(map(str, faults))
+
+    racy = [pair for pair in PAIRS.values() if pair.fault == "race"]
+    for name, pair in dict(PAIRS).items():
+        monkeypatch.setitem(PAIRS, name, pair)  # restored after the test
+    check_each(racy, check, lambda pair: pair.name)
