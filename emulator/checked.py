@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
+from operator import index
 from typing import Any
 
 from .errors import LaunchError
@@ -29,13 +29,16 @@ def counted(number: int) -> str:
 
 
 def whole(name: str, value: Any, least: int, most: int, owner: str = "") -> int:
-    """Return an integer from `least` to `most`, of Python's or NumPy's integer types. owner: subject of the upper limit in the message.
+    """Return an integer from `least` to `most`, of any type that Python indexes with. owner: subject of the upper limit in the message.
 
     Raises LaunchError, also for bools and floats.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None:
         raise LaunchError(f"{name} is a whole number, not {shown(value)}")
-    number = int(value)
     if number < least:
         raise LaunchError(f"{name} is {counted(number)}: it is at least {counted(least)}")
     if number > most:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from .escaping import printable, source_line
 from .span import Span
+from .tracebacks import notebook_lines
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class Diagnostic:
     """One finding.
 
     kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
-    race", "unacquired race", "arithmetic" or "schedule"; "spill" for a compiler message; "budget" for a kernel's
-    costs. notes: lines of explanation (position, values, allocation, advice). count: occurrences of the finding
-    (thread executions for a fault). related: the position of the other access. remedy: statements that correct a race; empty
-    if no such statement is known. array: the accessed array of a race.
+    race", "unacquired race", "arithmetic" or "schedule"; "unwritten" for elements of an output that no thread wrote;
+    "spill" for a compiler message; "budget" for costs. notes: lines of explanation (position, values, allocation,
+    advice). count: occurrences of the finding (thread executions for a fault). related: the position of the other
+    access. remedy: statements that correct a race; empty if no such statement is known. array: the accessed array of a race.
     """
 
     kind: str
@@ -73,6 +74,12 @@ def render(diagnostic: Diagnostic) -> str:
 class SimtbedError(Exception):
     """Base class of this package's errors; their text is for the user."""
 
+    for_the_user = True
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows."""
+        return notebook_lines(self)
+
 
 class HostCallError(SimtbedError):
     """Raised if Python evaluates a word of the kernel language."""
@@ -102,3 +109,5 @@ class CompileError(SimtbedError):
 
 class VerifyError(SimtbedError):
     """Raised if the IR violates its rules: a defect of this package, never of the user's kernel."""
+
+    for_the_user = False

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-import linecache
 import os
+import sys
 from dataclasses import dataclass, replace
 
+from . import source_text
 from .escaping import printable
+
+
+def name_of(file: str) -> str:
+    """Return the printable text that names a file, or a cell of IPython, to a user."""
+    if (cell := _cell(file)) is not None:
+        return f"In[{cell}]"
+    relative = os.path.relpath(file) if os.path.isabs(file) else file
+    return printable(file if relative.startswith("..") else relative)
+
+
+def _cell(file: str) -> int | None:
+    """Return the number of the last execution of a cell of IPython; None for other files."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    number = numbers.get(file)
+    return number if isinstance(number, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +42,8 @@ class Span:
 
     @property
     def name(self) -> str:
-        """The file as a user would type it: relative below the current folder, printable."""
-        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
-        return printable(self.file if relative.startswith("..") else relative)
+        """The file as a user would type it: relative below the current folder, printable. A cell of a notebook: In[3]."""
+        return name_of(self.file)
 
     @property
     def place(self) -> str:
@@ -37,10 +53,7 @@ class Span:
     @property
     def source(self) -> str:
         """The text of the first line, without its newline; empty for a missing file."""
-        try:
-            return linecache.getline(self.file, self.line).rstrip("\n")
-        except ValueError:  # no path: NUL, a surrogate
-            return ""
+        return source_text.line(self.file, self.line)
 
     @property
     def text(self) -> str:

@@ -18,14 +18,16 @@ MOST_LINES = 520
 
 # Allowed imports of each package, in addition to its own modules. A package is a folder or a file of emulator/, or
 # another folder.
-BASE = {"escaping", "span", "errors", "checked", "language", "ir"}
+BASE = {"source_text", "escaping", "span", "errors", "checked", "language", "ir"}
 ALLOWED: dict[str, set[str]] = {
+    "source_text": set(),
     "escaping": set(),
-    "span": {"escaping"},
-    "errors": {"escaping", "span"},
+    "span": {"source_text", "escaping"},
+    "tracebacks": {"span"},
+    "errors": {"escaping", "span", "tracebacks"},
     "checked": {"errors"},
     "documents": {"checked", "errors", "escaping"},
-    "language": {"errors", "checked"},
+    "language": {"source_text", "errors", "checked"},
     "ir": {"span", "errors", "language"},
     "frontend": BASE,
     "passes": {*BASE, "frontend"},
@@ -39,14 +41,14 @@ ALLOWED: dict[str, set[str]] = {
     "machine": {"documents", "escaping", "errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
-    "runtime": {*BASE, "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache"},
+    "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache"},
     "model": {*BASE, "cluster", "compiled", "disk_cache", "passes", "machine", "profiler", "runtime", "native"},
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
-ALLOWED["testing"] = {*BASE, "documents", "simtbed", "machine", "sanitizer", "runtime", "profiler"}
+ALLOWED["testing"] = {*BASE, "tracebacks", "documents", "simtbed", "machine", "sanitizer", "runtime", "profiler"}
 ALLOWED["kernels"] = {"simtbed", "escaping", "process_signals", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # imported by __main__ alone
 ALLOWED["__main__"] = {"reports"}

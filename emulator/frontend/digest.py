@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import hashlib
 import inspect
-import linecache
 import math
 import re
 import sys
@@ -14,15 +13,16 @@ from dataclasses import dataclass, field, fields
 from enum import Enum, EnumMeta
 from functools import cache, cached_property
 from operator import is_, itemgetter
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from ..errors import CompileError
 from ..language import atomics, bits, hints, intrinsics, maths, warps
 from ..language.functions import SourceFunction
 from .constants import MAX_TUPLE, field_annotations, is_record, is_struct
-from .source import MISSING, free_value
+from .source import MISSING, definition, free_value, meaning
 
 _WORDS = re.compile(
     r"""(?P<long>\"{3}.*?\"{3}|'{3}.*?'{3}) | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*') | \#[^\n]*
@@ -153,9 +153,10 @@ class _Reading:
             return
         self.visited.add(id(source))
         code = source.function.__code__
-        text = _text(code)
+        text = _text(source)
         self.places.append((code.co_filename, code.co_firstlineno))
         yield f"{type(source).__name__} {code.co_name} {text}"
+        yield repr(meaning(code))  # an entry of the cache exists only for a text that compiles to this code
         local = {*code.co_varnames, *code.co_cellvars}
         names = set(_names(text[_body(text) :]))
         for name in sorted(names):
@@ -244,9 +245,14 @@ def _value(source: SourceFunction, path: Sequence[str]) -> Any:
     return value
 
 
-def _text(code: CodeType) -> str:
+def _text(source: SourceFunction) -> str:
     """The lines of a function, decorators included."""
-    lines = linecache.getlines(code.co_filename)
+    code = source.function.__code__
+    try:
+        several = len(source.versions) > 1
+        lines = (definition(source)[1] if several else source.versions[0]).lines if source.versions else []
+    except (CompileError, SyntaxError):  # reported when the function is read
+        raise _Unknown from None
     last = max((line or 0 for _, _, line in code.co_lines()), default=0)
     if not lines or not code.co_firstlineno <= last <= len(lines):
         raise _Unknown

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
+from .. import source_text
 from ..checked import shown
 from ..errors import HostCallError, LaunchError
 from .from_text import function_of
@@ -14,12 +15,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SourceFunction:
-    """A Python function stored for its source."""
+    """A Python function stored for its source. versions: of its file, newest first; none without a text."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not isinstance(function, FunctionType):
             raise LaunchError(f"@st.kernel and @st.device mark a function defined with def, not {shown(function)}")
         self.function = function
+        self.versions = source_text.capture(function.__code__, function.__globals__)
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__doc__ = function.__doc__

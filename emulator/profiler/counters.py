@@ -16,13 +16,18 @@ Key = tuple[Span, str]
 Row = dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counters:
     """Named counters of source places. Sites of one place and kind are one row."""
 
     rows: Mapping[Key, Row]
     sector: int = 32
     warp: int = WARP_SIZE
+
+    def __repr__(self) -> str:
+        lines = len({(span.file, span.line) for span, _ in self.rows})
+        sectors = sum(self.total(f"{kind}_sectors") for kind in GLOBAL)
+        return f"<Counters: lines {lines}; warp instructions {self.total('warp_instructions'):,}; sectors {sectors:,}>"
 
     @staticmethod
     def from_sites(sites: Iterable[tuple[str, Span, int, dict[str, int]]], counts: Counts, sector: int) -> Counters:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Diagnostic, SimtbedError
+from ..escaping import printable
 from ..machine.device import Device
 from .decisions import Decisions
 from .events import Counts
@@ -13,6 +14,12 @@ from .profile import CountedKernel, Profile
 from .samples import Packed, Samples
 
 Dim3 = tuple[int, int, int]
+
+
+def extents(dim3: Dim3) -> str:
+    """Return the text of a grid or a block without trailing ones: 64, or 8 x 8."""
+    x, y, z = dim3
+    return f"{x} x {y} x {z}" if z > 1 else f"{x} x {y}" if y > 1 else str(x)
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Argument:
     value: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Launch:
     """One launch.
 
@@ -52,11 +59,16 @@ class Launch:
     registers: int | None = None
     counts: Counts | None = None
     packed: Packed | None = None
-    decisions: Decisions | None = field(default=None, repr=False)
+    decisions: Decisions | None = None
     faults: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     disagreements: tuple[Diagnostic, ...] = ()
-    request: Any = field(default=None, repr=False)
+    request: Any = None
+
+    def __repr__(self) -> str:
+        shape = f"grid {extents(self.grid)}, block {extents(self.block)}"
+        facts = f"{shape}; {self.engine}, {self.device.name}; faults {len(self.faults)}"
+        return printable(f"<Launch of {self.kernel.name}: {facts}>")
 
     @property
     def constants(self) -> dict[str, Any]:

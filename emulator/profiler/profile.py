@@ -12,7 +12,9 @@ from .costs import Costs, Place, add, merge_by_key
 from .counters import Row
 from .events import Counts, by_site
 from .explain import Explanation, explanations
+from .line_table import line_table, title
 from .samples import Samples, Table, merge_tables
+from .sums import INSTRUCTIONS
 
 
 class Site(NamedTuple):
@@ -76,9 +78,15 @@ class CountedKernel:
         return {place: merge_tables(group) for place, group in groups.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile(Costs):
-    """The profile of the launches of one kernel, or of several, on a device."""
+    """The profile of the launches of one kernel, or of several, on a device. Its text is the table of its lines."""
+
+    def __repr__(self) -> str:
+        return f"<Profile of {title(self)}; warp instructions {INSTRUCTIONS(self.totals()):,}>"
+
+    def __str__(self) -> str:
+        return f"{title(self)}\n{line_table(self)}"
 
     def explanations(self) -> list[Explanation]:
         """Return the avoidable costs of at least 1 % of all cycles, the largest first; empty without detail."""

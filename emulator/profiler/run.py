@@ -22,12 +22,18 @@ from .profile import CountedKernel, Profile, sum_profiles
 from .samples import merge_samples
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """The launches of a program, in the order of completion. target: the name of the program."""
 
     launches: list[Launch] = field(default_factory=list)
     target: str = ""
+
+    def __repr__(self) -> str:
+        of_target = f" of {self.target}" if self.target else ""
+        names = list(self.by_kernel())
+        kernels = ", ".join(names[:3] + ["..."] * (len(names) > 3)) or "none"
+        return printable(f"<Run{of_target}: launches {len(self.launches):,}; kernels {kernels}>")
 
     def select(self, kernel: str = "*", launch: int | None = None) -> Run:
         """Return the launches of kernels whose name matches a pattern (`fnmatch`), or number `launch` of them, from 0.

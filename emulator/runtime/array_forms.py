@@ -156,7 +156,10 @@ def _check(
             raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; reshape it")
         return
     if max(shape) > MAX_EXTENT:
-        raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; {copied}")
+        section = f"{name}[:{MAX_EXTENT}]"
+        raise LaunchError(
+            f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; launch on sections, such as {section}"
+        )
     if min(steps) < 0:
         raise LaunchError(f"{name} runs backwards, its strides are {array.strides} bytes; {copied}")
     if any(step % element.size for step in steps) or (lanes and array.strides[-1] != array.itemsize):

@@ -14,7 +14,10 @@ from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
 from ..frontend.constants import is_struct
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype
+from ..tracebacks import without_own_frames
+from .foreign_arrays import as_array
 from .memory import memory_of_machine
+from .poison import poison
 from .scalars import checked_scalar
 
 MAX_DIMENSIONS = 4
@@ -27,8 +30,8 @@ class NewArray:
     """A global array created by the launch; the result of `empty`, `zeros` and `full`.
 
     shape: elements by dimension. type: a type of the language, or its name. readable: whether a kernel may read
-    elements it did not write. value: of each element: a number, or the numbers of a vector's or a complex number's
-    components.
+    elements it did not write; if not, they hold poison. value: of each element: a number, or the numbers of a vector's
+    or a complex number's components.
     """
 
     shape: tuple[int, ...]
@@ -40,7 +43,8 @@ class NewArray:
     def fill(self) -> Buffer:
         """The value of each element, () or (components,) of the scalar type."""
         scalar, lanes = split(named(self.type))
-        return np.full((lanes,) if lanes else (), self.value, scalar.dtype)
+        value = self.value if self.readable else poison(scalar)
+        return np.full((lanes,) if lanes else (), value, scalar.dtype)
 
     @property
     def call(self) -> str:
@@ -65,19 +69,23 @@ class NewArray:
         return np.zeros((*self.shape, lanes) if lanes else self.shape, scalar.dtype)
 
 
+@without_own_frames
 def empty(shape: int | tuple[int, ...], type: str | Any) -> NewArray:
     """Return an uninitialised global array of this shape, for the kernel to fill.
 
-    `check="uninitialised"` finds reads of unwritten elements. A kernel that adds to the elements needs `zeros`.
+    An element that no thread writes holds poison: NaN, or an integer of bytes 0xCD. `check="uninitialised"` finds reads
+    of such elements and counts them in a remark. A kernel that adds to the elements, or fills only some, needs `zeros`.
     """
     return _new(shape, type, readable=False)
 
 
+@without_own_frames
 def zeros(shape: int | tuple[int, ...], type: str | Any) -> NewArray:
     """Return a global array of this shape, initialised with 0."""
     return _new(shape, type, readable=True)
 
 
+@without_own_frames
 def full(shape: int | tuple[int, ...], value: Any, type: str | Any) -> NewArray:
     """Return a global array of this shape, initialised with `value`.
 
@@ -125,9 +133,8 @@ def _new(shape: Any, type: Any, readable: bool) -> NewArray:
 
 def checked_array(name: str, value: Any) -> Buffer:
     """Return a caller's argument as a NumPy array. Raises LaunchError for other objects and for dtypes without a type of the language."""
-    # The exact type is tested first: naming masked arrays imports them.
-    masked = type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
-    if not isinstance(value, np.ndarray) or masked:
+    value = as_array(name, value)
+    if not isinstance(value, np.ndarray):
         advice = (
             f"np.array({name}, np.float32) makes one"
             if isinstance(value, list | tuple)
@@ -141,7 +148,7 @@ def checked_array(name: str, value: Any) -> Buffer:
         raise LaunchError(f"{name} is an array of numbers, the array given is {reason}")
     if value.ndim == 0:
         raise LaunchError(f"{name} has 0 dimensions, a kernel takes 1 to {MAX_DIMENSIONS}; reshape it")
-    return value
+    return value  # type: ignore[no-any-return]
 
 
 class RemoteArray(Protocol):
@@ -157,7 +164,7 @@ class DeviceArray:
 
     Parameters
     ----------
-    contents : NumPy array, or `empty(...)`, `zeros(...)`, `full(...)`; copied or created once.
+    contents : array as for `launch`, or `empty(...)`, `zeros(...)`, `full(...)`; copied or created once.
 
     Pass it as a launch argument in place of an array. The kernel's changes remain in it and are not in the
     result. Launches with a common DeviceArray run one at a time, also from different threads.

@@ -162,7 +162,7 @@ class Outcome:
     buffers: the final memory of each written global array, by parameter name, flat as in the request. counts:
     int64[site, event] as `profiler.events` defines them; None without counters. samples, decisions: of
     `profiler.samples` and `profiler.decisions`, if requested. milliseconds: kernel time on real hardware. written:
-    for device arrays under the uninitialised check, bool by element, flat.
+    under the uninitialised check, for arrays in `unwritten`: bool by element, flat.
     """
 
     buffers: dict[str, Buffer]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import weakref
 from dataclasses import replace
 
+from .. import source_text
 from ..ir.names import Name
 from ..profiler.costs import Place
 from ..profiler.profile import CountedKernel, Site
@@ -36,5 +36,5 @@ def _describe(specialisation: Specialisation) -> CountedKernel:
     )
     kernel = specialisation.program.kernel
     files = dict.fromkeys((kernel.span.file, *(site.place.span.file for site in sites)))
-    sources = {file: "".join(linecache.getlines(file)) for file in files}
+    sources = {file: "".join(source_text.lines(file)) for file in files}
     return CountedKernel(kernel.name, kernel.span, sites, sources)

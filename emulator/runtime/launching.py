@@ -12,8 +12,8 @@ from ..checked import one_of, shown, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.functions import Kernel
 from ..language.intrinsics import WARP_SIZE
-from ..machine import device as devices
 from ..machine.device import Device
+from ..tracebacks import without_own_frames
 from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
 from .observing import PendingLaunch, observers, overrides, run_through_observers
@@ -23,6 +23,7 @@ from .result import FaultError, Result
 from .specialisation import Specialisation
 
 
+@without_own_frames
 def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     kernel: Kernel,
     *,
@@ -30,7 +31,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     block: int | tuple[int, ...],
     args: Mapping[str, Any] | Sequence[Any],
     engine: EngineName = "jit",
-    device: Device | str = devices.H200,
+    device: Device | str = "H200",
     shared: int = 0,
     counters: bool = True,
     detail: bool = False,
@@ -224,6 +225,10 @@ def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[lis
     faults, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
     if any(fault.kind == "race" for fault in faults):
         faults = _with_remedies(engine, request, faults)
+    if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write
+        from .unwritten import tracked_elements, unwritten_elements
+
+        remarks += unwritten_elements(request, tracked_elements(request, outcome.written))
     return faults, remarks
 
 

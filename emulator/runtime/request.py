@@ -14,7 +14,7 @@ import numpy as np
 from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
-from ..frontend.signature import RecordArrayParameter, RecordParameter, Signature
+from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
@@ -24,6 +24,8 @@ from .array_forms import ArrayForm, real_view, struct_field
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .counter_limits import wrapping_loops
 from .engine import MAX_ITERATIONS, Dim3, Request
+from .foreign_arrays import as_array, as_number
+from .poison import poison, poison_record
 from .scalars import checked_scalar
 from .specialisation import Specialisation, signature_of, specialisation_of
 
@@ -76,7 +78,10 @@ class _Bindings:
             self.numbers |= self.forms[own].numbers(own)
             self.owners[own] = (name, path)
             if isinstance(argument, NewArray):
-                self.filled[own] = np.zeros((), kind.dtype)
+                self.filled[own] = np.zeros((), kind.dtype) if argument.readable else poison(kind)
+        if isinstance(argument, NewArray) and not argument.readable:
+            record = poison_record(self.structs[name].dtype, [(path, kind) for _, path, kind in type.components])
+            self.structs[name] = np.broadcast_to(record, argument.shape)
 
     def new_arrays(self, args: Mapping[str, Any]) -> dict[str, NewArray]:
         """Return the arrays created by the launch, by the program's own parameters."""
@@ -254,6 +259,7 @@ def find_device(device: Device | str) -> Device:
 
 def _dim3(value: Any, what: str, most: Dim3, device: Device) -> Dim3:
     """Return one to three positive numbers within the device's limit along each axis."""
+    value = as_number(value)
     single = isinstance(value, int | np.integer)
     if not single and not isinstance(value, tuple | list):
         raise LaunchError(f"{what} is one to three positive integers, not {shown(value)}")
@@ -267,17 +273,25 @@ def _dim3(value: Any, what: str, most: Dim3, device: Device) -> Dim3:
 
 
 def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
-    """Return the arguments of a launch by name. A tuple or a list has the order of the parameters. Raises LaunchError."""
+    """Return the arguments of a launch by name, arrays of other libraries as NumPy arrays in the same memory. A tuple or a
+    list has the order of the parameters. Raises LaunchError."""
     if isinstance(args, tuple | list):
         names = list(signature_of(kernel).parameters)
         if len(args) > len(names):
             raise LaunchError(f"{kernel.__name__} takes {', '.join(names) or 'nothing'}: args are {len(args)}")
         if missing := [name for name in names[len(args) :] if name not in kernel.defaults]:
             raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}: args are {len(args)}")
-        return dict(zip(names, args, strict=False))
+        args = dict(zip(names, args, strict=False))
     if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
         raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")
-    return args
+    parameters = signature_of(kernel).parameters
+    return {name: _array_or_value(name, parameters.get(name), value) for name, value in args.items()}
+
+
+def _array_or_value(name: str, parameter: KernelParameter | None, value: Any) -> Any:
+    """Return the array of any library for a parameter of global or constant memory as a NumPy array; other values as given."""
+    is_array = parameter is not None and isinstance(parameter.type, Array | RecordArrayParameter)
+    return as_array(name, value) if is_array else value
 
 
 def _same_names(kernel: Kernel, signature: Signature, args: Mapping[str, Any]) -> None:
@@ -414,6 +428,7 @@ def _const(name: str, argument: Any) -> Any:
             raise LaunchError(f"{name} is Const: {shown(value)} does not fit 64 bits")
         return 1
 
+    argument = as_number(argument)
     if count(argument, 0) > MAX_CONST_NUMBERS:
         raise LaunchError(f"{name} is Const: it has more than {MAX_CONST_NUMBERS:,} numbers; give it as an array")
     return argument

@@ -36,7 +36,8 @@ class Result:
     Attributes
     ----------
     faults : errors found by the emulator.
-    remarks : other findings: races that write the same value, suppressed findings, and unused suppressions.
+    remarks : other findings: unwritten elements of outputs, races that write the same value, suppressed findings, and
+        unused suppressions.
     printed : lines of the kernel's `print`, with block and thread; a GPU prints to stdout only.
     milliseconds, resources : of the kernel on the GPU; None on an emulator.
     counts : int64[site, column] for the sites of the request's program, columns as in `profiler.events`; None without counters.

@@ -11,10 +11,12 @@ from ..checked import shown
 from ..errors import LaunchError
 from ..ir import halves
 from ..language.types import HALVES, Scalar, Vector, holds_floats
+from .foreign_arrays import as_number
 
 
 def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
     """Return a number as the parameter `name` of this type. Raises LaunchError if the type does not hold it."""
+    value = as_number(value)
     if isinstance(type, Vector):
         raise LaunchError(f"{name} is {type}; a kernel takes vectors in arrays: give Global[{type}]")
     if isinstance(value, np.generic) and holds_floats(value.dtype) and value.dtype.itemsize <= 8:

@@ -6,12 +6,12 @@ listed as a remark with the reason. So is a comment that suppresses nothing.
 
 from __future__ import annotations
 
-import linecache
 import re
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from .. import source_text
 from ..errors import Diagnostic
 from ..ir import nodes as ir
 from ..ir.walk import statements
@@ -83,7 +83,7 @@ def _comments(kernel: ir.Function) -> Iterator[_Comment]:
     lines = {(s.span.file, n) for s in statements(kernel.body) for n in range(s.span.line, s.span.end_line + 1)}
     for file, line in sorted(lines):
         for at in (line, line - 1):
-            text = linecache.getline(file, at).rstrip("\n")
+            text = source_text.line(file, at)
             match = _COMMENT.search(text)
             if match and (at == line or text.lstrip().startswith("#")):
                 span = Span(file, at, match.start() + 1, at, len(text) + 1)

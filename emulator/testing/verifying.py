@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,25 @@ from ..runtime.arrays import DeviceArray, NewArray
 from ..runtime.engine import Request
 from ..runtime.launching import launch
 from ..runtime.registry import EngineName, engine_named, row_of
+from ..runtime.request import named_arguments
 from ..runtime.result import Result
 from ..runtime.tolerance import Tolerance
+from ..tracebacks import without_own_frames
 from .comparing import Answer, disagreement
+from .filling import find_unwritten, quiet
 
 ORDERS = 2
 """Further orders of blocks and warps of a checked launch."""
 
 
 class Disagreement(AssertionError):
-    """Two engines, or an engine and the oracle, have different results: the first element, and the statement that wrote it."""
+    """Two engines, or an engine and the oracle, have different results: the first element, and the statement that wrote it;
+    or an array given as `empty` has elements that no thread wrote."""
+
+    for_the_user = True
 
 
+@without_own_frames
 def verify(  # noqa: PLR0913 - the public signature: keywords only
     kernel: Kernel,
     *,
@@ -48,13 +54,17 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     returns the expected results: a mapping from names to arrays, or the array if the kernel writes one.
     Engines must agree to the bit, and so must the oracle, unless a tolerance is given: floats within
     `atol + rtol * |expected|`, or within `ulp` units in the last place; a tolerance applies between engines too.
+    Every element of an array given as `empty` must be written: give `zeros` for a partial output.
     checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
 
     Returns the result of the first engine. Raises Disagreement, an AssertionError, with the first element that differs,
-    its block and thread and the statement that wrote it; FaultError; and the errors of `launch`.
+    its block and thread and the statement that wrote it, or with the number of unwritten elements; FaultError; and the
+    errors of `launch`.
     """
+    __tracebackhide__ = True
     if not engines:
         raise LaunchError("verify needs at least one engine")
+    args = named_arguments(kernel, args)
     if arguments := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
         raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(arguments)}")
     tolerance = Tolerance(rtol, atol, ulp)
@@ -62,6 +72,8 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     results = {engine: _launched(kernel, engine, checked, engine == engines[0], shape) for engine in engines}
     first, *rest = engines
     result = results[first]
+    if not result.faults and (unwritten := find_unwritten(result.request, result.buffers, first)):
+        raise Disagreement("\n".join(map(render, unwritten)))
     if oracle is not None:
         _agree(
             result.request,
@@ -114,6 +126,7 @@ def _like(name: str, values: npt.NDArray[Any], written: npt.NDArray[Any]) -> npt
 
 
 def _agree(request: Request, actual: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance) -> None:
+    __tracebackhide__ = True
     wrong = disagreement(request, {name: actual[name] for name in expected}, expected, names, tolerance)
     if wrong is not None:
         raise Disagreement(render(wrong))
@@ -123,14 +136,7 @@ def compare_engines(
     request: Request, actual: Answer, engines: Sequence[EngineName], tolerance: Tolerance
 ) -> list[Diagnostic]:
     """Return a diagnostic for each engine whose results differ from those of the jit engine."""
-    quiet: dict[str, Any] = {
-        "counters": False,
-        "detail": False,
-        "checks": frozenset(),
-        "schedule": None,
-        "show_prints": False,
-    }
-    request = replace(request, device_arrays={}, **quiet)
+    request = quiet(request)
     wrong = []
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)

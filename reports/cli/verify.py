@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from simtbed import FaultError, Run, SimtbedError, devices, profiling
+from simtbed import Diagnostic, FaultError, Run, SimtbedError, devices, profiling
 from simtbed.errors import render
 from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
@@ -185,13 +185,19 @@ def _program_report(
         content = {"target": run.target, "agrees": not differs, "engines": engines, "not_run": missing}
         content |= {"tolerance": str(tolerance), "kernels": kernels, **budgets.content()}
         return tables.as_json(content), differs
-    cells = [[name, count, "DIFFERS" if differences[name] else "agrees"] for name, count in launches.items()]
+    cells = [[name, count, _verdict(differences[name])] for name, count in launches.items()]
     title = f"{run.target}: {' and '.join(engines)}, {tolerance}"
     paragraphs = [title, tables.table(["kernel", "launches", "result"], cells)]
     paragraphs += [f"{name}:\n" + "\n".join(map(render, found)) for name, found in differences.items() if found]
     if missing:
         paragraphs.append("\n".join(f"{name}: not run: {reason}" for name, reason in missing.items()))
     return "\n\n".join([*paragraphs, *budgets.text()]), differs
+
+
+def _verdict(findings: Sequence[Diagnostic]) -> str:
+    """Return the result of a kernel for the table."""
+    kinds = {finding.kind for finding in findings}
+    return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds else "agrees"
 
 
 def _solve(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from simtbed import DeviceArray, Kernel, Result, launch
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.ir.ops import Policy
 from simtbed.kernels import Launcher
+from simtbed.runtime.arrays import NewArray
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.registry import EngineName, engine_named
@@ -58,6 +59,7 @@ class AnswerLauncher(Launcher):
     milliseconds: float = 0.0
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+        arguments["args"] = {name: _zeroed(value) for name, value in arguments["args"].items()}
         result = launch(kernel, engine=self.engine, counters=False, **arguments)
         request = result.request
         source = cuda_source(request.program, request.block)
@@ -86,6 +88,15 @@ class AnswerLauncher(Launcher):
                 difference *= np.finfo(np.float64).eps / np.finfo(np.float32).eps
             worst = max(worst, float(np.where(np.isnan(difference), np.inf, difference).max(initial=0.0)))
         return worst
+
+
+def _zeroed(value: Any) -> Any:
+    """Return an argument with zeros in place of the poison of `empty`, also in a device array before its first launch."""
+    if isinstance(value, NewArray):
+        return replace(value, readable=True)
+    if isinstance(value, DeviceArray) and value.written is not None and value.fill is not None:
+        value.fill = np.zeros_like(value.fill)
+    return value
 
 
 def answers_of(case: Case, engine: EngineName) -> AnswerLauncher:

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import simtbed.kernels
 from simtbed import Profile
-from simtbed.profiler.sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, REQUESTS, SECTORS, THREADS, WAVEFRONTS
+from simtbed.profiler.line_table import COLUMNS
+from simtbed.profiler.sums import INSTRUCTIONS, SECTORS, WAVEFRONTS
 from simtbed.span import Span
 
 Row = dict[str, int]
 Place = tuple[str, int]
 _ROOT = Path(simtbed.kernels.__file__).parents[1]
-
-
-def _lanes(row: Row) -> str:
-    return f"{THREADS(row) / INSTRUCTIONS(row):.1f}" if INSTRUCTIONS(row) else ""
-
-
-def _formatted(value: Callable[[Row], int]) -> Callable[[Row], str]:
-    return lambda row: f"{value(row):,}" if value(row) else ""
-
-
-COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
-    ("instructions", _formatted(INSTRUCTIONS)),
-    ("lanes", _lanes),
-    ("divergent", _formatted(DIVERGENT)),
-    ("requests", _formatted(REQUESTS)),
-    ("sectors", _formatted(SECTORS)),
-    ("wavefronts", _formatted(WAVEFRONTS)),
-    ("conflicts", _formatted(CONFLICTS)),
-)
-"""Columns: warp instructions, average active lanes, divergent branches, global requests and sectors, shared wavefronts, bank
-conflicts."""
 
 
 @dataclass(frozen=True)

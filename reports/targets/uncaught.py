@@ -8,6 +8,7 @@ import traceback
 from types import TracebackType
 
 from simtbed import FaultError
+from simtbed.tracebacks import show, user_frames
 
 from ..printing import print_message
 
@@ -28,13 +29,14 @@ def show_findings_once() -> None:
     """Refer to the report instead of printing findings, unless the program has its own exception hook."""
     global _reported
     _reported = True
-    if sys.excepthook is sys.__excepthook__:
+    if sys.excepthook in (sys.__excepthook__, show):
         sys.excepthook = _show
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     while _CALLERS and trace and trace.tb_frame.f_code.co_filename in ("<string>", *_CALLERS, *_IMPORTING):
         trace = trace.tb_next
+    trace = user_frames(error, trace)
     if not (_reported and isinstance(error, FaultError)):
         sys.__excepthook__(kind, error.with_traceback(trace), trace)
         return

@@ -11,6 +11,7 @@ from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.tolerance import Tolerance
+from simtbed.testing.filling import find_unwritten
 from simtbed.testing.verifying import compare_engines
 
 
@@ -30,5 +31,7 @@ class Verifier:
         seconds = time.perf_counter() - start
         launch = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
         differences = compare_engines(call.request, result.buffers, self.engines, self.tolerance)
+        if not result.faults:
+            differences += find_unwritten(call.request, result.buffers, call.engine)
         self.add(replace(launch, disagreements=tuple(differences)))
         return result

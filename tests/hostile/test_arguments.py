@@ -55,7 +55,7 @@ RIGHT: dict[str, Any] = {
     **{f"n_{type}": 3 for type in SCALARS},
 }  # fmt: skip
 NOT_A_NUMBER: list[Any] = [
-    None, "1", b"1", [1], (1,), {}, {1}, object(), int, print, 1j, np.array(1), np.array([1]), np.datetime64(1, "s"), np.str_("1"), ...,
+    None, "1", b"1", [1], (1,), {}, {1}, object(), int, print, 1j, np.array("1"), np.array([1]), np.datetime64(1, "s"), np.str_("1"), ...,
 ]  # fmt: skip
 NOT_WHOLE: list[Any] = [*NOT_A_NUMBER, 1.0, 1.5, math.nan, math.inf, np.float32(1), True, np.True_]
 HUGE = [1 << 63, 10**5000, -(10**5000)]

@@ -176,7 +176,7 @@ def measured(x: Global[f32], out: Global[i32], n: i32, yes: bool) -> None:
 
 def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     x = np.zeros(5, np.float32)
-    args = {"x": x, "out": st.empty(2, "i32"), "n": 3, "yes": True}
+    args = {"x": x, "out": st.zeros(2, "i32"), "n": 3, "yes": True}
     result = launch(measured, grid=(2, 3), block=64, args=args, engine="cuda", shared=400)
     ((arguments, options),) = notes.launches
     assert [(a.dtype.name, int(a)) for a in arguments] == [
@@ -314,7 +314,7 @@ def test_what_a_launch_is_timed_behind_is_not_timed(notes: Notes) -> None:
 
 
 def test_device_arrays_are_copied_once_and_remain(notes: Notes) -> None:
-    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
+    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.zeros(1, "i32"))
     for _ in range(2):
         result = launch(
             measured, grid=1, block=64, args={"x": x, "out": stored, "n": 3, "yes": True}, engine="cuda", shared=400
@@ -330,7 +330,7 @@ def test_device_arrays_are_copied_once_and_remain(notes: Notes) -> None:
 
 
 def test_launches_run_on_the_selected_gpu(notes: Notes) -> None:
-    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.empty(1, "i32"))
+    x, stored = DeviceArray(np.zeros(1, np.float32)), DeviceArray(st.zeros(1, "i32"))
     args = {"x": x, "out": stored, "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
     with on_gpu(1):
@@ -381,6 +381,8 @@ FILLED = {
     "u64": (st.full(5, 3 << 33 | 1, "u64"), ["memset 4"] * 2 + ["copy 8", "copy 16", "copy 8"]),
     "float4": (st.full(3, (1.0, 2.0, 3.0, -0.0), "float4"), ["memset 4"] * 4 + ["copy 16", "copy 16"]),
     "c64": (st.full(2, 1j, "c64"), ["memset 4"] * 2 + ["copy 8"]),
+    "empty": (st.empty(3, "f64"), ["memset 1"]),
+    "empty u8": (st.empty(5, "u8"), ["memset 1"]),
     "-0.0": (st.full(3, -0.0, "f64"), ["memset 4"] * 2 + ["copy 8", "copy 8"]),
 }
 

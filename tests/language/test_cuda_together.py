@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import DeviceArray, LaunchError, OutOfMemory, empty, launch_concurrent
+from simtbed import DeviceArray, LaunchError, OutOfMemory, launch_concurrent, zeros
 from simtbed.engines.cuda import streams
 
 from tests.language import test_cuda_run
@@ -103,7 +103,7 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
 
 
 def _launches(count: int, x: Any, size: int = 2) -> Any:
-    args = {"x": x, "out": empty(size, "i32"), "n": 3, "yes": True}
+    args = {"x": x, "out": zeros(size, "i32"), "n": 3, "yes": True}
     return [(measured, {"grid": 1, "block": 64, "shared": 400, "args": args}) for _ in range(count)]
 
 

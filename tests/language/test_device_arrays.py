@@ -27,7 +27,7 @@ class Far:
 
 
 def test_an_emulator_fetches_what_a_device_holds() -> None:
-    x, persistent = DeviceArray(np.zeros(64, np.int32)), empty(64, "i32")
+    x, persistent = DeviceArray(np.zeros(64, np.int32)), zeros(64, "i32")
     x.remote = Far()
     result = launch(doubled, grid=2, block=32, args={"x": x, "between": persistent, "pairs": empty(64, "int2")})
     assert np.array_equal(result.between, 2 * FILL + 2)
@@ -79,7 +79,7 @@ def test_a_loop_that_waits_is_run_again_from_the_beginning(engine: EngineName, m
 
 def test_a_loop_of_too_many_iterations_says_what_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ITERATIONS", 30)
-    x = DeviceArray(empty(32, i32))
+    x = DeviceArray(zeros(32, i32))
     with pytest.raises(
         LaunchError, match=r"counting: a loop does not end; .*check=\"bounds\".* what it has done to x is not undone"
     ):

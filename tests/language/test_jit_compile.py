@@ -211,7 +211,7 @@ def numbered(counter: Global[i32], out: Global[i32]) -> None:
 @pytest.mark.parametrize("threads", [1, 4])
 def test_who_sees_an_order_runs_in_order(threads: int) -> None:
     """Also if the atomic operation is in a device function."""
-    args = {"counter": st.empty(1, "i32"), "out": st.empty(32 * 999, "i32")}
+    args = {"counter": st.zeros(1, "i32"), "out": st.empty(32 * 999, "i32")}
     actual = LlvmEngine(threads=threads).run(prepare_request(numbered, grid=999, block=32, args=args))
     assert (actual.buffers["out"] == np.arange(32 * 999)).all()
 

@@ -309,7 +309,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
     outcome = Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish())
     outcome.samples, outcome.decisions = samples, decisions
     if race_state is not None:
-        outcome.written = program.plan.written(race_state, request.arguments, request.device_arrays)
+        outcome.written = program.plan.written(race_state, request.arguments, request.unwritten)
     return outcome
 
 

@@ -61,7 +61,7 @@ class NumpyEngine:
         diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
         outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, decisions=decisions)
         if run.race_state is not None:
-            outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.device_arrays)
+            outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
         return outcome
 
 

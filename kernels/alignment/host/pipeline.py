@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from simtbed import DeviceArray, Kernel, empty
+from simtbed import DeviceArray, Kernel, empty, zeros
 
 from ...family import Answer, Launcher
 from ..intratask import intratask
@@ -243,7 +243,7 @@ def _stage_2(moves: Moves, pairs: Offsets, problem: Problem, launcher: Launcher)
                 "sizes": moves.sizes,
                 "ends": moves.ends,
                 "moves": moves.moves,
-                "operations": empty(capacity * len(chosen), "u32"),
+                "operations": zeros(capacity * len(chosen), "u32"),
                 "results": empty(len(chosen), "int2"),
                 "capacity": capacity,
                 "STRATEGY": int(problem.strategy),
