@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -78,21 +79,19 @@ def _of_fields(row: Any, **forms: Any) -> Any:
 
 
 def _row(dtype: np.dtype[Any], rows: int) -> Any:
-    """Return the schema of a row of a sample table: its number, and its fields."""
-
-    def values(base: np.dtype[Any]) -> Any:
-        limits = np.iinfo(base)
-        return Annotated[int, msgspec.Meta(ge=max(int(limits.min), -(1 << 63)), le=min(int(limits.max), (1 << 63) - 1))]
-
+    """Return the schema of the rows of a sample table: of each site a list of rows, each its number and its fields."""
     forms: list[Any] = [Annotated[int, msgspec.Meta(ge=0, le=rows - 1)]]
-    for one, *_ in (dtype.fields or {}).values():
-        several = (
-            Annotated[list[values(one.base)], msgspec.Meta(min_length=one.shape[0], max_length=one.shape[0])]
-            if one.shape
-            else None
-        )
-        forms.append(values(one.base) if several is None else several)
-    return list[tuple[Whole, list[tuple[tuple(forms)]]]]
+    for field, *_ in (dtype.fields or {}).values():
+        value = _integer(field.base)
+        forms.append(GenericAlias(tuple, (value,) * field.shape[0]) if field.shape else value)
+    of_site = GenericAlias(list, (GenericAlias(tuple, tuple(forms)),))
+    return GenericAlias(list, (GenericAlias(tuple, (Whole, of_site)),))
+
+
+def _integer(dtype: np.dtype[Any]) -> Any:
+    limits = np.iinfo(dtype)
+    most = (1 << 63) - 1  # msgspec has no larger limits
+    return Annotated[int, msgspec.Meta(ge=int(limits.min), le=min(int(limits.max), most))]
 
 
 _Device: Any = _of_fields(Device, name=PrintableText, rates=_of_fields(Rates), timing=_of_fields(Timing))

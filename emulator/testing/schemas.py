@@ -29,7 +29,7 @@ def _table(name: str, required: dict[str, Any], optional: dict[str, Any], **more
 
 
 _counters: dict[str, Any] = dict.fromkeys(MEANING, Count)
-Figures = _table(
+Figures: Any = _table(
     "Figures",
     {"launches": Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)], "occupancy": Percent, "shared_bytes": Count},
     {
@@ -39,9 +39,9 @@ Figures = _table(
         "compiled_occupancy": Percent,
     },
 )
-Line = _table("Line", {"function": str, "line": Count, "source": str}, _counters)
+Line: Any = _table("Line", {"function": str, "line": Count, "source": str}, _counters)
 Rules = Annotated[int, msgspec.Meta(ge=1, le=RULES)]
-Baseline = _table(
+Baseline: Any = _table(
     "Baseline", {"device": Text, "rules": Rules, "figures": Figures}, {"compiler": Text, "lines": list[Line]}
 )
 

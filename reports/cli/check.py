@@ -270,7 +270,7 @@ def _report(
         content: dict[str, Any] = {**heading, "checks": check.checkers, "silent": not check.has_faults}
         content |= {rows_key: [row.content() for row in check.rows]}
         content |= {"compiled": check.compiling.compilations} if check.compiling else {}
-        text = tables.as_json(content | check.budgets.content())
+        text: str = tables.as_json(content | check.budgets.content())
     elif form is Format.text:
         text = _text(check)
     else:

@@ -161,4 +161,4 @@ def test_a_pipe_is_no_file_of_a_project(tmp_path: Path) -> None:
     os.mkfifo(path)
     for read in (Baselines.read, read_file, answers.read, st.devices.find, st.Run.load):
         with pytest.raises(SimtbedError, match=r"pipe\.toml: expected a regular file"):
-            read(str(path) if read is st.devices.find else path)  # type: ignore[operator, arg-type]
+            read(str(path) if read is st.devices.find else path)  # type: ignore[arg-type]
