@@ -114,6 +114,9 @@ class LoopReader(BlockReader):
         self._enter(node)
         with self.block() as setup:
             test = self.condition(node.test)
+        if isinstance(test, ir.Const) and not test.value:  # the body is not read, as in an if
+            self.body += setup
+            return self.read(node.orelse)
         before = set(self.assigned)
         broke = self._flag(node, bool(node.orelse))
         iteration = _LoopContext("plain", broke)

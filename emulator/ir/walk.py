@@ -122,24 +122,39 @@ def rewrite_operands(stmt: N, change: Callable[[Any], Any]) -> N:
     return _rewrite(stmt, change, _operands(type(stmt)))
 
 
+def choose_operands(stmt: N, choice: Callable[[Any], Any]) -> N:
+    """Rebuild a statement without its bodies, top down: `choice` replaces an expression before its operands are visited."""
+
+    def chosen(node: Any) -> Any:
+        node = choice(node)
+        return _rebuilt(node, chosen, _fields(type(node)))
+
+    return _rebuilt(stmt, chosen, _operands(type(stmt)))
+
+
 def flattened(stmt: N) -> N:
     """Return the statement with accesses by their flat indices alone; its bodies are unchanged."""
     return rewrite_operands(stmt, lambda node: node.flat if isinstance(node, ir.Within) else node)
 
 
 def _rewrite(node: N, change: Callable[[Any], Any], names: tuple[str, ...]) -> N:
+    return change(_rebuilt(node, lambda inner: rewrite(inner, change), names))  # type: ignore[no-any-return]
+
+
+def _rebuilt(node: N, visit: Callable[[Any], Any], names: tuple[str, ...]) -> N:
+    """Return a node with the nodes in these fields replaced; the same node if none changes."""
     updates = {}
     for name in names:
         value = getattr(node, name)
         if isinstance(value, tuple):
-            new: Any = tuple(rewrite(v, change) if _is_node(v) else v for v in value)
+            new: Any = tuple(visit(v) if _is_node(v) else v for v in value)
             if any(a is not b for a, b in zip(new, value, strict=True)):
                 updates[name] = new
         elif _is_node(value):
-            new = rewrite(value, change)
+            new = visit(value)
             if new is not value:
                 updates[name] = new
-    return change(replace(node, **updates) if updates else node)  # type: ignore[type-var,no-any-return]
+    return replace(node, **updates) if updates else node  # type: ignore[type-var]
 
 
 def _is_node(value: object) -> bool:

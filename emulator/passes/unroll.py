@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.limits import MOST_STATEMENTS
-from ..ir.names import element
+from ..ir.names import Name, element
 from ..ir.ops import TABLE
-from ..ir.walk import map_bodies, rewrite_operands, statements
+from ..ir.walk import bodies, choose_operands, map_bodies, rewrite_operands, statements
 from ..language.types import BOOL, Array, Scalar, Vector
 from . import budget
 
@@ -33,33 +33,93 @@ def unroll(program: ir.Program) -> ir.Program:
     assigned = Counter(
         s.target.name for s in statements(kernel.body) if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)
     )
-    unroller = _Unroller(arrays, frozenset(name for name, times in assigned.items() if times == 1))
+    once = frozenset(name for name, times in assigned.items() if times == 1)
+    unroller = _Unroller(arrays, once, _flags(kernel.body) - once)
     body = unroller.body(kernel.body, {})
     if unroller.diagnostics:
         raise CompileError(sorted(unroller.diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column)))
     return ir.Program(replace(kernel, body=body), ())
 
 
+def _is_empty(loop: ir.For) -> bool:
+    """Return whether a loop has constant bounds and no iteration."""
+    match loop:
+        case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=int(step)):
+            return not range(int(start), int(stop), step)
+    return False
+
+
+def _flags(body: ir.Body) -> frozenset[str]:
+    """Return the generated registers of conditions."""
+    targets = (stmt.target for stmt in statements(body) if isinstance(stmt, ir.Let))
+    return frozenset(
+        t.name for t in targets if isinstance(t, ir.Reg) and t.type == BOOL and Name.parse(t.name).temporary
+    )
+
+
 class _Unroller:
-    def __init__(self, arrays: dict[str, Array], once: frozenset[str]) -> None:
-        self.arrays, self.once = arrays, once
+    """Expander of loops.
+
+    once: registers with a single assignment. flags: registers of conditions with several; a known value holds until the next
+    assignment.
+    """
+
+    def __init__(self, arrays: dict[str, Array], once: frozenset[str], flags: frozenset[str]) -> None:
+        self.arrays, self.once, self.flags = arrays, once, flags
         self.diagnostics: list[Diagnostic] = []
         self.unrolled_statements = 0  # statements of unrolled loops
 
     def body(self, body: ir.Body, constants: Constants) -> ir.Body:
-        constants = dict(constants)
+        return self.sequence(body, dict(constants))
+
+    def sequence(self, body: ir.Body, constants: Constants) -> ir.Body:
+        """Return a body whose assignments remain known to the statements after it."""
         return tuple(new for stmt in body for new in self.statement(stmt, constants))
 
     def statement(self, stmt: ir.Stmt, constants: Constants) -> ir.Body:
         if isinstance(stmt, ir.For) and stmt.unroll:
+            self.forget(stmt, constants)
             return self.iterations(stmt, constants)
+        if isinstance(stmt, ir.While):
+            return self.repetition(stmt, constants)
+        target = stmt.target if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else None
         stmt = self.fold(stmt, constants)
+        if target is not None:  # the register itself, not its earlier value
+            stmt = replace(stmt, target=target)
         match stmt:
             case ir.If(cond=ir.Const() as cond):
-                return self.body(stmt.then if cond.value else stmt.orelse, constants)
-            case ir.Let(target=ir.Reg(name=name), value=ir.Const() as value) if name in self.once:
+                return self.sequence(stmt.then if cond.value else stmt.orelse, constants)
+            case ir.Let(target=ir.Reg(name=name), value=ir.Const() as value) if name in self.once | self.flags:
                 constants[name] = value  # for the rest of this body
-        return (map_bodies(stmt, lambda inner: self.body(inner, constants)),)
+            case ir.Let(target=ir.Reg(name=name)):
+                constants.pop(name, None)
+        errors = len(self.diagnostics)
+        if not isinstance(stmt, ir.If | ir.Frame):  # a loop reads its body again after it
+            self.forget(stmt, constants)
+        result = map_bodies(stmt, lambda inner: self.body(inner, constants))
+        self.forget(stmt, constants)
+        if isinstance(stmt, ir.For) and len(self.diagnostics) > errors and _is_empty(stmt):
+            del self.diagnostics[errors:]  # its body never runs
+            return (replace(stmt, body=()),)
+        return (result,)
+
+    def repetition(self, loop: ir.While, constants: Constants) -> ir.Body:
+        """Return a loop with a run-time condition; only the setup of one that ends at its first test."""
+        self.forget(loop, constants)
+        inside = dict(constants)
+        setup = self.sequence(loop.setup, inside)
+        tested = self.fold(replace(loop, setup=(), body=()), inside)
+        if isinstance(tested.cond, ir.Const) and not tested.cond.value:
+            return setup
+        return (replace(tested, setup=setup, body=self.body(loop.body, constants)),)
+
+    def forget(self, stmt: ir.Stmt, constants: Constants) -> None:
+        """Remove the values of conditions that are assigned in the bodies of a statement."""
+        if bodies(stmt) and not self.flags.isdisjoint(constants):
+            inner = (i for body in bodies(stmt) for i in statements(body))
+            for target in (i.target for i in inner if isinstance(i, ir.Let) and isinstance(i.target, ir.Reg)):
+                if target.name in self.flags:
+                    constants.pop(target.name, None)
 
     def iterations(self, loop: ir.For, constants: Constants) -> ir.Body:
         """The body once for each value of the loop variable."""
@@ -96,7 +156,19 @@ class _Unroller:
                         return inner_node.value.args[int(index.value)]
             return inner_node
 
-        return rewrite_operands(node, change)
+        def choice(expr: Any) -> Any:
+            """Return the arm of a decided conditional expression, which alone is read."""
+            while isinstance(expr, ir.Op) and expr.name in ("select", "both", "either"):
+                first = self.fold(ir.Let(None, expr.args[0], expr.span), constants).value
+                if not isinstance(first, ir.Const):
+                    break
+                if expr.name == "select":
+                    expr = expr.args[1] if first.value else expr.args[2]
+                else:
+                    expr = expr.args[1] if bool(first.value) == (expr.name == "both") else first
+            return expr
+
+        return rewrite_operands(choose_operands(node, choice), change)
 
     def register(self, item: ir.Item, index: ir.Const) -> ir.Expr:
         length = self.arrays[item.array].length

@@ -421,6 +421,10 @@ class _Thread:
                 return frame.arrays[expr.array][self.integer(expr.index, frame)]  # type: ignore[no-any-return]
             case ir.Special():
                 return np.array([self.special[expr.name]], expr.type.dtype)
+            case ir.Op(name="both" | "either", args=(first, second)):  # the second may be undefined otherwise
+                return self.value(second if self.holds(first, frame) == (expr.name == "both") else first, frame)
+            case ir.Op(name="select", args=(condition, yes, no)):
+                return self.value(yes if self.holds(condition, frame) else no, frame)
             case ir.Op():
                 return TABLE[expr.name].meaning(*(self.number(a, frame) for a in expr.args))
             case ir.Pack():
