@@ -122,14 +122,14 @@ def rewrite_operands(stmt: N, change: Callable[[Any], Any]) -> N:
     return _rewrite(stmt, change, _operands(type(stmt)))
 
 
-def choose_operands(stmt: N, choice: Callable[[Any], Any]) -> N:
-    """Rebuild a statement without its bodies, top down: `choice` replaces an expression before its operands are visited."""
+def rebuild(node: N, visit: Callable[[Any], Any]) -> N:
+    """Return an expression or effect with each node directly under it replaced; the same node if none changes."""
+    return _rebuilt(node, visit, _fields(type(node)))
 
-    def chosen(node: Any) -> Any:
-        node = choice(node)
-        return _rebuilt(node, chosen, _fields(type(node)))
 
-    return _rebuilt(stmt, chosen, _operands(type(stmt)))
+def rebuild_operands(stmt: N, visit: Callable[[Any], Any]) -> N:
+    """`rebuild` of a statement without its bodies."""
+    return _rebuilt(stmt, visit, _operands(type(stmt)))
 
 
 def flattened(stmt: N) -> N:

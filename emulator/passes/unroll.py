@@ -13,7 +13,7 @@ from ..ir import nodes as ir
 from ..ir.limits import MOST_STATEMENTS
 from ..ir.names import Name, element
 from ..ir.ops import TABLE
-from ..ir.walk import bodies, choose_operands, map_bodies, rewrite_operands, statements
+from ..ir.walk import bodies, map_bodies, rebuild, rebuild_operands, statements
 from ..language.types import BOOL, Array, Scalar, Vector
 from . import budget
 
@@ -156,19 +156,19 @@ class _Unroller:
                         return inner_node.value.args[int(index.value)]
             return inner_node
 
-        def choice(expr: Any) -> Any:
-            """Return the arm of a decided conditional expression, which alone is read."""
-            while isinstance(expr, ir.Op) and expr.name in ("select", "both", "either"):
-                first = self.fold(ir.Let(None, expr.args[0], expr.span), constants).value
-                if not isinstance(first, ir.Const):
-                    break
-                if expr.name == "select":
-                    expr = expr.args[1] if first.value else expr.args[2]
-                else:
-                    expr = expr.args[1] if bool(first.value) == (expr.name == "both") else first
-            return expr
+        def visit(inner_node: Any) -> Any:
+            if not (isinstance(inner_node, ir.Op) and inner_node.name in ("select", "both", "either")):
+                return change(rebuild(inner_node, visit))
+            first, *rest = inner_node.args
+            first = visit(first)
+            if not isinstance(first, ir.Const):
+                return change(replace(inner_node, args=(first, *map(visit, rest))))
+            # Only the arm of a decided condition is read.
+            if inner_node.name == "select":
+                return visit(rest[0] if first.value else rest[1])
+            return visit(rest[0]) if bool(first.value) == (inner_node.name == "both") else first
 
-        return rewrite_operands(choose_operands(node, choice), change)
+        return rebuild_operands(node, visit)
 
     def register(self, item: ir.Item, index: ir.Const) -> ir.Expr:
         length = self.arrays[item.array].length

@@ -422,7 +422,8 @@ class _Thread:
             case ir.Special():
                 return np.array([self.special[expr.name]], expr.type.dtype)
             case ir.Op(name="both" | "either", args=(first, second)):  # the second may be undefined otherwise
-                return self.value(second if self.holds(first, frame) == (expr.name == "both") else first, frame)
+                known = self.number(first, frame)
+                return self.number(second, frame) if bool(known[0]) == (expr.name == "both") else known
             case ir.Op(name="select", args=(condition, yes, no)):
                 return self.value(yes if self.holds(condition, frame) else no, frame)
             case ir.Op():
