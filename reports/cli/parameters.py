@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -204,9 +205,20 @@ def _type(kind: type) -> click.ParamType[Any]:
     if kind is Size:
         return _Size()
     if kind is Path:
-        return click.Path(path_type=Path)
+        return _Path(path_type=Path)
     assert kind is str, f"{kind.__name__} is not a type of an argument"
     return click.STRING
+
+
+class _Path(click.Path):
+    """A path. `pathlib` ignores a separator at the end; such a name refers to a folder, and no file is read or written by it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_output = isinstance(param, click.Option)  # an argument may name a folder to create
+        is_folder_name = isinstance(value, str) and value.endswith(("/", "/."))
+        if is_folder_name and not os.path.isdir(value) and (is_output or os.path.lexists(Path(value))):
+            self.fail(f"{value!r} is no folder; a file name has no '/' at the end.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _number(kind: type, option: Option) -> click.ParamType[Any]:

@@ -127,6 +127,9 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
         ("pairhmm missing.in", "missing.in: "),
         ("cuda nothing", "there is no variant 'nothing'"),
         ("access missing.csv", "missing.csv: No such file"),
+        ("align --example -o answer/", "'answer/' is no folder; a file name has no '/' at the end."),
+        ("simulate -o reads.fq --truth truth/.", "'truth/.' is no folder"),
+        ("profile tree --json -o page/", "'page/' is no folder"),
     ],
 )
 def test_bad_use_is_one_line_and_code_2(simtbed: Simtbed, line: str, expected: str) -> None:

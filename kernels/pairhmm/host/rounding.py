@@ -6,8 +6,9 @@ the rounded ones, corrects the sum of a read: nearly all of it is of paths of ma
 
 Two kinds of errors have no such correction:
 
-- A factor within 1e-5 of 1 changes M by a few units in the last place, and M stays in the same place between two numbers for
-  hundreds of rows: the roundings of the products have one direction. Gaps use other factors. `WIDE_ERRORS` limits both.
+- M changes by few units in the last place for hundreds of rows, so that the roundings of the products have one direction: with
+  factors within 1e-5 of 1, and in runs of one letter, where gaps return the probability that they take. Gaps use other factors.
+  `WIDE_ERRORS` and `WIDE_UNKNOWN` limit their number.
 - The sum over the columns of a haplotype with repeats adds equal terms. `WIDE_COLUMNS` limits their number.
 """
 
@@ -26,6 +27,7 @@ from .problem import Problem
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+UNKNOWN = ord("N")
 SHORT = 128
 """Reads of at most this number of bases need neither: two products and two factors a row, each within 6e-8, are 1e-5 in log10."""
 WIDE_ERRORS = 128.0
@@ -36,28 +38,33 @@ NEAR_ONE = 9e-6
 """A factor closer to 1 is counted; from Phred 51 on."""
 BASES_PER_ERROR = 512
 """Bases with roundings of both signs that count as one: errors up to 32,000 bases were 3e-6 in log10."""
+RUN, ERRORS_OF_RUN = 16, 0.5
+"""Shortest run of one letter of a read, and the errors of each of its bases. Runs of equal letters by chance are shorter."""
+WIDE_UNKNOWN = 256
+"""Largest number of N of a haplotype in f32: they match as a run of one letter does."""
 SCORES = len(PROBABILITY)
 
 
 class ErrorTables(NamedTuple):
     """Tables by base quality, and by insertion quality times SCORES plus deletion quality.
 
-    match, stay: 1 - e and alpha. match32, stay32: the same, rounded as in the kernels. match_errors, stay_errors: number of
+    match, alpha: 1 - e and alpha. match32, alpha32: the same, rounded as in the kernels. match_errors, alpha_errors: number of
     roundings in one direction.
     """
 
     match: Global[f64]
-    stay: Global[f64]
+    alpha: Global[f64]
     match32: Global[f32]
-    stay32: Global[f32]
+    alpha32: Global[f32]
     match_errors: Global[f64]
-    stay_errors: Global[f64]
+    alpha_errors: Global[f64]
 
 
-class ReadScores(NamedTuple):
-    """Phred scores of all read bases, and the start of each read."""
+class ReadColumns(NamedTuple):
+    """Letters and Phred scores of all read bases, and the start of each read."""
 
     starts: Global[i64]
+    bases: Global[u8]
     base_quality: Global[u8]
     insertion: Global[u8]
     deletion: Global[u8]
@@ -67,12 +74,12 @@ def _tables() -> ErrorTables:
     rounded = PROBABILITY.astype(np.float32)
     gaps = (PROBABILITY[:, None] + PROBABILITY).ravel()
     match32 = 1 - rounded
-    stay32 = np.maximum(1 - (rounded[:, None] + rounded), np.float32(0)).ravel()
-    near_match, near_stay = (PROBABILITY < NEAR_ONE) & (match32 < 1), (gaps < NEAR_ONE) & (stay32 < 1)
+    alpha32 = np.maximum(1 - (rounded[:, None] + rounded), np.float32(0)).ravel()
+    near_match, near_alpha = (PROBABILITY < NEAR_ONE) & (match32 < 1), (gaps < NEAR_ONE) & (alpha32 < 1)
     return ErrorTables._make(
         (
-            1 - PROBABILITY, np.maximum(1 - gaps, 0), match32, stay32,
-            near_match + 1 / BASES_PER_ERROR, near_stay + 2 * gaps,
+            1 - PROBABILITY, np.maximum(1 - gaps, 0), match32, alpha32,
+            near_match + 1 / BASES_PER_ERROR, near_alpha + 2 * gaps,
         )
     )  # fmt: skip
 
@@ -88,14 +95,14 @@ def read_rounding(problem: Problem, is_product: Flags) -> tuple[Floats, Floats]:
     count = len(problem.read_lengths)
     excess, errors = np.zeros(count), np.zeros(count)
     if problem.read_lengths.max(initial=0) > SHORT:
-        scores = problem.read_offsets, problem.base_quality, problem.insertion, problem.deletion
-        _read_rounding(scores, count, _TABLES, is_product, excess, errors)
+        columns = problem.read_offsets, problem.bases, problem.base_quality, problem.insertion, problem.deletion
+        _read_rounding(columns, count, _TABLES, is_product, excess, errors)
     return np.exp(excess, out=excess), errors
 
 
 @native
 def _read_rounding(
-    reads: ReadScores,
+    reads: ReadColumns,
     count: i64,
     tables: ErrorTables,
     is_product: Global[bool],
@@ -108,13 +115,17 @@ def _read_rounding(
             continue
         total = 0.0
         uncorrected = 0.0
+        run = 0
         for at in range(reads.starts[read], reads.starts[read + 1]):
             quality = i64(reads.base_quality[at])
             gaps = i64(reads.insertion[at]) * SCORES + i64(reads.deletion[at])
-            match, stay = tables.match32[quality], tables.stay32[gaps]
-            rounded = f64(match * stay) if is_product[read] else f64(match) * f64(stay)
-            total += tables.match[quality] * tables.stay[gaps] / rounded - 1.0 if rounded > 0.0 else 0.0
-            uncorrected += tables.match_errors[quality] + tables.stay_errors[gaps]
+            match, alpha = tables.match32[quality], tables.alpha32[gaps]
+            rounded = f64(match * alpha) if is_product[read] else f64(match) * f64(alpha)
+            total += tables.match[quality] * tables.alpha[gaps] / rounded - 1.0 if rounded > 0.0 else 0.0
+            uncorrected += tables.match_errors[quality] + tables.alpha_errors[gaps]
+            run = run + 1 if at > reads.starts[read] and reads.bases[at] == reads.bases[at - 1] else 1
+            if run >= RUN:
+                uncorrected += ERRORS_OF_RUN * RUN if run == RUN else ERRORS_OF_RUN
         excess[read] = total
         errors[read] = uncorrected
 
@@ -123,7 +134,14 @@ def wide_pairs(problem: Problem, errors: Floats) -> Flags:
     """Return the pairs to compute in f64, in output order. errors: of each read, from `read_rounding`."""
     read_lengths, haplotype_lengths = problem.read_lengths, problem.haplotype_lengths
     wide = np.repeat(errors > WIDE_ERRORS, np.diff(problem.first_pairs))
-    if len(wide) and haplotype_lengths.max() - read_lengths.min() > WIDE_COLUMNS:
+    has_columns = haplotype_lengths.max(initial=0) - read_lengths.min(initial=0) > WIDE_COLUMNS
+    has_unknown = (
+        haplotype_lengths.max(initial=0) > WIDE_UNKNOWN
+        and np.count_nonzero(problem.haplotypes == UNKNOWN) > WIDE_UNKNOWN
+    )
+    if len(wide) and (has_columns or has_unknown):
         reads, haplotypes = problem.pairs
+        unknown = np.diff(np.concatenate([[0], np.cumsum(problem.haplotypes == UNKNOWN)])[problem.haplotype_offsets])
         wide |= haplotype_lengths[haplotypes] - read_lengths[reads] > WIDE_COLUMNS
+        wide |= (unknown[haplotypes] > WIDE_UNKNOWN) & (read_lengths[reads] > SHORT)
     return wide

@@ -391,8 +391,8 @@ def _values(name: str, kind: int, count: int, data: bytes, individuals: int) -> 
         missing = np.full((individuals, 1), MISSING if integer else MISSING_REAL[0])
         return missing.astype(np.int32) if integer else missing.astype(np.uint32).view(np.float32)
     if integer != (kind in INTEGERS) or (not integer and kind != FLOAT):
-        held = "text" if kind == TEXT else "floats" if kind == FLOAT else "integers"
-        raise _WrongType(f"{name} holds {held}, expected {'integers' if integer else 'floats'}")
+        stored_type = "text" if kind == TEXT else "floats" if kind == FLOAT else "integers"
+        raise _WrongType(f"{name} holds {stored_type}, expected {'integers' if integer else 'floats'}")
     if not integer:
         return np.frombuffer(data, "<f4").astype(np.float32).reshape(individuals, count)
     stored = np.frombuffer(data, INTEGERS[kind]).reshape(individuals, count)

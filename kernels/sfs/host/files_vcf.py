@@ -263,8 +263,8 @@ def _add(
         return
     if cells[9].count(b"\0") or b"\r" in cells[9]:
         raise InputError(f"{place}: a sample holds a control character")
-    wanted = (name, "AD", "DP") if depths and "AD" in keys else (name,)
-    keys = [key if key in wanted else f"X{at}" for at, key in enumerate(keys)]
+    read_fields = (name, "AD", "DP") if depths and "AD" in keys else (name,)
+    keys = [key if key in read_fields else f"X{at}" for at, key in enumerate(keys)]
     _check_long(cells[9], keys, place)
     text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", ":".join(keys).encode(), cells[9]]) + b"\n"
     pending.text.append(text)

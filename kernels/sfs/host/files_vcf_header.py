@@ -1,5 +1,5 @@
-"""Header of VCF and BCF: samples, declared FORMAT fields, BCF dictionaries. Only the parts in use are checked: the Type and Number of a
-field are not, as its values are."""
+"""Header of VCF and BCF: samples, declared FORMAT fields, BCF dictionaries. Only the content in use is checked: the values of a
+field are, its Type and Number are not."""
 
 from __future__ import annotations
 

@@ -81,13 +81,38 @@ def test_the_pairs_of_f64() -> None:
     check_each(cases, check)
 
 
+def test_runs_of_one_letter_are_computed_in_f64() -> None:
+    def wide(read: bytes, haplotype: bytes) -> list[bool]:
+        scores = [np.full(len(read), score, np.uint8) for score in (35, 45, 45, 10)]
+        problem = Problem.from_records([([(read, *scores)], [haplotype])])
+        return wide_pairs(problem, read_rounding(problem, np.zeros(1, np.bool_))[1]).tolist()
+
+    other = np.random.default_rng(3).choice(LETTERS, 600).tobytes()
+    cases = [
+        (b"A" * 300, other, True),
+        (b"N" * 300, other, True),
+        (b"A" * 128, other, False),
+        (b"AC" * 150, other, False),
+        ((b"A" * 15 + b"C") * 30, other, False),
+        ((b"A" * 16 + b"C") * 30, other, True),
+        (other, other[:343] + b"N" * 257, True),
+        (other, other[:345] + b"N" * 255, False),
+        (other[:128], b"N" * 600, False),
+    ]
+
+    def check(case: tuple[bytes, bytes, bool]) -> None:
+        assert wide(*case[:2]) == [case[2]]
+
+    check_each(cases, check)
+
+
 def test_the_factor_of_a_read_is_that_of_the_kernel() -> None:
     """The factors of each base in f32, multiplied exactly or rounded to f32."""
     problem = exact_copy(1000, 1000)
     rounded = np.float32(10**-3.5), np.float32(10**-4.0)
-    match, stay = np.float32(1) - rounded[0], np.float32(1) - (rounded[1] + rounded[1])
+    match, alpha = np.float32(1) - rounded[0], np.float32(1) - (rounded[1] + rounded[1])
     exact = (1 - 10**-3.5) * (1 - 2 * 10**-4.0)
-    for product, is_product in ((float(match) * float(stay), False), (float(match * stay), True)):
+    for product, is_product in ((float(match) * float(alpha), False), (float(match * alpha), True)):
         factors, _ = read_rounding(problem, np.array([is_product]))
         np.testing.assert_allclose(np.log(factors), 1000 * np.log(exact / product), rtol=1e-6)
     clamped = read_rounding(exact_copy(200, 200, 0, 1, 1), np.zeros(1, np.bool_))[0]
