@@ -89,17 +89,17 @@ def _distances(sites: Sequence[SampledSite]) -> set[int]:
 
 
 def _of_local(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
-    """Evaluate a local array in shared memory, if lanes access different elements at once: then it is not in registers."""
-    varying = [site for site in group if (site.lanes.distinct > 1).any()]
-    size = launch.lengths.get(group[0].access.array, 0) * group[0].access.size * launch.threads
-    if not varying or not 0 < size <= launch.device.shared_per_block_optin - launch.shared:
+    """Evaluate a local array in shared memory, if its index is known at run time only: then it is not in registers."""
+    array = group[0].access.array
+    size = launch.lengths.get(array, 0) * group[0].access.size * launch.threads
+    if array not in launch.in_memory or not 0 < size <= launch.device.shared_per_block_optin - launch.shared:
         return
     counts: dict[str, int] = {}
     for site in group:
         counter = f"local_{site.operation}s"
         counts[counter] = counts.get(counter, 0) + site.executions
-    order = sorted(group, key=lambda site: (site not in varying, -site.executions))
-    distinct = max(int(site.lanes.distinct.max()) for site in varying)
+    order = sorted(group, key=lambda site: -site.executions)
+    distinct = max(int(site.lanes.distinct.max()) for site in group)
     savings = tuple(Saving(*item) for item in counts.items())
     numbers = tuple(site.number for site in order)
     yield Remedy("local", numbers, savings, LOCAL_CYCLES * sum(counts.values()), (distinct, launch.threads, size))

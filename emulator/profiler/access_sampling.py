@@ -10,8 +10,8 @@ import numpy as np
 from .block_sampling import sampled_blocks
 from .trace import ENTRY, TRACED, Entries
 
-MAX_ACCESSES = 1 << 15
-"""Accesses of a sample: 9 MB."""
+MAX_ACCESSES = 1 << 14
+"""Accesses of a sample: 5 MB."""
 
 
 @dataclass

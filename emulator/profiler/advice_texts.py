@@ -107,7 +107,10 @@ def _contended(places: Sequence[Place], numbers: Sequence[int], device: Device) 
     if alone:
         remedy = "Combine the values within the warp first (shuffles), so that one lane executes the operation."
     else:
-        remedy = "Combine the values of lanes with the same element first (st.match_any), so that one of them executes the operation."
+        how = " (st.match_any)" if device.compute_capability >= (7, 0) else ""
+        remedy = (
+            f"Combine the values of lanes with the same element first{how}, so that one of them executes the operation."
+        )
     elements = "one element" if distinct == 1 else f"{distinct} elements"
     return (
         "contended atomic",
@@ -131,10 +134,11 @@ def _padding(places: Sequence[Place], numbers: Sequence[int], device: Device) ->
 def _local(places: Sequence[Place], numbers: Sequence[int], device: Device) -> Text:
     distinct, threads, size = numbers
     place = places[0]
+    by = f", up to {distinct} different ones in a warp" if distinct > 1 else ""
     return (
         "local memory",
-        f"the lanes of a warp access up to {distinct} different elements of the local array {place.array}{_other_lines(places)} at "
-        "once, so that it is in memory and not in registers.",
+        f"the local array {place.array}{_other_lines(places)} is indexed by a value that is known at run time only{by}, so that it is "
+        "in memory and not in registers.",
         f"Keep it in shared memory ({size:,} bytes for {threads:,} threads): element k of thread t at k * {threads} + t.",
     )
 

@@ -91,7 +91,7 @@ def _fields(sites: Sequence[SampledSite], distance: int) -> int:
 def _scattered(sites: Sequence[SampledSite], launch: LaunchFacts, read_only: bool) -> Iterator[Remedy]:
     """Evaluate a copy of an array in shared memory, then the order of its addresses. sites: loads."""
     irregular = {
-        site: site.wasteful & ((site.lanes.spacing[:, 0] == 0) | (site.lanes.distinct < MIN_ELEMENTS)) for site in sites
+        site: site.wasteful & (site.lanes.spacing[:, 0] == 0) & (site.lanes.distinct >= MIN_ELEMENTS) for site in sites
     }
     spare = {site: site.total(np.where(irregular[site], site.spare, 0)) for site in sites}
     sectors = sum(site.total(np.where(irregular[site], site.sectors, 0)) for site in sites)

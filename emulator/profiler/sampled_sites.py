@@ -37,7 +37,7 @@ class LaunchFacts:
 
     accesses: by number of the site. lengths: elements of each array. counts: int64[site, column]. blocks, threads: of the
     grid, of a block. shared: bytes of shared memory of a block. loops: sites in a loop. complete: whether all accesses
-    are in the sample.
+    are in the sample. in_memory: local arrays that no compiler keeps in registers.
     """
 
     accesses: Mapping[int, SiteAccess]
@@ -49,6 +49,7 @@ class LaunchFacts:
     shared: int
     loops: frozenset[int] = field(default=frozenset())
     complete: bool = True
+    in_memory: frozenset[str] = field(default=frozenset())
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from ..ir import nodes as ir
 from ..ir.names import Name
 from ..ir.walk import statements
 from ..language.types import Array
+from ..passes.run_time_indices import arrays_indexed_at_run_time
 from ..passes.sites import Site
 from ..profiler.access_changes import remedies
 from ..profiler.access_sampling import AccessSampler
@@ -53,6 +54,7 @@ def add_remedies(request: Request, outcome: Outcome, sampler: AccessSampler) -> 
         shared=request.dynamic_shared + request.specialisation.summary.shared,
         loops=frozenset(in_loops),
         complete=sampler.is_complete,
+        in_memory=arrays_indexed_at_run_time(kernel),
     )
     return replace(outcome.samples, remedies=remedies(sampler, launch))
 

@@ -262,6 +262,22 @@ def private_counts(values: Global[i32], out: Global[i32], SHARED: Const) -> None
             out[k * 128 + t] = counts[k]
 
 
+@st.kernel
+def rotated(x: Global[f32], out: Global[f32], shift: i32, SHARED: Const) -> None:
+    """A rotation by a number of elements that only the launch knows, in a local array or in shared memory."""
+    t = st.thread.x
+    own = st.local(f32, 8)
+    column = st.shared(f32, 8 * 128 if SHARED else 1)
+    for k in range(8):
+        if SHARED:
+            column[k * 128 + t] = x[k * 128 + t]
+        else:
+            own[k] = x[k * 128 + t]
+    for k in range(8):
+        at = (k + shift) % 8
+        out[k * 128 + t] = column[at * 128 + t] if SHARED else own[at]
+
+
 WEIGHTS = tuple(float(n) for n in range(256))
 
 
@@ -449,9 +465,14 @@ ADVISED = [
         partial(profile, private_rows, grid=1, x=floats(1024), out=st.empty(128, f32), PITCH=9),
     ),
     Advised(
-        "local counts", "local memory", r"different elements of the local array counts .*element k of thread t at k \* 128 \+ t",
+        "local counts", "local memory", r"local array counts .*run time only, up to 8 different ones.*element k of thread t at k \* 128",
         partial(profile, private_counts, grid=1, values=INDEX[:2048] % 8, out=st.empty(1024, i32), SHARED=False),
         partial(profile, private_counts, grid=1, values=INDEX[:2048] % 8, out=st.empty(1024, i32), SHARED=True),
+    ),
+    Advised(
+        "rotated local array", "local memory", r"local array own \(also line .*\) is indexed by a value that is known at run time only, so",
+        partial(profile, rotated, grid=1, x=floats(1024), out=st.empty(1024, f32), shift=3, SHARED=False),
+        partial(profile, rotated, grid=1, x=floats(1024), out=st.empty(1024, f32), shift=3, SHARED=True),
     ),
     Advised(
         "constant table", "constant memory", r"different elements of the constant array weights.*shared memory \(1,024 bytes\)",

@@ -204,14 +204,17 @@ def one_barrier(x: Global[f32], out: Global[f32]) -> None:
 
 
 @st.kernel
-def uniform_local(x: Global[f32], out: Global[f32]) -> None:
-    """All lanes access one element of their array at a time: a compiler that unrolls the loops keeps it in registers."""
+def uniform_local(x: Global[f32], out: Global[f32], n: i32) -> None:
+    """Indices that a compiler knows, once it has unrolled the loops."""
     t = st.thread.x
     own = st.local(f32, 8)
-    for k in range(8):
-        own[k] = x[k * 128 + t]
-    for k in range(8):
-        out[k * 128 + t] = own[7 - k]
+    if t < n:
+        for k in range(8):
+            own[k] = x[k * 128 + t]
+        at = 0
+        while at < 8:
+            out[at * 128 + t] = own[7 - at]
+            at += 1
 
 
 COEFFICIENTS = (0.25, 0.5, 0.25, 1.0)
@@ -352,7 +355,7 @@ UNADVISED = [
     Unadvised("sorting network", partial(profile, bitonic, grid=1, x=CLOSE[:128].copy(), n=128)),
     Unadvised("reduction", partial(profile, reduction, x=floats(N), out=new(4))),
     Unadvised("one barrier", partial(profile, one_barrier, x=floats(N), out=new(N))),
-    Unadvised("uniform local index", partial(profile, uniform_local, grid=1, x=floats(1024), out=new(1024))),
+    Unadvised("uniform local index", partial(profile, uniform_local, grid=1, x=floats(1024), out=st.zeros(1024, f32), n=100)),
     Unadvised("uniform constant index", partial(profile, uniform_constant, x=floats(N), out=new(N))),
     Unadvised("half of the threads idle", partial(profile, half_idle, out=new(N, i32))),
     Unadvised("half of the threads without an iteration", partial(profile, half_idle_in_loop, out=new(N, i32))),
