@@ -211,6 +211,13 @@ def uniform_local(x: Global[f32], out: Global[f32], n: i32) -> None:
     if t < n:
         for k in range(8):
             own[k] = x[k * 128 + t]
+        for k in range(1, 8):
+            value = own[k]
+            at = k - 1
+            while at >= 0 and own[at] > value:
+                own[at + 1] = own[at]
+                at -= 1
+            own[at + 1] = value
         at = 0
         while at < 8:
             out[at * 128 + t] = own[7 - at]
