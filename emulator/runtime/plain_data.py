@@ -32,6 +32,7 @@ from ..profiler.costs import Place
 from ..profiler.decisions import Decisions, SampledRuns, SiteDecisions
 from ..profiler.launch import Argument, Launch
 from ..profiler.profile import CountedKernel, Site
+from ..profiler.remedies import Remedy, Saving
 from ..profiler.samples import Packed
 from ..profiler.warp_decisions import WarpDecisions
 from ..span import Span
@@ -48,8 +49,8 @@ _CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *(value for value in vars(nodes).values() if isinstance(value, type) and is_dataclass(value)),
-        Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Insertion, Launch, Packed, Place, Rates, Request,
-        Results, SampledRuns, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
+        Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Insertion, Launch, Packed, Place, Rates, Remedy,
+        Request, Results, SampledRuns, Saving, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
     )
 }  # fmt: skip
 """Dataclasses and named tuples that a line may contain, by name."""

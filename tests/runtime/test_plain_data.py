@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from simtbed.ir.nodes import Op, Program
 from simtbed.language.types import F32
 from simtbed.machine.device import H200
 from simtbed.model.outputs import Reference
+from simtbed.profiler.launch import Launch
 from simtbed.runtime import plain_data
 from simtbed.runtime.observing import observing
 from simtbed.runtime.plain_data import Decoder, Encoder
@@ -103,6 +104,25 @@ def test_every_class_of_a_plan_is_read_again(launches: list[st.Launch]) -> None:
     assert read[0] is read[1] and read[0].refused == "refused" and read[0].request.grid == launches[0].grid
     assert same == Tolerance(ulp=3)
     assert {plain_data._class(name).__name__ for name in plain_data._MODULES} == {*plain_data._MODULES}
+
+
+def _classes(hint: Any, classes: set[type]) -> set[type]:
+    """Return the dataclasses and named tuples in the fields of a class, and in those of their fields."""
+    for one in (hint, *get_args(hint)):
+        if isinstance(one, type) and one not in classes and (is_dataclass(one) or hasattr(one, "_fields")):
+            classes.add(one)
+            for field_hint in get_type_hints(one).values():
+                _classes(field_hint, classes)
+        elif one is not hint:
+            _classes(one, classes)
+    return classes
+
+
+def test_every_class_of_a_launch_is_listed() -> None:
+    listed = {*plain_data._CLASSES, *plain_data._MODULES}
+    inside = {cls.__name__ for cls in _classes(Launch, set())}
+    assert {"Span", "Site", "Device"} <= inside
+    assert inside - listed == set()
 
 
 def test_deep_expressions_are_written(launches: list[st.Launch]) -> None:
