@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import builtins
+import dis
 import os
 from collections.abc import Callable
 from functools import reduce
@@ -131,7 +132,31 @@ def _is_text_of(version: SourceFile, code: CodeType) -> bool:
         compiled = version.functions(code.co_flags & _FUTURES).get((code.co_name, code.co_firstlineno))
     except (SyntaxError, ValueError):
         return False
-    return compiled is not None and meaning(compiled) == meaning(code)
+    if compiled is None or compiled.co_varnames != code.co_varnames:
+        return False
+    return meaning(compiled) == meaning(code) or _instructions(compiled) == _instructions(code)
+
+
+_CALL_FORMS = {"LOAD_METHOD": "LOAD_ATTR", "CACHE": "", "EXTENDED_ARG": "", "PUSH_NULL": ""}
+"""Instructions that depend on whether the module imports a called name. A shell compiles each statement for itself."""
+
+
+def _instructions(code: CodeType) -> list[tuple[object, ...]]:
+    """Return the instructions, in one form of calls: name, argument, and line from the first one."""
+    numbers: dict[int, int] = {}
+    remaining = []
+    for instruction in dis.get_instructions(code):
+        numbers[instruction.offset] = len(remaining)
+        if _CALL_FORMS.get(instruction.opname, instruction.opname):
+            remaining.append(instruction)
+    result = []
+    for instruction in remaining:
+        jumps = instruction.opcode in (*dis.hasjrel, *dis.hasjabs)
+        argument = numbers[instruction.argval] if jumps else _constant(instruction.argval)
+        line = instruction.positions.lineno if instruction.positions else None
+        name = _CALL_FORMS.get(instruction.opname, instruction.opname)
+        result.append((name, argument, line and line - code.co_firstlineno))
+    return result
 
 
 def meaning(code: CodeType) -> tuple[object, ...]:

@@ -148,7 +148,7 @@ def checked_array(name: str, value: Any) -> Buffer:
         raise LaunchError(f"{name} is an array of numbers, the array given is {reason}")
     if value.ndim == 0:
         raise LaunchError(f"{name} has 0 dimensions, a kernel takes 1 to {MAX_DIMENSIONS}; reshape it")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 class RemoteArray(Protocol):

@@ -72,15 +72,17 @@ class _Bindings:
 
     def bind_structs(self, name: str, type: RecordArrayParameter, argument: Any) -> None:
         self.structs[name] = _structs(name, type, argument)
+        fields: list[tuple[tuple[str, ...], Scalar]] = []
         for own, path, kind in type.components:
             assert isinstance(kind, Scalar)
             self.forms[own], self.arrays[own] = struct_field(name, self.structs[name], path, kind)
             self.numbers |= self.forms[own].numbers(own)
             self.owners[own] = (name, path)
+            fields.append((path, kind))
             if isinstance(argument, NewArray):
                 self.filled[own] = np.zeros((), kind.dtype) if argument.readable else poison(kind)
         if isinstance(argument, NewArray) and not argument.readable:
-            record = poison_record(self.structs[name].dtype, [(path, kind) for _, path, kind in type.components])
+            record = poison_record(self.structs[name].dtype, fields)
             self.structs[name] = np.broadcast_to(record, argument.shape)
 
     def new_arrays(self, args: Mapping[str, Any]) -> dict[str, NewArray]:

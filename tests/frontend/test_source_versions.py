@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import linecache
@@ -177,6 +178,21 @@ def executed_again_in_a_notebook(path: Path) -> None:
     assert results == [(10, 7), (20, 8)] and value(names["make"](1)) == 9
 
 
+def compiled_by_statements(path: Path) -> None:
+    """A shell compiles each statement for itself: calls of names that the module imports get other instructions."""
+    text = TEXT.replace("i32(FACTOR)", "st.div(i32(FACTOR), st.div(3, 2)) if FACTOR else i32(0)")
+    for cell, expected in ((text, 10), (text.replace("st.div(3", "st.rem(3"), 0)):
+        linecache.cache["<cell 2>"] = (len(text), None, text.splitlines(keepends=True), "<cell 2>")
+        names: dict[str, Any] = {}
+        for statement in ast.parse(cell).body:
+            exec(compile(ast.Module([statement], []), "<cell 2>", "exec"), names)
+        if expected:
+            assert value(names["top"]) == expected
+        else:
+            assert "top is not the function in this file" in error(names["top"])
+    del linecache.cache["<cell 2>"]
+
+
 def wrapped_by_a_decorator(path: Path) -> None:
     message = error(imported(path).make_wrapped())
     assert "wrapped is a wrapper, made by a decorator" in message and "next to def" in message
@@ -193,6 +209,7 @@ CASES: tuple[Callable[[Path], None], ...] = (
     without_source,
     executed_under_the_name_of_a_file,
     executed_again_in_a_notebook,
+    compiled_by_statements,
     wrapped_by_a_decorator,
 )
 
