@@ -168,7 +168,7 @@ class _Unroller:
                 return visit(rest[0] if first.value else rest[1])
             return visit(rest[0]) if bool(first.value) == (inner_node.name == "both") else first
 
-        return rebuild_operands(node, visit)
+        return rebuild_operands(node, visit) if isinstance(node, ir.Stmt) else visit(node)
 
     def register(self, item: ir.Item, index: ir.Const) -> ir.Expr:
         length = self.arrays[item.array].length
