@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import Diagnostic, Insertion
+from ..errors import Diagnostic, Insertion, SimtbedError
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies
 from ..language.intrinsics import WARP_SIZE
@@ -31,13 +31,16 @@ def settle(faults: Sequence[Diagnostic], program: ir.Program, run: Run) -> list[
         if not any(isinstance(fault, Tentative) for fault in settled):
             break
         remedies = dict.fromkeys(insertion for fault in settled for insertion in _simplest(fault))
-        remaining = run(with_statements(program, remedies))
+        try:
+            remaining = run(with_statements(program, remedies))
+        except SimtbedError:  # such as a program that is too large: the remedies remain unconfirmed
+            break
         races = {_places(fault) for fault in remaining}
         if any(fault.kind in ("barrier", "convergence") for fault in remaining):
             settled = [_settled(fault, True) for fault in settled]
             break
-        known = {_places(fault) for fault in settled}
-        uncovered = [fault for fault in remaining if fault.kind == "race" and _places(fault) not in known]
+        reported = {_places(fault) for fault in settled}
+        uncovered = [fault for fault in remaining if fault.kind == "race" and _places(fault) not in reported]
         settled = [*(_settled(fault, _places(fault) in races) for fault in settled), *uncovered]
     return [_settled(fault, True) for fault in settled]
 

@@ -32,14 +32,14 @@ def merge_races(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Return one finding: the first with the largest remedy, with the lines of the others."""
+    """Return one finding: the first with the largest remedy, with the lines of the other pairs."""
     main = max(group, key=lambda finding: len(finding.remedy))
-    others = list(dict.fromkeys(_pair(finding) for finding in group if finding is not main))
-    others = [pair for pair in others if pair != _pair(main)]
+    pairs = list(dict.fromkeys(_pair(finding) for finding in group if finding is not main))
+    pairs = [pair for pair in pairs if pair != _pair(main)]
     notes = main.notes
-    if others:
-        more = f", and {len(others) - MAX_PAIRS} more pairs" if len(others) > MAX_PAIRS else ""
-        notes = (*notes, f"the same cause: {', '.join(others[:MAX_PAIRS])}{more}")
+    if pairs:
+        more = f", and {len(pairs) - MAX_PAIRS} more pairs" if len(pairs) > MAX_PAIRS else ""
+        notes = (*notes, f"the same cause: {', '.join(pairs[:MAX_PAIRS])}{more}")
     return replace(main, notes=notes, count=sum(finding.count for finding in group))
 
 

@@ -112,14 +112,16 @@ class Placer:
                 return None
             illegal = self._illegal((*path[:depth], inner), depth + 1)
             return Gap(inner.body, 0, inner.index, inner.file, illegal)
-        one, other = earlier[depth], later[depth]
-        if one.body is not other.body:
+        before_gap, after_gap = earlier[depth], later[depth]
+        if before_gap.body is not after_gap.body:
             branch = earlier[depth - 1].node
-            varying = (one.file, _header(branch).lineno) in self.control.conditions
-            return Gap(one.body, 0, 0, one.file, branch.lineno, branches=True) if varying else None
-        if self._trails(earlier, depth + 1) or self._leads(later, depth, one.body, one.index + 1):
+            varying = (before_gap.file, _header(branch).lineno) in self.control.conditions
+            return Gap(before_gap.body, 0, 0, before_gap.file, branch.lineno, branches=True) if varying else None
+        if self._trails(earlier, depth + 1) or self._leads(later, depth, before_gap.body, before_gap.index + 1):
             return None
-        return Gap(one.body, one.index + 1, other.index, one.file, self._illegal(earlier, depth + 1))
+        return Gap(
+            before_gap.body, before_gap.index + 1, after_gap.index, before_gap.file, self._illegal(earlier, depth + 1)
+        )
 
     def _trails(self, path: tuple[Step, ...], depth: int) -> bool:
         """Return whether a barrier follows an access in the bodies of its path from a depth on."""

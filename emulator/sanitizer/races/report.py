@@ -112,26 +112,26 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
     for row in rows:
         if not row[REMARK] or _places(row, launch.sites) not in harmful:
             together.setdefault(_places(row, launch.sites), []).append(row)
-    found = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
+    races = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
     placers: dict[Group, Placer] = {}
-    for finding in found:
+    for finding in races:
         if finding.is_placed:
             if finding.group not in placers:
                 placers[finding.group] = launch.placer(finding.group)
             finding.place(placers[finding.group])
-    _share_places(found)
-    return [(_order(finding.row), finding.accessed, finding.diagnostic()) for finding in found]
+    _share_places(races)
+    return [(_order(finding.row), finding.accessed, finding.diagnostic()) for finding in races]
 
 
-def _share_places(found: Sequence[_Finding]) -> None:
+def _share_places(races: Sequence[_Finding]) -> None:
     """Choose the fewest barriers that close all gaps and the paths around loops, those of larger groups first."""
-    by_scope = sorted(found, key=lambda f: -int(f.row[RELATION]))
+    by_scope = sorted(races, key=lambda f: -int(f.row[RELATION]))
     around: dict[int, str] = {}
     for finding in by_scope:
         if finding.placement is not None and finding.placement.around is not None:
             finding.around_statement = around.setdefault(id(finding.placement.around.loop), finding.statement)
     chosen: list[tuple[Sequence[ast.stmt], int, str]] = []
-    gapped = [f for f in found if f.placement is not None and f.placement.gap is not None and f.placement.gap.possible]
+    gapped = [f for f in races if f.placement is not None and f.placement.gap is not None and f.placement.gap.possible]
     for finding in sorted(gapped, key=lambda f: (-int(f.row[RELATION]), f.gap.last)):
         gap = finding.gap
         for body, index, statement in chosen:
@@ -319,13 +319,15 @@ class _Finding:
                 f"no barrier orders the two branches of line {illegal}, which threads take at the same time: end the first branch, "
                 f"then {statement}, then the second one under its own condition"
             )
-        who = {"warp": "lanes of the warp", "block": "threads of the block", "grid": "blocks of the grid"}[self.group]
+        members = {"warp": "lanes of the warp", "block": "threads of the block", "grid": "blocks of the grid"}[
+            self.group
+        ]
         if gap is not None and gap.together:
-            branch = f", end the branch or loop of line {illegal}, which not all {who} take alike" * bool(illegal)
+            branch = f", end the branch or loop of line {illegal}, which not all {members} take alike" * bool(illegal)
             condition = " under the same condition" * bool(illegal)
             return f"no barrier fits inside one statement: read into a variable{branch}, then {statement}, then write{condition}"
         return (
-            f"no {statement} is legal between the two: not all {who} reach them, because of line {illegal}; move one of them out "
+            f"no {statement} is legal between the two: not all {members} reach them, because of line {illegal}; move one of them out "
             "of that branch or loop"
         )
 
