@@ -134,10 +134,10 @@ def _padding(places: Sequence[Place], numbers: Sequence[int], device: Device) ->
 def _local(places: Sequence[Place], numbers: Sequence[int], device: Device) -> Text:
     distinct, threads, size = numbers
     place = places[0]
-    by = f", up to {distinct} different ones in a warp" if distinct > 1 else ""
+    spread = f", up to {distinct} different ones in a warp" if distinct > 1 else ""
     return (
         "local memory",
-        f"the local array {place.array}{_other_lines(places)} is indexed by a value that is known at run time only{by}, so that it is "
+        f"the local array {place.array}{_other_lines(places)} is indexed by a value that is known at run time only{spread}, so that it is "
         "in memory and not in registers.",
         f"Keep it in shared memory ({size:,} bytes for {threads:,} threads): element k of thread t at k * {threads} + t.",
     )
