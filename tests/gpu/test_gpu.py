@@ -14,6 +14,7 @@ from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.kernels import FAMILIES
 from simtbed.reports.hardware.answers import ROUNDING, AnswerLauncher, answers_of, operation_answers
 from simtbed.reports.hardware.cases import OperationCase
+from simtbed.reports.launchers import ConcurrentRunner
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.device_arrays import sequence
 
@@ -86,6 +87,13 @@ def test_arrays_on_the_device() -> None:
     intermediate, pairs, answers = sequence("cuda")
     assert answers == sequence("numpy")[2]
     assert intermediate.remote and pairs.remote
+
+
+def test_concurrent_launches_share_arrays_on_the_device() -> None:
+    """The kernels of `wavefront` read common lists and write common sums."""
+    family = FAMILIES["pairhmm"]
+    expected = family.solve(family.example(), "wavefront", AnswerLauncher("jit"))
+    assert family.solve(family.example(), "wavefront", ConcurrentRunner("cuda")).tobytes() == expected.tobytes()
 
 
 def test_work_is_shared_by_all_gpus() -> None:

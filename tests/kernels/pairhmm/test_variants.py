@@ -425,7 +425,7 @@ def test_warps_need_no_barrier(variant: str) -> None:
     (result,) = noted_launches(problem, variant)
     copies = 2 if two else 1
     if variant.startswith("intratask-warps"):
-        assert len(result.request.arguments["match_edge"]) == 8 * 75 * copies  # of eight pairs
+        assert np.size(result.request.arguments["match_edge"]) == 8 * 75 * copies  # of eight pairs
     else:
         assert result.shared_bytes == 4 * (64 + 3 * 256 * copies)  # words of letters; three vectors
 
