@@ -154,7 +154,7 @@ def _all_papers(options: ReportOptions) -> int:
 
 def _measure(paper: Paper, options: ReportOptions, into: Path) -> int:
     """Measure times and write the record after each, so that an interruption loses none. Return 1 if some failed."""
-    record = measured.load(into) if into.exists() else measured.Record(paper.name, "", {})
+    record = measured.load(into) if into.exists() else measured.Record(paper.name, {})
     names = machines.available()
     measured.require_same_machines(record, paper.name, names)
     count = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,10 +13,10 @@ import jinja2
 
 from .. import tables
 from .charts import chart_svg
-from .paper import Cell, Claim, Column, Report, Shown, Source, Table, Verdict
+from .claims import Claim, Comparison, Source, Verdict
+from .numbers import text_of_number
+from .paper import Cell, Column, Report, Shown, Table
 
-PRECISION = 4
-"""Significant digits of a fraction."""
 ABSENT = {
     Source.emulator: "no counter",
     Source.model: "no prediction",
@@ -29,15 +30,7 @@ def cell(value: Cell) -> str:
     """Format a value."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) or (value.is_integer() and abs(value) >= 10**PRECISION):
-        return f"{int(value):,}"
-    return f"{value:,.{PRECISION}g}" if 1e-4 <= abs(value) < 10**PRECISION or not value else _large(value)
-
-
-def _large(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.{PRECISION - 1}g}"
+    return value if isinstance(value, str) else text_of_number(value)
 
 
 def heading(column: Column) -> str:
@@ -48,6 +41,12 @@ def heading(column: Column) -> str:
 def absent(shown: Shown) -> str:
     """Return the sources without a value: "time model: no prediction; GPU: not measured"."""
     return "; ".join(f"{source}: {text}" for source, text in ABSENT.items() if source not in shown.sources)
+
+
+def measured(shown: Shown) -> str:
+    """Return a sentence with the machines and dates of the measured values, if any."""
+    origins = "; ".join(f"{origin.device}, {origin.dated}" for origin in shown.measurements)
+    return origins and f"Measured: {origins}."
 
 
 def parameters(report: Report) -> str:
@@ -78,21 +77,29 @@ def markdown(report: Report) -> str:
     for item, shown in report.shown:
         paragraphs += [f"## {item.name}", f"{item.caption}.", f"**{shown.verdict.capitalize()}**: {shown.reason}"]
         if shown.claims:
-            claims = [[claim.text, _holds(claim.holds), claim.evidence] for claim in shown.claims]
+            claims = [[claim_text(claim), claim.holds, "<br>".join(evidence(claim))] for claim in shown.claims]
             paragraphs.append(_markdown_rows(["claim of the paper", "holds", "evidence"], claims))
         paragraphs += [_markdown_table(table) for table in shown.tables]
-        paragraphs += [text for text in (shown.note, absent(shown) and f"Missing: {absent(shown)}.") if text]
+        paragraphs += [
+            text for text in (shown.note, measured(shown), absent(shown) and f"Missing: {absent(shown)}.") if text
+        ]
     return "\n\n".join(paragraphs) + "\n"
 
 
 def _counted(counts: dict[Verdict, int]) -> str:
-    return f"Of {sum(counts.values())} tables and figures: " + ", ".join(
+    return f"Of {sum(counts.values())} tables, figures, algorithms and headline claims: " + ", ".join(
         f"{count} {verdict}" for verdict, count in counts.items()
     )
 
 
-def _holds(holds: bool | None) -> str:
-    return "undetermined" if holds is None else "yes" if holds else "no"
+def claim_text(claim: Claim) -> str:
+    """Return the text of a claim, with a mark of the main claim."""
+    return f"{claim.text} (main claim)" if claim.main else claim.text
+
+
+def evidence(claim: Claim) -> list[str]:
+    """Return a line for each compared value, and the remark."""
+    return [str(comparison) for comparison in claim.comparisons] + [claim.remark] * bool(claim.remark)
 
 
 def _markdown_table(table: Table) -> str:
@@ -120,8 +127,15 @@ def html_index(reports: Sequence[Report]) -> str:
 def _rendered(template: str, **values: Any) -> str:
     loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"cell": cell, "chart": chart_svg, "heading": heading, "absent": absent, "anchor": anchor}
-    environment.filters["holds"] = _holds
+    environment.filters |= {
+        "cell": cell,
+        "chart": chart_svg,
+        "heading": heading,
+        "absent": absent,
+        "measured": measured,
+        "anchor": anchor,
+    }
+    environment.filters |= {"claim_text": claim_text, "evidence": evidence}
     style = [
         files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
         files(__package__).joinpath("report.css").read_text(encoding="utf-8"),
@@ -161,7 +175,28 @@ def json(report: Report) -> str:
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
-    return {"text": claim.text, "holds": claim.holds, "found": claim.evidence}
+    return {
+        "text": claim.text,
+        "main": claim.main,
+        "holds": claim.holds,
+        "remark": claim.remark,
+        "comparisons": [_comparison(comparison) for comparison in claim.comparisons],
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison with its condition; an interval without an end has null."""
+    return {
+        "quantity": comparison.quantity,
+        "value": comparison.value,
+        "low": comparison.low if math.isfinite(comparison.low) else None,
+        "high": comparison.high if math.isfinite(comparison.high) else None,
+        "expected": comparison.condition,
+        "holds": comparison.holds,
+        "source": comparison.origin.source,
+        "device": comparison.origin.device,
+        "dated": comparison.origin.dated,
+    }
 
 
 def _named(row: Any) -> dict[str, Cell]:
@@ -180,8 +215,8 @@ def markdown_index(reports: Sequence[Report]) -> str:
     ]
     rows.append(["all", "", *map(str, _sum(reports).values())])
     return (
-        "# The papers\n\nEvery table and figure of the papers with a shipped algorithm, compared with counters of the emulator, "
-        "predictions of the time model and measured times. `simtbed report PAPER` generates each page.\n\n"
+        "# The papers\n\nEvery table, figure, algorithm and headline claim of the papers with a shipped algorithm, compared with "
+        "counters of the emulator, predictions of the time model and measured times. `simtbed report PAPER` generates each page.\n\n"
         f"{_counted(_sum(reports))}.\n\n{_markdown_rows(['paper', 'title', *Verdict], rows)}\n"
     )
 

@@ -12,7 +12,6 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from simtbed import SimtbedError
 from simtbed.documents import json_of, require
@@ -20,6 +19,8 @@ from simtbed.escaping import printable
 from simtbed.kernels import Agreement, InputError
 from simtbed.kernels.files import contents
 from simtbed.runtime.cores import current_cores
+
+from .claims import Origin, Source
 
 FOLDER = Path(__file__).parent / "records"
 
@@ -34,16 +35,24 @@ class Machine(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """A measured time. milliseconds: median. work: in the unit of the paper. machine: name, with the number of cores."""
+    """A measured time. milliseconds: median. work: in the unit of the paper. machine: name, with the number of cores. dated: ISO
+    date. on: kind of the machine."""
 
     milliseconds: float
     work: float
     machine: str
+    dated: str
+    on: Machine
 
     @property
     def rate(self) -> float:
         """Units of work per second."""
         return 1e3 * self.work / self.milliseconds
+
+    @property
+    def origin(self) -> Origin:
+        """The machine and date, for comparisons."""
+        return Origin(Source.gpu if self.on is Machine.gpu else Source.cpu, self.machine, self.dated)
 
 
 @dataclass(frozen=True)
@@ -66,10 +75,9 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Record:
-    """Measured times of a paper. timings: by machine and name. dated: ISO date."""
+    """Measured times of a paper. timings: by machine and name."""
 
     paper: str
-    dated: str
     timings: Mapping[str, Mapping[str, Timing]]
 
 
@@ -85,12 +93,14 @@ class Measured:
 
     @staticmethod
     def merge(records: Iterable[Record]) -> Measured:
-        """Merge records; a later record takes precedence."""
-        merged_timings: dict[tuple[str, str], Timing] = {}
-        for record in sorted(records, key=lambda record: record.dated):
-            for machine, timings in record.timings.items():
-                merged_timings |= {(machine, name): timing for name, timing in timings.items()}
-        return Measured(merged_timings)
+        """Merge records; a later timing takes precedence."""
+        timings = [
+            ((machine, name), timing)
+            for record in records
+            for machine, named in record.timings.items()
+            for name, timing in named.items()
+        ]
+        return Measured(dict(sorted(timings, key=lambda item: item[1].dated)))
 
 
 @cache
@@ -109,15 +119,18 @@ def load(path: Path) -> Record:
     except ValueError as error:
         raise InputError(f"{printable(path)}: expected a record of `simtbed report --measure`: {error}") from None
     timings = {
-        machine: {name: Timing(**timing) for name, timing in named.items()}
+        machine: {name: Timing(**timing, on=Machine(machine)) for name, timing in named.items()}
         for machine, named in content["timings"].items()
     }
-    return Record(content["paper"], content["dated"], timings)
+    return Record(content["paper"], timings)
 
 
 def text(record: Record) -> str:
     """Return the text of the file of a record."""
-    content: dict[str, Any] = asdict(record)
+    content = asdict(record)
+    for timings in content["timings"].values():
+        for timing in timings.values():
+            del timing["on"]  # the key of `timings`
     return json.dumps(content, indent=1, sort_keys=True)
 
 
@@ -161,8 +174,9 @@ def _time(paper: str, benchmark: Benchmark, session: Session) -> str:
         milliseconds, work = benchmark.run(session.repeat)
     except Exception as error:  # the remaining benchmarks are independent of this one
         return _reason(error)
-    timing = Timing(statistics.median(milliseconds), work, session.machines[benchmark.machine])
-    session.save(Record(paper, date.today().isoformat(), {benchmark.machine.value: {benchmark.name: timing}}))
+    machine, today = benchmark.machine, date.today().isoformat()
+    timing = Timing(statistics.median(milliseconds), work, session.machines[machine], today, machine)
+    session.save(Record(paper, {machine.value: {benchmark.name: timing}}))
     return ""
 
 
@@ -202,4 +216,4 @@ def merged(older: Record, newer: Record) -> Record:
     timings = {machine: dict(named) for machine, named in older.timings.items()}
     for machine, named in newer.timings.items():
         timings.setdefault(machine, {}).update(named)
-    return Record(newer.paper, newer.dated, timings)
+    return Record(newer.paper, timings)

@@ -1,4 +1,4 @@
-"""Data model of a paper: its tables and figures, their claims, and the evidence for each claim."""
+"""Data model of a paper: its tables, figures, algorithms and headline claims, and the content of each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TypeAlias
 from simtbed import SimtbedError
 from simtbed.runtime.registry import EngineName
 
+from .claims import Claim, Origin, Source, Verdict, verdict
 from .measured import Benchmark, Machine, Measured, Timing
+from .numbers import Number
 
-Cell: TypeAlias = str | int | float | None
-Number: TypeAlias = int | float
+Cell: TypeAlias = str | Number | None
 
 
 class Size(StrEnum):
@@ -21,25 +22,6 @@ class Size(StrEnum):
 
     small = "small"
     paper = "paper"
-
-
-class Source(StrEnum):
-    """Sources of values. emulator: counted by the rules of the GPU of the paper, or computed by a shipped variant."""
-
-    paper = "paper"
-    emulator = "emulator"
-    model = "time model"
-    gpu = "GPU"
-    cpu = "CPU"
-
-
-class Verdict(StrEnum):
-    """Results of comparing the claims of a table or figure."""
-
-    reproduced = "reproduced"
-    partly = "partly"
-    contradicted = "contradicted"
-    not_shown = "cannot be shown"
 
 
 # ------------------------------------------------------------------ content of an item
@@ -120,17 +102,9 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim of a table or figure. holds: None if undetermined. evidence: values that support or contradict the claim."""
-
-    text: str
-    holds: bool | None
-    evidence: str
-
-
-@dataclass(frozen=True)
 class Shown:
-    """The content of an item. reason: a sentence on the verdict. note: method of measurement."""
+    """The content of an item. claims: one of them at least is a main claim. reason: a sentence on the verdict. note: method of
+    measurement."""
 
     claims: Sequence[Claim]
     reason: str
@@ -140,19 +114,21 @@ class Shown:
 
     @property
     def verdict(self) -> Verdict:
-        """Reproduced if all claims hold, contradicted if all determined claims fail, else partly."""
-        determined = [claim.holds for claim in self.claims if claim.holds is not None]
-        if not determined:
-            return Verdict.not_shown
-        if not any(determined):
-            return Verdict.contradicted
-        return Verdict.reproduced if len(determined) == len(self.claims) and all(determined) else Verdict.partly
+        """The verdict of the claims."""
+        return verdict(self.claims)
+
+    @property
+    def measurements(self) -> list[Origin]:
+        """The machines and dates of the measured values that claims compare."""
+        used = {comparison.origin for claim in self.claims for comparison in claim.comparisons}
+        return sorted((origin for origin in used if origin.dated), key=str)
 
     @property
     def sources(self) -> list[Source]:
         """The sources of the values, in the order of Source."""
         used = {column.source for table in self.tables for column in table.columns}
         used |= {series.source for chart in self.charts for series in chart.series}
+        used |= {c.origin.source for claim in self.claims for c in claim.comparisons if c.value is not None}
         return [source for source in Source if source in used]
 
 
@@ -190,7 +166,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure. name: its number in the paper. caption: its subject."""
+    """A table, figure, algorithm or headline claim. name: its number or place in the paper. caption: its subject."""
 
     name: str
     caption: str
@@ -204,7 +180,11 @@ def no_benchmarks(setting: Setting) -> Iterator[Benchmark]:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. items: every table and figure, in order. benchmarks: work timed by `simtbed report --measure`."""
+    """A paper.
+
+    items: every table, figure and algorithm, in order, and the claims of the abstract. benchmarks: work timed by
+    `simtbed report --measure`.
+    """
 
     name: str
     title: str

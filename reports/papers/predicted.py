@@ -13,8 +13,6 @@ from simtbed.profiler.events import WAVEFRONTS
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 
-from .paper import Claim
-
 CAVEAT = (
     "The time model simulates one fully occupied SM with its share of L2 and of device memory bandwidth. The interval is that of the "
     "model, which is not validated on this GPU."
@@ -113,14 +111,3 @@ def pace(
     launch = observe(first_blocks, registers, engine, source_only=True)
     wavefronts = launch.column(WAVEFRONTS, "shared")
     return Pace(blocks, device.sms, wavefronts, device.banks * device.bank_width, estimate(launch, one_sm, cold=True))
-
-
-def settled(text: str, predicted: tuple[bool | None, str], measured: tuple[bool | None, str]) -> Claim:
-    """Return a claim on speed; undetermined if the prediction and the measurement on another GPU disagree.
-
-    predicted, measured: whether the claim holds, or None, and the evidence.
-    """
-    results = {holds for holds, _ in (predicted, measured) if holds is not None}
-    sources = (("time model", predicted), ("GPU", measured))
-    evidence = "; ".join(f"{source}: {text}" for source, (_, text) in sources if text)
-    return Claim(text, results.pop() if len(results) == 1 else None, evidence or "needs times of a GPU")

@@ -13,13 +13,20 @@ from typing import Any
 from simtbed import devices
 from simtbed.kernels.files import contents
 
+from .claims import Origin, Source
+
 FILE = Path(__file__).with_suffix(".json")
 
 
 @cache
-def _of_device(device: str) -> dict[str, dict[str, Any]]:
-    values: dict[str, dict[str, Any]] = json.loads(contents(FILE))[devices.find(device).name]
+def _of_device(device: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(contents(FILE))[devices.find(device).name]
     return values
+
+
+def origin(device: str = "H200") -> Origin:
+    """Return the GPU and the date of the record."""
+    return Origin(Source.gpu, device, _of_device(device)["dated"])
 
 
 def registers(variant: str, device: str = "H200") -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,11 +15,11 @@ class Timing(msgspec.Struct, forbid_unknown_fields=True):
     milliseconds: Amount
     work: Amount
     machine: str
+    dated: str
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True):
     """The times of a paper."""
 
     paper: str
-    dated: str
-    timings: dict[str, dict[str, Timing]]
+    timings: dict[Literal["GPU", "one core", "all cores"], dict[str, Timing]]

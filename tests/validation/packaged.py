@@ -20,12 +20,13 @@ def content() -> str:
     return json.dumps({"H200": _variants(load_record("h200"))}, indent=1) + "\n"
 
 
-def _variants(record: Record) -> dict[str, dict[str, Any]]:
-    """Return registers, milliseconds and efficiencies of the shipped variants."""
+def _variants(record: Record) -> dict[str, Any]:
+    """Return the date of the record, and registers, milliseconds and efficiencies of the shipped variants."""
     variants = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
     current = [name for name in variants if name not in record.waiting]
     counted = [name for name in current if name in record.counters]
     return {
+        "dated": record.dated,
         "registers": {name: max(kernel.registers for kernel in record.counters[name]) for name in counted},
         "milliseconds": {
             case: entry["milliseconds"]

@@ -48,11 +48,13 @@ def test_times_settle_what_counters_cannot() -> None:
             ):
                 for stage in (1, 2):
                     name = timing.timing_name(variant, length, pairs, stage)
-                    timings[Machine.gpu.value, name] = Timing(1e3 * cells / rate, cells, "made up")
+                    timings[Machine.gpu.value, name] = Timing(
+                        1e3 * cells / rate, cells, "made up", "2026-01-01", Machine.gpu
+                    )
         cells = float(length * length * 1_000)
         for stage in (1, 2):
             name = timing.loop_name(length, stage)
-            timings[Machine.core.value, name] = Timing(1e3 * cells / 2e7, cells, "slow")
+            timings[Machine.core.value, name] = Timing(1e3 * cells / 2e7, cells, "slow", "2026-01-01", Machine.core)
     without, result = setting(), setting(timings)
     assert verdicts(items.two_solutions(without))[:2] == [None, None]
     assert verdicts(items.two_solutions(result)) == [True] * 5

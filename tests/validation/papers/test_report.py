@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,10 +13,11 @@ import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.kernels import Agreement, InputError
 from simtbed.reports.papers import charts, formats, library, machines, measured
+from simtbed.reports.papers.claims import Claim, Origin, Source, near
 from simtbed.reports.papers.measured import Benchmark, Check, Machine, Measured, Record, Timing
+from simtbed.reports.papers.numbers import text_of_number
 from simtbed.reports.papers.paper import (
     Chart,
-    Claim,
     Item,
     Paper,
     Parameter,
@@ -25,9 +27,7 @@ from simtbed.reports.papers.paper import (
     Setting,
     Shown,
     Size,
-    Source,
     Table,
-    Verdict,
     about,
     gpu,
     paper,
@@ -98,7 +98,8 @@ def show(setting: Setting) -> Shown:
         {about("n"): n, paper("ms"): 2.5 * n, gpu("ms"): timing.milliseconds * n if timing else None} for n in (1, 2)
     ]
     plot = Chart("sums", "n", "ms", [Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
-    return Shown([Claim("it grows", True, f"{setting.whole('sums')} times")], "It does.", [Table("sums", rows)], [plot])
+    grows = near(Origin(Source.emulator, "K40"), "sums", setting.whole("sums"), 7, 0.1)
+    return Shown([Claim("it grows", [grows], main=True)], "It does.", [Table("sums", rows)], [plot])
 
 
 def times(setting: Setting) -> Iterator[Benchmark]:
@@ -122,9 +123,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
     text = simtbed("report", "sums2000").out
     assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
-    assert "Missing: emulator: no counter; time model: no prediction; CPU: not measured." in text
-    assert "| it grows | yes | 7 times |" in text
-    assert "700 times" in simtbed("report", "sums2000", "--size", "paper").out
+    assert "Missing: time model: no prediction; CPU: not measured." in text
+    assert "| it grows (main claim) | yes | sums: 7 (emulator, K40); expected 6.3 to 7.7 |" in text
+    assert "**Contradicted**" in simtbed("report", "sums2000", "--size", "paper").out
     assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
     assert simtbed("report", "--format", "html", "-o", str(tmp_path)).code == 0
     assert 'href="sums2000.html"' in (tmp_path / "index.html").read_text()
@@ -156,22 +157,6 @@ def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
     assert "there is no paper 'ren1492'; expected one of ren2018" in simtbed("report", "ren1492").refused()
 
 
-# ------------------------------------------------------------------ verdicts
-@pytest.mark.parametrize(
-    ("holds", "verdict"),
-    [
-        ([], Verdict.not_shown),
-        ([None], Verdict.not_shown),
-        ([True, True], Verdict.reproduced),
-        ([True, None], Verdict.partly),
-        ([True, False], Verdict.partly),
-        ([False, None], Verdict.contradicted),
-    ],
-)
-def test_the_verdict_follows_from_the_claims(holds: list[bool | None], verdict: Verdict) -> None:
-    assert Shown([Claim("", one, "") for one in holds], "").verdict is verdict
-
-
 # ------------------------------------------------------------------ measured times
 @pytest.mark.usefixtures("small")
 def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +165,10 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
     assert simtbed("report", "sums2000", "--measure", str(file), "--repeat", "3").out == f"1 times are in {file}\n"
     monkeypatch.setattr(machines, "available", lambda: {Machine.gpu: "a GPU"})
     assert simtbed("report", "sums2000", "--measure", str(file)).code == 0
-    record = measured.load(file)
+    record, today = measured.load(file), date.today().isoformat()
     assert record.timings == {
-        "one core": {"sum": Timing(2.0, 4.0, "a CPU")}, "GPU": {"sum": Timing(0.5, 4.0, "a GPU")},
+        "one core": {"sum": Timing(2.0, 4.0, "a CPU", today, Machine.core)},
+        "GPU": {"sum": Timing(0.5, 4.0, "a GPU", today, Machine.gpu)},
     }  # fmt: skip
     assert record.timings["GPU"]["sum"].rate == 8000
     monkeypatch.setattr(measured, "shipped", lambda name: Measured.merge([record]))
@@ -194,7 +180,7 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
 
 
 def test_a_file_that_is_no_record(tmp_path: Path) -> None:
-    for text in ("", "[]", "{}", '{"paper": "a", "dated": "b", "timings": {"GPU": {"x": {"milliseconds": 1}}}}'):
+    for text in ("", "[]", "{}", '{"paper": "a", "timings": {"GPU": {"x": {"milliseconds": 1}}}}'):
         (tmp_path / "r.json").write_text(text)
         with pytest.raises(InputError, match="expected a record of"):
             measured.load(tmp_path / "r.json")
@@ -202,7 +188,7 @@ def test_a_file_that_is_no_record(tmp_path: Path) -> None:
 
 def test_records_of_two_papers_do_not_mix() -> None:
     with pytest.raises(SimtbedError, match="of a, not of b"):
-        measured.require_same_machines(Record("a", "2026-01-01", {}), "b", {})
+        measured.require_same_machines(Record("a", {}), "b", {})
 
 
 def test_failures_are_reported_and_other_results_remain() -> None:
@@ -318,3 +304,5 @@ def test_a_logarithmic_axis_has_powers_of_ten() -> None:
 )  # fmt: skip
 def test_figures_as_they_are_read(value: float | str | None, text: str) -> None:
     assert formats.cell(value) == text
+    if isinstance(value, int | float):
+        assert text_of_number(value) == text
