@@ -83,24 +83,34 @@ class Record:
 
 @dataclass(frozen=True)
 class Measured:
-    """The timings of one paper from all records; empty without a record."""
+    """The timings of one paper from all records, by kind of machine, name and machine; empty without a record."""
 
-    timings: Mapping[tuple[str, str], Timing] = field(default_factory=dict)
+    timings: Mapping[tuple[Machine, str], Mapping[str, Timing]] = field(default_factory=dict)
 
-    def timing(self, name: str, machine: Machine) -> Timing | None:
-        """Return the timing of a name, if any."""
-        return self.timings.get((machine.value, name))
+    def timing(self, name: str, on: Machine) -> Timing | None:
+        """Return the latest timing of a name, if any."""
+        timings = self.timings.get((on, name), {})
+        return max(timings.values(), key=lambda timing: timing.dated, default=None)
+
+    def by_machine(self, names: Iterable[str], on: Machine) -> list[dict[str, Timing]]:
+        """Return the timings of the names on each machine that has all of them."""
+        listed = list(names)
+        timings = [self.timings.get((on, name), {}) for name in listed]
+        common = sorted(set.intersection(*map(set, timings))) if timings else []
+        return [{name: each[machine] for name, each in zip(listed, timings, strict=True)} for machine in common]
 
     @staticmethod
     def merge(records: Iterable[Record]) -> Measured:
-        """Merge records; a later timing takes precedence."""
-        timings = [
-            ((machine, name), timing)
-            for record in records
-            for machine, named in record.timings.items()
-            for name, timing in named.items()
-        ]
-        return Measured(dict(sorted(timings, key=lambda item: item[1].dated)))
+        """Merge records; a later timing of the same machine takes precedence."""
+        merged_timings: dict[tuple[Machine, str], dict[str, Timing]] = {}
+        for record in records:
+            for named in record.timings.values():
+                for name, timing in named.items():
+                    timings = merged_timings.setdefault((timing.on, name), {})
+                    older = timings.get(timing.machine)
+                    if older is None or older.dated <= timing.dated:
+                        timings[timing.machine] = timing
+        return Measured(merged_timings)
 
 
 @cache

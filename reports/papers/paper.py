@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -160,8 +160,12 @@ class Setting:
         return int(self.values[name])
 
     def timing(self, name: str, machine: Machine) -> Timing | None:
-        """Return the timing of a benchmark of the paper, if any."""
+        """Return the latest timing of a benchmark of the paper, if any."""
         return self.measured.timing(name, machine)
+
+    def by_machine(self, names: Iterable[str], machine: Machine) -> list[dict[str, Timing]]:
+        """Return the timings of benchmarks on each machine that has all of them."""
+        return self.measured.by_machine(names, machine)
 
 
 @dataclass(frozen=True)

@@ -306,3 +306,16 @@ def test_figures_as_they_are_read(value: float | str | None, text: str) -> None:
     assert formats.cell(value) == text
     if isinstance(value, int | float):
         assert text_of_number(value) == text
+
+
+def test_timings_of_two_gpus_remain_separate() -> None:
+    def record(machine: str, dated: str, milliseconds: float, *names: str) -> Record:
+        return Record("p", {"GPU": {name: Timing(milliseconds, 1.0, machine, dated, Machine.gpu) for name in names}})
+
+    merged = Measured.merge([record("H200", "2026-01-02", 2.0, "a", "b"), record("H100", "2026-01-03", 3.0, "a"),
+                             record("H200", "2026-01-01", 9.0, "a")])  # fmt: skip
+    latest = merged.timing("a", Machine.gpu)
+    assert latest and latest.machine == "H100" and merged.timing("c", Machine.gpu) is None
+    assert [timings["a"].milliseconds for timings in merged.by_machine(["a"], Machine.gpu)] == [3.0, 2.0]
+    assert [timings["b"].milliseconds for timings in merged.by_machine(["a", "b"], Machine.gpu)] == [2.0]
+    assert merged.by_machine(["a", "c"], Machine.gpu) == merged.by_machine(["a"], Machine.core) == []
