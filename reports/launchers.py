@@ -138,3 +138,12 @@ def require_engine(engine: EngineName) -> None:
     """Raise UnavailableError if an engine cannot run on this machine."""
     if reason := why_unavailable(engine):
         raise UnavailableError(f"the {engine} engine cannot run here: {reason}")
+
+
+def require_gpu(engine: EngineName, subject: str, paper: str) -> None:
+    """Raise UnavailableError unless a benchmark of times uses the cuda engine and a GPU. paper: with the counters of its kernels."""
+    if engine != "cuda":
+        raise UnavailableError(
+            f"bench {subject} measures times on a GPU: write --engine cuda; `simtbed report {paper}` counts the kernels"
+        )
+    require_engine(engine)

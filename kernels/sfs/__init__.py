@@ -40,8 +40,11 @@ def _variant(name: str, kernel: str, description: str, paper: str = LU) -> Varia
     return Variant(name, f"{__name__}.{kernel}:{kernel}", description, paper)
 
 
+def _scaled(name: str, kernel: str, unscaled: str) -> Variant:
+    return _variant(name, kernel, f"as {unscaled}, with an exponent per 32 coefficients: no limit on individuals", OWN)
+
+
 _PLAIN = f"{__name__}.plain:merge_shared"
-_SHARED, _SKIP = "b and c block by block in shared memory", "as reduction-shared; zeros of the sparser vector skipped"
 
 FAMILY: Family[Problem] = Family(
     name="sfs",
@@ -53,27 +56,33 @@ FAMILY: Family[Problem] = Family(
                 "iterative", "algorithm1", "Algorithm 1: one thread per site, three loads per step, plain doubles"
             ),
             Variant(
-                "reduction-plain",
+                "reduction",
                 f"{__name__}.plain:merge",
                 "Algorithm 2 and Fig. 4: pairwise merges in global memory, one warp each, plain doubles",
                 LU,
             ),
+            Variant("reduction-shared", _PLAIN, "Fig. 5: b and c block by block in shared memory, plain doubles", LU),
+            Variant("reduction-shared-skip", _PLAIN, "the same; zeros of the sparser vector skipped", LU),
             Variant(
-                "reduction-shared-plain", _PLAIN, "Fig. 5: b and c block by block in shared memory, plain doubles", LU
+                "reduction-shared-block",
+                f"{__name__}.plain_block:merge_shared_block",
+                "Fig. 11: reduction-shared with one block per merge and its barrier in the inner loop",
+                LU,
             ),
-            Variant("reduction-shared-skip-plain", _PLAIN, "the same; zeros of the sparser vector skipped", LU),
             _variant(
                 "iterative-carried",
                 "iterative",
                 "one thread per site, one load per step, exponents (formerly iterative)",
                 OWN,
             ),
-            _variant("reduction", "reduction", "pairwise merges in global memory, one warp each"),
-            _variant("reduction-block", "reduction", "the same, one block and its barrier each"),
-            _variant("reduction-shared", "reduction_shared", f"{_SHARED}, one warp per merge"),
-            _variant("reduction-shared-block", "reduction_shared", f"{_SHARED}, one block per merge"),
-            _variant("reduction-shared-skip", "reduction_shared", f"{_SKIP}, one warp per merge"),
-            _variant("reduction-shared-skip-block", "reduction_shared", f"{_SKIP}, one block per merge"),
+            _scaled("reduction-scaled", "reduction", "reduction"),
+            _scaled("reduction-block-scaled", "reduction", "reduction, one block and its barrier per merge"),
+            _scaled("reduction-shared-scaled", "reduction_shared", "reduction-shared"),
+            _scaled("reduction-shared-block-scaled", "reduction_shared", "reduction-shared-block"),
+            _scaled("reduction-shared-skip-scaled", "reduction_shared", "reduction-shared-skip"),
+            _scaled(
+                "reduction-shared-skip-block-scaled", "reduction_shared", "reduction-shared-skip, one block per merge"
+            ),
             _variant("tiled", "tiled", "tiles of 17 x 17 in registers, whole sites in a block", OWN),
         )
     ),

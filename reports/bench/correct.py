@@ -1,4 +1,4 @@
-"""`simtbed bench correct`: throughput of read correction on a GPU, or the claims of Mangal and Jain 2014 by counters."""
+"""`simtbed bench correct`: throughput of read correction on a GPU."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from simtbed.kernels.correction.host.problem import FilterName, Parameters, Read
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner, require_engine
-from ..papers.mangal2014 import profiled as mangal2014
+from ..launchers import Runner, require_gpu
 from ..printing import print_text
 from ..terminal import progress
 
@@ -27,13 +26,8 @@ FILTERS: tuple[FilterName, ...] = ("exact", "bloom", "blocked")
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
-    """Measure millions of reads per second with cuda, else count the tables of the paper."""
-    if engine != "cuda":
-        with progress("the paper's tables"):
-            content = mangal2014.content(engine)
-        print_text(tables.as_json(content) if json else mangal2014.text(content))
-        return 0
-    require_engine("cuda")
+    """Measure millions of reads per second. Raises UnavailableError on an emulator."""
+    require_gpu(engine, "correct", "mangal2014")
     measured = measure(simulate(SEED, genome(SEED, GENOME), READS, (LENGTH, LENGTH), ERROR_RATE).reads, repeat, Runner)
     if json:
         print_text(tables.as_json({"device": describe()["device"], **measured}))

@@ -1,4 +1,4 @@
-"""`simtbed bench sfs`: site frequency spectra per second on a GPU; on the emulator, the tables of Lu 2012."""
+"""`simtbed bench sfs`: site frequency spectra per second on a GPU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from simtbed.oracles.sfs_loop import reduced
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner, require_engine
-from ..papers.lu2012 import profiled as lu2012
+from ..launchers import Runner, require_gpu
 from ..printing import print_text
 from ..terminal import progress
 from .emulation import Statistics
@@ -28,7 +27,7 @@ Row = dict[str, Any]
 
 SIZES = (64, 256, 1024, 4096)
 """Individuals."""
-EVERYWHERE = ("tiled", "reduction-shared")
+EVERYWHERE = ("tiled", "reduction-shared-scaled")
 """Variants measured at every size; the others at one size."""
 OTHERS_AT = 256
 DIFFERENT = 64
@@ -40,11 +39,8 @@ LOOP_PRODUCTS = 1 << 25
 
 
 def bench(engine: EngineName, repeat: int, json: bool) -> int:
-    """Measure the kernels of complete problems with cuda, including normalisation; else count the tables of the paper."""
-    require_engine(engine)
-    if engine != "cuda":
-        print_text(lu2012.as_json(engine) if json else lu2012.as_text(engine))
-        return 0
+    """Measure the kernels of complete problems, including normalisation. Raises UnavailableError on an emulator."""
+    require_gpu(engine, "sfs", "lu2012")
     rows = []
     for individuals in SIZES:
         chosen = list(FAMILY.variants) if individuals == OTHERS_AT else EVERYWHERE

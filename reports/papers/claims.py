@@ -59,6 +59,8 @@ class Origin:
 
 PRINTED = Origin(Source.paper)
 """Values of the paper itself: formulas, tables and texts compared with each other."""
+COMPUTED = Origin(Source.emulator)
+"""Values computed by shipped kernels and oracles, by the rules of no device."""
 
 
 def counted_by(device: Device) -> Origin:

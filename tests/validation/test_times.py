@@ -207,7 +207,7 @@ def test_every_variant_is_timed() -> None:
     timed = list(variants())
     assert len(timed) == sum(len(family.variants) for family in FAMILIES.values())
     assert {case.name for case in timed}.isdisjoint({case.name for case in cases()})
-    (example,) = launches.matching(timed, "sfs reduction-shared example")
+    (example,) = launches.matching(timed, "sfs reduction-shared-scaled example")
     args = dict(example.make())
     assert not st.launch(
         example.kernel, grid=example.grid, block=example.block, args=args, shared=example.shared

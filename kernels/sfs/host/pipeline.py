@@ -226,21 +226,22 @@ def _plain(vectors: Floats, launcher: Launcher, how: Merges | None) -> Spectra:
 
 PLAIN: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     "iterative": partial(_plain, how=None),
-    "reduction-plain": partial(_plain, how=Merges()),
-    "reduction-shared-plain": partial(_plain, how=Merges(128)),
-    "reduction-shared-skip-plain": partial(_plain, how=Merges(128, skip=True)),
+    "reduction": partial(_plain, how=Merges()),
+    "reduction-shared": partial(_plain, how=Merges(128)),
+    "reduction-shared-skip": partial(_plain, how=Merges(128, skip=True)),
+    "reduction-shared-block": partial(_plain, how=Merges(128, team=THREADS)),
 }
 """Variants in plain doubles."""
 
 VARIANTS: dict[str, Callable[[Floats, Launcher], Spectra]] = {
     **PLAIN,
     "iterative-carried": _iterative,
-    "reduction": partial(reduced, how=Merging(WARP)),
-    "reduction-block": partial(reduced, how=Merging(THREADS)),
-    "reduction-shared": partial(reduced, how=Merging(WARP, 128)),
-    "reduction-shared-block": partial(reduced, how=Merging(THREADS, 128)),
-    "reduction-shared-skip": partial(reduced, how=Merging(WARP, 128, skip=True)),
-    "reduction-shared-skip-block": partial(reduced, how=Merging(THREADS, 128, skip=True)),
+    "reduction-scaled": partial(reduced, how=Merging(WARP)),
+    "reduction-block-scaled": partial(reduced, how=Merging(THREADS)),
+    "reduction-shared-scaled": partial(reduced, how=Merging(WARP, 128)),
+    "reduction-shared-block-scaled": partial(reduced, how=Merging(THREADS, 128)),
+    "reduction-shared-skip-scaled": partial(reduced, how=Merging(WARP, 128, skip=True)),
+    "reduction-shared-skip-block-scaled": partial(reduced, how=Merging(THREADS, 128, skip=True)),
     "tiled": _tiled,
 }
 """Function of each variant for vectors of shape (sites, individuals, 3)."""

@@ -13,6 +13,7 @@ from ..iterative import BLOCK
 from ..normalise_printed import BLOCK as NORMALISING
 from ..normalise_printed import normalise_printed
 from ..plain import merge, merge_shared
+from ..plain_block import merge_shared_block
 from .layout import interleaved
 from .problem import Floats, Problem
 
@@ -34,10 +35,15 @@ class Plain:
 
 @dataclass(frozen=True)
 class Merges:
-    """Parameters of a reduction. block: coefficients of b in shared memory, None without shared memory; `skip` needs it."""
+    """Parameters of a reduction.
+
+    block: coefficients of b in shared memory, None without shared memory; `skip` needs it. team: threads of a merge with
+    explicit synchronization, which has no `skip` and needs `block`; None for one warp.
+    """
 
     block: int | None = None
     skip: bool = False
+    team: int | None = None
 
 
 def require_range(problem: Problem, variant: str) -> None:
@@ -72,12 +78,18 @@ def merged(vectors: Floats, launcher: Launcher, how: Merges) -> DeviceArray:
     group = 1
     while group < individuals:
         merges = -(-individuals // (2 * group))
-        args = {
-            "source": source, "target": target, "individuals": individuals, "group": group, "sites": sites, "TEAMS": TEAMS,
-            **({} if how.block is None else {"B": how.block, "SKIP": how.skip}),
-        }  # fmt: skip
-        kernel = merge if how.block is None else merge_shared
-        launcher.launch(kernel, grid=-(-sites * merges // TEAMS), block=32 * TEAMS, args=args)
+        args = {"source": source, "target": target, "individuals": individuals, "group": group}
+        if how.team is not None:
+            sizes = {"TEAM": how.team, "B": how.block}
+            launcher.launch(merge_shared_block, grid=sites * merges, block=how.team, args=args | sizes)
+        else:
+            sizes = {
+                "sites": sites,
+                "TEAMS": TEAMS,
+                **({} if how.block is None else {"B": how.block, "SKIP": how.skip}),
+            }
+            kernel = merge if how.block is None else merge_shared
+            launcher.launch(kernel, grid=-(-sites * merges // TEAMS), block=32 * TEAMS, args=args | sizes)
         source, target = target, source
         group *= 2
     return source

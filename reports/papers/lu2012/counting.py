@@ -20,9 +20,10 @@ from simtbed.runtime.request import prepare_request
 from ...launchers import Runner
 from ..predicted import pace
 from ..ren2018.profiled import floors
-from .profiled import DEPTH, IMPOSSIBLE
 
 GPU = devices.C2070
+DEPTH, IMPOSSIBLE = 20.0, 1e-6
+"""Deep sequencing: reads a site, and the likelihood up to which a genotype is impossible."""
 CACHES_OFF = replace(GPU, name="C2070, caches off", loads_cached=False, load_sector=32)
 """The device with global loads that bypass L1."""
 

@@ -34,8 +34,8 @@ LOOPS: dict[str, Callable[[Floats], Floats]] = {
 }
 """GAMA-CPU: plain loops, compiled."""
 KERNELS = {
-    "iterative": "iterative", "reduction in global memory": "reduction-plain", "reduction": "reduction-shared-plain",
-    "reduction, zeros skipped": "reduction-shared-skip-plain",
+    "iterative": "iterative", "reduction in global memory": "reduction", "reduction": "reduction-shared",
+    "reduction, zeros skipped": "reduction-shared-skip", "explicit synchronization": "reduction-shared-block",
 }  # fmt: skip
 CHECKED = partial(generate, 5, 8, 32, "gama")
 """The problem of the correctness check."""

@@ -115,7 +115,7 @@ def test_plain_doubles_support_the_individuals_of_the_paper(variant: str, launch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["iterative-carried", "reduction", "reduction-shared", "tiled"])
+@pytest.mark.parametrize("variant", ["iterative-carried", "reduction-scaled", "reduction-shared-scaled", "tiled"])
 def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
     """The same vector 2,100 times: coefficients of a power of a squared polynomial."""
     n, p = 2100, 0.3
@@ -149,7 +149,7 @@ def test_vectors_larger_than_a_block(launcher: Launcher, monkeypatch: pytest.Mon
         problem = problem_of(mixed(1, individuals, 1))
         answer = FAMILY.solve(problem, "tiled", noted)
         assert used == ["tiled", *["tiled_merge"] * merges, "normalise"]
-        assert FAMILY.compare(answer, FAMILY.solve(problem, "reduction", launcher)).worst < 1e-8
+        assert FAMILY.compare(answer, FAMILY.solve(problem, "reduction-scaled", launcher)).worst < 1e-8
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_shared_bytes_are_those_of_figure_10() -> None:
 def test_mantissas_are_normalised(launcher: Launcher) -> None:
     """The largest mantissa of each segment is in [1, 2): scaling neither loses bits nor drifts."""
     vectors, _ = problem_of(mixed(4, 120)).vectors()
-    for variant, segment in (("reduction", 32), ("tiled", tiling.R)):
+    for variant, segment in (("reduction-scaled", 32), ("tiled", tiling.R)):
         spectra = pipeline.VARIANTS[variant](vectors, launcher)
         assert isinstance(spectra.h, DeviceArray)
         mantissas = spectra.h.numpy()[: spectra.h_site][:241]

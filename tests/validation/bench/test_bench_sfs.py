@@ -57,7 +57,7 @@ def test_the_rows(gpu: None, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) 
     result = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")
     rows = json.loads(result.out)["rows"]
     few, many = ([row["variant"] for row in rows if row["individuals"] == n] for n in (4, 16))
-    assert few == ["tiled", "reduction-shared", "plain loop"]
+    assert few == ["tiled", "reduction-shared-scaled", "plain loop"]
     assert set(many[:2]) == set(few[:2]) and set(many) == {*FAMILIES["sfs"].variants, "plain loop"}
     monkeypatch.setattr(sfs, "SIZES", (4,))
     assert "fraction of H200 peak" in simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1").out
