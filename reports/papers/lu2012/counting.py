@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from simtbed import Counters, Kernel, Result, devices, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.sfs.host import pipeline
+from simtbed.kernels.sfs.host import components, pipeline
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats
+from simtbed.kernels.sfs.normalise import normalise
+from simtbed.kernels.sfs.normalise_printed import normalise_printed
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
@@ -117,7 +120,10 @@ def modelled_blocks(block: int, individuals: int, engine: EngineName) -> Modelle
     return _modelled(lambda launcher: merged(divided, launcher, Merges(block)), FULL, engine)
 
 
-def _modelled(run: Callable[[Launcher], object], sites: int, engine: EngineName) -> Modelled:
+def _modelled(
+    run: Callable[[Launcher], object], sites: int, engine: EngineName, only: Kernel | None = None
+) -> Modelled:
+    """Predict the sum of the launches of a run. only: of one kernel."""
     requests: list[Request] = []
 
     @FunctionLauncher
@@ -126,11 +132,41 @@ def _modelled(run: Callable[[Launcher], object], sites: int, engine: EngineName)
         return launch(kernel, engine=engine, counters=False, **how)
 
     run(noted)
+    requests = [request for request in requests if only is None or request.program.kernel.name == only.__name__]
     paces = [(request.grid[0] / sites, pace(request, CACHES_OFF, 0, engine)) for request in requests]
     longest = max(paces, key=lambda one: one[0] * one[1].microseconds)[1].estimate.bound
     time = sum(blocks * one.microseconds for blocks, one in paces)
     low, high = (sum(blocks * one.interval[end] for blocks, one in paces) for end in (0, 1))
     return Modelled(time, low, high, longest)
+
+
+@cache
+def modelled_normalisation(individuals: int, extended: bool, engine: EngineName) -> Modelled:
+    """Predict the normalisation in logarithms or, if `extended`, in double-doubles."""
+    problem = generate(3, FULL, individuals, "gama")
+    vectors, scale = problem.vectors()
+
+    def run(launcher: Launcher) -> None:
+        if extended:
+            normalised_as_printed(problem, vectors, scale, launcher, extended=True)
+        else:
+            pipeline.normalised(problem, pipeline.VARIANTS["iterative"](vectors, launcher), scale, launcher)
+
+    return _modelled(run, FULL, engine, normalise_printed if extended else normalise)
+
+
+@cache
+def modelled_parsing(individuals: int, engine: EngineName) -> Modelled:
+    """Predict the parsing of printed likelihoods."""
+    text = components.printed(likelihoods(1, FULL, individuals, DEPTH))
+    return _modelled(lambda launcher: components.parsed(text, launcher), FULL, engine)
+
+
+@cache
+def modelled_summary(individuals: int, engine: EngineName) -> Modelled:
+    """Predict the post-processing."""
+    posteriors = np.full((FULL, 2 * individuals + 1), 1 / (2 * individuals + 1))
+    return _modelled(lambda launcher: components.summarised(posteriors, launcher), FULL, engine)
 
 
 @cache

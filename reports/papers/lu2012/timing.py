@@ -11,8 +11,8 @@ import numpy as np
 from simtbed import Kernel, Result, launch
 from simtbed.kernels import Agreement, Launcher
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host import pipeline
-from simtbed.kernels.sfs.host.generate import generate
+from simtbed.kernels.sfs.host import components, pipeline
+from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats, Problem
 from simtbed.oracles import sfs_loop
@@ -43,6 +43,11 @@ SITES_ON_CPU, DIFFERENT = 64, 256
 SITES_ON_GPU = {"iterative": 131_072} | dict.fromkeys(list(KERNELS.values())[1:], 4_096)
 """Sites that fill a current GPU: Algorithm 1 has a thread per site, the reductions a warp per merge."""
 SITES_NORMALISED = 4_096
+TIMED_COMPONENTS = {
+    "data parsing": "data parsing", "SFS construction": "reduction, zeros skipped", "SFS normalization": "logarithms",
+    "post-processing": "post-processing",
+}  # fmt: skip
+"""The benchmark of each component of Fig. 14."""
 
 
 # ------------------------------------------------------------------ benchmarks
@@ -63,6 +68,10 @@ def benchmarks(setting: Setting) -> Iterator[Benchmark]:
     for name, normalising in NORMALISING_ON_GPU.items():
         check = Check(f"normalisation, {name}", partial(_normalised_on_gpu_agrees, normalising))
         yield Benchmark(name, Machine.gpu, partial(_normalise_on_gpu, normalising, n), check)
+    check = Check("data parsing", _parsed_on_gpu_agrees)
+    yield Benchmark("data parsing", Machine.gpu, partial(_parse_on_gpu, n), check)
+    check = Check("post-processing", _summarised_on_gpu_agrees)
+    yield Benchmark("post-processing", Machine.gpu, partial(_summarise_on_gpu, n), check)
 
 
 def _loop_agrees(loop: Callable[[Floats], Floats]) -> Agreement:
@@ -135,15 +144,45 @@ def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float]
     return [timer.milliseconds], sites
 
 
-def _normalise_on_gpu(normalise: NormaliseOnGpu, n: int, repeat: int) -> tuple[list[float], float]:
-    """Time the last launch, the normalisation."""
-    problem = generate(3, SITES_NORMALISED, n, "gama")
+def _timed_launches(action: Callable[[Launcher], object], repeat: int) -> tuple[list[float], float]:
+    """Time the last launch of an action on SITES_NORMALISED sites."""
     times = []
     for _ in range(repeat + 1):  # the first one compiles
         launched = LastLaunch()
-        normalise(problem, launched)
+        action(launched)
         times.append(launched.milliseconds)
     return times[1:], SITES_NORMALISED
+
+
+def _parse_on_gpu(n: int, repeat: int) -> tuple[list[float], float]:
+    text = components.printed(np.resize(likelihoods(1, DIFFERENT, n), (SITES_NORMALISED, n, 3)))
+    return _timed_launches(lambda launcher: components.parsed(text, launcher), repeat)
+
+
+def _parsed_on_gpu_agrees() -> Agreement:
+    values = likelihoods(1, 5, 43)
+    expected = np.array([float(f"{value:.6f}") for value in values.ravel()])
+    return checks.equal(components.parsed(components.printed(values), Runner("cuda")).ravel(), expected)
+
+
+def _summarise_on_gpu(n: int, repeat: int) -> tuple[list[float], float]:
+    posteriors = np.full((SITES_NORMALISED, 2 * n + 1), 1 / (2 * n + 1))
+    return _timed_launches(lambda launcher: components.summarised(posteriors, launcher), repeat)
+
+
+def _summarised_on_gpu_agrees() -> Agreement:
+    posteriors = np.random.default_rng(1).dirichlet(np.ones(601), 4)
+    summary = components.summarised(posteriors, Runner("cuda"))
+    actual = np.concatenate([summary.expected, summary.variable, summary.most.astype(np.float64)])
+    mean = posteriors @ np.arange(601) / 600
+    return checks.equal(
+        actual, np.concatenate([mean, 1 - posteriors[:, 0], posteriors.argmax(axis=1).astype(np.float64)])
+    )
+
+
+def _normalise_on_gpu(normalise: NormaliseOnGpu, n: int, repeat: int) -> tuple[list[float], float]:
+    problem = generate(3, SITES_NORMALISED, n, "gama")
+    return _timed_launches(lambda launcher: normalise(problem, launcher), repeat)
 
 
 def _normalised_on_gpu_agrees(normalise: NormaliseOnGpu) -> Agreement:
