@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from simtbed import Device
+from simtbed.machine.device import SECTOR_BYTES
 from simtbed.machine.occupancy import occupancy
 from simtbed.model.launches import observe
 from simtbed.model.time import Estimate, estimate
@@ -60,10 +61,17 @@ class Pace:
         requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())
         return 1 - int(traffic[:, MISSES].sum()) / max(requested, 1)
 
+    def l2_bandwidth_of(self, request: Request, array: str) -> float:
+        """Return the part of `l2_bandwidth` for an array."""
+        rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
+        traffic = self.estimate.traffic.sites[rows]
+        requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())
+        return self.sms * SECTOR_BYTES * requested / self.estimate.time_us / 1e3
+
     @property
     def l2_bandwidth(self) -> float:
         """Bandwidth between L1 and L2 in GB/s."""
-        return self.sms * 32 * self.estimate.traffic.l2_sectors / self.estimate.time_us / 1e3
+        return self.sms * SECTOR_BYTES * self.estimate.traffic.l2_sectors / self.estimate.time_us / 1e3
 
 
 SHARED_RATES = ("l2_bandwidth", "atomic_rate", "fetch_rate", "request_rate", "store_rate", "load_rate")

@@ -42,7 +42,10 @@ def milliseconds(variant: str, data: str, device: str = "H200") -> float | None:
     return _of_device(device)["milliseconds"].get(f"{variant} {data}")
 
 
-def warp_execution_efficiency(variant: str, kernel: str, device: str = "H200") -> float:
-    """Return Nsight Compute's efficiency, 0 to 1, of a kernel of the variant on its family's example. kernel: its function's name."""
-    efficiency: float = _of_device(device)["warp_execution_efficiency"][f"{variant} {kernel}"]
+def warp_execution_efficiency(case: str, kernel: str, device: str = "H200") -> float | None:
+    """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case; None if not recorded.
+
+    case: a variant on its family's example, "FAMILY NAME", or with other data. kernel: the name of its function.
+    """
+    efficiency: float | None = _of_device(device)["warp_execution_efficiency"].get(f"{case} {kernel}")
     return efficiency

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from simtbed import Result, empty
-from simtbed.kernels import Launcher
+from simtbed.kernels import FAMILIES, Launcher
 from simtbed.reports.bench.kernels import block_sum, transpose
 from simtbed.reports.hardware.cases import VARIANTS, Case, OperationCase, variants
+from simtbed.reports.papers.mangal2014.counting import small_problem
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.edge_values import comparable
 from simtbed.testing.conformance.operations import group_id, groups, request
@@ -39,6 +40,13 @@ def cases() -> Iterator[Case]:
         yield Case(f"transpose, pitch {pitch}", partial(_launch, transpose, tiles, (32, 8), args))
     args = {"x": x, "out": empty(SIDE, "f32"), "BLOCK": 256}
     yield Case("block sum", partial(_launch, block_sum, SIDE, 256, args))
+    for variant in ("thread-per-read", "one-lane-per-warp", "warp-per-read"):
+        yield Case(f"correction {variant} bloom", partial(_solve_with_bloom_filter, variant))
+
+
+def _solve_with_bloom_filter(variant: str, launcher: Launcher) -> None:
+    """Correct reads like the paper's with its Bloom filter; the example of the family has an exact set."""
+    FAMILIES["correction"].solve(small_problem(), variant, launcher)
 
 
 def operations() -> Iterator[OperationCase]:

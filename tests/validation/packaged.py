@@ -34,9 +34,10 @@ def _variants(record: Record) -> dict[str, Any]:
             if "milliseconds" in entry and " ".join(case.split(" ")[:2]) in current
         },
         "warp_execution_efficiency": {
-            f"{name} {kernel.kernel}": round(kernel.figures["warp_execution_efficiency"], 6)
-            for name in counted
-            for kernel in record.counters[name]
+            f"{case} {kernel.kernel}": round(kernel.figures["warp_execution_efficiency"], 6)
+            for case in record.counters
+            if " ".join(case.split(" ")[:2]) in current and case not in record.waiting
+            for kernel in record.counters[case]
         },
     }
 

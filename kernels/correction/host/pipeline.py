@@ -22,7 +22,10 @@ from .layout import SHARED, Places, ReadLayout, arrange_reads, longest_read, rea
 from .pipeline_cuda_ec import SharedStep, Step
 from .problem import Bytes, Corrected, Parameters, Problem, Reads
 
-WARPS = 4
+WARPS = 8
+"""Warps of a block of `warp-per-read`: 256 threads, as in the paper."""
+PACKED_WARPS = 4
+"""Warps of a block of `packed`."""
 MOST_BLOCKS = 1 << 16
 """Maximum blocks of a launch with one warp per read; a warp corrects several reads if there are more."""
 SCRATCH = 1 << 28
@@ -327,11 +330,11 @@ def _by_warps(shuffle: bool) -> Run:
     def run(
         text: Any, places: Places, filter: Filter, parameters: Parameters, switches: Optimisations, launcher: Launcher
     ) -> Any:
-        fitted = _fit_shared_memory(switches, longest_read(places))
-        grid = _grid(len(places), fitted, longest_read(places))
+        fitted = _fit_shared_memory(switches, longest_read(places), WARPS)
+        grid = _grid(len(places), fitted, longest_read(places), WARPS)
         args = {
             **read_arguments(text, places), **filter.arguments, **_thresholds(parameters),
-            **_warp_arguments(fitted, grid, longest_read(places)),
+            **_warp_arguments(fitted, grid, longest_read(places), WARPS),
             "UNROLL": switches.unroll, "SHUFFLE": shuffle, "READS_IN_SHARED": fitted.reads_in_shared,
         }  # fmt: skip
         return launcher.launch(warp_per_read, grid=grid, block=32 * WARPS, args=args)
@@ -360,33 +363,33 @@ def _packed(
     spans = np.zeros_like(places)
     spans[:, 1] = places[:, 1]
     if count:
-        fitted = _fit_shared_memory(switches, longest_read(places))
-        grid = _grid(count, fitted, longest_read(places))
+        fitted = _fit_shared_memory(switches, longest_read(places), PACKED_WARPS)
+        grid = _grid(count, fitted, longest_read(places), PACKED_WARPS)
         args = {
             **reads, **thresholds, "queue": queue, "count": count, "spans": spans, "words": filter.words,
-            **_warp_arguments(fitted, grid, longest_read(places)),
+            **_warp_arguments(fitted, grid, longest_read(places), PACKED_WARPS),
         }  # fmt: skip
-        spans = launcher.launch(mend, grid=grid, block=32 * WARPS, args=args)["spans"]
+        spans = launcher.launch(mend, grid=grid, block=32 * PACKED_WARPS, args=args)["spans"]
     return {"text": reads["text"].numpy(), "spans": spans}
 
 
-def _fit_shared_memory(switches: Optimisations, longest: int) -> Optimisations:
-    """Return the optimisations without None: reads and votes are in shared memory if they fit."""
-    votes = 4 * longest * WARPS <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
-    left = SHARED - 1024 - (4 * longest * WARPS if votes else 0)
-    reads = longest * WARPS <= left if switches.reads_in_shared is None else switches.reads_in_shared
+def _fit_shared_memory(switches: Optimisations, longest: int, warps: int) -> Optimisations:
+    """Return the optimisations without None: reads and votes of the warps of a block are in shared memory if they fit."""
+    votes = 4 * longest * warps <= SHARED - 1024 if switches.votes_in_shared is None else switches.votes_in_shared
+    left = SHARED - 1024 - (4 * longest * warps if votes else 0)
+    reads = longest * warps <= left if switches.reads_in_shared is None else switches.reads_in_shared
     return replace(switches, votes_in_shared=votes, reads_in_shared=reads)
 
 
-def _grid(reads: int, switches: Optimisations, longest: int) -> int:
-    blocks = min(-(-reads // WARPS), MOST_BLOCKS)
-    return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (WARPS * 4 * longest)), 1)
+def _grid(reads: int, switches: Optimisations, longest: int, warps: int) -> int:
+    blocks = min(-(-reads // warps), MOST_BLOCKS)
+    return blocks if switches.votes_in_shared else max(min(blocks, SCRATCH // (warps * 4 * longest)), 1)
 
 
-def _warp_arguments(switches: Optimisations, grid: int, longest: int) -> dict[str, Any]:
-    cells = 1 if switches.votes_in_shared else grid * WARPS * 4 * longest
+def _warp_arguments(switches: Optimisations, grid: int, longest: int, warps: int) -> dict[str, Any]:
+    cells = 1 if switches.votes_in_shared else grid * warps * 4 * longest
     return {
-        "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": WARPS, "VOTES_IN_SHARED": switches.votes_in_shared,
+        "scratch": DeviceArray(empty(cells, "u8")), "LONGEST": longest, "WARPS": warps, "VOTES_IN_SHARED": switches.votes_in_shared,
     }  # fmt: skip
 
 

@@ -1,15 +1,17 @@
-"""Counters of each step of Mangal and Jain 2014 on simulated reads, by the rules of the profiled GPU."""
+"""Counters and predicted times of the variants of Mangal and Jain 2014 on simulated reads and a filter of the paper's size."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import numpy as np
 from simtbed import Counters, Device, DeviceArray, devices
 from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.generate import genome, simulate
-from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Reads
+from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Problem, Reads
+from simtbed.language.intrinsics import WARP_SIZE
+from simtbed.machine.device import SECTOR_BYTES
 from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
@@ -18,12 +20,20 @@ from ..predicted import pace
 from ..ren2018.profiled import floors
 from .profiled import LENGTH, SEED, K
 
-GPU, TIMED = devices.K20m, devices.M2090
-"""The profiled GPU, and the timed GPU."""
+GPU, TIMED = (replace(device, loads_cached=True, load_sector=SECTOR_BYTES) for device in (devices.K20m, devices.M2090))
+"""The profiled GPU and the timed GPU, with loads through a read-only cache of 32-byte sectors.
+
+The paper binds the filter to a texture. `const __restrict__` data take the same path on a K20m. The cache has the size of L1.
+"""
 MIN_MULTIPLICITY = 5
 """K of the command line of the authors."""
-
+SOLID = 2_250_000
+"""K-mers of both strands in a filter of 18 MB, at 64 bits each."""
+REGISTERS = {"thread-per-read": 85, "warp-per-read": 56}
+"""Registers in the paper, on a K20m."""
 ALONE, FEW = "one-lane-per-warp", 128
+ALL_READS = 1.7e6
+"""Reads of the paper."""
 
 
 @dataclass(frozen=True)
@@ -34,44 +44,76 @@ class Data:
     reads: int
     error_rate: float
 
-
-@cache
-def _counted_kmers(data: Data, engine: EngineName) -> tuple[Reads, pipeline.Solid]:
-    reads = simulate(SEED, genome(SEED, data.genome), data.reads, (LENGTH, LENGTH), data.error_rate).reads
-    counter = pipeline.Counter(K, Runner(engine))
-    counter.add(reads.text)
-    return reads, counter.solid(MIN_MULTIPLICITY)
+    def simulated(self) -> Reads:
+        """Return the reads."""
+        return simulate(SEED, genome(SEED, self.genome), self.reads, (LENGTH, LENGTH), self.error_rate).reads
 
 
-@cache
-def corrected(variant: str, data: Data, engine: EngineName, split: int | None = None) -> tuple[Corrected, Counters]:
-    """What a variant makes of the reads, and its counters. split: of the filter `split-first`, None for the standard one.
+@dataclass(frozen=True)
+class Work:
+    """A variant, its data, the engine, the fraction of the split filter, and the optional optimisations.
 
-    Where one lane a warp works, of the first reads only: it takes 32 times as many warps.
+    split: 1 / split of the bits are the region of the first hash function; None for the standard filter.
     """
-    reads, solid = _counted_kmers(data, engine)
-    if variant == ALONE:
-        reads = reads.subset(0, min(data.reads, FEW))
-    filter_name: FilterName = "split-first" if split else "bloom"
-    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
-    filter = pipeline.Filter.build(solid, parameters, Runner(engine), words=False)
-    runner = Runner(engine, GPU, counting=True)
-    corrected_reads = pipeline.correct(reads, filter, parameters, variant, runner)
+
+    variant: str
+    data: Data
+    engine: EngineName
+    split: int | None = None
+    switches: pipeline.Optimisations | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the authors' command line."""
+        kind: FilterName = "split-first" if self.split else "bloom"
+        return Parameters(K, MIN_MULTIPLICITY, filter=kind, split=self.split or 16)
+
+
+def small_problem() -> Problem:
+    """Return few reads with a Bloom filter, for a profiler."""
+    return Problem(Data(2_400, 1_134, 0.015).simulated(), Parameters(K, MIN_MULTIPLICITY, filter="bloom"))
+
+
+@lru_cache(maxsize=4)
+def _reads_and_filter(work: Work) -> tuple[Reads, pipeline.Filter]:
+    """Return the reads, and the filter filled to the size of the paper by random k-mers. The variant has no effect."""
+    reads = work.data.simulated()
+    counter = pipeline.Counter(K, Runner(work.engine))
+    counter.add(reads.text)
+    solid = counter.solid(MIN_MULTIPLICITY)
+    own = solid.keys.numpy()[: solid.total]
+    padding = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
+    filled = pipeline.Solid(DeviceArray(np.concatenate([own, padding])), len(own) + len(padding), solid.histogram)
+    return reads, pipeline.Filter.build(filled, work.parameters, Runner(work.engine), words=False)
+
+
+def reads_and_filter(work: Work) -> tuple[Reads, pipeline.Filter]:
+    """Return the reads and the filter of the work; with one lane per warp only the first reads, for it takes 32 times the warps."""
+    reads, filter = _reads_and_filter(replace(work, variant="", switches=None))
+    return (reads.subset(0, min(work.data.reads, FEW)) if work.variant == ALONE else reads), filter
+
+
+@cache
+def corrected(work: Work) -> tuple[Corrected, Counters]:
+    """Return the corrected reads and the counters by the rules of the K20m."""
+    reads, filter = reads_and_filter(work)
+    runner = Runner(work.engine, GPU, counting=True)
+    corrected_reads = pipeline.correct(reads, filter, work.parameters, work.variant, runner, work.switches)
     assert runner.counters is not None  # requested above
     return corrected_reads, runner.counters
 
 
-SOLID = 2_250_000
-"""K-mers of both strands in a filter of 18 MB."""
-REGISTERS = {"thread-per-read": 85, "warp-per-read": 56}
-"""Registers in the paper, on a K20m."""
+def counted(work: Work) -> Counters:
+    """Return the counters of `corrected`."""
+    return corrected(work)[1]
 
 
 @dataclass(frozen=True)
 class Throughput:
     """Predicted throughput of a variant on a fully occupied GPU.
 
-    nanoseconds: per read, with interval low to high. hits: L2 hit rate of filter queries.
+    nanoseconds: per read, with interval low to high. dram_bandwidth, l2_bandwidth: GB/s. hits: L2 hit rate of the filter's
+    queries. texture: GB/s that L2 returns for them. shared_bytes: of a block.
     """
 
     nanoseconds: float
@@ -79,37 +121,37 @@ class Throughput:
     high: float
     bound: str
     dram_bandwidth: float
+    l2_bandwidth: float
     hits: float
+    texture: float
+    shared_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """Time for the reads of the paper."""
+        return ALL_READS * self.nanoseconds / 1e9
 
 
 @cache
-def throughput(variant: str, data: Data, engine: EngineName, device: Device, split: int | None = None) -> Throughput:
-    """Predict with the time model and the registers of the paper, up to the limit of the device. Random k-mers fill the filter to
-    the size of the paper: its size determines the L2 hit rate."""
-    reads, solid = _counted_kmers(data, engine)
-    own = solid.keys.numpy()[: solid.total]
-    padding = np.random.default_rng(SEED).integers(0, 1 << 2 * K, max(SOLID - len(own), 0), dtype=np.uint64)
-    filled = pipeline.Solid(DeviceArray(np.concatenate([own, padding])), len(own) + len(padding), solid.histogram)
-    filter_name: FilterName = "split-first" if split else "bloom"
-    parameters = Parameters(K, MIN_MULTIPLICITY, filter=filter_name, split=split or 16)
-    filter = pipeline.Filter.build(filled, parameters, Runner(engine), words=False)
-    request = only_request(lambda launcher: pipeline.correct(reads, filter, parameters, variant, launcher))
-    registers = min(REGISTERS.get(variant, device.registers_per_thread), device.registers_per_thread)
-    prediction = pace(request, device, registers, engine, whole_l2=True)
+def throughput(work: Work, device: Device) -> Throughput:
+    """Predict with the time model and the registers of the paper, up to the limit of the device."""
+    reads, filter = reads_and_filter(work)
+    request = only_request(
+        lambda launcher: pipeline.correct(reads, filter, work.parameters, work.variant, launcher, work.switches)
+    )
+    most = device.registers_per_thread
+    prediction = pace(request, device, min(REGISTERS.get(work.variant, most), most), work.engine, whole_l2=True)
     threads = prediction.blocks * request.block[0]
     # A warp takes one read after the other where there are more reads than warps.
-    reads_per_block = data.reads if variant == "warp-per-read" else threads // 32 if variant == ALONE else threads
-    scale = 1e3 * prediction.blocks / reads_per_block
+    by_warps = work.variant == "warp-per-read"
+    reads_of_blocks = work.data.reads if by_warps else threads // WARP_SIZE if work.variant == ALONE else threads
+    scale = 1e3 * prediction.blocks / reads_of_blocks
     low, high = prediction.interval
     return Throughput(
         scale * prediction.microseconds, scale * low, scale * high, prediction.estimate.bound, prediction.dram_bandwidth,
-        prediction.hit_rate(request, "bits"),
+        prediction.l2_bandwidth, prediction.hit_rate(request, "bits"), prediction.l2_bandwidth_of(request, "bits"),
+        request.prepared.shared + request.dynamic_shared,
     )  # fmt: skip
-
-
-def counted(variant: str, data: Data, engine: EngineName, split: int | None = None) -> Counters:
-    """Return the counters of `corrected`."""
-    return corrected(variant, data, engine, split)[1]
 
 
 def least(counters: Counters, reads: int) -> tuple[float, str]:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import pytest
 from simtbed import SimtbedError
+from simtbed.kernels.correction.cuda_ec import BLOCK
+from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.problem import Parameters
+from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.oracles.correction import Bloom
-from simtbed.reports.papers.mangal2014 import items
-from simtbed.reports.papers.mangal2014.counting import ALONE, Data, corrected, counted
+from simtbed.reports.papers.mangal2014 import items, profiles
+from simtbed.reports.papers.mangal2014.counting import (
+    ALONE,
+    GPU,
+    SOLID,
+    Data,
+    Work,
+    corrected,
+    counted,
+    reads_and_filter,
+    throughput,
+)
 from simtbed.reports.papers.mangal2014.profiled import K, Probes
 
 SMALL = Data(600, 280, 0.04)
@@ -15,7 +28,7 @@ SMALL = Data(600, 280, 0.04)
 
 def test_occupancies_are_the_papers_by_its_registers() -> None:
     """24.6 % and 47.1 % are achieved; by rule, in blocks of 256 threads on a K20m, it is a little more."""
-    assert [items.by_rule(registers) for registers in (85, 56)] == [25.0, 50.0]
+    assert [profiles.by_rule(registers) for registers in (85, 56)] == [25.0, 50.0]
 
 
 def test_a_split_is_three_or_more() -> None:
@@ -36,7 +49,7 @@ def test_the_filter_may_be_split_anywhere() -> None:
 def test_a_smaller_first_region_is_queried_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
     standard, wide, narrow = (
-        Probes.from_counters(counted(items.BEFORE, SMALL, "jit", split), K) for split in (None, 16, 45)
+        Probes.from_counters(counted(Work(items.BEFORE, SMALL, "jit", split)), K) for split in (None, 16, 45)
     )
     assert standard.bits < wide.bits < narrow.bits
     assert narrow.bits / standard.bits == pytest.approx(91_551_531 / 68_381_701, abs=0.06)
@@ -44,7 +57,7 @@ def test_a_smaller_first_region_is_queried_more_often() -> None:
 
 @pytest.mark.slow
 def test_the_steps_change_no_read() -> None:
-    answers = [corrected(variant, SMALL, "jit")[0].answer().tolist() for _, _, variant in items.STEPS]
+    answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in items.STEPS]
     few = len(answers[1])  # one lane per warp: the first reads alone
     assert few == 128 and all(answer[:few] == answers[1] for answer in answers)
     assert all(answer == answers[0] for answer in answers[2:])
@@ -54,9 +67,23 @@ def test_the_steps_change_no_read() -> None:
 def test_no_error_rate_gives_3_5_per_cent() -> None:
     """Fewer errors, fewer lanes; but even few errors leave more than that, and one lane a warp leaves 3.1 %."""
     result = [
-        counted(items.BEFORE, Data(600, 280, rate), "jit").derived()["warp_execution_efficiency"]
+        counted(Work(items.BEFORE, Data(600, 280, rate), "jit")).derived()["warp_execution_efficiency"]
         for rate in (0.005, 0.025)
     ]
     assert 0.05 < result[0] < result[1]
-    alone = counted(ALONE, Data(600, 280, 0.005), "jit").derived()["warp_execution_efficiency"]
+    alone = counted(Work(ALONE, Data(600, 280, 0.005), "jit")).derived()["warp_execution_efficiency"]
     assert 1 / 32 <= alone < 0.035
+
+
+@pytest.mark.slow
+def test_the_filter_has_the_size_of_the_paper() -> None:
+    """18 MB, of which an L2 of 1.25 MB has a small part."""
+    work = Work(items.BEFORE, SMALL, "jit")
+    assert reads_and_filter(work)[1].size == 64 * SOLID == 8 * 18_000_000
+    assert throughput(work, GPU).hits < 0.2
+
+
+@pytest.mark.slow
+def test_a_block_has_the_threads_of_the_paper() -> None:
+    assert pipeline.WARPS * WARP_SIZE == BLOCK == 256
+    assert throughput(Work(items.AFTER, SMALL, "jit"), GPU).shared_bytes == pipeline.WARPS * 36 * (1 + 4) + 4 * BLOCK

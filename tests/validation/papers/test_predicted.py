@@ -1,4 +1,4 @@
-"""Predictions from one SM's share of a GPU, and claims on speed by model and measurement."""
+"""Predictions from one SM's share of a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import simtbed as st
 from simtbed import Const, Global, devices, f32
 from simtbed.model.launches import time_of
-from simtbed.reports.papers.predicted import pace, settled, share
+from simtbed.reports.papers.predicted import pace, share
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
 
@@ -68,21 +68,7 @@ def test_a_table_that_all_sms_read_is_in_the_whole_l2() -> None:
 def test_hits_of_an_array() -> None:
     """What is read once is never hit."""
     request = _request(1)
-    assert pace(request, K40, 32, "jit").hit_rate(request, "x") == pytest.approx(0, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("predicted", "measured", "holds", "evidence"),
-    [
-        ((True, "2 times"), (True, "3 times"), True, "time model: 2 times; GPU: 3 times"),
-        ((True, "2 times"), (False, "0.5 times"), None, "time model: 2 times; GPU: 0.5 times"),
-        ((False, "1 time"), (None, ""), False, "time model: 1 time"),
-        ((None, ""), (True, "3 times"), True, "GPU: 3 times"),
-        ((None, ""), (None, ""), None, "needs times of a GPU"),
-    ],
-)
-def test_a_claim_holds_where_model_and_gpu_do_not_differ(
-    predicted: tuple[bool | None, str], measured: tuple[bool | None, str], holds: bool | None, evidence: str
-) -> None:
-    claim = settled("it is faster", predicted, measured)
-    assert (claim.holds, claim.evidence) == (holds, evidence)
+    prediction = pace(request, K40, 32, "jit")
+    assert prediction.hit_rate(request, "x") == pytest.approx(0, abs=0.01)
+    arrays = [prediction.l2_bandwidth_of(request, array) for array in ("x", "y")]
+    assert 0 < arrays[0] <= sum(arrays) == pytest.approx(prediction.l2_bandwidth, rel=0.01)
