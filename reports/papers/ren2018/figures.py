@@ -11,11 +11,23 @@ from simtbed import Counters, Global, Result, f32, i32, launch
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths, generate
 from simtbed.kernels.pairhmm.intratask_block import THREADS
+from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.runtime.registry import EngineName
 
 from ...bench.pairhmm import INTERTASK_SETS, INTRATASK_SETS
 from ...launchers import Runner
-from ..paper import Cell, Claim, Column, Row, Setting, Shown, Table, about, emulator, paper
+from ..claims import (
+    COMPUTED,
+    PRINTED,
+    Claim,
+    Comparison,
+    counted_by,
+    exactly,
+    more_than,
+    near,
+    same_results,
+)
+from ..paper import Cell, Column, Row, Setting, Shown, Table, about, emulator, paper
 from .profiled import K40, launched
 
 ROWS = ("match_row", "insertion_row", "deletion_row")
@@ -25,9 +37,7 @@ LOADS = {"haplotype letters": "letters = haplotypes", "read letters": "word = re
 TILES = (2, 4, 6, 8)
 PASSES = "intratask-naive"
 """The implementations used in GATK."""
-WARPS = THREADS // 32
-FILLED = 1e-3
-"""Largest fraction of repeated work in the last block of a launch, padded with its last pair."""
+WARPS = THREADS // WARP_SIZE
 
 
 @cache
@@ -66,9 +76,11 @@ def memory_hierarchy(setting: Setting) -> Shown:
         result = launch(_gather, grid=1, block=32, args=args, device=K40, engine=setting.engine)
         lines[name] = result.counters.at("x[at[st.lane]]").total("global_load_lines") - 1  # `at` is one line itself
         rows.append({about("a warp loads"): name, paper("accesses"): claimed, emulator("128-byte lines"): lines[name]})
-    equal = [*lines.values()] == [1, 32]
+    coalesced, unordered = lines.values()
     return Shown(
-        [Claim("coalesced loads of a warp are one access of 128 bytes, unordered ones up to 32", equal, str([*lines.values()]))],
+        [Claim("coalesced loads of a warp are one access of 128 bytes, unordered ones up to 32",
+               [exactly(counted_by(K40), "lines of a coalesced load", coalesced, 1),
+                exactly(counted_by(K40), "lines of an unordered load", unordered, 32)], main=True)],
         "The emulator's rule of global memory gives the paper's numbers; the picture itself names memories and has no figures.",
         [Table("One load of 4 bytes a lane", rows)],
     )  # fmt: skip
@@ -80,9 +92,9 @@ def block_diagram(setting: Setting) -> Shown:
     agreement = FAMILY.compare(FAMILY.solve(problem, PASSES, Runner(setting.engine)), FAMILY.oracle(problem))
     return Shown(
         [
-            Claim("the host prepares the data set, the GPU executes PFA, the results are copied back", agreement.agrees,
-                  f"{agreement.compared} likelihoods, {agreement.differing} of them differ from the oracle's"),
-            Claim("JCUDA connects it with GATK's Java", None, "Java is not included; regions are read from and written to files"),
+            Claim("the host prepares the data set, the GPU executes PFA, the results are copied back",
+                  [same_results(COMPUTED, agreement)], main=True),
+            Claim("JCUDA connects it with GATK's Java", [], remark="Java is not included; regions are read from and written to files."),
         ],
         "The data flow is that of `simtbed pairhmm`; GATK is not included.",
     )  # fmt: skip
@@ -96,41 +108,43 @@ def _of_rows(counters: Counters) -> int:
     return (moved + sum(counters.at(text).total("global_store_bytes") for text in stores)) // 4
 
 
-def _trace(setting: Setting, variant: str, tile: int) -> tuple[float, Row]:
-    """Return the deviation of the accesses of intermediate results per cell of set 6 from the formula, and the table row."""
+def _trace(setting: Setting, variant: str, tile: int) -> tuple[Comparison, Row]:
+    """Compare the accesses of intermediate results per cell of set 6 with 6 / k; with the row of the table."""
     m, n = INTERTASK_SETS[6]
     pairs = setting.whole("pairs")
     accesses = _of_rows(counters(variant, pairs, m, n, setting.engine)) / cells(pairs, m, n)
     # The first tile of a column loads nothing: 3 of 6 accesses in one of m / tile passes.
-    expected = 6 / tile - 3 / m
     row: Row = {
         about("implementation"): variant,
         paper("accesses per cell, 6 / k"): 6 / tile,
-        paper("... less the first pass's loads"): expected,
+        paper("... less the first pass's loads"): 6 / tile - 3 / m,
         emulator("accesses per cell"): accesses,
     }
-    return abs(accesses / expected - 1), row
+    return near(counted_by(K40), f"accesses per cell, k = {tile}", accesses, 6 / tile, 0.05), row
 
 
 def naive_trace(setting: Setting) -> Shown:
     """Fig. 3: a cell at a time, 6 m n accesses."""
-    deviation, row = _trace(setting, "intertask-naive", 1)
+    comparison, row = _trace(setting, "intertask-naive", 1)
     return Shown(
-        [Claim("6 m n global accesses of intermediate results", deviation < FILLED, f"{row[emulator('accesses per cell')]:.4g} a cell")],
+        [Claim("6 m n global accesses of intermediate results", [comparison], main=True)],
         "Every cell loads three values and stores three; the first row has nothing to load.",
         [Table("Intermediate results, set 6", [row])],
-    )  # fmt: skip
+    )
 
 
 def tiled_trace(setting: Setting) -> Shown:
     """Fig. 4: k cells of a column at a time, 6 m n / k accesses."""
     traces = [_trace(setting, f"intertask-tile{tile}", tile) for tile in TILES]
     return Shown(
-        [Claim("6 m n / k global accesses of intermediate results", all(apart < FILLED for apart, _ in traces),
-               "for k = 2, 4, 6 and 8")],
+        [
+            Claim(
+                "6 m n / k global accesses of intermediate results", [comparison for comparison, _ in traces], main=True
+            )
+        ],
         "A tile of any size loads three values and stores three.",
         [Table("Intermediate results, set 6", [row for _, row in traces])],
-    )  # fmt: skip
+    )
 
 
 def interlaced(setting: Setting) -> Shown:
@@ -159,13 +173,13 @@ def interlaced(setting: Setting) -> Shown:
         }
         for order, one in by_order.items()
     ]
-    gain = 1 - per_cell["sorted by length"] / per_cell["unsorted"]
     return Shown(
         [
-            Claim("the first 4 letters of 32 sequences are one access of 128 bytes", set(lines.values()) == {1.0},
-                  f"{max(lines.values()):g} line a request"),
-            Claim("threads of a warp wait for each other unless pairs are sorted by length", gain > 0,
-                  f"sorting saves {gain:.0%} of the warp instructions"),
+            Claim("the first 4 letters of 32 sequences are one access of 128 bytes",
+                  [exactly(counted_by(K40), f"lines per request, {name}", count, 1) for name, count in lines.items()], main=True),
+            Claim("threads of a warp wait for each other unless pairs are sorted by length",
+                  [more_than(counted_by(K40), "ratio of warp instructions, unsorted to sorted",
+                             per_cell["unsorted"] / per_cell["sorted by length"], 1)]),
         ],
         "Interleaved letters and numbers cost one line per warp; the paper reports no gain of the sorting.",
         [Table("One load of a warp, set 6", rows), Table(f"{len(mixed.pairs[0]):,} pairs of mixed lengths", orders)],
@@ -185,7 +199,7 @@ def anti_diagonals(setting: Setting) -> Shown:
         steps = passes * (min(m, THREADS) + n - 1)
         rows.append(_barriers("intratask-naive", m, n, 2 * steps, setting) | {about("passes"): passes})
     return Shown(
-        [_as_said("two barriers a step, m + n - 1 steps a pass", rows)],
+        [_as_printed("two barriers a step, m + n - 1 steps a pass", rows)],
         "The barriers are counted; the paper's picture of 4 bases and 6 letters takes its stated 9 steps.",
         [Table("One pair", rows)],
     )
@@ -198,9 +212,9 @@ def two_a_barrier(setting: Setting) -> Shown:
     ]
     return Shown(
         [
-            _as_said("2 (m + n / 2) barriers", rows),
-            Claim("12 cells' time for 4 bases and 6 letters, 9 for the naive one", rows[0][emulator("barriers")] == 12,
-                  f"{rows[0][emulator('barriers')]} barriers, of two cells per pair of them: 12 cells' time"),
+            _as_printed("2 (m + n / 2) barriers", rows),
+            Claim("12 cells' time for 4 bases and 6 letters, 9 for the naive one",
+                  [exactly(counted_by(K40), "barriers, of two cells per pair of them", int(rows[0][emulator("barriers")] or 0), 12)]),
         ],
         "The tile halves the contribution of the haplotype to the number of steps; each step has two cells.",
         [Table("One pair", rows)],
@@ -219,9 +233,14 @@ def _barriers(variant: str, m: int, n: int, claimed: int, setting: Setting) -> d
     }
 
 
-def _as_said(text: str, rows: Sequence[Row]) -> Claim:
-    same = [row[paper("barriers")] == row[emulator("barriers")] for row in rows]
-    return Claim(text, all(same), f"equal for {sum(same)} of {len(same)} sizes")
+def _as_printed(text: str, rows: Sequence[Row]) -> Claim:
+    """Return the main claim that the barriers of all sizes are the paper's."""
+    compared = [
+        exactly(counted_by(K40), f"barriers, {row[about('read')]} x {row[about('haplotype')]}",
+                int(row[emulator("barriers")] or 0), int(row[paper("barriers")] or 0))
+        for row in rows
+    ]  # fmt: skip
+    return Claim(text, compared, main=True)
 
 
 # ------------------------------------------------------------------ Tables 1 and 3
@@ -231,9 +250,15 @@ def intertask_sets(setting: Setting) -> Shown:
         {about("set"): number, paper("read length"): m, paper("haplotype length"): n, emulator("cells per pair"): m * n}
         for number, (m, n) in INTERTASK_SETS.items()
     ]
-    whole = all(m % tile == 0 for m, _ in INTERTASK_SETS.values() for tile in TILES)
+    remainders = sum(m % tile != 0 for m, _ in INTERTASK_SETS.values() for tile in TILES)
     return Shown(
-        [Claim("lengths of reads are multiples of every tile size", whole, "24 is a multiple of 2, 4, 6 and 8")],
+        [
+            Claim(
+                "lengths of reads are multiples of every tile size",
+                [exactly(PRINTED, "sets and tile sizes with a remainder", remainders, 0)],
+                main=True,
+            )
+        ],
         "The sets are generated with these lengths, and reports and benchmarks use them.",
         [Table("Synthetic sets of the inter-task implementations", rows)],
     )
@@ -251,12 +276,15 @@ def intratask_sets(setting: Setting) -> Shown:
         }
         for number, (m, n) in INTRATASK_SETS.items()
     ]
-    warps = all(m % 32 == 0 for m, _ in INTRATASK_SETS.values())
+    idle = sum(m % WARP_SIZE != 0 for number, (m, _) in INTRATASK_SETS.items() if number <= 21)
     blocks = [number for number, (m, _) in INTRATASK_SETS.items() if m % THREADS == 0]
     return Shown(
         [
-            Claim("sets 1 to 21 leave no thread of the warp-based implementations idle", warps, "nor do sets 22 to 26"),
-            Claim("sets 22 to 26 leave no thread of any implementation idle", blocks == [22, 23, 24, 25, 26], f"sets {blocks}"),
+            Claim("sets 1 to 21 leave no thread of the warp-based implementations idle",
+                  [exactly(PRINTED, "sets with idle lanes", idle, 0)], main=True),
+            Claim("sets 22 to 26 leave no thread of any implementation idle", [
+                exactly(PRINTED, "first set with reads as long as a block", blocks[0], 22),
+                exactly(PRINTED, "number of such sets", len(blocks), 5)], main=True),
         ],
         "All reads are multiples of 32, and those of the last five sets are as long as a block.",
         [Table("Synthetic sets of the intra-task implementations", rows)],

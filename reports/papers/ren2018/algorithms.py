@@ -1,0 +1,117 @@
+"""Algorithms 1 and 2 of Ren 2018, executed as printed, and the printed lines that differ from the recurrences."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from simtbed.kernels.pairhmm import FAMILY
+from simtbed.kernels.pairhmm.host.generate import equal_lengths
+
+from ...launchers import Runner
+from ..claims import COMPUTED, Claim, at_most, same_results
+from ..paper import Setting, Shown
+
+Floats = npt.NDArray[np.float64]
+READ, HAPLOTYPE = 6, 9
+"""Lengths of the computed pair."""
+DELTA, ALPHA, ERROR = 1e-3, 1 - 2e-3, 1e-2
+"""Probabilities of a gap, of no gap, and of a wrong base."""
+TOLERANCE = 1e-9
+
+
+def pair() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return a read and a haplotype with equal and different letters."""
+    haplotype = np.array([0, 1, 2, 3, 0, 2, 1, 3, 1])
+    return haplotype[1 : 1 + READ].copy(), haplotype
+
+
+def emission(equal: bool, swapped: bool) -> float:
+    """Return equation 4: 1 - Q of equal letters, Q / 3 of others; the algorithms print them swapped."""
+    return 1 - ERROR if equal != swapped else ERROR / 3
+
+
+def recurrences(swapped: bool) -> float:
+    """Return the likelihood by equations 1 to 3 with the initial values of Algorithm 1."""
+    read, haplotype = pair()
+    m, n = len(read), len(haplotype)
+    M, I, D = (np.zeros((m + 1, n + 1)) for _ in range(3))  # noqa: E741, the names of the paper
+    D[0] = 1 / n
+    for i in range(1, m + 1):
+        for j in range(1, n + 1):
+            likelihood = emission(read[i - 1] == haplotype[j - 1], swapped)
+            M[i, j] = likelihood * (ALPHA * M[i - 1, j - 1] + 0.9 * I[i - 1, j - 1] + 0.9 * D[i - 1, j - 1])
+            I[i, j] = DELTA * M[i - 1, j] + 0.1 * I[i - 1, j]
+            D[i, j] = DELTA * M[i, j - 1] + 0.1 * D[i, j - 1]
+    return float((M[m, 1:] + I[m, 1:]).sum())
+
+
+def printed_naive(swapped: bool, resets: bool, adds: bool) -> float:
+    """Return the result of Algorithm 2. swapped: its emissions; resets: MN, DN and MID at each row; adds: `result +=`.
+
+    As printed it is swapped, does not reset and does not add.
+    """
+    read, haplotype = pair()
+    m, n = len(read), len(haplotype)
+    MM, II, DD = (np.zeros(n + 1) for _ in range(3))
+    MN = DN = MID = result = 0.0
+    for i in range(1, m + 1):
+        if resets:
+            MN = DN = MID = 0.0
+        for j in range(1, n + 1):
+            if i > 1:
+                MU, IU, DU = MM[j], II[j], DD[j]
+            else:
+                MU, IU, DU = 0.0, 0.0, 1 / n
+                MID = 0.9 * DU
+            likelihood = emission(read[i - 1] == haplotype[j - 1], swapped)
+            DN = DELTA * MN + 0.1 * DN
+            MN = likelihood * MID
+            IN = DELTA * MU + 0.1 * IU
+            MID = ALPHA * MU + 0.9 * IU + 0.9 * DU
+            MM[j], II[j], DD[j] = MN, IN, DN
+            if i == m:
+                result = result * adds + MN + IN
+    return float(result)
+
+
+def _error(actual: float, expected: float) -> float:
+    return abs(actual / expected - 1)
+
+
+def gatk(setting: Setting) -> Shown:
+    """Algorithm 1."""
+    problem = equal_lengths(3, 8, 32, 64)
+    agreement = FAMILY.compare(FAMILY.solve(problem, "intertask-naive", Runner(setting.engine)), FAMILY.oracle(problem))
+    error = _error(recurrences(swapped=True), recurrences(swapped=False))
+    return Shown(
+        [
+            Claim("the algorithm computes the likelihood by equations 1 to 3", [same_results(COMPUTED, agreement)], main=True,
+                  remark="With the emissions of equation 4; the variant is `intertask-naive`."),
+            Claim("lines 8 to 12 are the emissions of equation 4",
+                  [at_most(COMPUTED, "relative error of the result with lines 9 and 11 as printed", error, TOLERANCE)],
+                  remark="The emissions of equal and of different letters are swapped."),
+        ],
+        "The recurrences and initial values are GATK's; the emissions are swapped in print.",
+    )  # fmt: skip
+
+
+def naive(setting: Setting) -> Shown:
+    """Algorithm 2."""
+    expected = recurrences(swapped=False)
+    corrected = printed_naive(swapped=False, resets=True, adds=True)
+    changes = {
+        "the emissions are those of equation 4": (True, True, True),
+        "MN, DN and MID begin each row with its initial values": (False, False, True),
+        "the result is the sum over the last row": (False, True, False),
+    }
+    remarks = ("They are swapped.", "They are never reset.", "`result =` is an assignment; it must add.")
+    return Shown(
+        [
+            Claim("the algorithm computes the likelihood",
+                  [at_most(COMPUTED, "relative error, three lines corrected", _error(corrected, expected), TOLERANCE)], main=True),
+            *(Claim(text, [at_most(COMPUTED, "relative error of the result as printed",
+                                   _error(printed_naive(*switches), expected), TOLERANCE)], remark=remark)
+              for (text, switches), remark in zip(changes.items(), remarks, strict=True)),
+        ],
+        "The order of operations in registers is correct; three details are wrong as printed.",
+    )  # fmt: skip
