@@ -15,7 +15,19 @@ from simtbed.kernels.pairhmm.host.generate import generate as generate_region
 
 from ...explanation import choices
 from ...launchers import Runner
-from ..paper import Chart, Claim, Row, Series, Setting, Shown, Source, Table, about, emulator, paper
+from ..claims import (
+    COMPUTED,
+    PRINTED,
+    Claim,
+    at_least,
+    counted_by,
+    exactly,
+    less_than,
+    more_than,
+    near,
+    same_results,
+)
+from ..paper import Chart, Column, Row, Series, Setting, Shown, Source, Table, about, emulator, paper
 from .counted import K40, counters, equal_sequences
 
 FAITHFUL = "wide-diagonal-major-runs"
@@ -29,10 +41,11 @@ BARRIERS = 2
 # ------------------------------------------------------------------ Figure 1 and Table 1
 PICTURED = ("AGTCTAG--CG-", "-GAC--GAACGT")
 CIGAR, POSITION = "3M2D1M2I2M1S", 1
+GATK, TIED = "GATK's", "a mismatch as a gap of two"
 PARAMETERS = {
-    "GATK's": NEW,
+    GATK: NEW,
     "mismatches dearer than gaps": Parameters(10, -9, -6, -1),
-    "cheap gaps": Parameters(10, -8, -3, -1),
+    TIED: Parameters(10, -8, -6, -2),
 }
 
 
@@ -50,30 +63,38 @@ def pictured() -> tuple[str, int]:
 def example(setting: Setting) -> Shown:
     """Fig. 1: two sequences and their alignment."""
     rows: list[Row] = []
-    alignments = {}
+    alignments: dict[str, int] = {}
     pair = tuple(row.replace("-", "").encode() for row in PICTURED)
     for name, parameters in PARAMETERS.items():
         problem = Problem.from_pairs([(pair[0], pair[1])], parameters)
         ((cigar, offset, score),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
-        alignments[name] = cigar
+        alignments[name] = score
         rows.append({
             about("parameters"): f"{name}: {','.join(map(str, parameters))}", paper("CIGAR"): CIGAR, emulator("best CIGAR"): cigar,
             paper("POS"): POSITION, emulator("POS"): offset, emulator("score"): score,
             emulator("score of the figure's"): _score(parameters),
         })  # fmt: skip
     cigar, position = pictured()
+    best = alignments[TIED]
     return Shown(
         [
-            Claim(f"the CIGAR of the pictured alignment is {CIGAR}", cigar == CIGAR, cigar),
-            Claim("its POS is 1, the place of the first aligned base of R1 from 0", position == POSITION,
-                  f"{position}; Algorithm 1's POS = i - 1 would say {position - 1}"),
-            Claim("it is the optimal alignment", CIGAR in alignments.values(),
-                  "no parameters make it the best one: for its gaps two mismatches must cost more than they do, and then its "
-                  "mismatch costs more than a longer gap"),
+            Claim(f"the CIGAR of the pictured alignment is {CIGAR}",
+                  [exactly(PRINTED, "characters of the CIGAR of the rows of letters that differ", _differing(cigar, CIGAR), 0)],
+                  main=True),
+            Claim("its POS is 1, the place of the first aligned base of R1 from 0",
+                  [exactly(PRINTED, "POS of the rows of letters", position, POSITION)], main=True),
+            Claim("it is an optimal alignment", [
+                exactly(COMPUTED, f"best score less the figure's, {TIED}", best - _score(PARAMETERS[TIED]), 0)],
+                remark="It ties with others where a mismatch costs as much as the opening and one extension of a gap. With GATK's "
+                f"parameters, the best alignment has a score of {alignments[GATK]:,}, the figure's {_score(PARAMETERS[GATK]):,}."),
         ],
-        "The CIGAR of the figure is correct, but its alignment is not optimal: its gaps or its mismatch always cost too much.",
+        "CIGAR and POS are those of the pictured rows; the paper states no parameters.",
         [Table("R1 AGTCTAGCG, R2 GACGAACGT", rows)],
     )  # fmt: skip
+
+
+def _differing(actual: str, expected: str) -> int:
+    return abs(len(actual) - len(expected)) + sum(a != b for a, b in zip(actual, expected, strict=False))
 
 
 def _score(parameters: Parameters) -> int:
@@ -102,7 +123,8 @@ def operations(setting: Setting) -> Shown:
         strategies = ", ".join(strategy.name for strategy in Strategy if letter in used[strategy])
         rows.append({about("operation"): letter, paper("description"): meaning, emulator("used by"): strategies})
     return Shown(
-        [Claim("M, I, D and S are the operations", written == set(meanings), f"{', '.join(sorted(written))} on {len(problem)} pairs")],
+        [Claim("M, I, D and S are the operations",
+               [exactly(COMPUTED, f"letters missing or added, on {len(problem)} pairs", len(written ^ set(meanings)), 0)], main=True)],
         "No other letter is written, and S only where the strategy clips.",
         [Table("Operations of CIGARs", rows)],
     )  # fmt: skip
@@ -126,16 +148,38 @@ def backtracking(setting: Setting) -> Shown:
     )
     return Shown(
         [
-            Claim("a walk over scores jumps between the three matrices M, I and D", None,
-                  "no variant stores the scores, and the figure's sequences are not printed"),
-            Claim("GATK's backtracking matrix needs no jump", walked == expected,
-                  f"{walked} loads of one matrix for the {expected} operations of {cigar}"),
+            Claim("GATK's backtracking matrix needs no jump", [
+                exactly(counted_by(K40), f"loads of one matrix for the {expected} operations of {cigar}", walked, expected)], main=True),
+            Claim("a walk over scores jumps between the three matrices M, I and D", [],
+                  remark="No variant stores the scores, and the figure's sequences are not printed."),
         ],
         "All variants avoid the three matrices of the figure; the matrix of moves is read once per operation.",
         [Table("One pair", [
             {about("variant"): variant, emulator("loads of the second stage"): count} for variant, count in loads.items()
         ])],
     )  # fmt: skip
+
+
+def retrieval(setting: Setting) -> Shown:
+    """Algorithm 1."""
+    problem = generate(8, 40, (20, 60), (20, 60))
+    agreement = FAMILY.compare(FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)), FAMILY.oracle(problem))
+    _, position = pictured()
+    return Shown(
+        [
+            Claim("the optimal alignment is retrieved in one walk over the backtracking matrix",
+                  [same_results(COMPUTED, agreement)], main=True, remark=f"The variant is `{FAITHFUL}`."),
+            Claim("line 41: POS = i - 1 at the end of the loop",
+                  [exactly(PRINTED, "i - 1 for the alignment of Figure 1", position - 1, POSITION)],
+                  remark="With i from 1 to m, POS from 0 is i at the end of the loop, as in Figure 1 and in GATK."),
+        ],
+        "The walk is that of the second stage; POS is one too small as printed.",
+        note=choices(FAMILY, FAITHFUL),
+    )  # fmt: skip
+
+
+def _number(row: Row, column: Column) -> float:
+    return float(row[column] or 0)
 
 
 # ------------------------------------------------------------------ Table 2 and Figures 3 to 5
@@ -159,8 +203,12 @@ def execution_time(setting: Setting) -> Shown:
     ]
     return Shown(
         [
-            Claim("situations 2 and 3 take nearly all of the 34.5 % that alignments take of GATK", None, "GATK is not included"),
-            Claim("situation 3 takes longer with a sixteenth of the alignments", None, "its pairs have more cells, see Fig. 3"),
+            Claim("situations 2 and 3 take nearly all of the 34.5 % that alignments take of GATK", [
+                near(PRINTED, "sum of the shares, %", 14.58 + 19.89, 34.5, 0.005)]),
+            Claim("they take that share of GATK's time", [], main=True, remark="GATK is not included."),
+            Claim("situation 3 takes longer with a sixteenth of the alignments", [
+                near(PRINTED, "ratio of the numbers of alignments", 850376 / 54802, 16, 0.05)],
+                remark="Its pairs have more cells, see Figure 3."),
         ],
         "GATK HaplotypeCaller and its data are not included.",
         [Table("Chromosome 10 of G15512.HCC1954.1, one thread", rows)],
@@ -203,10 +251,10 @@ def lengths(setting: Setting) -> Shown:
         })  # fmt: skip
     return Shown(
         [
-            Claim("sequences have 40 to 350 bases in situation 2, 300 to 520 in situation 3", None,
-                  "the reads are not public; the generated regions have such lengths"),
-            Claim("a pair of situation 3 has more cells", cells["3"] > cells["2"],
-                  f"{cells['3'] / cells['2']:.1f} times as many in generated regions, by the medians"),
+            Claim("sequences have 40 to 350 bases in situation 2, 300 to 520 in situation 3", [], main=True,
+                  remark="The alignments of GATK on G15512.HCC1954.1 are not published; generated regions have such lengths."),
+            Claim("a pair of situation 3 has more cells",
+                  [more_than(COMPUTED, "ratio of median cells in generated regions", cells["3"] / cells["2"], 1)]),
         ],
         "`simtbed align --statistics` prints these statistics for any input; the paper's input is not public.",
         [Table("Lengths", rows)],
@@ -231,10 +279,14 @@ def share_of_matches(setting: Setting) -> Shown:
     run = statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1)
     return Shown(
         [
-            Claim("M is by far the most frequent operation", all(group.share("M") > 0.9 for group in statistics.values()),
-                  f"{100 * statistics['2'].share('M'):.2f} % and {100 * statistics['3'].share('M'):.2f} % in simulated situations 2, 3"),
-            Claim("99.65 % in situation 2", None, f"a matter of the data: {PUBLISHED_M_SHARE} % of 196 published pairs by GATK's CIGARs"),
-            Claim("most operations M follow each other", run > 10, f"a run of M has {run:.0f} bases in situation 2"),
+            Claim("M is by far the most frequent operation",
+                  [at_least(COMPUTED, f"share of M, situation {situation}", group.share("M"), 0.9)
+                   for situation, group in statistics.items()], main=True,
+                  remark="Simulated regions."),
+            Claim("99.65 % in situation 2", [
+                near(COMPUTED, "M, %, of 196 published pairs by GATK's CIGARs", PUBLISHED_M_SHARE, M_SHARE, 0.0005)],
+                  remark="The share depends on the data."),
+            Claim("most operations M follow each other", [more_than(COMPUTED, "bases per run of M, situation 2", run, 10)]),
         ],
         "Most steps of a traceback are in runs of M; recording their lengths saves these steps.",
         [Table("Operations", rows)],
@@ -254,9 +306,9 @@ def batches(setting: Setting) -> Shown:
     blocks = -(-LARGEST_BATCH["2"] // 128)
     return Shown(
         [
-            Claim("batches have at most 293 pairs", None, "GATK forms the batches; it is not included"),
-            Claim("so few pairs need a block each", blocks < K40.sms,
-                  f"{LARGEST_BATCH['2']} pairs are {blocks} blocks of 128 threads if a thread computes one, for {K40.sms} SMs"),
+            Claim("batches have at most 293 pairs", [], main=True, remark="GATK forms the batches; it is not included."),
+            Claim("so few pairs need a block each", [
+                less_than(counted_by(K40), "blocks of 128 threads per SM, a thread per pair", blocks / K40.sms, 1)]),
         ],
         "The batch sizes are those of GATK; the conclusions of the paper follow from the rules of the GPU.",
         [Table("Batches", rows)],
@@ -274,12 +326,17 @@ def anti_diagonals(setting: Setting) -> Shown:
             about("R1"): n, about("R2"): m, paper("steps"): n + m - 1, emulator("steps"): totals["barriers"] // (BARRIERS * warps),
             emulator("words stored per cell, scores excepted"): (totals["global_store_bytes"] - 16) / (4 * n * m),
         })  # fmt: skip
-    same = [row[paper("steps")] == row[emulator("steps")] for row in rows]
-    once = [row[emulator("words stored per cell, scores excepted")] == 1 for row in rows]
+    rule = counted_by(K40)
     return Shown(
         [
-            Claim("m + n - 1 steps", all(same), f"equal for {sum(same)} of {len(same)} sizes"),
-            Claim("elements of the score matrices are not stored", all(once), "a cell stores its move, one word, and nothing else"),
+            Claim("m + n - 1 steps", [
+                exactly(rule, f"steps, {row[about('R1')]} x {row[about('R2')]}",
+                        _number(row, emulator("steps")), _number(row, paper("steps")))
+                for row in rows], main=True),
+            Claim("elements of the score matrices are not stored", [
+                exactly(rule, f"words stored per cell, {row[about('R1')]} x {row[about('R2')]}",
+                        _number(row, emulator("words stored per cell, scores excepted")), 1) for row in rows],
+                remark="The word is the move."),
         ],
         "Barriers, two per step, and stores are counted; scores use only shared memory and registers.",
         [Table("One pair", rows)],
@@ -301,8 +358,9 @@ def layouts(setting: Setting) -> Shown:
             emulator("sectors a store"): moves["global_store_sectors"] / moves["global_store_requests"],
         })  # fmt: skip
     return Shown(
-        [Claim("anti-diagonals one after the other avoid uncoalesced accesses", lines["diagonal-major"] < lines["row-major"] / 8,
-               f"{lines['diagonal-major']:.2f} lines a store against {lines['row-major']:.1f}")],
+        [Claim("anti-diagonals one after the other avoid uncoalesced accesses", [
+            less_than(counted_by(K40), "ratio of lines per store, diagonals to rows", lines["diagonal-major"] / lines["row-major"], 0.125)],
+            main=True, remark=f"{lines['diagonal-major']:.2f} lines per store, against {lines['row-major']:.1f}.")],
         "By rows, each lane of a warp stores to a separate line; by anti-diagonals, the stores of a warp are contiguous.",
         [Table("Stores of moves, 256 x 256", rows)],
         note="Steps in which few lanes have a cell are among the stores, so that neither number is a full warp's.",
