@@ -28,24 +28,37 @@ window p of the read         base  0   1   2  ...  k - 1
 shared memory, a warp:       row[L]  cells[L][4]"""
 _THREAD = "One thread corrects one read; its lanes diverge where their reads differ."
 _ALONE = "One thread of each warp corrects one read; the other 31 are idle."
+_CHOICES = (
+    "The paper binds the filter to a texture; the kernel reads it through the read-only cache (`const __restrict__`).",
+    "A block has 256 threads: the only size with the paper's occupancies by its registers.",
+)
+_CHOICES_OF_WARPS = (
+    *_CHOICES,
+    "Lane v has position v of the k-mer: Algorithm 2 prints `i = 0; i += WARPSIZE`.",
+    "The warp synchronises before it reads values of other lanes; the paper relies on lockstep execution.",
+    "The first of several largest votes wins unless another base of its position has as many, as in CUDA-EC.",
+)
 
 EXPLAINED: dict[str, Explained] = {
-    "thread-per-read": Explained("Section 4, Algorithm 1, Table 4 row 1", _THREAD, _ORIGINAL),
-    "one-lane-per-warp": Explained("Table 4 row 2", _ALONE, _ORIGINAL),
+    "thread-per-read": Explained("Section 4, Algorithm 1, Table 4 row 1", _THREAD, _ORIGINAL, _CHOICES),
+    "one-lane-per-warp": Explained("Table 4 row 2", _ALONE, _ORIGINAL, _CHOICES),
     "thread-per-read-direct": Explained(
         "Section 6.3, Table 4 row 3 (other optimization)",
         f"{_THREAD} No second copy, no checks after the first, no table of bases.",
         _DIRECT,
+        _CHOICES,
     ),
     "thread-per-read-unrolled": Explained(
         "Section 6.3, Table 4 row 4 (loop unrolling)",
         f"{_THREAD} The loop over the three mutants of a position is unrolled.",
         _DIRECT,
+        _CHOICES,
     ),
     "thread-per-read-shared": Explained(
         "Sections 5.2 and 6.2, Table 4 row 5 (shared memory in place of global memory)",
         f"{_THREAD} Shared memory limits the threads of a block.",
         _SHARED,
+        _CHOICES[:1],
     ),
     "thread-per-read-lean": Explained("ours: Algorithm 1 with one buffer", _THREAD, _LEAN),
     "one-lane-per-warp-lean": Explained("ours: the same", _ALONE, _LEAN),
@@ -53,11 +66,13 @@ EXPLAINED: dict[str, Explained] = {
         "Sections 6.1 and 6.2, Algorithm 2, Table 4 row 6 (warp divergence)",
         "One warp corrects one read. All lanes query a window; if it is weak, lane v queries the mutants of its position v.",
         f"{_WARP}  box[32]     box: for the maximum of the votes\n{_FILTER}",
+        _CHOICES_OF_WARPS,
     ),
     "warp-per-read-shuffle": Explained(
         "Section 9 (future work)",
         "As warp-per-read; the maximum of the votes is found by shuffles.",
         f"{_WARP}                no box\n{_FILTER}",
+        _CHOICES_OF_WARPS,
     ),
     "packed": Explained(
         "ours",

@@ -18,12 +18,23 @@ _SHARED = """\
 shared memory, a team:       inner[128]  a block of b      window[128 + team - 1]  the section of c that a stage adds to; it moves with a"""
 
 
+_PLAIN_CHOICES = (
+    "Each vector is divided by its sum, so that products stay in the range of doubles; the logarithms of the sums are added at the end.",
+    "An odd vector passes to the next level.",
+)
+_SHARED_CHOICES = (
+    "A block has two warps with a merge each, and 128 coefficients of b per warp, 2,296 bytes.",
+    "Warps synchronise after each step of b; the paper relies on lockstep execution.",
+)
+
+
 def _merges(section: str, team: str, shared: bool, plain: bool, skip: bool = False) -> Explained:
     mapping = f"A {team} merges two vectors, with one coefficient of a per thread; a launch computes one level."
     if skip:
         mapping += " The vector with more zeros is a, and a thread with a zero coefficient skips its scan."
     diagrams = [_VECTORS, *([] if plain else [_EXPONENTS]), *([_SHARED] if shared else []), _STEP]
-    return Explained(section, mapping, "\n".join(diagrams))
+    choices = (_PLAIN_CHOICES if plain else ()) + (_SHARED_CHOICES if shared and team == "warp" else ())
+    return Explained(section, mapping, "\n".join(diagrams), choices)
 
 
 def _scaled(team: str, shared: bool, skip: bool = False) -> Explained:
@@ -38,6 +49,11 @@ EXPLAINED: dict[str, Explained] = {
         "Section 3.1, Algorithm 1",
         "One thread computes one site, individual after individual, from the last coefficient down: three loads and one store per step.",
         _INTERLEAVED,
+        (
+            "Each vector is divided by its sum, so that products stay in the range of doubles.",
+            "Line 5 stores h[0] = p_mm first, as lines 7 to 12 need it; it is reversed in print.",
+            "The coefficients of neighbouring sites are adjacent, for coalesced accesses.",
+        ),
     ),
     "iterative-carried": Explained(
         "ours: Algorithm 1 from the first coefficient up",

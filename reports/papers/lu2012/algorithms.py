@@ -14,6 +14,7 @@ from simtbed.kernels.sfs.plain import merge, merge_shared
 from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.oracles.sfs import product
 
+from ...explanation import choices
 from ...launchers import Runner
 from ..claims import COMPUTED, Claim, at_least, at_most, counted_by, exactly, less_than, near, same_results
 from ..paper import Row, Setting, Shown, Table, about, emulator, paper
@@ -74,6 +75,7 @@ def iterative(setting: Setting) -> Shown:
         ],
         "The algorithm and its operation count are correct, except for the order of its first step.",
         [Table(f"N = {n:,}", rows)],
+        note=choices(FAMILY, "iterative"),
     )  # fmt: skip
 
 
@@ -192,6 +194,7 @@ def shared_memory(setting: Setting) -> Shown:
                   [at_most(counted_by(GPU), "loads of c per element of c and block of b", loads / sites / visits, 1.0)]),
         ],
         f"`{merge_shared.__name__}` moves its window as the picture does.",
+        note=choices(FAMILY, "reduction-shared"),
     )  # fmt: skip
 
 

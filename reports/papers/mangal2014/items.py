@@ -11,6 +11,7 @@ from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.problem import Parameters, Problem
 from simtbed.oracles.correction import Bloom, correct, solid_kmers
 
+from ...explanation import choices
 from ...launchers import Runner
 from .. import checks
 from ..claims import COMPUTED, PRINTED, Claim, Comparison, exactly, more_than, near, predicted_for
@@ -199,7 +200,7 @@ def original_algorithm(setting: Setting) -> Shown:
     return Shown(
         [_agrees(setting, BEFORE, "one thread corrects a read by votes in local memory")],
         "The variant has the paper's loops, with the buffers of section 6.2 and the copy of section 6.3.",
-        note=DATA,
+        note=f"{DATA} {choices(FAMILY, BEFORE)}",
     )
 
 
@@ -221,7 +222,7 @@ def new_algorithm(setting: Setting) -> Shown:
                   remark="As printed the loop ends for reads that are not corrected, and repeats for corrected ones."),
         ],
         "The kernel gives the original's reads; the loop and the end of Algorithm 2 are wrong as printed.",
-        note=DATA,
+        note=f"{DATA} {choices(FAMILY, AFTER)}",
     )  # fmt: skip
 
 
