@@ -470,3 +470,58 @@ def broadcast(x: Global[f32], out: Global[f32]) -> None:
         st.sync()
         s += cell[0]
     out[t] = s
+
+
+@racy(1, ["st.sync() end of loop: while j > 0:"], 64)
+@st.kernel
+def bitonic_sort(x: Global[f32], out: Global[f32]) -> None:
+    p = st.shared(f32, 64)
+    t = st.thread.x
+    p[t] = x[63 - t]
+    st.sync()
+    k = 2
+    while k <= 64:
+        j = k // 2
+        while j > 0:
+            partner = t ^ j
+            if partner > t:
+                a = p[t]
+                b = p[partner]
+                if (a > b) == ((t & k) == 0):
+                    p[t] = b
+                    p[partner] = a
+            j //= 2
+        k *= 2
+    out[t] = p[t]
+
+
+@racy(2, ["st.sync() before: st.atomic_add(bins, t % 8, x[t])", "st.sync() before: if t < 8:  # result"], 64)
+@st.kernel
+def histogram(x: Global[f32], out: Global[f32]) -> None:
+    bins = st.shared(f32, 8)
+    t = st.thread.x
+    if t < 8:
+        bins[t] = 0
+    st.atomic_add(bins, t % 8, x[t])
+    if t < 8:  # result
+        out[t] = bins[t]
+
+
+@racy(1, [], 64)
+@st.kernel
+def in_a_branch_of_lanes(x: Global[f32], out: Global[f32]) -> None:
+    p = st.shared(f32, 64)
+    t = st.thread.x
+    if st.lane < 16:
+        p[t] = x[t]
+        out[t] = p[t ^ 1]
+
+
+@racy(1, ["st.syncwarp() before: out[t] = p[95 - t]"], 64)
+@st.kernel
+def in_a_branch_of_a_warp(x: Global[f32], out: Global[f32]) -> None:
+    p = st.shared(f32, 64)
+    t = st.thread.x
+    if t >= 32:
+        p[t] = x[t]
+        out[t] = p[95 - t]

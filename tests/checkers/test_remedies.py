@@ -43,7 +43,7 @@ def check_corrected(racy: Racy, folder: Path) -> None:
         unordered = [fault for fault in result.faults if not fault.remedy]
         assert len(corrected.faults) == len(unordered), "\n".join(map(str, corrected.faults))
     else:
-        assert all("no barrier" in f.notes[2] or "no st.sync() is legal" in f.notes[2] for f in result.faults)
+        assert all("no barrier" in f.notes[2] or "() is legal between the two" in f.notes[2] for f in result.faults)
 
 
 def test_remedies_make_racy_kernels_clean(tmp_path: Path) -> None:

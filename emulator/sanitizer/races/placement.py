@@ -22,7 +22,8 @@ class Gap:
     """An open forward path: a barrier fits before each statement of `body` from index `first` to `last`.
 
     illegal: the line of the branch or loop that varies there, 0 if a barrier is legal. together: whether one statement has both
-    accesses. branches: whether they are in the two branches of an `if` that varies, in line `illegal`.
+    accesses. branches: whether they are in the two branches of an `if` that varies, in line `illegal`. loops: around the earlier
+    access alone; a barrier at the end of one closes the path too.
     """
 
     body: Sequence[ast.stmt]
@@ -32,6 +33,7 @@ class Gap:
     illegal: int = 0
     together: bool = False
     branches: bool = False
+    loops: tuple[Loop, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -58,13 +60,6 @@ class Placement:
 
     gap: Gap | None
     around: Around | None
-
-    def insertions(self, statement: str) -> tuple[Insertion, ...]:
-        """Return a barrier for each path; empty if one of them cannot be closed."""
-        if (self.gap is not None and not self.gap.possible) or (self.around is not None and self.around.illegal):
-            return ()
-        gap = [before(self.gap, self.gap.last, statement)] if self.gap else []
-        return (*gap, *([self.around.insertion(statement)] if self.around else []))
 
 
 def before(gap: Gap, index: int, statement: str) -> Insertion:
@@ -119,9 +114,18 @@ class Placer:
             return Gap(before_gap.body, 0, 0, before_gap.file, branch.lineno, branches=True) if varying else None
         if self._trails(earlier, depth + 1) or self._leads(later, depth, before_gap.body, before_gap.index + 1):
             return None
-        return Gap(
-            before_gap.body, before_gap.index + 1, after_gap.index, before_gap.file, self._illegal(earlier, depth + 1)
-        )
+        first, last, illegal = before_gap.index + 1, after_gap.index, self._illegal(earlier, depth + 1)
+        return Gap(before_gap.body, first, last, before_gap.file, illegal, loops=self._loops(earlier, depth))
+
+    def _loops(self, path: tuple[Step, ...], depth: int) -> tuple[Loop, ...]:
+        """Return the loops around an access, from a depth on, with an end that all threads reach in every iteration."""
+        loops = ((n, step.node) for n, step in enumerate(path) if n >= depth)
+        return tuple(
+            node
+            for n, node in loops
+            if isinstance(node, ast.For | ast.While) and _repeats(node, path, n) and not self._illegal_end(path, n)
+            and not any(isinstance(inner, ast.Continue) for inner in _inside(node))
+        )  # fmt: skip
 
     def _trails(self, path: tuple[Step, ...], depth: int) -> bool:
         """Return whether a barrier follows an access in the bodies of its path from a depth on."""

@@ -6,7 +6,6 @@ same remedy; `suppressions` merges them into one finding.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from ...errors import Diagnostic, Insertion
 from ...ir import nodes as ir
+from ...ir.effects import written_array
 from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
@@ -84,10 +84,10 @@ class RacingLaunch:
     forgotten: bool
     fenced: bool
 
-    def stores_of(self, array: int) -> int:
-        """Return the number of places that store to an array."""
+    def writes_of(self, array: int) -> int:
+        """Return the number of places that write to an array."""
         name = self.names[array]
-        return len({s.span for s in statements(self.kernel.body) if isinstance(s, ir.Store) and s.array == name})
+        return len({s.span for s in statements(self.kernel.body) if written_array(s) == name})
 
     def placer(self, group: Group) -> Placer:
         """Return the placer of barriers of a group."""
@@ -124,23 +124,31 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
 
 
 def _share_places(races: Sequence[_Finding]) -> None:
-    """Choose the fewest barriers that close all gaps and the paths around loops, those of larger groups first."""
-    by_scope = sorted(races, key=lambda f: -int(f.row[RELATION]))
-    around: dict[int, str] = {}
+    """Choose the fewest barriers that close all paths, those of larger groups first.
+
+    A barrier at the end of a loop, for races between its iterations, also closes the gaps after the loop.
+    """
+    by_scope = sorted(races, key=lambda finding: -int(finding.row[RELATION]))
+    ends = {id(finding.around.loop): finding.around for finding in by_scope if finding.around is not None}
+    statement: dict[int, str] = {}
     for finding in by_scope:
-        if finding.placement is not None and finding.placement.around is not None:
-            finding.around_statement = around.setdefault(id(finding.placement.around.loop), finding.statement)
-    chosen: list[tuple[Sequence[ast.stmt], int, str]] = []
-    gapped = [f for f in races if f.placement is not None and f.placement.gap is not None and f.placement.gap.possible]
-    for finding in sorted(gapped, key=lambda f: (-int(f.row[RELATION]), f.gap.last)):
+        for loop in finding.loops:
+            statement.setdefault(loop, finding.statement)
+    chosen: list[tuple[Gap, int, str]] = []
+    for finding in sorted(by_scope, key=lambda finding: (-int(finding.row[RELATION]), finding.last)):
+        closing = [loop for loop in finding.loops if loop in ends]
+        if finding.around is not None:
+            finding.around_statement = statement[id(finding.around.loop)]
+        elif closing:
+            finding.barrier = ends[closing[-1]].insertion(statement[closing[-1]])
+            continue
         gap = finding.gap
-        for body, index, statement in chosen:
-            if body is gap.body and gap.first <= index <= gap.last:
-                finding.barrier = before(gap, index, statement)
-                break
-        else:
-            chosen.append((gap.body, gap.last, finding.statement))
-            finding.barrier = before(gap, gap.last, finding.statement)
+        if gap is None or not gap.possible:
+            continue
+        shared = (c for c in chosen if c[0].body is gap.body and gap.first <= c[1] <= gap.last)
+        if (at := next(shared, None)) is None:
+            chosen.append(at := (gap, gap.last, finding.statement))
+        finding.barrier = before(gap, at[1], at[2])
 
 
 def _order(row: Any) -> tuple[int, int, int]:
@@ -173,9 +181,19 @@ class _Finding:
         return user_name(self.launch.names[int(self.row[ARRAY])])
 
     @property
-    def gap(self) -> Gap:
-        assert self.placement is not None and self.placement.gap is not None
-        return self.placement.gap
+    def gap(self) -> Gap | None:
+        return self.placement.gap if self.placement is not None else None
+
+    @property
+    def last(self) -> int:
+        """The last index of its gap."""
+        return self.gap.last if self.gap is not None else 0
+
+    @property
+    def loops(self) -> list[int]:
+        """The identities of loops with an end where a barrier orders the accesses, outermost first."""
+        own = [id(self.around.loop)] if self.around is not None else []
+        return [*own, *(id(loop) for loop in (self.gap.loops if self.gap is not None else ()))]
 
     @property
     def group(self) -> Group:
@@ -217,14 +235,14 @@ class _Finding:
         related = None if first == second else first
         count = sum(int(row[COUNT]) for row in self.rows)
         final = Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array)
-        simpler, around = None, self._around
-        if around is not None and self.placement is not None and self.placement.gap is not None:
+        simpler, around = None, self.around
+        if around is not None and self.gap is not None:
             insertion = around.insertion(self.around_statement)
             notes[-1] = self._ordered(str(insertion))
             simpler = replace(final, notes=tuple(notes), remedy=(insertion,))
         if benign:
             return final
-        hides = bool(remedy) and self.launch.stores_of(number) > 1
+        hides = bool(remedy) and self.launch.writes_of(number) > 1
         return Tentative(**vars(final), simpler=simpler) if simpler is not None or hides else final
 
     def _event(self, number: int, array: Array) -> str:
@@ -263,7 +281,7 @@ class _Finding:
         return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.launch.block)} = {position}"
 
     @property
-    def _around(self) -> Around | None:
+    def around(self) -> Around | None:
         """The open path around a loop, if a barrier closes it."""
         around = self.placement.around if self.placement is not None else None
         return around if around is not None and not around.illegal else None
@@ -300,9 +318,9 @@ class _Finding:
         placement = self.placement
         if placement is None or (placement.gap is not None and self.barrier is None):
             return ()
-        if placement.around is not None and self._around is None:
+        if placement.around is not None and self.around is None:
             return ()
-        around = [self._around.insertion(self.around_statement)] if self._around is not None else []
+        around = [self.around.insertion(self.around_statement)] if self.around is not None else []
         return (*([self.barrier] if self.barrier is not None else []), *around)
 
     def _unplaced(self) -> str:
@@ -326,14 +344,17 @@ class _Finding:
             branch = f", end the branch or loop of line {illegal}, which not all {members} take alike" * bool(illegal)
             condition = " under the same condition" * bool(illegal)
             return f"no barrier fits inside one statement: read into a variable{branch}, then {statement}, then write{condition}"
+        mask = ", or name the lanes that take it: st.syncwarp(mask) with mask = st.ballot(condition) before it" * (
+            self.group == "warp"
+        )
         return (
             f"no {statement} is legal between the two: not all {members} reach them, because of line {illegal}; move one of them out "
-            "of that branch or loop"
+            f"of that branch or loop{mask}"
         )
 
     def _wait(self) -> tuple[tuple[Insertion, ...], str]:
         """Return the wait for an asynchronous copy, with a barrier if another thread copies."""
-        gap = self.placement.gap if self.placement is not None else None
+        gap = self.gap
         advice = "write st.async_wait(...) before it, and st.sync() after that for the copies of other threads"
         own = int(self.row[THREAD_1]) == int(self.row[THREAD_2])
         if gap is None or (gap.illegal and not own):
