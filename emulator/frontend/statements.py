@@ -10,11 +10,11 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, records, struct_arrays, typing
 from .advice import advice_for, cast_of
+from .branches import BranchReader
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, COMPONENTS
 from .inference import roots
-from .loops import LoopReader
 from .values import (
     NOTHING,
     ArrayValue,
@@ -31,7 +31,7 @@ from .values import (
 )
 
 
-class StatementReader(LoopReader):
+class StatementReader(BranchReader):
     """Reader of the statements of one function."""
 
     result: ValueType | records.RecordType | None = None
@@ -382,27 +382,6 @@ class StatementReader(LoopReader):
             for i in range(vector.lanes)
         )
         self.emit(ir.Let(ir.Reg(owner.name, vector, target_span), ir.Pack(values, vector, target_span), span))
-
-    # -------------------------------------------------------------- control
-    def _If(self, node: ast.If) -> bool:
-        condition = self.value(node.test)
-        if isinstance(condition, Literal):
-            if not isinstance(condition.value, bool):
-                raise SourceError(self.span(node.test), "a condition is a bool", "write a comparison, such as x != 0")
-            return self.read(node.body if condition.value else node.orelse)
-        test = self.truth(condition, self.span(node.test))
-        before = set(self.assigned)
-        then, then_falls = self.body_of(node.body)
-        after_then, self.assigned = self.assigned, set(before)
-        orelse, else_falls = self.body_of(node.orelse)
-        if not then_falls:
-            pass  # only the other branch continues
-        elif not else_falls:
-            self.assigned = after_then
-        else:
-            self.assigned &= after_then
-        self.emit(ir.If(test, then, orelse, self.span(node.test)))
-        return then_falls or else_falls
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -33,5 +33,5 @@ def function_of(text: str, word: str) -> Any:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     caller = sys._getframe(CALLER - 1)
     space = {**caller.f_globals, **caller.f_locals}
-    exec(compile(tree, file, "exec"), space)
+    exec(compile(text, file, "exec"), space)  # a compiled tree has a lower limit of depth
     return space[names[-1]]
