@@ -192,22 +192,6 @@ def in_two_branches(x: Global[f32], out: Global[f32]) -> None:
         out[t] = p[t - 32]
 
 
-@racy(1, ["st.sync() end of loop: for b in range(3):"], 64)
-@st.kernel
-def inner_loop(x: Global[f32], out: Global[f32]) -> None:
-    p = st.shared(f32, 64)
-    t = st.thread.x
-    s = f32(0)
-    for _ in range(2):
-        for b in range(3):
-            if t < 64:
-                p[t] = x[t] + f32(b)
-            st.sync()
-            if t > 2:
-                s += p[63 - t]
-        out[t] = s
-
-
 @racy(1, ["st.sync() end of loop: for a in range(2):"], 64)
 @st.kernel
 def after_inner_loops(x: Global[f32], out: Global[f32]) -> None:
@@ -442,20 +426,6 @@ def stencil_in_place(x: Global[f32], out: Global[f32]) -> None:
         v = p[t] + p[t + 1] + p[t + 2]
         p[t + 1] = v
     out[t] = p[t + 1]
-
-
-@racy(1, ["st.sync() end of loop: for k in range(3):"], 64)
-@st.kernel
-def branches_by_iteration(x: Global[f32], out: Global[f32]) -> None:
-    p = st.shared(f32, 64)
-    t = st.thread.x
-    for k in range(3):
-        if k == 0:
-            p[t] = x[t]
-        elif k == 1:
-            out[t] = p[63 - t]
-        else:
-            p[t] = x[63 - t]
 
 
 @racy(1, ["st.sync() end of loop: for k in range(4):"], 64)

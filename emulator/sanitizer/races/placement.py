@@ -114,8 +114,8 @@ class Placer:
             return Gap(before_gap.body, 0, 0, before_gap.file, branch.lineno, branches=True) if varying else None
         if self._trails(earlier, depth + 1) or self._leads(later, depth, before_gap.body, before_gap.index + 1):
             return None
-        first, last, illegal = before_gap.index + 1, after_gap.index, self._illegal(earlier, depth + 1)
-        return Gap(before_gap.body, first, last, before_gap.file, illegal, loops=self._loops(earlier, depth))
+        start, end, illegal = before_gap.index + 1, after_gap.index, self._illegal(earlier, depth + 1)
+        return Gap(before_gap.body, start, end, before_gap.file, illegal, loops=self._loops(earlier, depth))
 
     def _loops(self, path: tuple[Step, ...], depth: int) -> tuple[Loop, ...]:
         """Return the loops around an access, from a depth on, with an end that all threads reach in every iteration."""

@@ -40,7 +40,7 @@ def in_place(x: Global[f32]) -> None:
 
 @st.kernel
 def split_sum(x: Global[f32], partial: Global[f32], out: Global[f32], SPLITS: Const) -> None:
-    """Sums of SPLITS strided parts; the merge adds the first four."""
+    """Sums of SPLITS strided sections; the merge adds the first four."""
     t = st.thread.x
     if t < SPLITS:
         total = f32(0)
