@@ -424,3 +424,12 @@ def test_nothing_is_copied_of_what_is_full_of_a_value(notes: Notes, monkeypatch:
     launch(measured, grid=1, block=64, args={"x": x, "out": stored, "n": 3, "yes": True}, engine="cuda", shared=400)
     assert stored.numpy().tolist() == [0x2A, 7, 7]
     assert x.numpy()[1:].tolist() == [1.25] * 3
+
+
+@pytest.mark.parametrize("lanes", [(), (2,), (4,)])
+def test_results_of_filled_arrays_are_in_c_order(lanes: tuple[int, ...]) -> None:
+    """An argument filled by the launch repeats one element: its strides are 0."""
+    form = np.broadcast_to(np.zeros(lanes, np.float32), (5, *lanes))
+    result = driver.result_array(form)
+    assert (result.shape, result.dtype) == (form.shape, form.dtype)
+    assert result.flags.c_contiguous

@@ -203,6 +203,12 @@ def _free(context: Context, allocation: Any) -> None:
         allocation.free()
 
 
+def result_array(form: Buffer) -> Buffer:
+    """Return an array for a copy of device memory, in C order. form: of its shape and type; a filled one repeats an element, with
+    strides of 0, whose order `np.empty_like` would change."""
+    return np.empty(form.shape, form.dtype)
+
+
 class DeviceLaunch:
     """A request's arrays on the device, from entry to exit."""
 
@@ -328,7 +334,7 @@ class DeviceLaunch:
         with self.errors():
             for name in self.loaded.interface.arguments:
                 if name in self.loaded.interface.written and name not in self.request.device_arrays:
-                    buffers[name] = np.empty_like(np.asarray(self.request.arguments[name]))
+                    buffers[name] = result_array(np.asarray(self.request.arguments[name]))
                     if name in self.addresses:
                         self.driver.memcpy_dtoh(buffers[name], self.addresses[name])
         return buffers
