@@ -10,6 +10,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32, u64
 
+from ...runtime.arrays import zeros
 from .feature import feature, out
 
 TABLE = (2, 3, 5, 7)
@@ -275,7 +276,7 @@ def nested_loops(out: Global[i32]) -> None:
     out[st.lane] = found
 
 
-@feature([x if x < 7 else 7 if x < 20 else 0 for x in range(32)], out=out())
+@feature([x if x < 7 else 7 if x < 20 else 0 for x in range(32)], out=zeros(32, i32))
 @st.kernel
 def early_return(out: Global[i32]) -> None:
     if st.lane >= 20:

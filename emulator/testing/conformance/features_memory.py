@@ -27,6 +27,9 @@ from simtbed import (
     ushort2,
 )  # fmt: skip
 
+from ...language.types import I32
+from ...runtime.arrays import zeros
+from ...runtime.poison import poison
 from .feature import feature, out
 
 
@@ -253,7 +256,7 @@ def warp_barrier(out: Global[i32]) -> None:
 
 
 # ------------------------------------------------------------------ atomics and fences
-@feature([12] * 8, grid=3, block=32, out=out(8))
+@feature([12] * 8, grid=3, block=32, out=zeros(8, i32))
 @st.kernel
 def global_histogram(out: Global[i32]) -> None:
     st.atomic_add(out, st.lane % 8, 1)
@@ -307,7 +310,14 @@ def float_sum(out: Global[f32]) -> None:
     st.atomic_add(out, 0, f32(1))
 
 
-@feature([32 * 33 // 2], out=out(1))
+@feature([lane if lane % 2 else int(poison(I32)) for lane in range(32)], out=out())
+@st.kernel
+def elements_without_a_store(out: Global[i32]) -> None:
+    if st.lane % 2 == 1:
+        out[st.lane] = st.lane
+
+
+@feature([32 * 33 // 2], out=zeros(1, i32))
 @st.kernel
 def compare_and_swap_loop(out: Global[i32]) -> None:
     done = False
