@@ -185,7 +185,7 @@ def _program_report(
         content = {"target": run.target, "agrees": not differs, "engines": engines, "not_run": missing}
         content |= {"tolerance": str(tolerance), "kernels": kernels, **budgets.content()}
         return tables.as_json(content), differs
-    cells = [[name, count, _verdict(differences[name])] for name, count in launches.items()]
+    cells = [[name, count, verdict(differences[name])] for name, count in launches.items()]
     title = f"{run.target}: {' and '.join(engines)}, {tolerance}"
     paragraphs = [title, tables.table(["kernel", "launches", "result"], cells)]
     paragraphs += [f"{name}:\n" + "\n".join(map(render, found)) for name, found in differences.items() if found]
@@ -194,7 +194,7 @@ def _program_report(
     return "\n\n".join([*paragraphs, *budgets.text()]), differs
 
 
-def _verdict(findings: Sequence[Diagnostic]) -> str:
+def verdict(findings: Sequence[Diagnostic]) -> str:
     """Return the result of a kernel for the table."""
     kinds = {finding.kind for finding in findings}
     return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds else "agrees"

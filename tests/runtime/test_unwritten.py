@@ -11,7 +11,11 @@ import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, f32, i32
 from simtbed.language.types import SCALARS, VECTORS
+from simtbed.reports.cli.verify import verdict
+from simtbed.reports.targets.verifier import Verifier
+from simtbed.runtime.observing import observing
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing import Disagreement, verify
 
 from tests.table_checks import check_each
@@ -224,3 +228,17 @@ def test_verify_accepts_complete_and_zeroed_outputs() -> None:
     verify(first, args={"out": st.empty(0, i32), "n": 0}, **how)
     assert (verify(poisonous, args={"out": st.empty(32, "u8")}, **how).out == 205).all()
     verify(storing("bool", "st.lane < 40"), args={"out": np.zeros(32, bool)}, **how)
+
+
+def test_the_verify_command_reports_unwritten_elements() -> None:
+    """Of outputs; a device array may be written by several launches."""
+    launches: list[st.Launch] = []
+    on_device = DeviceArray(st.empty(64, i32))
+    with observing(Verifier(launches.append, ("numpy",), Tolerance())):
+        for out in (st.empty(64, i32), st.zeros(64, i32), on_device):
+            st.launch(first, grid=1, block=32, args={"out": out, "n": 32}, counters=False)
+    assert [[finding.message for finding in one.disagreements] for one in launches] == [
+        ["32 of 64 elements of out were never written, first out[32]"], [], []
+    ]  # fmt: skip
+    assert verdict(launches[0].disagreements) == "UNWRITTEN" and verdict(()) == "agrees"
+    assert on_device.numpy()[31:33].tolist() == [31, -842150451]
