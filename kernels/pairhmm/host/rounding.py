@@ -7,7 +7,7 @@ the rounded ones, corrects the sum of a read: nearly all of it is of paths of ma
 Two kinds of errors have no such correction:
 
 - M changes by few units in the last place for hundreds of rows, so that the roundings of the products have one direction: with
-  factors within 1e-5 of 1, and in runs of one letter, where gaps return the probability that they take. Gaps use other factors.
+  factors within 1e-5 of 1, and in repeats of a few bases, where gaps return the probability that they take. Gaps use other factors.
   `WIDE_ERRORS` and `WIDE_UNKNOWN` limit their number.
 - The sum over the columns of a haplotype with repeats adds equal terms. `WIDE_COLUMNS` limits their number.
 """
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import simtbed as st
 from simtbed import Global, f32, f64, i64, u8
 from simtbed.native import native
 
@@ -38,10 +39,13 @@ NEAR_ONE = 9e-6
 """A factor closer to 1 is counted; from Phred 51 on."""
 BASES_PER_ERROR = 512
 """Bases with roundings of both signs that count as one: errors up to 32,000 bases were 3e-6 in log10."""
-RUN, ERRORS_OF_RUN = 16, 0.5
-"""Shortest run of one letter of a read, and the errors of each of its bases. Runs of equal letters by chance are shorter."""
+MAX_PERIOD, RUN, ERRORS_OF_REPEAT = 8, 16, 0.5
+"""Largest period of a repeat of a read in bases, its smallest number of repeated bases, and the errors of each further one. Repeats
+by chance are shorter."""
+LEAST_CONTINUATION = 10
+"""With cheaper gaps, repeats of any period are repeats to `wavefront_rescaled`, which adds small terms to M before its only rounding."""
 WIDE_UNKNOWN = 256
-"""Largest number of N of a haplotype in f32: they match as a run of one letter does."""
+"""Largest number of N of a haplotype in f32: they match as a repeat does."""
 SCORES = len(PROBABILITY)
 
 
@@ -68,6 +72,7 @@ class ReadColumns(NamedTuple):
     base_quality: Global[u8]
     insertion: Global[u8]
     deletion: Global[u8]
+    continuation: Global[u8]
 
 
 def _tables() -> ErrorTables:
@@ -95,7 +100,14 @@ def read_rounding(problem: Problem, is_product: Flags) -> tuple[Floats, Floats]:
     count = len(problem.read_lengths)
     excess, errors = np.zeros(count), np.zeros(count)
     if problem.read_lengths.max(initial=0) > SHORT:
-        columns = problem.read_offsets, problem.bases, problem.base_quality, problem.insertion, problem.deletion
+        columns = (
+            problem.read_offsets,
+            problem.bases,
+            problem.base_quality,
+            problem.insertion,
+            problem.deletion,
+            problem.continuation,
+        )
         _read_rounding(columns, count, _TABLES, is_product, excess, errors)
     return np.exp(excess, out=excess), errors
 
@@ -115,7 +127,9 @@ def _read_rounding(
             continue
         total = 0.0
         uncorrected = 0.0
-        run = 0
+        runs = st.local(i64, MAX_PERIOD)
+        for period in range(MAX_PERIOD):
+            runs[period] = 0
         for at in range(reads.starts[read], reads.starts[read + 1]):
             quality = i64(reads.base_quality[at])
             gaps = i64(reads.insertion[at]) * SCORES + i64(reads.deletion[at])
@@ -123,9 +137,13 @@ def _read_rounding(
             rounded = f64(match * alpha) if is_product[read] else f64(match) * f64(alpha)
             total += tables.match[quality] * tables.alpha[gaps] / rounded - 1.0 if rounded > 0.0 else 0.0
             uncorrected += tables.match_errors[quality] + tables.alpha_errors[gaps]
-            run = run + 1 if at > reads.starts[read] and reads.bases[at] == reads.bases[at - 1] else 1
-            if run >= RUN:
-                uncorrected += ERRORS_OF_RUN * RUN if run == RUN else ERRORS_OF_RUN
+            longest = i64(0)
+            for period in range(MAX_PERIOD):
+                before = max(at - i64(period) - 1, reads.starts[read])
+                runs[period] = runs[period] + 1 if before < at and reads.bases[at] == reads.bases[before] else i64(0)
+                longest = max(longest, runs[period])
+            is_repeat = longest >= RUN or (is_product[read] and reads.continuation[at] < LEAST_CONTINUATION)
+            uncorrected += ERRORS_OF_REPEAT if is_repeat else 0.0
         excess[read] = total
         errors[read] = uncorrected
 

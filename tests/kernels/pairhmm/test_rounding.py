@@ -81,7 +81,7 @@ def test_the_pairs_of_f64() -> None:
     check_each(cases, check)
 
 
-def test_runs_of_one_letter_are_computed_in_f64() -> None:
+def test_repeats_are_computed_in_f64() -> None:
     def wide(read: bytes, haplotype: bytes) -> list[bool]:
         scores = [np.full(len(read), score, np.uint8) for score in (35, 45, 45, 10)]
         problem = Problem.from_records([([(read, *scores)], [haplotype])])
@@ -92,9 +92,11 @@ def test_runs_of_one_letter_are_computed_in_f64() -> None:
         (b"A" * 300, other, True),
         (b"N" * 300, other, True),
         (b"A" * 128, other, False),
-        (b"AC" * 150, other, False),
-        ((b"A" * 15 + b"C") * 30, other, False),
-        ((b"A" * 16 + b"C") * 30, other, True),
+        (b"AC" * 150, other, True),
+        (b"AACCGTCG" * 50, other, True),
+        (b"AACCGTCGT" * 50, other, False),
+        ((b"A" * 16 + b"CTGC") * 30, other, False),
+        ((b"A" * 60 + b"CTGCTAGCAGG") * 7, other, True),
         (other, other[:343] + b"N" * 257, True),
         (other, other[:345] + b"N" * 255, False),
         (other[:128], b"N" * 600, False),
@@ -104,6 +106,16 @@ def test_runs_of_one_letter_are_computed_in_f64() -> None:
         assert wide(*case[:2]) == [case[2]]
 
     check_each(cases, check)
+
+
+def test_cheap_gaps_of_the_rescaled_form_are_computed_in_f64() -> None:
+    bases = np.random.default_rng(4).choice(LETTERS, 300)
+    problem = Problem.from_records(
+        [([[bases, *(np.full(300, score, np.uint8) for score in (35, 45, 45, 9))]], [bases])]
+    )
+    for is_rescaled in (False, True):
+        _, errors = read_rounding(problem, np.array([is_rescaled]))
+        assert wide_pairs(problem, errors).tolist() == [is_rescaled]
 
 
 def test_the_factor_of_a_read_is_that_of_the_kernel() -> None:
