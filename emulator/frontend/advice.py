@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -30,7 +32,7 @@ def advice_for(value: Value) -> str:
     """Return the hint for a value used where a number or an indexable value is expected."""
     match value:
         case ArrayValue():
-            return f"write an element: {value.name}[i]"
+            return f"write an element: {value.shown}[i]"
         case Tuple():
             return "write an item: t[0]"
         case Host(object=list() | set() | dict()):
@@ -46,6 +48,30 @@ def advice_for(value: Value) -> str:
         case Host():
             return f"write {value.name}.x, {value.name}.y or {value.name}.z" if value.is_index else "write a number"
     return "write a number, or an array's element"
+
+
+def exchange(function: ast.FunctionDef, arrays: Collection[str], first: str) -> str:
+    """Return the hint for an array assigned to a name: an element, or where arrays change places, as in `t = a; a = b; b = t`, the
+    exchange with the next array that the function assigns."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target, value in _assigned_pairs(node.targets[0], node.value):
+                values[target].append(value)
+    candidates = (value for names in values.values() for value in names if value in arrays and value != first)
+    other = next(candidates, None)
+    if other is None or not any(target in arrays or len(names) > 1 for target, names in values.items()):
+        return f"write an element: {first}[i]"
+    return f"two arrays change places by one statement: {first}, {other} = {other}, {first}"
+
+
+def _assigned_pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+    """Yield the names that are assigned to names."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for inner in zip(target.elts, value.elts, strict=False):
+            yield from _assigned_pairs(*inner)
+    elif isinstance(target, ast.Name) and isinstance(value, ast.Name):
+        yield target.id, value.id
 
 
 def no_attribute(value: Value, name: str) -> tuple[str, ...]:

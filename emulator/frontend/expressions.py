@@ -317,8 +317,18 @@ class ExpressionReader(BooleanReader):
                 self.emit(ir.If(condition, tuple(then), tuple(orelse), span))
             return Choice(condition, yes, no)
         if isinstance(yes, ArrayValue | StructArray) or isinstance(no, ArrayValue | StructArray):
-            advice = f"choose the element: {_element(arms[0])} if {self.span(node.test).text} else {_element(arms[1])}"
-            raise SourceError(span, "an array cannot be chosen at run time", advice)
+            advice = [
+                f"choose the element: {_element(arms[0])} if {self.span(node.test).text} else {_element(arms[1])}"
+            ]
+            if (
+                isinstance(yes, ArrayValue)
+                and isinstance(no, ArrayValue)
+                and yes.type == no.type
+                and yes.shown != no.shown
+            ):
+                pair = f"{yes.shown}, {no.shown} = {no.shown}, {yes.shown}"
+                advice.append(f"or let the arrays change places after each iteration: {pair}")
+            raise SourceError(span, "an array cannot be chosen at run time", *advice)
         if isinstance(yes, Tuple | Struct) or isinstance(no, Tuple | Struct):
             return self._chosen_record(condition, arms, (then, orelse), span)
         vector = next((v.type for v, _ in arms if isinstance(v, ir.Expr) and isinstance(v.type, Vector)), None)

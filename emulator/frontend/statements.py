@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 
 from ..ir import nodes as ir
-from ..language.types import I32, I64, Vector
+from ..ir.names import Name
+from ..ir.walk import expressions
+from ..language.types import BOOL, I32, I64, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import arrays, calls, complex_numbers, records, struct_arrays, typing
-from .advice import advice_for, cast_of
+from . import arrays, calls, complex_numbers, printing, records, struct_arrays, typing
+from .advice import advice_for, cast_of, exchange
 from .branches import BranchReader
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
@@ -17,6 +20,7 @@ from .expressions import BINARY, COMPONENTS
 from .inference import roots
 from .values import (
     NOTHING,
+    AlreadyReported,
     ArrayValue,
     Choice,
     Host,
@@ -29,6 +33,14 @@ from .values import (
     describe,
     written,
 )
+
+MAX_SHOWN_VALUES = 8
+"""Maximum values of a condition in the finding of an assertion."""
+
+
+def _is_condition(expr: ir.Expr) -> bool:
+    """Return whether an expression is a generated register of a condition, such as that of `and`."""
+    return isinstance(expr, ir.Reg) and expr.type == BOOL and Name.parse(expr.name).temporary
 
 
 class StatementReader(BranchReader):
@@ -53,20 +65,38 @@ class StatementReader(BranchReader):
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is unused
 
     def _Assert(self, node: ast.Assert) -> None:
-        message = ""
-        if node.msg is not None:
-            if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
-                advice = 'write assert condition, "text"; print(...) shows values'
-                raise SourceError(self.span(node.msg), "an assertion's message is a text literal", advice)
-            message = node.msg.value
+        span = self.span(node)
         condition = self.value(node.test)
-        if isinstance(condition, Literal):
-            if not condition.value:
-                raise SourceError(
-                    self.span(node), f"assertion failed at compile time{': ' if message else ''}{message}"
-                )
+        if isinstance(condition, Literal) and condition.value:
             return
-        self.emit(ir.Assert(self.truth(condition, self.span(node.test)), message, self.span(node)))
+        with self.arm() as effects:
+            items = () if node.msg is None else printing.items(self, node.msg, "an assertion's message")
+        text = "".join(item for item in items if isinstance(item, str))
+        if isinstance(condition, Literal):
+            plain = self.span(node.msg).text if node.msg is not None and len(items) > 1 else text
+            raise SourceError(span, f"assertion failed at compile time{': ' if plain else ''}{plain}")
+        test = self.truth(condition, self.span(node.test))
+        shown = self._shown(node.test, test)
+        if all(isinstance(item, str) for item in items):
+            self.emit(ir.Assert(test, text, span, shown=shown))
+            return
+        # The values of the message are computed where the condition fails.
+        effects.append(ir.Assert(ir.Const(False, BOOL, span), "", span, items=items, shown=shown))
+        self.emit(ir.If(ir.Op("not", (test,), BOOL, span), tuple(effects), (), span))
+
+    def _shown(self, node: ast.expr, test: ir.Expr) -> tuple[ir.Expr, ...]:
+        """Return the numbers in a condition that have a name or a source text: variables, indices, loaded elements."""
+        inside = (test, *expressions(test))
+        leaves: list[ir.Expr] = [e for e in inside if isinstance(e, ir.Reg | ir.Special | ir.Component)]
+        names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in {*self.names, *self.types}}
+        for name in names.values():
+            with suppress(SourceError, AlreadyReported):
+                value = self.value(name)
+                if isinstance(value, ir.Reg | Literal) and not isinstance(getattr(value, "value", 0), complex):
+                    leaves.append(typing.expression(value, self.span(name)))
+        texts = {e.span.text: e for e in leaves if isinstance(e.type, Scalar) and not _is_condition(e)}
+        ordered = sorted(texts.values(), key=lambda e: (e.span.line, e.span.column))
+        return tuple(ordered[:MAX_SHOWN_VALUES])
 
     def _Return(self, node: ast.Return) -> bool:
         span = self.span(node)
@@ -238,7 +268,9 @@ class StatementReader(BranchReader):
                 "copy it first, or use while",
             )
         if name in self.names and not (isinstance(self.names[name], ir.Reg | Literal | Tuple | Struct)):
-            raise SourceError(self.span(target), f"{name} is already {describe(self.names[name])}", "use another name")
+            is_exchange = isinstance(value, ArrayValue) and value.shown != name
+            advice = self._exchange(name) if is_exchange else "use another name"
+            raise SourceError(self.span(target), f"{name} is already {describe(self.names[name])}", advice)
         if isinstance(value, StructArray) or (isinstance(value, ArrayValue) and value.is_view):
             self._name_view(name, value, span)
             return
@@ -246,9 +278,8 @@ class StatementReader(BranchReader):
             self._assign_record(target, value, span)
             return
         if isinstance(value, ArrayValue | Host):
-            raise SourceError(
-                span, f"a variable holds a number or a vector, this is {describe(value)}", advice_for(value)
-            )
+            advice = self._exchange(value.shown) if isinstance(value, ArrayValue) else advice_for(value)
+            raise SourceError(span, f"a variable holds a number or a vector, this is {describe(value)}", advice)
         if isinstance(value, Literal | Tuple) and name in self.once and not {name} & {*self.names, *self.types}:
             self.names[name] = value  # never changes: known at compile time
             self.assigned.add(name)
@@ -270,6 +301,11 @@ class StatementReader(BranchReader):
             self.body[-1] = ir.Let(assigned, last.value, span)
         else:
             self.emit(ir.Let(assigned, result, span))
+
+    def _exchange(self, name: str) -> str:
+        """Return the hint for an array that is assigned to a name."""
+        arrays = [other for other, value in self.names.items() if isinstance(value, ArrayValue)]
+        return exchange(self.source.tree, arrays, name)
 
     def _as_type(self, name: str, variable: ir.Reg, value: Value, span: Span) -> ir.Expr:
         """Return the value for a variable with a type."""

@@ -264,8 +264,8 @@ _BITS = "cast it: st.i32(x), or st.bitcast(st.i32, x) for its bits"
 _ADVICE = {
     ("fdiv", "int"): "write a // b (floors), st.div(a, b) (truncates) or st.f32(a) / st.f32(b)",
     ("fdiv", "uint"): "write a // b, or st.f32(a) / st.f32(b)",
-    ("floordiv", "float"): "write a / b",
-    ("mod", "float"): "write st.fmod(a, b)",
+    ("floordiv", "float"): "write st.floor(a / b)",
+    ("mod", "float"): "write a - st.floor(a / b) * b, or st.fmod(a, b), which has the sign of a",
     **{(name, "float"): _BITS for name in ("shl", "shr", "and", "or", "xor", "invert")},
     **{(name, "bool"): "cast it first: st.i32(flag)" for name in ("add", "sub", "mul", "neg", "min", "max")},
     ("invert", "bool"): "write `not flag`",

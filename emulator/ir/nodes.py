@@ -137,7 +137,10 @@ class AsyncWait:   pending: int; span: Span; site: int = -1
 @node
 class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
 @node
-class Assert:      cond: Expr; message: str; span: Span; site: int = -1
+class Assert:
+    """items: a message with values, in place of the text `message`. shown: values of the condition, for the finding."""
+
+    cond: Expr; message: str; span: Span; site: int = -1; items: tuple[str | Expr, ...] = (); shown: tuple[Expr, ...] = ()
 @node
 class Print:       items: tuple[str | Expr, ...]; span: Span; site: int = -1
 @node

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ..errors import Diagnostic
+from ..ir import nodes as ir
 from ..language.intrinsics import WARP_SIZE
+from ..language.types import Scalar
 from ..machine.device import Device
 from ..span import Span
 
@@ -74,9 +76,25 @@ def endless(span: Span, thread: str, limit: int, stalled: bool = False) -> Diagn
     return Diagnostic("step limit", message, span, (thread, advice))
 
 
-def failed(span: Span, thread: str, message: str) -> Diagnostic:
-    """Return the diagnostic of a failed assertion of the kernel."""
-    return Diagnostic("assertion", f"assertion failed{': ' if message else ''}{message}", span, (thread,))
+def asserted_values(stmt: ir.Assert) -> tuple[ir.Expr, ...]:
+    """Return the expressions with values in the diagnostic of a failed assertion."""
+    return (*(item for item in stmt.items if not isinstance(item, str)), *stmt.shown)
+
+
+def failed(stmt: ir.Assert, thread: str, values: Sequence[bool | int | float]) -> Diagnostic:
+    """Return the diagnostic of a failed assertion of the kernel. values: of `asserted_values`."""
+    texts = [_number(e.type, value) for e, value in zip(asserted_values(stmt), values, strict=True)]
+    count = len(texts) - len(stmt.shown)
+    inserted = iter(texts[:count])
+    message = "".join(item if isinstance(item, str) else next(inserted) for item in stmt.items) or stmt.message
+    shown = ", ".join(f"{e.span.text} = {text}" for e, text in zip(stmt.shown, texts[count:], strict=True))
+    notes = (thread, shown) if shown else (thread,)
+    return Diagnostic("assertion", f"assertion failed{': ' if message else ''}{message}", stmt.span, notes)
+
+
+def _number(type: object, value: bool | int | float) -> str:
+    """Return the shortest text of a number of a type."""
+    return str(type.dtype.type(value)) if isinstance(type, Scalar) and type.is_float else str(value)
 
 
 def lanes(mask: int) -> str:

@@ -258,7 +258,8 @@ class _Thread:
                 yield Wait(position, stmt, np.zeros(1), self.integer(stmt.mask, frame), 0)
             case ir.Assert():
                 if not self.holds(stmt.cond, frame):
-                    raise Undefined(f"assertion failed: {stmt.message}")
+                    items = [item if isinstance(item, str) else self.number(item, frame)[0] for item in stmt.items]
+                    raise Undefined(f"assertion failed: {''.join(map(str, items)) or stmt.message}")
             case ir.Print() | ir.Check():
                 pass  # output, and checks of emulators, which continue after faults: no effect on results
             case _ if type(stmt) in EFFECTS:

@@ -241,3 +241,20 @@ def test_structs_are_in_global_memory(word: str, memory: str) -> None:
     actual = diagnostic_of(f"s = st.{word}(Point, 32)")
     assert actual.message == f"{memory} memory holds no structs, this is Point"
     assert actual.notes == (f"declare one array a field, each by st.{word}(...)",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "advice"),
+    [
+        ("t = a\na = b\nb = t", "two arrays change places by one statement: a, b = b, a"),
+        ("s = a\nd = b\ns, d = d, s", "two arrays change places by one statement: a, b = b, a"),
+        ("s = a\nd = b\nif n > 0:\n    s = b", "two arrays change places by one statement: a, b = b, a"),
+        ("s = a\nd = b", "write an element: a[i]"),
+        ("s = a if n > 0 else b", "or let the arrays change places after each iteration: a, b = b, a"),
+    ],
+)
+def test_arrays_that_change_places(lines: str, advice: str) -> None:
+    arrays = "a = st.shared(st.f32, 32)\nb = st.shared(st.f32, 32)\n"
+    with pytest.raises(st.CompileError) as caught:
+        read(arrays + lines)
+    assert caught.value.diagnostics[0].notes[-1] == advice

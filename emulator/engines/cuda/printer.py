@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -141,6 +141,7 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
     yield Line(f"// {functions[-1].name}, for blocks of {threads} threads")
     body = [s for f in functions for s in statements(f.body)]
     kinds = {type(stmt) for stmt in body}
+    kinds |= {ir.Print for stmt in body if isinstance(stmt, ir.Assert) and stmt.items}
     includes = [name for kind, name in ((ir.Assert, "cassert"), (ir.Print, "cstdio")) if kind in kinds]
     if any(map(is_cooperative, functions)):
         includes.append("cooperative_groups.h")
@@ -290,9 +291,11 @@ class _Function:
             case ir.Break() | ir.Continue() | ir.Return():
                 yield at(f"{lead}{self.jump(stmt)}")
             case ir.Assert():
+                if stmt.items:
+                    yield at(f"{lead}{self.print(('assertion failed: ', *stmt.items))}")
                 yield at(f"{lead}{self.assertion(stmt)}")
             case ir.Print():
-                yield at(f"{lead}{self.print(stmt)}")
+                yield at(f"{lead}{self.print(stmt.items)}")
             case ir.Frame():
                 raise TypeError("a Frame is made by inlining: programs are printed before that")
             case _ if type(stmt) in TABLE:
@@ -370,11 +373,11 @@ class _Function:
             return f"assert({self.expr(stmt.cond)});"
         return f"assert({self.expr(stmt.cond, INFIX['&&'], '&&')} && {quoted(stmt.message)});"
 
-    def print(self, stmt: ir.Print) -> str:
+    def print(self, items: Iterable[str | ir.Expr]) -> str:
         """Print in the emulators' format, with the block and the thread before the text."""
         values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
         formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
-        for item in stmt.items:
+        for item in items:
             if isinstance(item, str):
                 formats.append(item.replace("%", "%%"))
                 continue
@@ -409,7 +412,7 @@ def _wrapped(line: Line) -> Iterator[Line]:
 
 def _break(text: str, start: int) -> int | None:
     """The best place to break: the last of the shallowest within the width, to the right of an assignment."""
-    assignment = re.search(r" \S?= ", text)
+    assignment = re.search(r" \S?= ", text.partition('"')[0])
     begin = max(start, assignment.end() if assignment else 0)
     depth, quote, best, least = 0, False, assignment.end() if assignment and assignment.end() > start else None, 99
     for at, c in enumerate(text[:WIDTH]):

@@ -172,9 +172,9 @@ class StatementEmitter:
 
     def assertion(self, stmt: ir.Assert) -> None:
         def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
-            return barriers.failed(stmt.span, place, stmt.message)
+            return barriers.failed(stmt, place, message_values)
 
-        self.expect("assertion", stmt, (), describe)
+        self.expect("assertion", stmt, barriers.asserted_values(stmt), describe)
 
     def check(self, stmt: ir.Check) -> None:
         kernel = self.context.kernel

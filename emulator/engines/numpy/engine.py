@@ -448,13 +448,16 @@ def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
 
 
 def _assertion(stmt: ir.Assert) -> Callable[[WarpGroup], None]:
-    holds = scalar(stmt.cond)
+    holds, shown = scalar(stmt.cond), [scalar(e) for e in barriers.asserted_values(stmt)]
 
     def run(group: WarpGroup) -> None:
         failed = group.full(group.active) & ~group.full(holds(group))
         if failed.any():
-            group.fault(
-                "assertion", stmt.site, failed, lambda row, lane, place: barriers.failed(stmt.span, place, stmt.message)
-            )
+            values = [group.full(value(group)) for value in shown]
+
+            def describe(row: int, lane: int, place: str) -> Diagnostic:
+                return barriers.failed(stmt, place, [v[row, lane].item() for v in values])
+
+            group.fault("assertion", stmt.site, failed, describe)
 
     return run
