@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 from simtbed import SimtbedError
+from simtbed.checked import shown
 from simtbed.ir.ops import Op
 from simtbed.kernels import FAMILIES, Launcher
 from simtbed.language.types import Scalar
@@ -93,20 +94,24 @@ def results_of(names: Iterable[str]) -> Iterator[Any]:
         if str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))
         try:
-            items = getattr(importlib.import_module(module), function or "cases")()
-        except (ImportError, AttributeError) as error:
+            make = getattr(importlib.import_module(module), function or "cases")
+        except (ImportError, AttributeError, ValueError) as error:  # ValueError: no name of a module
             if isinstance(error, ModuleNotFoundError) and CHECKOUT.startswith(str(error.name)):
                 raise SimtbedError(
                     f"{name}: run this in a checkout of simtbed, or name other cases: --cases MODULE:FUNCTION"
                 ) from None
             raise SimtbedError(f"{name}: expected module:function, a function that gives cases: {error}") from None
-        yield from items
+        if not callable(make):
+            raise SimtbedError(f"{name}: expected module:function, a function that gives cases, not {shown(make)}")
+        yield from make()
 
 
-def find_all(names: Iterable[str], only: str = "*") -> list[Case | OperationCase]:
+def find_all(names: Sequence[str], only: str = "*") -> list[Case | OperationCase]:
     """Return the cases of the functions "MODULE:FUNCTION" with names that match the pattern `only`. Raises SimtbedError
     if none does, or two cases have one name."""
     cases: list[Case | OperationCase] = list(results_of(names))
+    if wrong := [case for case in cases if not isinstance(case, Case | OperationCase)]:
+        raise SimtbedError(f"{', '.join(names)}: expected functions that give cases, not {shown(wrong[0])}")
     names_found = [case.name for case in cases]
     if twice := {name for name in names_found if names_found.count(name) > 1}:
         raise SimtbedError(f"two cases are called {', '.join(sorted(twice))}")

@@ -293,6 +293,9 @@ def test_cases_are_found_by_name() -> None:
         find(["missing:cases"])
     with pytest.raises(SimtbedError, match=r"^tests\.validation\.cases:none: expected module:function"):
         find(["tests.validation.cases:none"])
+    for wrong in ("", ":x", "::", "os:sep", "os:path", "os:getcwd", "a b:c", "\0:x"):
+        with pytest.raises(SimtbedError, match=r"expected (module:function|functions that give cases)"):
+            find([wrong])
     with pytest.raises(SimtbedError, match=r"^two cases are called .*pairhmm wavefront"):
         find([VARIANTS, VARIANTS])
 
@@ -306,7 +309,9 @@ def test_without_a_checkout_cases_and_records_are_named(
     monkeypatch.chdir(tmp_path)
     times = simtbed("hardware", "errors", "times.json", "--cases", "tests.validation.launches:timed")
     assert "times.json: No such file" in times.refused()
-    (tmp_path / "times.json").write_text(json.dumps({"launches": {"a": {"warm_us": 1, "cold_us": 1}}}))
+    (tmp_path / "times.json").write_text(
+        json.dumps({"device": "H200", "launches": {"a": {"warm_us": 1, "cold_us": 1}}})
+    )
     for result in (simtbed("hardware", "errors", "times.json"), simtbed("hardware", "compare")):
         assert "run this in a checkout of simtbed, or name" in result.refused()
 

@@ -313,8 +313,8 @@ def test_changed_inputs_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_zero_time_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "times.json"
-    timing.save({"launches": {"a": {"warm_us": 0.0, "cold_us": 1.0}}}, path)
-    with pytest.raises(st.SimtbedError, match=r"expected a record .* not above 0"):
+    timing.save({"device": "H200", "launches": {"a": {"warm_us": 0.0, "cold_us": 1.0}}}, path)
+    with pytest.raises(st.SimtbedError, match=r"expected a record .*warm_us: expected a number > 0"):
         errors.load(path)
 
 
