@@ -20,7 +20,7 @@ from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typ
 from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribute
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
-from .foreign import PYTHON, closest, dotted
+from .foreign import PYTHON, closest, dotted, similar_name
 from .logic import BooleanReader, is_bool
 from .source import MISSING
 from .values import (
@@ -198,9 +198,9 @@ class ExpressionReader(BooleanReader):
             return self.special(value, span) if is_module else of_python(value)
         if not is_module:
             raise SourceError(span, f"{describe(owner)} has no {name}", *no_attribute(owner, name))
-        for names in ([name], [f"__{name}"], ["cuda", name]):
+        for names in ([name], ["cuda", name], similar_name(name)):
             self.refuse_foreign(names, span)
-        near = closest(name, dir(target))
+        near = closest(name, [n for n in dir(target) if not isinstance(getattr(target, n, None), ModuleType)])
         advice = f"do you mean {'.'.join([*dotted(node.value), near])}?" if near else LISTED
         if name in PYTHON_BUILTINS:
             advice = f"write {name}(...), which is Python's own"

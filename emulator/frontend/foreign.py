@@ -40,6 +40,19 @@ def advice(names: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
+def similar_name(name: str) -> list[str]:
+    """Return the name in another library that differs only by underscores and case, such as `atomicCAS` for `atomic_cas`;
+    empty without one."""
+    from ..language.words import by_name  # late: only errors need it
+
+    text, names = _letters(name), (key.removesuffix(".x") for key in by_name())
+    return [key for key in names if "." not in key and _letters(key) == text][:1]
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
 def names_elsewhere(target: Any) -> list[str]:
     """Return an object's name in another library: `cuda` for numba.cuda, and so on; empty without such a name."""
     if isinstance(target, ModuleType):

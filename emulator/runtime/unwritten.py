@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -39,26 +40,30 @@ def tracked_elements(request: Request, written: Mapping[str, Buffer]) -> dict[st
 def unwritten_elements(request: Request, written: Mapping[str, Buffer]) -> list[Diagnostic]:
     """Return a diagnostic for each output with elements that were not written.
 
-    written: bool by element, for each of `outputs`. A struct is written if all its fields are.
+    written: bool by element, for each of `outputs`. A struct is written if all its fields are; where some fields of its array
+    are complete, the message names the others.
     """
-    by_array: dict[str, Buffer] = {}
+    by_array: dict[str, dict[str, Buffer]] = {}
     for name, flags in written.items():
-        array = request.owners[name][0] if name in request.owners else name
-        by_array[array] = by_array[array] & flags if array in by_array else flags
-    return [_diagnostic(request, array, ~flags) for array, flags in by_array.items() if not flags.all()]
+        by_array.setdefault(request.owners.get(name, (name,))[0], {})[name] = ~flags
+    return [_diagnostic(request, array, missing) for array, missing in by_array.items() if _any(missing.values()).any()]
 
 
-def _diagnostic(request: Request, array: str, missing: Buffer) -> Diagnostic:
-    first = ", ".join(map(str, np.unravel_index(int(missing.argmax()), missing.shape)))
-    count, be = int(np.count_nonzero(missing)), "was" if missing.sum() == 1 else "were"
-    message = f"{count:,} of {missing.size:,} elements of {array} {be} never written, first {array}[{first}]"
-    params = request.prepared.program.kernel.params
-    span = next(p.span for p in params if array in (p.name, *request.owners.get(p.name, ())[:1]))
-    poison = " and ".join(
-        str(request.filled[name].reshape(-1)[0])
-        for name in request.filled
-        if array in (name, *request.owners.get(name, ())[:1])
-    )
+def _any(missing: Iterable[Buffer]) -> Buffer:
+    return functools.reduce(np.bitwise_or, missing)
+
+
+def _diagnostic(request: Request, array: str, missing: Mapping[str, Buffer]) -> Diagnostic:
+    incomplete = {name: flags for name, flags in missing.items() if flags.any()}
+    fields = [".".join(request.owners[name][1]) for name in incomplete] if len(incomplete) < len(missing) else []
+    elements = _any(incomplete.values())
+    first = f"{array}[{', '.join(map(str, np.unravel_index(int(elements.argmax()), elements.shape)))}]"
+    first += f".{fields[0]}" if len(fields) == 1 else ""
+    owner = f"field{'s' * (len(fields) > 1)} {' and '.join(fields)} of " if fields else ""
+    count, be = int(np.count_nonzero(elements)), "was" if elements.sum() == 1 else "were"
+    message = f"{owner}{count:,} of {elements.size:,} elements of {array} {be} never written, first {first}"
+    span = next(p.span for p in request.prepared.program.kernel.params if p.name in incomplete)
+    poison = " and ".join(dict.fromkeys(str(request.filled[name].reshape(-1)[0]) for name in incomplete))
     notes = (
         f"{array} was given as empty: these elements hold {poison}",
         "if the kernel is meant to write only some elements, give st.zeros(shape, type)",

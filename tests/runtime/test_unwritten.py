@@ -210,7 +210,7 @@ def test_verify_fails_for_unwritten_elements() -> None:
             (
                 first_points,
                 {"out": st.empty(4, Point), "n": 4},
-                "1 of 4 elements of out was never written, first out[0]",
+                "field n of 1 of 4 elements of out was never written, first out[0].n\n",
             ),
             (storing("bool", "False"), {"out": st.empty(32, "bool")}, "16 of 32 elements"),
             (storing("bool", "True"), {"out": st.empty(32, "bool")}, "16 of 32 elements"),

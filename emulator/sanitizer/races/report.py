@@ -373,8 +373,8 @@ class _Finding:
         if max(self.kinds) >= ATOMICS:
             first, second = self.spans
             plain, kind = (second, self.kinds[1]) if self.kinds[0] >= ATOMICS else (first, self.kinds[0])
-            alternative = "st.volatile_load() where it only reads" if kind == LOADS else "st.volatile_store()"
-            return f"line {plain.line} is not atomic: make it so, by an atomic operation or {alternative}, or order it: {how}"
+            alternative = "st.volatile_load()" if kind == LOADS else "st.volatile_store()"
+            how += f"; if either order is correct, use an atomic operation or {alternative} in line {plain.line}"
         return f"to order them: {how}"
 
 
