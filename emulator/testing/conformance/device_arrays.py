@@ -36,6 +36,15 @@ def transposed(x: Global[i32], out: Global[i32]) -> None:
 
 
 @st.kernel
+def first_half(a: Global[i32], b: Global[c64], c: Global[i16]) -> None:
+    """Store to the elements below 16."""
+    if st.lane < 16:
+        a[st.lane] = 1
+        b[st.lane] = st.c64(st.f32(1), st.f32(0))
+        c[st.lane] = i16(1)
+
+
+@st.kernel
 def added(x: Global[u64], y: Global[i16], pairs: Global[int2], z: Global[c64], out: Global[i64]) -> None:
     """Add 1 to every other element of y and pairs; out: the sum of all arrays."""
     i = st.block.x * 32 + st.lane
@@ -77,6 +86,20 @@ def of_two_dimensions(engine: EngineName | Engine) -> None:
     back = run(transposed, grid=1, block=32, args={"x": intermediate, "out": st.empty((4, 6), i32)}, counters=False)
     assert np.array_equal(intermediate.numpy(), first[:, ::3].T)
     assert np.array_equal(back.buffers["out"], first[:, ::3])
+
+
+def of_poison(engine: EngineName | Engine) -> None:
+    """Test that elements without a store hold poison, in outputs and in device arrays. Raises AssertionError."""
+    run, types = launcher(engine), {"a": "i32", "b": "c64", "c": "i16"}
+    on_device = {name: DeviceArray(st.empty(32, type)) for name, type in types.items()}
+    before = {name: array.numpy() for name, array in on_device.items()}
+    new = {name: st.empty(32, type) for name, type in types.items()}
+    buffers = run(first_half, grid=1, block=32, args=new, counters=False).buffers
+    run(first_half, grid=1, block=32, args=on_device, counters=False)
+    for name, array in on_device.items():
+        for contents in (buffers[name], array.numpy()):
+            assert (contents[:16] == 1).all()
+            assert contents[16:].tobytes() == before[name][16:].tobytes()
 
 
 def in_place(engine: EngineName | Engine) -> None:

@@ -27,9 +27,7 @@ from simtbed import (
     ushort2,
 )  # fmt: skip
 
-from ...language.types import I32
 from ...runtime.arrays import zeros
-from ...runtime.poison import poison
 from .feature import feature, out
 
 
@@ -308,13 +306,6 @@ def queue_of_tickets(out: Global[i32]) -> None:
 @st.kernel
 def float_sum(out: Global[f32]) -> None:
     st.atomic_add(out, 0, f32(1))
-
-
-@feature([lane if lane % 2 else int(poison(I32)) for lane in range(32)], out=out())
-@st.kernel
-def elements_without_a_store(out: Global[i32]) -> None:
-    if st.lane % 2 == 1:
-        out[st.lane] = st.lane
 
 
 @feature([32 * 33 // 2], out=zeros(1, i32))

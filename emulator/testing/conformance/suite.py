@@ -134,4 +134,5 @@ def _device_arrays(engine: EngineName | Engine) -> None:
     device_arrays.of_two_dimensions(engine)
     device_arrays.in_place(engine)
     device_arrays.of_one_value(engine)
+    device_arrays.of_poison(engine)
     assert np.array_equal(before, device_arrays.FILL)
