@@ -210,6 +210,16 @@ def _extreme(name: str, python: Callable[..., Any]) -> Callable[[FunctionReader,
     return word
 
 
+def _least(*numbers: Any) -> Any:
+    """Return the smallest number as a kernel does: NaN only of NaNs, and -0 before +0."""
+    return min([n for n in numbers if n == n] or numbers, key=lambda n: (n, math.copysign(1, n)))
+
+
+def _greatest(*numbers: Any) -> Any:
+    """Return the largest number as a kernel does: NaN only of NaNs, and +0 after -0."""
+    return max([n for n in numbers if n == n] or numbers, key=lambda n: (n, math.copysign(1, n)))
+
+
 def _abs(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
     value = _only(reader, node)
     if isinstance(value, Literal):
@@ -263,7 +273,7 @@ def _range(reader: FunctionReader, node: ast.Call, span: Span) -> Value:
 
 
 _BUILTINS: dict[Any, Callable[[FunctionReader, ast.Call, Span], Value]] = {
-    builtins.min: _extreme("min", min), builtins.max: _extreme("max", max), builtins.abs: _abs,
+    builtins.min: _extreme("min", _least), builtins.max: _extreme("max", _greatest), builtins.abs: _abs,
     builtins.int: _python_cast(int, I32), builtins.float: _python_cast(float, F32),
     math.fabs: _abs, builtins.len: _len, builtins.ord: _ord, builtins.pow: _power, builtins.print: printing.print_call,
     builtins.range: _range,

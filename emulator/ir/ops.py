@@ -90,6 +90,19 @@ def _shift_right(a: Values, b: Values) -> Values:
     return np.asarray(np.where(out_of_range & (a >= 0), 0, shifted)).astype(a.dtype)
 
 
+def _extreme(pick: Meaning, of_zeros: Meaning) -> Meaning:
+    """Return the meaning of min or max, for which -0 is smaller than +0. of_zeros: combines the bits of two zeros."""
+
+    def meaning(a: Values, b: Values) -> Values:
+        result = np.asarray(pick(a, b))
+        if result.dtype.kind != "f" or not (zeros := (a == 0) & (b == 0)).any():
+            return result
+        bits = f"u{result.dtype.itemsize}"
+        return np.where(zeros, of_zeros(a.view(bits), b.view(bits)).view(result.dtype), result)
+
+    return meaning
+
+
 def _leading_zeros(a: Values) -> Values:
     bits = 8 * a.dtype.itemsize
     rest = np.array(a, copy=True).view(f"u{a.dtype.itemsize}")
@@ -232,8 +245,8 @@ _op("not",       (BOOL,),            np.logical_not,       "!{0}",              
 _op("both",      (BOOL,),            np.logical_and,       "{0} && {1}",              "and",                            "alu")
 _op("either",    (BOOL,),            np.logical_or,        "{0} || {1}",              "or",                             "alu")
 _op("select",    (BOOL, *NUMBERS),   np.where,             "{0} ? {1} : {2}",         ":select",                        "alu",   operands=3, first=BOOL)
-_op("min",       NUMBERS,            halves.in_f32(np.fmin), _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
-_op("max",       NUMBERS,            halves.in_f32(np.fmax), _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
+_op("min",       NUMBERS,            halves.in_f32(_extreme(np.fmin, np.bitwise_or)), _extremes["min"],          "@smin|@umin|:least",             "arith", policy=VALUE)
+_op("max",       NUMBERS,            halves.in_f32(_extreme(np.fmax, np.bitwise_and)), _extremes["max"],          "@smax|@umax|:greatest",          "arith", policy=VALUE)
 _op("viaddmax",  (I32,),             lambda a, b, c: np.maximum(a + b, c), "__viaddmax_s32({0}, {1}, {2})", ":greatest_of_sum",  "alu", operands=3, domain=NoOverflow("add"))
 _op("vimax3",    (I32,),             lambda a, b, c: np.maximum(np.maximum(a, b), c), "__vimax3_s32({0}, {1}, {2})", ":greatest_of_three", "alu", operands=3)
 _op("abs",       SIGNED + FLOATS + HALVES, np.abs,               _absolute,                 ":absolute||@fabs",               "arith", operands=1, domain=NotLowest("abs({0})"), widens=("int",))

@@ -14,7 +14,7 @@ from ..ir import nodes as ir
 from ..ir.domains import promoted_bits
 from ..ir.library import PREFIX
 from ..ir.ops import TABLE
-from ..language.types import BOOL, F32, F64, HALVES, I32, I64, U64, Scalar
+from ..language.types import BOOL, F32, F64, HALVES, I16, I32, I64, U64, Scalar
 from . import halves
 from .builder import LANES, FunctionBuilder, is_constant, many, scalar_type, splat
 from .casts import convert, converted
@@ -148,11 +148,19 @@ def _select(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]
     return builder.let(f"select {condition}, {shape.type} {a}, {shape.type} {b}", "either")
 
 
-def _extreme(comparison: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
+def _extreme(comparison: str, of_equal: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
+    """Return the writer of min or max. of_equal: combines the bits of equal operands: -0 is smaller than +0."""
+
     def compute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
-        a, b = shape.refs(builder, *args)  # the other operand for a NaN; the second of equal zeros
+        a, b = shape.refs(builder, *args)  # the other operand for a NaN
         first = builder.let(f"fcmp {comparison} {shape.type} {a}, {b}", "first")
         chosen = builder.let(f"select {shape.bool} {first}, {shape.type} {a}, {shape.type} {b}", op.name)
+        whole = shape.with_type({2: I16, 4: I32, 8: I64}[shape.scalar.size]).type
+        bits = [builder.let(f"bitcast {shape.type} {x} to {whole}", "bits") for x in (a, b)]
+        both = builder.let(f"{of_equal} {whole} {bits[0]}, {bits[1]}", "both")
+        both = builder.let(f"bitcast {whole} {both} to {shape.type}", "both")
+        equal = builder.let(f"fcmp oeq {shape.type} {a}, {b}", "equal")
+        chosen = builder.let(f"select {shape.bool} {equal}, {shape.type} {both}, {shape.type} {chosen}", op.name)
         number_b = builder.let(f"fcmp ord {shape.type} {b}, {b}", "number")
         return builder.let(f"select {shape.bool} {number_b}, {shape.type} {chosen}, {shape.type} {a}", op.name)
 
@@ -455,7 +463,7 @@ def _cast(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) 
 
 _COMPOSED: dict[str, Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]] = {
     "negate": _negate, "invert": _invert, "absolute": _absolute, "select": _select,
-    "least": _extreme("olt"), "greatest": _extreme("ogt"), "reciprocal_root": _reciprocal_root,
+    "least": _extreme("olt", "or"), "greatest": _extreme("ogt", "and"), "reciprocal_root": _reciprocal_root,
     "greatest_of_sum": _greatest_of_sum, "greatest_of_three": _greatest_of_three,
     "first_set": _first_set, "high_product": _high_product, "permuted_bytes": _permuted_bytes, "dot_of_bytes": _dot_of_bytes,
     "funnel_left": _funnel(True, False), "funnel_right": _funnel(False, False),
