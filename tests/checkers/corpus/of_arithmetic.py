@@ -25,7 +25,7 @@ def remainder_by_zero(x: Global[i32], out: Global[f32], FIXED: Const) -> None:
     out[t] = f32(st.rem(t, divisor))
 
 
-@pair("arithmetic", x=I, out=st.empty(128, "u32"))
+@pair("arithmetic", x=I, out=st.zeros(128, "u32"))
 @st.kernel
 def mask_of_32_bits_by_shift(x: Global[i32], out: Global[u32], FIXED: Const) -> None:
     t = st.thread.x
@@ -60,7 +60,7 @@ def not_a_number_as_an_integer(x: Global[f32], out: Global[f32], FIXED: Const) -
         out[t] = f32(i32(value))
 
 
-@pair("arithmetic", grid=2, stride=1 << 30, out=st.empty(128, "i64"))
+@pair("arithmetic", grid=2, stride=1 << 30, out=st.zeros(128, "i64"))
 @st.kernel
 def offset_in_32_bits(out: Global[i64], stride: i32, FIXED: Const) -> None:
     i = st.block.x * 64 + st.thread.x
@@ -70,7 +70,7 @@ def offset_in_32_bits(out: Global[i64], stride: i32, FIXED: Const) -> None:
         out[i] = i64(st.thread.x * stride)
 
 
-@pair("arithmetic", x=np.full(128, 2**31 - 10, np.int32), out=st.empty(128, "i32"))
+@pair("arithmetic", x=np.full(128, 2**31 - 10, np.int32), out=st.zeros(128, "i32"))
 @st.kernel
 def sum_overflows(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x
@@ -80,7 +80,7 @@ def sum_overflows(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
         out[t] = (x[t] + t) // 2
 
 
-@pair("arithmetic", x=np.full(128, -(2**31), np.int32), out=st.empty(128, "i32"))
+@pair("arithmetic", x=np.full(128, -(2**31), np.int32), out=st.zeros(128, "i32"))
 @st.kernel
 def smallest_number_negated(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x
@@ -88,7 +88,7 @@ def smallest_number_negated(x: Global[i32], out: Global[i32], FIXED: Const) -> N
     out[t] = -value
 
 
-@pair("arithmetic", x=I, out=st.empty(128, "i32"))
+@pair("arithmetic", x=I, out=st.zeros(128, "i32"))
 @st.kernel
 def hash_in_signed_numbers(x: Global[i32], out: Global[i32], FIXED: Const) -> None:
     t = st.thread.x

@@ -7,7 +7,7 @@ from simtbed import Const, Global, f32, i32
 
 from .pair import X, pair
 
-OUT = st.empty(128, "i32")
+OUT = st.zeros(128, "i32")
 
 
 @pair("barrier", x=X)

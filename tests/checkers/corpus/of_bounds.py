@@ -29,7 +29,7 @@ def halo_to_the_left(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
     out[t] = x[t] + left
 
 
-@pair("bounds", grid=3, x=X, n=100, out=st.empty(100, "f32"))
+@pair("bounds", grid=3, x=X, n=100, out=st.zeros(100, "f32"))
 @st.kernel
 def unguarded_tail_block(x: Global[f32], out: Global[f32], n: i32, FIXED: Const) -> None:
     i = st.block.x * 64 + st.thread.x

@@ -216,7 +216,7 @@ def everybody_writes_one_cell(x: Global[f32], out: Global[f32], FIXED: Const) ->
     out[t] = last[0]
 
 
-@pair("race", x=X, out=st.empty(128, "u8"))
+@pair("race", x=X, out=st.zeros(128, "u8"))
 @st.kernel
 def bytes_of_a_neighbour(x: Global[f32], out: Global[u8], FIXED: Const) -> None:
     """Adjacent bytes with different owners do not race; an access to the neighbour's byte does."""

@@ -80,7 +80,7 @@ def accumulator_without_a_start(x: Global[f32], out: Global[f32], FIXED: Const) 
     out[t] = sums[0] + sums[3]
 
 
-@pair("uninitialised", x=X)
+@pair("uninitialised", x=X, out=st.empty(64, "f32"))
 @st.kernel
 def output_summed_into(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
     """An output buffer on a GPU has no initial contents."""

@@ -119,7 +119,7 @@ def compaction_with_shared_slots(x: Global[i32], out: Global[f32], FIXED: Const)
         out[slot if FIXED else slot // 2] = f32(x[lane])
 
 
-@pair("race", block=32, out=st.empty(64, "f64"), f=np.arange(1.0, 34.0), g=np.arange(1.0, 34.0) / 7)
+@pair("race", block=32, out=st.zeros(64, "f64"), f=np.arange(1.0, 34.0), g=np.arange(1.0, 34.0) / 7)
 @st.kernel
 def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -> None:
     """h = f x g for 17 coefficients each: a lane has one coefficient of f; in step k all lanes add to the cells at distance k.
@@ -140,7 +140,7 @@ def gama_merge(f: Global[f64], g: Global[f64], out: Global[f64], FIXED: Const) -
     out[lane] = h[lane]
 
 
-@pair("race", block=32, out=st.empty(64, "u8"), read=(I % 4).astype(np.uint8), solid=(I % 3 == 0).astype(np.uint8))
+@pair("race", block=32, out=st.zeros(64, "u8"), read=(I % 4).astype(np.uint8), solid=(I % 3 == 0).astype(np.uint8))
 @st.kernel
 def cuda_ec_vote(read: Global[u8], solid: Global[u8], out: Global[u8], FIXED: Const) -> None:
     """Each lane counts the votes of one position of the k-mer in shared memory; a warp vote decides whether to continue.

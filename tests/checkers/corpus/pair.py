@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from simtbed import Device, Kernel, Result, devices, empty, launch
+from simtbed import Device, Kernel, Result, devices, launch, zeros
 from simtbed.runtime.registry import EngineName
 
 N = 128
@@ -50,11 +50,11 @@ def pair(
     fault: str, *, grid: int = 1, block: int = 64, shared: int = 0, device: Device = devices.H200,
     schedule: int | None = None, cooperative: bool = False, **args: Any,
 ) -> Callable[[Kernel], Kernel]:  # fmt: skip
-    """Add a kernel to the corpus. args: the kernel's arguments; the default of `out` is an empty array of N f32."""
+    """Add a kernel to the corpus. args: the kernel's arguments; the default of `out` is an array of N zeros of f32."""
 
     def add(kernel: Kernel) -> Kernel:
         assert kernel.__name__ not in PAIRS
-        arguments = {"out": empty(N, "f32"), **args}
+        arguments = {"out": zeros(N, "f32"), **args}
         PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, cooperative, arguments)
         return kernel
 
