@@ -37,7 +37,8 @@ def pairhmm(spell: Callable[[str], str]) -> str:
 
 def gatk(spell: Callable[[str], str]) -> str:
     rows = [f"{spell(h)} {spell(READ)} {'I' * 12} {'N' * 12} {'N' * 12} {'+' * 12} -1.0\n" for h in (HAPLOTYPE, LONG)]
-    return HEADER.decode() + "".join(rows)
+    header: str = HEADER.decode()
+    return header + "".join(rows)
 
 
 def table(spell: Callable[[str], str]) -> str:

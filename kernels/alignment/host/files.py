@@ -321,7 +321,7 @@ def texts(problem: Problem, alignments: Alignments, form: Format) -> Texts:
 
 
 def _digest(sequence: Bytes) -> bytes:
-    return md5(np.ascontiguousarray(sequence), usedforsecurity=False).digest()
+    return md5(sequence.tobytes(), usedforsecurity=False).digest()
 
 
 class _Reference(NamedTuple):

@@ -62,7 +62,8 @@ class Reference:
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
 
         def positions_before(run: Offsets) -> Offsets:
-            return ends[run] - run * (lengths - 1)
+            before: Offsets = ends[run] - run * (lengths - 1)
+            return before
 
         usable = np.searchsorted(-self.lengths, -lengths, "right").astype(np.int64)
         positions = positions_before(usable)

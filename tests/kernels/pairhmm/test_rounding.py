@@ -85,7 +85,8 @@ def test_repeats_are_computed_in_f64() -> None:
     def wide(read: bytes, haplotype: bytes) -> list[bool]:
         scores = [np.full(len(read), score, np.uint8) for score in (35, 45, 45, 10)]
         problem = Problem.from_records([([(read, *scores)], [haplotype])])
-        return wide_pairs(problem, read_rounding(problem, np.zeros(1, np.bool_))[1]).tolist()
+        wide_flags: list[bool] = wide_pairs(problem, read_rounding(problem, np.zeros(1, np.bool_))[1]).tolist()
+        return wide_flags
 
     other = np.random.default_rng(3).choice(LETTERS, 600).tobytes()
     cases = [
