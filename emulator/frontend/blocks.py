@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import nodes as ir
 from .constructs import construct_name
 from .expressions import ExpressionReader
-from .inference import Decided
+from .inference import Decided, IsWhole, StartsAsFloat
 from .protocols import Progress
 from .values import AlreadyReported, SourceError
 
@@ -50,8 +50,15 @@ class BlockReader(ExpressionReader):
                 return self.read(nodes)
             except Decided as found:
                 self.decided[found.name] = found.type
-                self.body = body
-                self.restore(before)
+                if isinstance(found, StartsAsFloat):
+                    self.floats[found.name] = found
+            except IsWhole as found:
+                self.whole.add(found.name)
+                del self.floats[found.name], self.decided[found.name]
+            self.body = body
+            self.restore(before)
+            for start in self.floats.values():
+                self.program.report(start.error.span, start.error.message, *start.error.notes)
 
     def read(self, nodes: list[ast.stmt]) -> bool:
         """Emit the statements. Return whether control may run past their end."""

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
@@ -270,11 +271,17 @@ class ExpressionReader(BooleanReader):
         for step in row:
             if type(step.op) not in BINARY:
                 raise refused(step.op, self.span(step))
-        operands = self.values(row[-1].left, *(step.right for step in reversed(row)))
+        operands = [self.reported(partial(self.value, n)) for n in (row[-1].left, *(s.right for s in reversed(row)))]
         value = operands[0]
         for number, (step, right) in enumerate(zip(reversed(row), operands[1:], strict=True), 1):
             spans = [self.span(n) for n in (step, step.left, step.right)]
-            value = self.shallow(self.arithmetic(type(step.op), value, right, *spans), number, spans[0])
+            if value is None or right is None:
+                value = None  # the other operands may have errors too
+                continue
+            value = self.reported(partial(self.arithmetic, type(step.op), value, right, *spans))
+            value = None if value is None else self.shallow(value, number, spans[0])
+        if value is None:
+            raise AlreadyReported
         return value
 
     def arithmetic(self, kind: type, a: Value, b: Value, span: Span, left: Span, right: Span) -> Value:

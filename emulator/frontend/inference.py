@@ -8,7 +8,7 @@ from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.types import Scalar
 from ..language.types import Value as ValueType
-from .values import TypeConflict
+from .values import SourceError, TypeConflict
 
 Soft = Mapping[str, frozenset[str]]
 """By register, the registers whose initial literals decide its type."""
@@ -20,6 +20,23 @@ class Decided(Exception):
     def __init__(self, name: str, type: Scalar) -> None:
         super().__init__(name)
         self.name, self.type = name, type
+
+
+class StartsAsFloat(Decided):
+    """Raised for a variable that starts as a whole number and becomes a float. error: to report; the function is read again with a
+    float for its other errors."""
+
+    def __init__(self, name: str, type: Scalar, variable: str, error: SourceError) -> None:
+        super().__init__(name, type)
+        self.variable, self.error = variable, error
+
+
+class IsWhole(Exception):
+    """Raised with the register of a variable read as a float where it must be a whole number."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 def roots(expr: ir.Expr, soft: Soft) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import foreign
 from .constants import Literal, Tuple
-from .inference import decide, whole_number
+from .inference import IsWhole, StartsAsFloat, decide, whole_number
 from .launch_known import LaunchKnown
 from .protocols import ProgramReader
 from .source import MISSING, FunctionSource
@@ -60,6 +61,8 @@ class FunctionScope:
         self.positive: set[str] = set()  # variables above 0
         self.soft: dict[str, frozenset[str]] = {}  # registers with a type decided by literals of others
         self.decided: dict[str, Scalar] = {}  # registers initialised by a literal, and the type of their other uses
+        self.floats: dict[str, StartsAsFloat] = {}  # registers read as floats, to report their errors
+        self.whole: set[str] = set()  # registers of whole numbers that a float was expected of
         self.once = assigned_once(source.tree)
         self.swaps = Swaps.find(source.tree)
         self.local = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -79,8 +82,8 @@ class FunctionScope:
     def refuse(self, error: SourceError) -> None:
         """Record an error.
 
-        Raises Decided if another type of a literal-initialised variable resolves it, and NeedsConstants if the
-        variable of an unrolled loop does.
+        Raises Decided if another type of a literal-initialised variable resolves it, NeedsConstants if the
+        variable of an unrolled loop does, and IsWhole if a variable was read as a float.
         """
         notes = error.notes
         if isinstance(error, TypeConflict):
@@ -89,10 +92,14 @@ class FunctionScope:
                 raise NeedsConstants  # a literal adapts to the other type
             for expr, expected in error.pairs:
                 name = whole_number(expr, expected, self.soft)
-                if name is not None:
+                if name is not None and name not in self.whole:
                     variable = next(n for n in self.types if self.register(n) == name)
-                    notes = (f"{variable} starts as a whole number: start it as a float, such as 0.0",)
-                    self.unresolved.add(variable)  # its later uses would repeat the error
+                    advice = f"{variable} starts as a whole number: start it as a float, such as 0.0"
+                    raise StartsAsFloat(name, expected, variable, SourceError(error.span, error.message, advice))
+        else:
+            for name, start in self.floats.items():
+                if re.search(rf"\b{start.variable}\b", error.span.text):
+                    raise IsWhole(name)
         self.program.report(error.span, error.message, *notes)
 
     def together(self, *reads: Callable[[], T]) -> list[T]:
@@ -108,6 +115,16 @@ class FunctionScope:
         if len(results) < len(reads):
             raise AlreadyReported
         return results
+
+    def reported(self, read: Callable[[], T]) -> T | None:
+        """Return the result of a read; None after an error, which is recorded."""
+        try:
+            return read()
+        except SourceError as error:
+            self.refuse(error)
+        except AlreadyReported:
+            pass
+        return None
 
     def values(self, *nodes: ast.expr) -> list[Value]:
         """Return the values of sibling expressions."""
