@@ -69,8 +69,8 @@ class BranchReader(LoopReader):
                 self.program.count(self.span(branch))
             try:
                 condition = self.value(branch.test)
-                nodes = self._decided(branch, condition)
-                if nodes is None:
+                decided = self._decided(branch, condition)
+                if decided is None:
                     test = self.truth(condition, self.span(branch.test))
             except (SourceError, AlreadyReported) as error:
                 if self.body is outer:
@@ -80,7 +80,8 @@ class BranchReader(LoopReader):
                 self._mark_unresolved(branch)
                 nodes = []
                 break
-            if nodes is not None:
+            if decided is not None:
+                nodes = decided
                 continue
             before = set(self.assigned)
             then, then_falls = self.body_of(branch.body)

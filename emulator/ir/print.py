@@ -44,10 +44,10 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
         case ir.Return(value=value):
             yield f"return{f' {_text(value)}' if value is not None else ''}"
         case ir.Assert():
-            parts = [
+            pieces = [
                 repr(item) if isinstance(item, str) else _text(item) for item in stmt.items or (stmt.message,) if item
             ]
-            yield ", ".join([f"assert {_text(stmt.cond)}", *parts])
+            yield ", ".join([f"assert {_text(stmt.cond)}", *pieces])
         case ir.RecordDecision():
             yield f"note {stmt.about} {_text(stmt.value)}"
         case ir.Check():

@@ -82,10 +82,10 @@ class _Unroller:
             return self.iterations(stmt, constants)
         if isinstance(stmt, ir.While):
             return self.repetition(stmt, constants)
-        target = stmt.target if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else None
-        stmt = self.fold(stmt, constants)
-        if target is not None:  # the register itself, not its earlier value
-            stmt = replace(stmt, target=target)
+        folded = self.fold(stmt, constants)
+        if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg):  # the register itself, not its earlier value
+            folded = replace(folded, target=stmt.target)
+        stmt = folded
         match stmt:
             case ir.If(cond=ir.Const() as cond):
                 return self.sequence(stmt.then if cond.value else stmt.orelse, constants)

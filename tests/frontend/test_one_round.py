@@ -44,7 +44,7 @@ ROWS: tuple[Row, ...] = (
 
 
 def kernel(body: str) -> st.Kernel:
-    return st.kernel(source=HEAD + body.replace"\n    " + "\n")
+    return st.kernel(source=HEAD + body.replace("\n", "\n    ") + "\n")
 
 
 def test_one_round() -> None:

@@ -184,7 +184,7 @@ def source(kernel: Kernel, grid: int = 4, **args: Any) -> str:
 
 
 def test_only_loops_that_may_wrap_are_printed_with_a_limit() -> None:
-    def check(row: tuple[Kernel, dict[str, Any], bool]) -> None:
+    def check(row: tuple[Any, ...]) -> None:
         kernel, args, limited = row
         text = source(kernel, **args)
         assert (" ? k" in text or " ? i" in text) == limited, text
