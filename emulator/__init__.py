@@ -22,6 +22,7 @@ import simtbed.language.intrinsics as intrinsics
 import simtbed.language.maths as _maths_words
 import simtbed.language.warps as warps
 
+from . import forking as _forking  # noqa: F401  from here on, a fork waits for imports
 from . import maths as _maths  # noqa: F401  it says where functions of the table are
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
 from .language.atomics import *  # noqa: F403

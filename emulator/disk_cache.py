@@ -70,7 +70,7 @@ def _find_folder(requested: str, *usual: str) -> CacheFolder:
         except OSError as error:
             refused.append(f"{folder!r} is not used: {error.strerror}: {error.filename or folder!r}")
     if requested and sys.stderr is not None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             warning = f"simtbed: warning: compiled code is not kept: {refused[0]} (SIMTBED_CACHE)"
             print(printable(warning), file=sys.stderr)
     return CacheFolder(None, tuple(refused))

@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from .. import disk_cache
+from ..forking import hold_at_fork
 from ..ir import library as functions
 from ..ir.library import PREFIX
 
@@ -22,6 +24,8 @@ Metadata = TypeVar("Metadata")
 """Metadata stored with the code by a caller."""
 _LOCK = threading.RLock()
 """LLVM compiles and links on one thread at a time; linking may compile a library function."""
+hold_at_fork(_LOCK)
+hold_at_fork(getattr(ffi.lib, "_lock", _LOCK))  # also taken outside of ours, by the destructors of LLVM's objects
 _LINKED = 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
+from ..forking import call_in_child
 from ..frontend.constants import is_struct
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype
 from ..tracebacks import without_own_frames
@@ -170,7 +172,8 @@ class DeviceArray:
     result. Launches with a common DeviceArray run one at a time, also from different threads.
 
     written: bool by element, the written elements of an `empty` array; None for all, or without tracking. A launch
-    tracks them under `check="uninitialised"`.
+    tracks them under `check="uninitialised"`. changing: whether a launch modifies it in place. In the child of a fork at
+    that moment, by another thread, it has no contents, and its use raises LaunchError.
     """
 
     def __init__(self, contents: Buffer | NewArray) -> None:
@@ -186,6 +189,8 @@ class DeviceArray:
                 np.False_, contents.shape
             )  # nothing is written yet; a broadcast takes no memory
         self.lock = threading.RLock()
+        self.changing = self._lost = False
+        _ARRAYS.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the contents, on the host of the other process."""
@@ -204,10 +209,12 @@ class DeviceArray:
     @property
     def host(self) -> Buffer:
         """An array of the same shape and type, with the contents of `numpy` after `fetch`."""
+        self._require_contents()
         return self._host
 
     def numpy(self) -> Buffer:
         """Return a copy of the current contents."""
+        self._require_contents()
         if self.remote:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)
@@ -230,10 +237,33 @@ class DeviceArray:
         """Adopt an array as the contents, on the host."""
         self._host, self.remote, self.fill = contents, None, None
 
+    def after_fork(self) -> None:
+        """Continue in the child of a fork, where no other thread has the lock."""
+        if self.lock.acquire(blocking=False):
+            self.lock.release()
+        else:
+            self.lock, self._lost = threading.RLock(), self.changing
+
+    def _require_contents(self) -> None:
+        if self._lost:
+            raise LaunchError(
+                "a DeviceArray has no contents in this process: a launch of another thread changed it while the process "
+                "was forked: create it after the fork"
+            )
+
     def fetch(self) -> None:
         """Move the contents to the host."""
         if self.remote or (self.fill is not None and not is_zero(self.fill)):
             self.replace(self.numpy())
+
+
+_ARRAYS: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
+
+
+@call_in_child
+def _continue_arrays() -> None:
+    for array in [*_ARRAYS]:
+        array.after_fork()
 
 
 def named(type: Any) -> Scalar | Vector:

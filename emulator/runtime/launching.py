@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -95,7 +95,8 @@ def _launch(kernel: Kernel, options: LaunchOptions, engine: EngineName) -> Resul
         if row.emulates and not observers():
             request = _in_place(request)
         call = PendingLaunch(kernel, args, request, engine)
-        result = run_through_observers(call, _run) if observers() else _run(call)
+        with _changing([request.device_arrays[name] for name in request.in_place]):
+            result = run_through_observers(call, _run) if observers() else _run(call)
         for name in request.device_arrays.keys() & result.buffers.keys():
             request.device_arrays[name].replace(result.buffers.pop(name))
         for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
@@ -117,6 +118,18 @@ def _in_place(request: Request) -> Request:
         array = request.device_arrays[name]
         array.replace(array.host)  # it is no longer all zero after any end of the launch
     return replace(request, in_place=changed)
+
+
+@contextmanager
+def _changing(arrays: Sequence[DeviceArray]) -> Iterator[None]:
+    """Mark arrays that a launch modifies in place."""
+    for array in arrays:
+        array.changing = True
+    try:
+        yield
+    finally:
+        for array in arrays:
+            array.changing = False
 
 
 def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ..errors import LaunchError
+from ..forking import hold_at_fork
 from ..language.functions import Kernel
 from ..machine.device import Device
 from .engine import Request
@@ -57,6 +58,7 @@ _CREATORS = {"launches": "simtbed.reports.targets.stream", "tests": "simtbed.tes
 _OBSERVERS: tuple[Observer, ...] | None = None
 """Current observers, outermost first; None before the first launch."""
 _LOCK = threading.Lock()
+hold_at_fork(_LOCK)
 
 
 @contextmanager

@@ -22,54 +22,37 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from ..checked import shown
-from ..errors import Diagnostic, Insertion, SimtbedError
+from ..errors import SimtbedError
 from ..ir import nodes
-from ..language.types import SCALARS, Array, Results, Scalar, Vector
-from ..machine.device import Device, Rates
-from ..machine.timing import Timing
-from ..profiler.accesses import WarpAccesses
-from ..profiler.costs import Place
-from ..profiler.decisions import Decisions, SampledRuns, SiteDecisions
-from ..profiler.launch import Argument, Launch
-from ..profiler.profile import CountedKernel, Site
-from ..profiler.remedies import Remedy, Saving
-from ..profiler.samples import Packed
-from ..profiler.warp_decisions import WarpDecisions
-from ..span import Span
-from .array_forms import ArrayForm
-from .engine import Request
+from ..language.types import SCALARS, Scalar
+from ..machine.device import Device
+from ..profiler.profile import CountedKernel
 from .specialisation import Specialisation
-from .tolerance import Tolerance
 
 _PLAIN = (type(None), bool, int, float, str)
 _CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "frozenset": frozenset}
 _SHARED = (CountedKernel, Specialisation, Device)
 """Classes of objects that many launches share. Each object has a line of its own."""
-_CLASSES: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        *(value for value in vars(nodes).values() if isinstance(value, type) and is_dataclass(value)),
-        Argument, Array, ArrayForm, CountedKernel, Decisions, Device, Diagnostic, Insertion, Launch, Packed, Place, Rates, Remedy,
-        Request, Results, SampledRuns, Saving, Site, SiteDecisions, Span, Timing, Tolerance, Vector, WarpAccesses, WarpDecisions,
-    )
-}  # fmt: skip
-"""Dataclasses and named tuples that a line may contain, by name."""
-_MODULES = {
-    "Axes": "simtbed.model.sweeps",
-    "Planned": "simtbed.reports.whatif.planner",
-    "Reference": "simtbed.model.outputs",
-    "SweepTask": "simtbed.model.sweeps",
-}
-"""Modules of further classes, imported for the first object: most programs need none."""
+_ROOT = f"{__package__.partition('.')[0]}."
+_PACKAGES = ("errors", "ir", "language", "machine", "model", "profiler", "reports.whatif", "runtime", "span")
+"""Packages with the dataclasses and named tuples that a line may contain."""
 _NUMBERS = count()
 """Numbers of the shared objects of this process."""
 
 
+@cache
 def _class(name: str) -> Any:
-    """Return a class that a line may contain. Raises KeyError for others."""
-    if name not in _CLASSES:
-        _CLASSES[name] = getattr(import_module(_MODULES[name]), name)
-    return _CLASSES[name]
+    """Return the dataclass or named tuple of a name, such as "span.Span". Raises LookupError for others."""
+    module, _, own = name.rpartition(".")
+    if any(f"{module}.".startswith(f"{package}.") for package in _PACKAGES):
+        cls = vars(import_module(_ROOT + module)).get(own)
+        if (
+            isinstance(cls, type)
+            and cls.__module__ == _ROOT + module
+            and (is_dataclass(cls) or hasattr(cls, "_fields"))
+        ):
+            return cls
+    raise LookupError(f"{name} is not a class of records")
 
 
 # ------------------------------------------------------------------ encoder
@@ -138,7 +121,6 @@ def _objects(value: Any) -> Iterator[Any]:
 
 def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
     """Return the class name and the fields of an object."""
-    kind = type(value).__name__
     if isinstance(value, np.ndarray):
         return "ndarray", (_dtype_text(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode())
     if isinstance(value, np.generic):
@@ -146,11 +128,16 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
     if isinstance(value, np.dtype):
         return "dtype", (_dtype_text(value),)
     if isinstance(value, Scalar):
-        return kind, (value.name,)
+        return "Scalar", (value.name,)
     if isinstance(value, Specialisation):
-        return kind, (value.program,)
-    if kind not in {*_CLASSES, *_MODULES} or _class(kind) is not type(value):
-        raise TypeError(f"{type(value).__module__}.{kind} cannot be recorded")
+        return "Specialisation", (value.program,)
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
+    try:
+        known = _class(kind) is type(value)
+    except (ImportError, LookupError):
+        known = False
+    if not known:
+        raise TypeError(f"{kind} cannot be recorded")
     return kind, tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(type(value))]
 
 
@@ -159,7 +146,16 @@ def _dtype_text(dtype: np.dtype[Any]) -> str:
 
 
 # ------------------------------------------------------------------ decoder
-_INVALID = (ArithmeticError, AttributeError, LookupError, RecursionError, SimtbedError, TypeError, ValueError)
+_INVALID = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    RecursionError,
+    SimtbedError,
+    TypeError,
+    ValueError,
+)
 """Exceptions of content that is not a record."""
 
 

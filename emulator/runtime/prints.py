@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..sanitizer.places import coordinates
@@ -44,5 +48,35 @@ class Prints:
         self.lines.append(line)
         if len(self.lines) > self._shown:
             self._shown += 1
-            if self.request.show_prints:
-                print(line, flush=True)
+            if self.request.show_prints and sys.stdout is not None:
+                try:
+                    _show(f"{line}\n")
+                except (OSError, ValueError) as error:  # closed, or without a reader: the launch continues
+                    _warn(getattr(error, "strerror", None) or str(error))
+
+
+def _show(line: str) -> None:
+    """Write a line to stdout, without the stream's buffer if possible: Python would report a rest in it at the end of the process."""
+    stream = sys.stdout
+    descriptor = None
+    if isinstance(stream, io.TextIOWrapper):
+        with suppress(io.UnsupportedOperation):  # a stream in memory
+            descriptor = stream.fileno()
+    encoding = stream.encoding or "utf-8"
+    content = line.encode(encoding, "backslashreplace")
+    if descriptor is None:
+        stream.write(content.decode(encoding))
+    stream.flush()
+    while descriptor is not None and content:
+        content = content[os.write(descriptor, content) :]
+
+
+def _warn(reason: str) -> None:
+    """Report on stderr, once in a process, that prints are not shown."""
+    if not _WARNED and sys.stderr is not None:
+        _WARNED.append(reason)
+        with suppress(OSError, ValueError):
+            print(f"simtbed: warning: prints of kernels are not shown: {reason} (stdout)", file=sys.stderr, flush=True)
+
+
+_WARNED: list[str] = []

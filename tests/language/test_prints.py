@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +13,7 @@ import simtbed as st
 from simtbed import Const, Global, f32, i32
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.frontend.reader import specialise
+from simtbed.runtime import prints
 from simtbed.runtime.prints import MAX_LINES
 from simtbed.runtime.registry import EngineName
 
@@ -46,6 +50,36 @@ def test_lines_have_block_and_thread(engine: EngineName, capsys: pytest.CaptureF
 def test_another_order_prints_nothing_again(engine: EngineName, capsys: pytest.CaptureFixture[str]) -> None:
     st.launch(speaking, grid=2, block=2, args={"x": X, "n": 3}, engine=engine, schedule=1)
     assert capsys.readouterr().out.splitlines() == LINES
+
+
+def test_a_launch_continues_if_stdout_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The warning is one line of a process; nothing is left in a buffer, which Python would write at the end."""
+
+    def stream(descriptor: int, closed: bool = False) -> io.TextIOWrapper:
+        file = open(descriptor, "w", encoding="ascii")  # noqa: SIM115
+        file.close() if closed else None
+        return file
+
+    reading, unread = os.pipe()
+    os.close(reading)
+    reading, writing = os.pipe()
+    full, broken, closed = stream(os.open("/dev/full", os.O_WRONLY)), stream(unread), stream(os.dup(1), closed=True)
+    sound, memory = stream(writing), io.StringIO()
+    monkeypatch.setattr(prints, "_WARNED", [])
+    for out in (full, broken, closed, None, sound, memory):
+        monkeypatch.setattr(sys, "stdout", out)
+        result = st.launch(speaking, grid=2, block=2, args={"x": X, "n": 3, "NAME": "é"})
+        assert len(result.printed) == len(LINES)
+    monkeypatch.undo()
+    for file in (full, broken, sound):
+        file.close()
+    with open(reading, encoding="ascii") as pipe:
+        assert pipe.readlines()[0] == "block (0, 0, 0), thread (0, 0, 0): \\xe9 0 0.25\n"
+    assert memory.getvalue().startswith("block (0, 0, 0), thread (0, 0, 0): é 0 0.25\n")
+    warning = "simtbed: warning: prints of kernels are not shown: No space left on device (stdout)"
+    assert capsys.readouterr().err.splitlines() == [warning]
 
 
 def test_as_it_is_printed_for_cuda(golden: Callable[[str, str], None]) -> None:
