@@ -23,7 +23,7 @@ _MODULE_LOCKS: dict[str, Callable[[], Any]] = getattr(_bootstrap, "_module_locks
 """Python's locks of modules that are being imported, by name: weak references."""
 _locks: list[AbstractContextManager[Any]] = []
 _in_child: list[Callable[[], None]] = []
-_held = ExitStack()
+_acquired = ExitStack()
 
 
 def hold_at_fork(lock: AbstractContextManager[Any]) -> None:
@@ -41,7 +41,7 @@ def _before() -> None:
     deadline = time.monotonic() + IMPORT_SECONDS
     while True:
         for lock in _locks:
-            _held.enter_context(lock)
+            _acquired.enter_context(lock)
         if not _imports_of_others() or time.monotonic() >= deadline:
             return
         _release()  # the import may need them
@@ -63,7 +63,7 @@ def _abandon_imports_of_others() -> None:
 
 
 def _release() -> None:
-    _held.pop_all().close()
+    _acquired.pop_all().close()
 
 
 def _after_in_child() -> None:

@@ -133,10 +133,10 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
         return "Specialisation", (value.program,)
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
     try:
-        known = _class(kind) is type(value)
+        is_listed = _class(kind) is type(value)
     except (ImportError, LookupError):
-        known = False
-    if not known:
+        is_listed = False
+    if not is_listed:
         raise TypeError(f"{kind} cannot be recorded")
     return kind, tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(type(value))]
 
