@@ -360,8 +360,10 @@ class BlockEmitter:
 
     # -------------------------------------------------------------- barriers
     def barrier(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """Generate a barrier, and its fault for threads of the block that do not reach it."""
-        self._check_all_arrive(stmt, node)
+        """Generate a barrier, and its fault for threads of the block that do not reach it. Without a thread at the barrier,
+        as after `continue`, it has no effect."""
+        passed = self.builder.label("passed")
+        self._check_all_arrive(stmt, node, passed)
         if barriers.requires_every_thread(self.context.options.checks, self.context.options.device):
             self._check_none_returned(stmt, node)
         if node.mode not in ("sync", "grid"):
@@ -374,9 +376,11 @@ class BlockEmitter:
         if node.mode == "grid":
             assert self.context.frame is not None
             self.context.frame.leave(self.builder, self._any(self.active))
+        self.builder.jump(passed)
+        self.builder.place(passed)
 
-    def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier) -> None:
-        """Check that every thread that has not returned is at the barrier."""
+    def _check_all_arrive(self, stmt: ir.Let, node: ir.Barrier, passed: str) -> None:
+        """Check that every thread that has not returned is at the barrier. Jump to `passed` if no thread is."""
 
         def describe(place: str, request: Request, values: Sequence[Number]) -> Diagnostic:
             lanes_inside, missing, absent, linear = (int(n) for n in values)
@@ -387,9 +391,11 @@ class BlockEmitter:
         active, alive = builder.load(V, self.active, "active"), builder.load(V, self.alive, "alive")
         away = builder.let(f"and {V} {alive}, {builder.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "away")
         missing = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, away), hint="missing")
-        split_label, joined_label = builder.label("apart"), builder.label("met")
+        split_label, joined_label, some_label = (builder.label(hint) for hint in ("apart", "met", "some"))
         builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), joined_label, split_label, rarely=True)
         builder.place(split_label)
+        builder.branch(self._any(self.active), some_label, passed)
+        builder.place(some_label)
         record = self.context.records.record("barrier", stmt.site, [I64, I64, I64, I64], describe)
         record_missing(self.context, record, self.active, self.alive)
         builder.jump(joined_label)

@@ -443,11 +443,12 @@ class GridBarrier:
                 (present if yes else missing).append(block)
             if arrived.any():
                 self.block.run(team)
+        if not present:  # as after `continue`
+            return
         first, span = groups[0], self.block.node.span
-        if present:
-            grids.check_arrivals(
-                first.faults, span, self.block.site, self.passed, sorted(present), sorted(missing), first.request.grid
-            )
+        grids.check_arrivals(
+            first.faults, span, self.block.site, self.passed, sorted(present), sorted(missing), first.request.grid
+        )
         self.passed += 1
         if first.memory.race_state is not None:
             first.memory.race_state(happens_before.grid_barrier)
