@@ -18,18 +18,22 @@ from .claims import Origin, Source
 FILE = Path(__file__).with_suffix(".json")
 
 
+DEVICES = ("H100", "H200")
+"""Recorded devices; the first one has all variants."""
+
+
 @cache
 def _of_device(device: str) -> dict[str, Any]:
     values: dict[str, Any] = json.loads(contents(FILE))[devices.find(device).name]
     return values
 
 
-def origin(device: str = "H200") -> Origin:
+def origin(device: str = DEVICES[0]) -> Origin:
     """Return the GPU and the date of the record."""
     return Origin(Source.gpu, device, _of_device(device)["dated"])
 
 
-def registers(variant: str, device: str = "H200") -> int | None:
+def registers(variant: str, device: str = DEVICES[0]) -> int | None:
     """Return the maximum of registers a thread over the variant's kernels on its family's example; None if not recorded.
 
     variant: "FAMILY NAME".
@@ -37,12 +41,12 @@ def registers(variant: str, device: str = "H200") -> int | None:
     return _of_device(device)["registers"].get(variant)
 
 
-def milliseconds(variant: str, data: str, device: str = "H200") -> float | None:
+def milliseconds(variant: str, data: str, device: str = DEVICES[0]) -> float | None:
     """Return the time of the variant's kernels on a published data set; None if not recorded."""
     return _of_device(device)["milliseconds"].get(f"{variant} {data}")
 
 
-def warp_execution_efficiency(case: str, kernel: str, device: str = "H200") -> float | None:
+def warp_execution_efficiency(case: str, kernel: str, device: str = DEVICES[0]) -> float | None:
     """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case; None if not recorded.
 
     case: a variant on its family's example, "FAMILY NAME", or with other data. kernel: the name of its function.

@@ -17,7 +17,7 @@ FILE = ROOT / "reports/papers" / recorded.FILE.name
 
 def content() -> str:
     """Return the text of `reports/papers/recorded.json`."""
-    return json.dumps({"H200": _variants(load_record("h200"))}, indent=1) + "\n"
+    return json.dumps({name: _variants(load_record(name.lower())) for name in ("H200", "H100")}, indent=1) + "\n"
 
 
 def _variants(record: Record) -> dict[str, Any]:

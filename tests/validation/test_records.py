@@ -19,9 +19,10 @@ from simtbed.testing.conformance import FEATURES, Feature
 from tests.validation.cases import CASES, EXAMPLES, example_case, feature_case, operations
 from tests.validation.recorded import load_record
 
-LOADED = {"h200": load_record("h200")}
+LOADED = {"h200": load_record("h200"), "h100": load_record("h100")}
+"""The records, in order; the second one has the shipped variants only. A variant is compared with the first record that has it."""
 AGAIN = f"record it again on the GPU: simtbed record {' '.join(f'--cases {name}' for name in CASES)} --data FOLDER"
-recorded = pytest.mark.parametrize("device", LOADED)
+recorded = pytest.mark.parametrize("device", ["h200"])
 emulated = pytest.mark.parametrize("engine", ["jit", "numpy"])
 
 
@@ -76,13 +77,20 @@ def test_ops(device: str, case: OperationCase, engine: Engine) -> None:
             )
 
 
+def first_record(variant: str) -> str:
+    """Return the first device with a record of a variant, "FAMILY NAME"; "" if all wait for it."""
+    return next(
+        (device for device, one in LOADED.items() if any(case.startswith(f"{variant} ") for case in one.answers)), ""
+    )
+
+
 DATA_SETS = [
     (device, family.name, variant, case.removeprefix(f"{family.name} {variant} "))
-    for device, one in LOADED.items()
     for family in FAMILIES.values()
     for variant in family.variants
-    for case in one.answers
-    if case.startswith(f"{family.name} {variant} ")
+    if (device := first_record(f"{family.name} {variant}"))
+    for case in LOADED[device].answers
+    if case.startswith(f"{family.name} {variant} ") and case.split(" ")[2] != "bloom"
 ]
 
 LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
@@ -94,14 +102,12 @@ PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.s
 VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
 
 
-@recorded
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_variant_is_recorded(device: str, variant: str) -> None:
-    expect_waiting(device, variant)
-    assert any(case.startswith(f"{variant} ") for case in LOADED[device].answers), f"{variant}: {AGAIN}"
+def test_every_variant_is_recorded(variant: str) -> None:
+    assert first_record(variant), f"{variant}: {AGAIN}"
 
 
-@recorded
+@pytest.mark.parametrize("device", LOADED)
 def test_waiting_cases_exist_and_are_not_recorded(device: str) -> None:
     answers, names = LOADED[device].answers, {*VARIANTS, *(feature.name for feature in FEATURES)}
     names |= {*(example_case(example).name for example in EXAMPLES), *(case.name for case in operations())}

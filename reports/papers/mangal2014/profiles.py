@@ -75,12 +75,12 @@ def _profile(
     ours = recorded.registers(f"correction {variant}")
     rows: list[Row] = [
         {about("metric"): "warp execution efficiency, %", paper("Kepler K20m"): percent, emulator(variant): round(efficiency(counters), 1),
-         gpu("H200"): _measured_efficiency(variant)},
+         gpu(recorded.DEVICES[0]): _measured_efficiency(variant)},
         {about("metric"): "L2 bandwidth, GB/s", paper("Kepler K20m"): bandwidths[0], model("K20m"): round(prediction.l2_bandwidth, 1)},
         {about("metric"): "device memory bandwidth, GB/s", paper("Kepler K20m"): bandwidths[1],
          model("K20m"): round(prediction.dram_bandwidth, 1)},
         {about("metric"): "shared memory per block, bytes", paper("Kepler K20m"): shared, emulator(variant): prediction.shared_bytes},
-        {about("metric"): "registers per thread", paper("Kepler K20m"): registers, gpu("H200"): ours},
+        {about("metric"): "registers per thread", paper("Kepler K20m"): registers, gpu(recorded.DEVICES[0]): ours},
         {about("metric"): "occupancy, %; ours by rule from the paper's registers", paper("Kepler K20m"): achieved,
          emulator(variant): by_rule(registers, shared)},
     ]  # fmt: skip
@@ -94,7 +94,7 @@ def _predicted(setting: Setting, variant: str, split: int | None = None) -> Thro
 
 
 def _near_efficiency(setting: Setting, variant: str, expected: float, tolerance: float) -> list[Comparison]:
-    """Compare the efficiency with the paper's: counted, and measured on an H200 if recorded."""
+    """Compare the efficiency with the paper's: counted, and measured on a GPU."""
     return [
         near(
             counted_by(GPU),
@@ -132,8 +132,8 @@ def before(setting: Setting) -> Shown:
             Claim("L2 bandwidth is 7.5 GB/s", [near(predicted_for(GPU), "GB/s", prediction.l2_bandwidth, 7.5, TOLERANCE)]),
             Claim("L1/shared bandwidth is 57.6 GB/s", [], remark="The emulator counts local accesses, not the bytes that L1 delivers."),
         ],
-        "The compiled code determines the efficiency. On an H200 the lanes diverge in the filter's queries and reconverge only at the "
-        "end of a read; on the emulator they reconverge at the end of each branch.",
+        "The compiled code determines the efficiency. On the measured GPU the lanes diverge in the filter's queries and reconverge "
+        "only at the end of a read; on the emulator they reconverge at the end of each branch.",
         [Table("The original kernel", _profile(setting, BEFORE, (3.5, 0, 24.6), (7.5, 2.0))), Table("By error rate", lines)],
         [Chart("warp execution efficiency", "errors, %", "%", [
             Series("original kernel", Source.emulator, rates), Series("Table 1", Source.paper, [(rate, 3.5) for rate, _ in rates]),

@@ -74,5 +74,5 @@ def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> floa
 
 
 def registers_of(variant: str) -> int:
-    """Return the registers per thread in the record of the H200; without a record, the maximum of a fully occupied K40."""
+    """Return the registers per thread recorded for sm_90; without a record, the maximum of a fully occupied K40."""
     return recorded.registers(f"alignment {variant}") or 32

@@ -66,7 +66,7 @@ def _lengths(setting: Setting) -> Sequence[int]:
 
 
 def resident(variant: str, length: int) -> int:
-    """Return the resident blocks of a variant on a K40, with the registers in the record of the H200, and in shared memory two
+    """Return the resident blocks of a variant on a K40, with the registers recorded for sm_90, and in shared memory two
     vectors, a short2 vector and two best cells, 16 bytes each."""
     threads = -(-length // 32) * 32 if variant == WIDE else BLOCK
     shared = threads * 3 * 4 + 2 * 16
