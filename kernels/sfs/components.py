@@ -1,4 +1,4 @@
-"""Lu 2012, Fig. 14: the two components of GAMA beside construction and normalisation, data parsing and post-processing.
+"""Lu 2012, Fig. 14: data parsing and post-processing, the components of GAMA in addition to construction and normalisation.
 
 The paper describes neither. Parsing reads Beagle text, the text of realSFS's successors, whose likelihoods have a fixed width;
 post-processing reduces the posteriors of a site to the values that a study reports.

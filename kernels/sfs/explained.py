@@ -19,7 +19,7 @@ shared memory, a team:       inner[128]  a block of b      window[128 + team - 1
 
 
 _PLAIN_CHOICES = (
-    "Each vector is divided by its sum, so that products stay in the range of doubles; the logarithms of the sums are added at the end.",
+    "Each vector is divided by its sum, so that products are in the range of doubles; the logarithms of the sums are added at the end.",
     "An odd vector passes to the next level.",
 )
 _SHARED_CHOICES = (
@@ -50,7 +50,7 @@ EXPLAINED: dict[str, Explained] = {
         "One thread computes one site, individual after individual, from the last coefficient down: three loads and one store per step.",
         _INTERLEAVED,
         (
-            "Each vector is divided by its sum, so that products stay in the range of doubles.",
+            "Each vector is divided by its sum, so that products are in the range of doubles.",
             "Line 5 stores h[0] = p_mm first, as lines 7 to 12 need it; it is reversed in print.",
             "The coefficients of neighbouring sites are adjacent, for coalesced accesses.",
         ),

@@ -162,7 +162,7 @@ def ratio(above: float | None, below: float | None) -> float | None:
 class Claim:
     """A claim of an item. comparisons: by source; the claim fails for a source if one of its comparisons fails.
 
-    main: the claim for which the item stands in the paper. remark: a sentence on the values, or what is missing without any.
+    main: whether the item represents this claim in the paper. remark: a sentence on the values, or what is missing without any.
     """
 
     text: str

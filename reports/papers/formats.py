@@ -55,8 +55,8 @@ def parameters(report: Report) -> str:
 
 
 def anchor(name: str) -> str:
-    """Return the anchor of an item, such as fig-8."""
-    return re.sub(r"\W+", "-", name.lower()).strip("-")
+    """Return the anchor of an item as Markdown derives it from a heading: "Section 5.2" becomes section-52."""
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", name.lower()))
 
 
 # ------------------------------------------------------------------ Markdown

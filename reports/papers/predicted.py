@@ -62,7 +62,7 @@ class Pace:
         return 1 - int(traffic[:, MISSES].sum()) / max(requested, 1)
 
     def l2_bandwidth_of(self, request: Request, array: str) -> float:
-        """Return the part of `l2_bandwidth` for an array."""
+        """Return the bandwidth between L1 and L2 of the accesses to an array, in GB/s."""
         rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
         traffic = self.estimate.traffic.sites[rows]
         requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())

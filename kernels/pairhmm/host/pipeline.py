@@ -21,8 +21,8 @@ from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .layout_rescaled import RescaledLayout, classify
-from .listed import plan_listed
 from .partitioned import KERNELS, plan_partitioned
+from .partitioned_lists import plan_listed
 from .problem import Offsets, Problem
 from .rounding import read_rounding, wide_pairs
 

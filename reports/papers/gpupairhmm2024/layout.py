@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
-from simtbed.kernels.pairhmm.host.listed import lists_of
 from simtbed.kernels.pairhmm.host.partitioned import KERNELS
+from simtbed.kernels.pairhmm.host.partitioned_lists import lists_of
 from simtbed.kernels.pairhmm.host.pipeline import wavefront_sums
 from simtbed.kernels.pairhmm.wavefront_columns import wavefront_columns
 from simtbed.language.intrinsics import WARP_SIZE

@@ -93,14 +93,14 @@ def variant_calling(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("44 times as fast as Intel GKL with 128 threads on NA12878", [], main=True,
-                  remark="The set and an L40S are needed; Intel GKL is not part of this package."),
+                  remark="The set and an L40S are needed; Intel GKL is not included."),
             Claim("83 % of the kernels' peak for 64 bases, with transfers and mixed lengths", _share_of_peak(setting),
                   remark="On generated pairs with the lengths of NA12878."),
             Claim("the speedups are those of the printed times", [
                 near(PRINTED, f"speedup over {tool}, {where}", seconds / NA12878[0][2], speedup, 0.02)
                 for (tool, where, seconds), speedup in zip(NA12878[1:], (174, 94_764, 8_720, 2_910, 44, 54), strict=True)]),
         ],
-        "The set of 55 million pairs is not part of this package, and neither are the other tools.",
+        "The set of 55 million pairs and the other tools are not included.",
         [Table("NA12878, 55,125,211 pairs", rows)],
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from simtbed import Counters, Kernel, Result, devices, launch
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.sfs.host import components, pipeline
+from simtbed.kernels.sfs.host import pipeline, pipeline_components
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats
@@ -158,15 +158,15 @@ def modelled_normalisation(individuals: int, extended: bool, engine: EngineName)
 @cache
 def modelled_parsing(individuals: int, engine: EngineName) -> Modelled:
     """Predict the parsing of printed likelihoods."""
-    text = components.printed(likelihoods(1, FULL, individuals, DEPTH))
-    return _modelled(lambda launcher: components.parsed(text, launcher), FULL, engine)
+    text = pipeline_components.printed(likelihoods(1, FULL, individuals, DEPTH))
+    return _modelled(lambda launcher: pipeline_components.parsed(text, launcher), FULL, engine)
 
 
 @cache
 def modelled_summary(individuals: int, engine: EngineName) -> Modelled:
     """Predict the post-processing."""
     posteriors = np.full((FULL, 2 * individuals + 1), 1 / (2 * individuals + 1))
-    return _modelled(lambda launcher: components.summarised(posteriors, launcher), FULL, engine)
+    return _modelled(lambda launcher: pipeline_components.summarised(posteriors, launcher), FULL, engine)
 
 
 @cache

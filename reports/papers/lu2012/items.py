@@ -109,16 +109,16 @@ def overall(setting: Setting) -> Shown:
     total = sum(prediction.time for prediction in times.values())
     shares = [(predicted_for(GPU), times["SFS construction"].time / total)]
     for timings in setting.by_machine(TIMED_COMPONENTS.values(), Machine.gpu):
-        each = [1 / timing.rate for timing in timings.values()]
+        seconds = [1 / timing.rate for timing in timings.values()]
         construction_timing = timings[TIMED_COMPONENTS["SFS construction"]]
-        shares.append((construction_timing.origin, 1 / construction_timing.rate / sum(each)))
+        shares.append((construction_timing.origin, 1 / construction_timing.rate / sum(seconds)))
     return Shown(
         [
             Claim("(b) GAMA is about 47 times realSFS", [], main=True,
-                  remark="realSFS is not part of this package. " + today(setting, "iterative", "reduction, zeros skipped")),
+                  remark="realSFS is not included. " + today(setting, "iterative", "reduction, zeros skipped")),
             Claim("(b) GAMA is about 3.5 times GAMA-CPU in 16 threads", [], main=True,
                   remark=today(setting, *(["reduction, zeros skipped"] * 2), on=Machine.cores)),
-            Claim("(a) GAMA is 15 to 60 times realSFS, by component", [], remark="realSFS is not part of this package."),
+            Claim("(a) GAMA is 15 to 60 times realSFS, by component", [], remark="realSFS is not included."),
             Claim("SFS construction dominates (section 2.2)",
                   [more_than(origin, "share of construction in the four components", share, 0.5) for origin, share in shares]),
         ],

@@ -11,7 +11,7 @@ import numpy as np
 from simtbed import Kernel, Result, launch
 from simtbed.kernels import Agreement, Launcher
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host import components, pipeline
+from simtbed.kernels.sfs.host import pipeline, pipeline_components
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed, summing_to_one
 from simtbed.kernels.sfs.host.problem import Floats, Problem
@@ -155,24 +155,26 @@ def _timed_launches(action: Callable[[Launcher], object], repeat: int) -> tuple[
 
 
 def _parse_on_gpu(n: int, repeat: int) -> tuple[list[float], float]:
-    text = components.printed(np.resize(likelihoods(1, DIFFERENT, n), (SITES_NORMALISED, n, 3)))
-    return _timed_launches(lambda launcher: components.parsed(text, launcher), repeat)
+    text = pipeline_components.printed(np.resize(likelihoods(1, DIFFERENT, n), (SITES_NORMALISED, n, 3)))
+    return _timed_launches(lambda launcher: pipeline_components.parsed(text, launcher), repeat)
 
 
 def _parsed_on_gpu_agrees() -> Agreement:
     values = likelihoods(1, 5, 43)
     expected = np.array([float(f"{value:.6f}") for value in values.ravel()])
-    return checks.equal(components.parsed(components.printed(values), Runner("cuda")).ravel(), expected)
+    return checks.equal(
+        pipeline_components.parsed(pipeline_components.printed(values), Runner("cuda")).ravel(), expected
+    )
 
 
 def _summarise_on_gpu(n: int, repeat: int) -> tuple[list[float], float]:
     posteriors = np.full((SITES_NORMALISED, 2 * n + 1), 1 / (2 * n + 1))
-    return _timed_launches(lambda launcher: components.summarised(posteriors, launcher), repeat)
+    return _timed_launches(lambda launcher: pipeline_components.summarised(posteriors, launcher), repeat)
 
 
 def _summarised_on_gpu_agrees() -> Agreement:
     posteriors = np.random.default_rng(1).dirichlet(np.ones(601), 4)
-    summary = components.summarised(posteriors, Runner("cuda"))
+    summary = pipeline_components.summarised(posteriors, Runner("cuda"))
     actual = np.concatenate([summary.expected, summary.variable, summary.most.astype(np.float64)])
     mean = posteriors @ np.arange(601) / 600
     return checks.equal(

@@ -178,16 +178,16 @@ def _split(setting: Setting) -> int:
 
 def _probes(setting: Setting) -> tuple[Probes, Probes]:
     """Return the queries of the standard filter and of the split filter."""
-    standard, split = (
-        Probes.from_counters(counted(work(setting, BEFORE, part)), K) for part in (None, _split(setting))
+    standard, divided = (
+        Probes.from_counters(counted(work(setting, BEFORE, split)), K) for split in (None, _split(setting))
     )
-    return standard, split
+    return standard, divided
 
 
 def modified_filter(setting: Setting) -> Shown:
     """Figure 1."""
     standard, split = _probes(setting)
-    hits = [_predicted(setting, BEFORE, part).hits for part in (None, _split(setting))]
+    hits = [_predicted(setting, BEFORE, split).hits for split in (None, _split(setting))]
     return Shown(
         [
             Claim("a smaller region for the first access is better for caches",
@@ -203,12 +203,12 @@ def modified_filter(setting: Setting) -> Shown:
 
 def _filter_rows(setting: Setting, probes: tuple[Probes, Probes]) -> list[Row]:
     rows: list[Row] = []
-    parts = (None, _split(setting))
+    layouts = (None, _split(setting))
     printed = ((5.73, 1.96, 2.76), (6.16, 14.45, 6.29))
-    for name, part, accesses, (seconds, hits, rate), p in zip(
-        ("before", "after"), parts, ACCESSES, printed, probes, strict=True
+    for name, split, accesses, (seconds, hits, rate), p in zip(
+        ("before", "after"), layouts, ACCESSES, printed, probes, strict=True
     ):
-        profiled, timed = _predicted(setting, BEFORE, part), throughput(work(setting, BEFORE, part), TIMED)
+        profiled, timed = _predicted(setting, BEFORE, split), throughput(work(setting, BEFORE, split), TIMED)
         rows.append({
             about("filter"): name, paper("accesses"): accesses, emulator("accesses of 1.7 million reads"): round(_all(setting, p.bits)),
             paper("seconds"): seconds, model("M2090, seconds"): timed.seconds,
@@ -230,9 +230,11 @@ def filter_accesses(setting: Setting) -> Shown:
     """Table 2."""
     probes = _probes(setting)
     standard, split = probes
-    parts = (None, _split(setting))
-    times = [throughput(work(setting, BEFORE, part), TIMED).seconds for part in parts]
-    hits, rates = ([getattr(_predicted(setting, BEFORE, part), name) for part in parts] for name in ("hits", "texture"))
+    layouts = (None, _split(setting))
+    times = [throughput(work(setting, BEFORE, split), TIMED).seconds for split in layouts]
+    hits, rates = (
+        [getattr(_predicted(setting, BEFORE, split), name) for split in layouts] for name in ("hits", "texture")
+    )
     rule, predicted = counted_by(GPU), predicted_for(GPU)
     return Shown(
         [

@@ -237,10 +237,12 @@ def _recorded_times() -> dict[str, dict[str, float]]:
     """Return recorded milliseconds by device and variant."""
     times: dict[str, dict[str, float]] = {}
     for device in recorded.DEVICES:
-        each = {
+        by_variant = {
             variant: recorded.milliseconds(f"pairhmm {variant}", DATA, device) for variant in (*INTRATASK, *INTERTASK)
         }
-        times[device] = {variant: milliseconds for variant, milliseconds in each.items() if milliseconds is not None}
+        times[device] = {
+            variant: milliseconds for variant, milliseconds in by_variant.items() if milliseconds is not None
+        }
     return times
 
 
@@ -288,12 +290,12 @@ def ten_seconds(setting: Setting) -> Shown:
     by_source: dict[Origin, Mapping[str, float]] = {predicted_for(K40): predicted}
     by_source |= {recorded.origin(device): times for device, times in _recorded_times().items()}
     tiles = list(pairwise(INTERTASK))
-    others = [variant for variant in (*INTRATASK, *INTERTASK) if variant != "intratask-warps"]
+    slower = [variant for variant in (*INTRATASK, *INTERTASK) if variant != "intratask-warps"]
     return Shown(
         [
             Claim("improved warp-based is the fastest", [
                 more_than(origin, f"speedup over {other}", ratio(times.get(other), times.get("intratask-warps")), 1)
-                for origin, times in by_source.items() for other in others], main=True),
+                for origin, times in by_source.items() for other in slower], main=True),
             Claim("every intra-task implementation is faster than every inter-task one", [
                 more_than(origin, "fastest inter-task over slowest intra-task time", ratio(
                     _extreme(times, INTERTASK, slowest=False), _extreme(times, INTRATASK, slowest=True)), 1)
@@ -329,7 +331,7 @@ def real_data(setting: Setting) -> Shown:
     ]
     return Shown(
         [Claim("naive intratask is the fastest of the GPU's implementations on chromosome 10 of HCC1954", [],
-               main=True, remark="The reads of G15512.HCC1954.1 and GATK 3.7 are not part of this package."),
+               main=True, remark="The reads of G15512.HCC1954.1 and GATK 3.7 are not included."),
          Claim("82 % of its chunks have less than 200 pairs, the case of Fig. 10", [], remark="See Figure 10."),
          Claim("naive intratask is 11.73 times as fast as a Power8 core", [near(TEXT, "ratio of T3", 1161 / 99, 11.73, 0.005)])],
         "The chunks that the authors wrote with a modified GATK are not published; GATK HaplotypeCaller is not included.",
@@ -344,7 +346,7 @@ def headlines(setting: Setting) -> Shown:
     return Shown(
         [
             Claim("5.47 times the earlier implementation on a K40", [], main=True,
-                  remark="The implementation of Huang et al. is not part of this package. Its printed 70 ms, with preparation and "
+                  remark="The implementation of Huang et al. is not included. Its printed 70 ms, with preparation and "
                   f"transfers, are {70 / best:.3g} times the predicted time of our kernels alone."),
             Claim("5.47 is the quotient of the printed times", [
                 near(TEXT, "70 ms over 12.8 ms", 70 / times["intratask-warps"], 5.47, 0.005)]),

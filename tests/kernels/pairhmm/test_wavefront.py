@@ -9,7 +9,7 @@ import pytest
 from simtbed import Kernel, Result
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.pairhmm import FAMILY
-from simtbed.kernels.pairhmm.host import listed, partitioned, pipeline
+from simtbed.kernels.pairhmm.host import partitioned, partitioned_lists, pipeline
 from simtbed.kernels.pairhmm.host.problem import Problem
 
 from tests.kernels.pairhmm.test_variants import LETTERS, check, noted_launches, random_problem
@@ -72,7 +72,7 @@ def test_reads_are_put_into_the_list_of_the_smallest_kernel_that_holds_them(laun
     draw = np.random.default_rng(1)
     lengths, alignments = draw.integers(1, 300, 1100), draw.integers(0, 9, 1100)  # more than two blocks of threads
     host_lists, rest = partitioned.partitioned(lengths, kernels, launcher)
-    lists = listed.lists_of(lengths, alignments, kernels, launcher)
+    lists = partitioned_lists.lists_of(lengths, alignments, kernels, launcher)
     entries = lists.entries.numpy().reshape(len(kernels), -1, 2)
     at = np.searchsorted([32, 64, 96, 256], lengths)
     for number, indices in enumerate([*host_lists, rest]):

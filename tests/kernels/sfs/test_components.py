@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.sfs import FAMILY
-from simtbed.kernels.sfs.host.components import parsed, printed, summarised
 from simtbed.kernels.sfs.host.generate import likelihoods
+from simtbed.kernels.sfs.host.pipeline_components import parsed, printed, summarised
 
 
 def test_parsed_doubles_are_those_of_the_reader(launcher: Launcher, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ YES, NO, DISPUTED, UNKNOWN = (2.0,), (0.5,), (2.0, 0.5), (None,)
 
 
 @pytest.mark.parametrize(
-    ("main", "others", "expected"),
+    ("main", "minor", "expected"),
     [
         (YES, [], Verdict.reproduced),
         (YES, [YES], Verdict.reproduced),
@@ -54,9 +54,9 @@ YES, NO, DISPUTED, UNKNOWN = (2.0,), (0.5,), (2.0, 0.5), (None,)
     ],
 )
 def test_verdict_follows_the_main_claim(
-    main: tuple[float | None, ...], others: list[tuple[float | None, ...]], expected: Verdict
+    main: tuple[float | None, ...], minor: list[tuple[float | None, ...]], expected: Verdict
 ) -> None:
-    assert verdict([claim(*main, main=True), *(claim(*other) for other in others)]) is expected
+    assert verdict([claim(*main, main=True), *(claim(*other) for other in minor)]) is expected
 
 
 def test_two_main_claims_both_hold() -> None:
@@ -97,12 +97,12 @@ def test_a_tolerance_that_accepts_nearly_anything_is_refused() -> None:
 
 
 def test_origins_that_disagree_dispute_a_claim() -> None:
-    def by(*values: tuple[Origin, float]) -> Holds:
+    def holds(*values: tuple[Origin, float]) -> Holds:
         return Claim("", [at_least(origin, "ratio", value, 1) for origin, value in values]).holds
 
-    assert by((H100, 2), (H200, 2)) is Holds.yes
-    assert by((H100, 2), (H200, 0)) is Holds.disputed
-    assert by((H100, 2), (H100, 0)) is Holds.no  # one source, and one of its values fails
+    assert holds((H100, 2), (H200, 2)) is Holds.yes
+    assert holds((H100, 2), (H200, 0)) is Holds.disputed
+    assert holds((H100, 2), (H100, 0)) is Holds.no  # one source, and one of its values fails
 
 
 def test_no_results_are_no_agreement() -> None:

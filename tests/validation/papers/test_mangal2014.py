@@ -77,7 +77,7 @@ def test_no_error_rate_gives_3_5_per_cent() -> None:
 
 @pytest.mark.slow
 def test_the_filter_has_the_size_of_the_paper() -> None:
-    """18 MB, of which an L2 of 1.25 MB has a small part."""
+    """18 MB: most queries miss an L2 of 1.25 MB."""
     work = Work(items.BEFORE, SMALL, "jit")
     assert reads_and_filter(work)[1].size == 64 * SOLID == 8 * 18_000_000
     assert throughput(work, GPU).hits < 0.2

@@ -52,12 +52,12 @@ def test_times_of_a_gpu_support_or_contradict_claims() -> None:
             rates = {timing.WIDE: 2e9, timing.PASSES: 3e9 if pairs == 1_000 else 1e9, timing.PEER: 1e8}
             for variant, rate in rates.items():
                 for stage in (1, 2):
-                    one = Timing(1e3 * cells / rate, cells, "a GPU", "2026-01-01", Machine.gpu)
-                    timings.append((timing.timing_name(variant, length, pairs, stage), one))
+                    timing_of_name = Timing(1e3 * cells / rate, cells, "a GPU", "2026-01-01", Machine.gpu)
+                    timings.append((timing.timing_name(variant, length, pairs, stage), timing_of_name))
         cells = float(length * length * 1_000)
         for stage in (1, 2):
-            one = Timing(1e3 * cells / 2e7, cells, "a CPU", "2026-01-01", Machine.core)
-            timings.append((timing.loop_name(length, stage), one))
+            timing_of_name = Timing(1e3 * cells / 2e7, cells, "a CPU", "2026-01-01", Machine.core)
+            timings.append((timing.loop_name(length, stage), timing_of_name))
     without, result = setting(), setting(timings)
     assert results(items.two_solutions(without))[:2] == [Holds.unknown, Holds.unknown]
     assert results(items.two_solutions(result)) == [Holds.yes] * 4
