@@ -143,17 +143,16 @@ class LoopReader(BlockReader):
             raise SourceError(self.span(node.target), "a loop over range has one variable", "write: for i in range(n)")
         self._check_target(node.target)
         if not unroll:
-            self._counted(node, iterable, False)
-            return True
+            return self._counted(node, iterable, False)
         before = self.state()
         try:
-            self._counted(node, iterable, True)
+            falls = self._counted(node, iterable, True)
         except NeedsConstants:
             self.restore(before)
             return self._written_out(node, [Literal(i) for i in self._numbers(iterable)])
-        if node.orelse:
-            self.read(node.orelse)
-        return True
+        if node.orelse and falls:
+            return self.read(node.orelse)
+        return falls
 
     def _unrolled(self, node: ast.expr) -> tuple[ast.expr, bool]:
         """Return the iterable of a loop, and whether the loop is unrolled."""
@@ -178,7 +177,7 @@ class LoopReader(BlockReader):
         bounds = list(zip(self.values(*call.args), map(self.span, call.args), strict=True))
         return bounds if len(bounds) > 1 else [(Literal(0), self.span(call)), *bounds]
 
-    def _counted(self, node: ast.For, call: ast.Call, unroll: bool) -> None:
+    def _counted(self, node: ast.For, call: ast.Call, unroll: bool) -> bool:
         bounds = self._bounds(call)
         step: int | ir.Expr = 1
         step_span = bounds[-1][1]
@@ -205,9 +204,10 @@ class LoopReader(BlockReader):
             )
         if unroll and not isinstance(step, int):
             raise NeedsConstants
-        self._loop(node, start, stop, step, unroll)
+        return self._loop(node, start, stop, step, unroll)
 
-    def _loop(self, node: ast.For, start: ir.Expr, stop: ir.Expr, step: int | ir.Expr, unroll: bool) -> None:
+    def _loop(self, node: ast.For, start: ir.Expr, stop: ir.Expr, step: int | ir.Expr, unroll: bool) -> bool:
+        """Emit a loop over numbers. Return whether control may run past it: not if its first iteration always returns."""
         assert isinstance(node.target, ast.Name) and isinstance(start.type, Scalar)
         name, span = node.target.id, self.span(node.target)
         changed = {self.register(n) for n in stored(node.body)}
@@ -226,13 +226,16 @@ class LoopReader(BlockReader):
         body, falls = self._read_iteration(iteration, node.body)
         self.fixed.discard(name)
         ends = [iteration.at_break, iteration.at_continue, self.assigned if falls else None]
+        paths = [names for names in ends if names is not None]
         runs = _trip_count(start, stop, step) > 0
-        assigned_always = set.intersection(*(names for names in ends if names is not None)) - {name}
-        self.assigned = self._assigned_after(assigned_always, before) if runs else before
+        self.assigned = self._assigned_after(set.intersection(*paths) - {name}, before) if runs and paths else before
         self._unbind(name, outer)
         self.emit(ir.For(variable, start, stop, step, unroll, body, self.span(node.iter), rises=rises))
+        if runs and not paths:
+            return False
         if not unroll:
             self._otherwise(node, broke)
+        return True
 
     def _snapshot(self, bound: ir.Expr, changed: set[str], stem: str) -> ir.Expr:
         """Return a bound with its value before the loop."""

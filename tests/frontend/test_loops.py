@@ -41,6 +41,37 @@ def test_a_step_of_zero_is_a_fault_at_its_place(engine: EngineName) -> None:
     assert not result.out.any()
 
 
+@st.device
+def first_or_double(x: Global[f32], FIRST: Const) -> f32:
+    for i in range(3):
+        if FIRST == 1:
+            return x[i]
+        return 2 * x[i]
+
+
+@st.kernel
+def loops_that_return(x: Global[f32], out: Global[f32], FIRST: Const) -> None:
+    """For FIRST = 1, the first iteration of each loop returns."""
+    value = first_or_double(x, FIRST)
+    for i in range(len(x)):
+        out[st.lane] = x[i] + value
+        if FIRST == 1:
+            return
+    for i in range(2):
+        if FIRST == 1:
+            return
+        last = x[i]
+    out[st.lane] = last
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+def test_the_first_iteration_may_always_return(engine: EngineName) -> None:
+    x = np.arange(5, 9, dtype=np.float32)
+    for first, expected in ((1, 10), (0, 6)):
+        args = {"x": x, "out": st.empty(32, f32), "FIRST": first}
+        assert (st.launch(loops_that_return, grid=1, block=32, args=args, engine=engine).out == expected).all()
+
+
 def message(kernel: Kernel, **consts: Any) -> list[str]:
     """Return line and message of each error, without the caret, and its hint."""
     with pytest.raises(CompileError) as caught:
