@@ -191,6 +191,8 @@ class DeviceArray:
         self.lock = threading.RLock()
         self.changing = self._lost = False
         _ARRAYS.add(self)
+        self._interval: tuple[int, int] | None = None
+        self._is_rewritten = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the contents, on the host of the other process."""
@@ -229,8 +231,23 @@ class DeviceArray:
         if self.written is not None:
             self.written = None if elements is None or elements.all() else elements.reshape(self.written.shape)
 
+    def interval(self) -> tuple[int, int] | None:
+        """Return the smallest and the largest integer in the first contents; None after a launch that may change them, so
+        that the result does not depend on the engine."""
+        if self._is_rewritten:
+            return None
+        values = self._host if self.fill is None else self.fill
+        if self._interval is None and self.remote is None and values.size and values.dtype.kind in "iu":
+            self._interval = int(values.min()), int(values.max())
+        return self._interval
+
+    def expect_changes(self) -> None:
+        """Record that a launch may change the contents."""
+        self._is_rewritten = True
+
     def attach(self, remote: RemoteArray) -> None:
         """Move the contents to a device's memory."""
+        self.interval()  # while they are on the host
         self.remote, self.fill = remote, None
 
     def replace(self, contents: Buffer) -> None:

@@ -40,9 +40,12 @@ def _special(request: Request, name: str, axis: str = "x") -> Interval:
 
 
 def _values(request: Request, array: str) -> Interval | None:
-    """Return the interval of the elements of an array; None if the kernel or an earlier launch may write it on the device."""
-    changed = array in request.specialisation.summary.changed or array in request.unwritten
+    """Return the interval of the elements of an array; None if this launch, or an earlier one on the device, may write it."""
+    if array in request.specialisation.summary.changed or array in request.unwritten:
+        return None
+    if array in request.device_arrays:
+        return request.device_arrays[array].interval()
     values = np.asarray(request.filled.get(array, request.arguments[array]))
-    if changed or array in request.device_arrays or not values.size:
+    if not values.size:
         return None
     return int(values.min()), int(values.max())

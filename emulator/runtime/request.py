@@ -148,6 +148,8 @@ def validated_request(kernel: Kernel, options: LaunchOptions) -> Request:
         cooperative=truth("cooperative", options.cooperative),
     )
     _check_device(kernel, request)
+    for name in device_arrays.keys() & set(summary.changed):
+        device_arrays[name].expect_changes()
     return replace(request, specialisation=specialisation.limited(wrapping_loops(request)))
 
 

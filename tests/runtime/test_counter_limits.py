@@ -183,6 +183,13 @@ def source(kernel: Kernel, grid: int = 4, **args: Any) -> str:
     return cuda_source(request.program, request.block).text
 
 
+def rewritten() -> DeviceArray:
+    """Return an array that a launch may have changed, on any engine."""
+    array = DeviceArray(np.full(32, 9, np.int32))
+    source(written, ends=array)
+    return array
+
+
 def test_only_loops_that_may_wrap_are_printed_with_a_limit() -> None:
     def check(row: tuple[Any, ...]) -> None:
         kernel, args, limited = row
@@ -199,7 +206,9 @@ def test_only_loops_that_may_wrap_are_printed_with_a_limit() -> None:
             (rows_by_function, {"ends": NEAR}, False),
             (loaded, {"ends": SMALL, "write": 0}, False),
             (loaded, {"ends": NEAR, "write": 0}, True),
-            (loaded, {"ends": DeviceArray(SMALL), "write": 0}, True),
+            (loaded, {"ends": DeviceArray(SMALL), "write": 0}, False),
+            (loaded, {"ends": DeviceArray(NEAR), "write": 0}, True),
+            (loaded, {"ends": rewritten(), "write": 0}, True),
             (loaded, {"ends": st.zeros(2, i32), "write": 0}, False),
             (loaded, {"ends": st.empty(2, i32), "write": 0}, True),
             (loaded, {"ends": st.full(2, TOP, i32), "write": 0}, True),
