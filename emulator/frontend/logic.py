@@ -59,7 +59,6 @@ class BooleanReader(FunctionScope):
         left = self.left(node)
         right = self.right(node, 0)
         result = self.compared(node, 0, left, right)
-        conditional = False  # whether the left operand is evaluated only if the comparisons so far hold
         for at in range(1, len(node.ops)):
             if isinstance(result, Literal) and not result.value:
                 return result
@@ -67,9 +66,7 @@ class BooleanReader(FunctionScope):
                 left, last = right, node.comparators[at]
                 right = self.right(node, at)
                 term = self.compared(node, at, left, right)
-            spans = self.span(node), self.span(last)
-            result = self.also("both", result, term, effects, *spans, guarded=conditional)
-            conditional |= bool(effects)
+            result = self.also("both", result, term, effects, self.span(node), self.span(last))
             result = self.shallow(result, at, self.span(node))
         return result
 
@@ -165,18 +162,10 @@ class BooleanReader(FunctionScope):
         return value
 
     def also(
-        self,
-        name: str,
-        result: Value,
-        right: Value,
-        effects: list[ir.Stmt],
-        span: Span,
-        right_span: Span,
-        guarded: bool = False,
+        self, name: str, result: Value, right: Value, effects: list[ir.Stmt], span: Span, right_span: Span
     ) -> Value:
-        """Return `result and right` ("both") or `result or right`; the effects belong to `right`, which is evaluated only if needed
-        where it is `guarded`."""
-        if not effects and not guarded and not (isinstance(right, ir.Expr) and typing.must_be_guarded(right)):
+        """Return `result and right` ("both") or `result or right`; the effects belong to `right`."""
+        if not effects and not (isinstance(right, ir.Expr) and typing.must_be_guarded(right)):
             return self._join(name, result, right, span)
         if isinstance(result, Literal):  # the neutral operand
             self.body += effects

@@ -24,8 +24,10 @@ def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:
             value = np.full((1, 1, 1), expr.value, expr.type.dtype)
             return lambda group: value
         case ir.Reg():
-            name = expr.name
-            return lambda group: group.registers[name]  # type: ignore[return-value]
+            assert isinstance(expr.type, Scalar)
+            # Both operands of `and` are computed: one may be assigned only where the other holds, so perhaps in no lane.
+            name, unassigned = expr.name, np.zeros((1, 1, 1), expr.type.dtype)
+            return lambda group: group.registers.get(name, unassigned)  # type: ignore[return-value]
         case ir.Special():
             return _special(expr.name)
         case ir.Extent():
