@@ -67,7 +67,7 @@ def test_a_document_is_not_changed() -> None:
     assert escaping.json_text('{"a": "##[error]x"}') == '{"a": "#\\u0023[error]x"}'
 
 
-def test_numbers_of_a_table_stay_numbers() -> None:
+def test_numbers_of_a_table_remain_numbers() -> None:
     values = (-1, 2.5, -0.25, "-3", "-1e-3", None, True)
     assert [escaping.csv_cell(value) for value in values] == ["-1", "2.5", "-0.25", "-3", "-1e-3", "", "True"]
 
@@ -91,8 +91,8 @@ def _check_uri(path: str) -> None:
     assert URI.fullmatch(uri), uri
     assert PATHS[path] in (None, uri), uri
     unquote(uri, errors="strict")
-    parts = urlsplit(uri)
-    assert parts.scheme in ("", "file") and not parts.query and not parts.fragment
+    segments = urlsplit(uri)
+    assert segments.scheme in ("", "file") and not segments.query and not segments.fragment
 
 
 def test_paths_are_valid_uris() -> None:
@@ -106,4 +106,4 @@ def test_any_path_is_a_valid_uri(root: str, path: str) -> None:
     assert URI.fullmatch(uri)
     if not root and not escaping.WINDOWS_PATH.match(path) and not path.startswith("/"):
         assert unquote(uri, errors="strict") == path.encode(errors="backslashreplace").decode()
-        assert ":" not in PurePosixPath(uri).parts[0] if uri.strip("/.") else True
+        assert ":" not in PurePosixPath(uri).segments[0] if uri.strip("/.") else True

@@ -36,7 +36,7 @@ EXCEPTIONS = {
     # kernels of the tests and of the checks: Python must find their source in a file
     "emulator/testing/source_text.py": {"write_text"},
     # the source of kernels, read when a module defines them
-    "emulator/source_text.py": {"read_bytes", "open"},
+    "emulator/source_text.py": {"open"},
     # files of a project that the pytest plugin reads and writes
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},

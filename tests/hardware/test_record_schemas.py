@@ -42,7 +42,7 @@ LINE = {"function": "k", "line": 1, "source": "x = 1", "warp_instructions": 7}
 BASELINES = {"t": {"k": {
     "device": "H200", "rules": 4, "lines": [LINE], "figures": {"launches": 1, "occupancy": 50.0, "shared_bytes": 0},
 }}}  # fmt: skip
-KNOWN = {"known": [{"kind": "race", "file": "a.py", "line": "x = 1", "reason": "known"}]}
+RECORDED_CASES = {"known": [{"kind": "race", "file": "a.py", "line": "x = 1", "reason": "known"}]}
 LAUNCHES = {"format": "simtbed launches", "version": 1, "tests": {"t": {"jit": ["k: rounds"]}}}
 FORMATS: dict[str, tuple[Callable[[Path], Any], Any, Callable[[Any], str]]] = {
     "record": (record.load, RECORD, json.dumps),
@@ -50,7 +50,7 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], Any, Callable[[Any], str]]] = {
     "paper": (measured.load, PAPER, json.dumps),
     "launches": (answers.read, LAUNCHES, json.dumps),
     "baselines": (Baselines.read, BASELINES, tomli_w.dumps),
-    "known findings": (read_file, KNOWN, tomli_w.dumps),
+    "known findings": (read_file, RECORDED_CASES, tomli_w.dumps),
 }
 """Reader, valid content and writer of each format."""
 
