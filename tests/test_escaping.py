@@ -106,4 +106,4 @@ def test_any_path_is_a_valid_uri(root: str, path: str) -> None:
     assert URI.fullmatch(uri)
     if not root and not escaping.WINDOWS_PATH.match(path) and not path.startswith("/"):
         assert unquote(uri, errors="strict") == path.encode(errors="backslashreplace").decode()
-        assert ":" not in PurePosixPath(uri).segments[0] if uri.strip("/.") else True
+        assert ":" not in PurePosixPath(uri).parts[0] if uri.strip("/.") else True

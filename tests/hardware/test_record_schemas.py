@@ -37,12 +37,14 @@ TIMES = {
     "device": "H200", "clocks": ["c"], "dated": "d", "empty_us": 2.5, "failed": {"b": "why"},
     "launches": {"a": {"warm_us": 5.5, "cold_us": 6.5, "registers": 9, "source": "00", **TRAFFIC, "cold": TRAFFIC}},
 }  # fmt: skip
-PAPER = {"paper": "p", "dated": "d", "timings": {"GPU": {"a": {"milliseconds": 1.5, "work": 2, "machine": "m"}}}}
+PAPER = {
+    "paper": "p", "timings": {"GPU": {"a": {"milliseconds": 1.5, "work": 2, "machine": "m", "dated": "2026-01-01"}}},
+}  # fmt: skip
 LINE = {"function": "k", "line": 1, "source": "x = 1", "warp_instructions": 7}
 BASELINES = {"t": {"k": {
     "device": "H200", "rules": 4, "lines": [LINE], "figures": {"launches": 1, "occupancy": 50.0, "shared_bytes": 0},
 }}}  # fmt: skip
-RECORDED_CASES = {"known": [{"kind": "race", "file": "a.py", "line": "x = 1", "reason": "known"}]}
+PINS = {"known": [{"kind": "race", "file": "a.py", "line": "x = 1", "reason": "known"}]}
 LAUNCHES = {"format": "simtbed launches", "version": 1, "tests": {"t": {"jit": ["k: rounds"]}}}
 FORMATS: dict[str, tuple[Callable[[Path], Any], Any, Callable[[Any], str]]] = {
     "record": (record.load, RECORD, json.dumps),
@@ -50,7 +52,7 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], Any, Callable[[Any], str]]] = {
     "paper": (measured.load, PAPER, json.dumps),
     "launches": (answers.read, LAUNCHES, json.dumps),
     "baselines": (Baselines.read, BASELINES, tomli_w.dumps),
-    "known findings": (read_file, RECORDED_CASES, tomli_w.dumps),
+    "known findings": (read_file, PINS, tomli_w.dumps),
 }
 """Reader, valid content and writer of each format."""
 
