@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 from .escaping import printable, source_line
 from .span import Span
-from .tracebacks import notebook_lines
+from .tracebacks import notebook_lines, set_hooks
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ class SimtbedError(Exception):
     """Base class of this package's errors; their text is for the user."""
 
     for_the_user = True
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        if cls.for_the_user:
+            set_hooks()
+        return super().__new__(cls, *args, **kwargs)
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows."""

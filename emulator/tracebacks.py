@@ -1,7 +1,7 @@
 """Tracebacks of errors of launches: the frames of the user's program, without those of this package.
 
 pytest leaves out a frame with `__tracebackhide__`. Python has no such word: its exception hooks are replaced when the
-first error is raised, unless the program has hooks of its own. IPython takes the lines of `_render_traceback_`.
+first error is made, unless the program has hooks of its own. IPython takes the lines of `_render_traceback_`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def without_own_frames(function: Callable[Parameters, Returned]) -> Callable[Par
         except Exception as error:
             if not for_the_user(error):
                 raise
-            _set_hooks()
+            set_hooks()
             raise error.with_traceback(None) from error.__cause__
 
     return call
@@ -42,7 +42,8 @@ def for_the_user(error: BaseException) -> bool:
     return bool(getattr(error, "for_the_user", False))
 
 
-def _set_hooks() -> None:
+def set_hooks() -> None:
+    """Replace the exception hooks of Python, unless the program has hooks of its own."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = show
     if threading.excepthook is threading.__excepthook__:

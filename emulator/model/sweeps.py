@@ -28,6 +28,7 @@ from ..runtime.engine import Request
 from ..runtime.request import find_device, prepare_request
 from ..runtime.specialisation import signature_of
 from ..runtime.tolerance import Tolerance
+from ..tracebacks import without_own_frames
 from .explain import text as explained
 from .launches import counting_rules, observe
 from .outputs import Agreement, Comparison, Reference, output_names
@@ -352,6 +353,7 @@ def _answer_all(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWo
 
 
 # ------------------------------------------------------------------ Python interface
+@without_own_frames
 def whatif(
     kernel: Kernel,
     *,
@@ -395,7 +397,10 @@ def whatif(
     arguments = {name: host_values(value) for name, value in args.items()}
     launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types)
     require_constants(axes, launch.constants)
-    tasks = plan(launch, axes, [find_device(one) for one in several])
+    devices = [find_device(one) for one in several]
+    tasks = plan(launch, axes, devices)
+    if devices and not any(task.request for task in tasks):
+        _request(launch, launch.as_given, devices[0])  # raises the whole error
     names = (not_compared,) if isinstance(not_compared, str) else tuple(not_compared)
     rule = Comparison(names, Tolerance(rtol, atol))
     return run(tasks, objective=objective, cold=cold, dask=dask, source_only=source_only, comparison=rule)

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import CompileError, FaultError, Global, LaunchError, SimtbedError, f32, profiling, tracebacks
+from simtbed import (
+    CompileError,
+    FaultError,
+    Global,
+    HostCallError,
+    LaunchError,
+    SimtbedError,
+    f32,
+    profiling,
+    tracebacks,
+)
 from simtbed.errors import VerifyError
 from simtbed.span import Span
 from simtbed.testing import verify
@@ -48,12 +58,22 @@ CASES: dict[str, tuple[type[SimtbedError], Callable[[], object]]] = {
     "a wrong argument": (LaunchError, lambda: run(beyond, 3)),
     "a wrong shape": (LaunchError, lambda: st.empty(-1, f32)),
     "a wrong value": (LaunchError, lambda: st.full(3, "x", f32)),
+    "whatif": (CompileError, lambda: st.whatif(refused, grid=1, block=1, args={"out": st.empty(1, f32)})),
     "verify": (CompileError, lambda: verify(refused, grid=1, block=1, args={"out": st.empty(1, f32)})),
 }
 
 
+UNDECORATED: dict[str, tuple[type[SimtbedError], Callable[[], object]]] = {
+    "a kernel that is called": (HostCallError, lambda: copied(1, 2)),
+    "a word on the host": (HostCallError, st.sync),
+    "a device array of a list": (LaunchError, lambda: st.DeviceArray([1])),  # type: ignore[arg-type]
+    "not a function": (LaunchError, lambda: st.kernel(3)),  # type: ignore[call-overload]
+}
+"""Functions without the hidden frame."""
+
+
 def caught(name: str) -> SimtbedError:
-    kind, act = CASES[name]
+    kind, act = {**CASES, **UNDECORATED}[name]
     with pytest.raises(kind) as error:
         act()
     return error.value
@@ -79,7 +99,7 @@ def test_an_uncaught_error_shows_frames_of_the_user_and_the_message() -> None:
         text = shown.getvalue()
         assert own_files(text) == [] and __file__ in text and text.rstrip().endswith(str(error).splitlines()[-1])
 
-    check_each(CASES, check)
+    check_each([*CASES, *UNDECORATED], check)
 
 
 def test_a_thread_shows_the_same() -> None:
