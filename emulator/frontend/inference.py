@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ..ir import nodes as ir
@@ -29,6 +30,11 @@ class StartsAsFloat(Decided):
     def __init__(self, name: str, type: Scalar, variable: str, error: SourceError) -> None:
         super().__init__(name, type)
         self.variable, self.error = variable, error
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether the variable is read as a float in a statement that does not assign it."""
+        return re.match(rf"[^=]*\b{self.variable}\b[^=]*=", self.error.span.source) is None
 
 
 class IsWhole(Exception):

@@ -17,7 +17,7 @@ from .branches import BranchReader
 from .constants import Literal, Tuple
 from .constructs import construct_name, refused
 from .expressions import BINARY, COMPONENTS
-from .inference import roots
+from .inference import IsWhole, roots
 from .values import (
     NOTHING,
     AlreadyReported,
@@ -311,6 +311,9 @@ class StatementReader(BranchReader):
         """Return the value for a variable with a type."""
         result = typing.expression(value, span, variable.type)
         if result.type != variable.type:
+            start = self.floats.get(variable.name)
+            if start is not None and start.is_read and isinstance(result.type, Scalar) and result.type.is_integer:
+                raise IsWhole(variable.name)
             cast_text = cast_of(variable.type, result.type, result.span)
             advice = f"write {cast_text} here, or start {name} as {written(result.type)}(...)"
             message, pairs = (

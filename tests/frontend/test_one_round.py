@@ -31,6 +31,12 @@ ROWS: tuple[Row, ...] = (
         "x[count] = x[0] / st.f32(count) + y",
     ),
     (
+        "at = 0\nbest = x[0]\nfor i in range(n):\n    if x[i] > best:\n        best = x[i]\n        at = i\nx[0] = best + at",
+        ["write st.f32(at)"],
+        "at = 0\nbest = x[0]\nfor i in range(n):\n    if x[i] > best:\n        best = x[i]\n        at = i\n"
+        "x[0] = best + st.f32(at)",
+    ),
+    (
         "s = 0\nq = 0\nfor i in range(n):\n    s += x[i]\n    q = q + x[i] * x[i]\nx[0] = q / n - (s / n) * (s / n)",
         [
             f"s starts as a whole number: {START}",
