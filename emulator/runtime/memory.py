@@ -19,7 +19,7 @@ def memory_of_machine() -> int:
 
 def memory_of_process() -> int:
     """Return the memory of this process in bytes: the minimum of the machine's, of the container or job, and of `ulimit -v`."""
-    return min(memory_of_machine(), _of_groups(), _of_limits())
+    return min(memory_of_machine(), _of_groups(), address_space())
 
 
 def _of_groups() -> int:
@@ -51,7 +51,8 @@ def _number(path: Path) -> int:
         return UNLIMITED
 
 
-def _of_limits() -> int:
+def address_space() -> int:
+    """Return the limit of the process's address space in bytes (`ulimit -v`); UNLIMITED if there is none."""
     try:
         import resource
     except ImportError:  # not on Windows

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -14,11 +14,14 @@ from typing import NoReturn
 
 import click
 from simtbed import SimtbedError, __version__
-from simtbed.kernels.files.paths import discard_standard_output, flush_standard_output
+from simtbed.errors import CompileError, LaunchError, OutOfMemory, UnavailableError
+from simtbed.escaping import printable
+from simtbed.kernels.files.paths import DISK_ERRORS, DiskError, discard_standard_output, flush_standard_output
 from simtbed.kernels.files.signals import Stopped, release, watch
 from simtbed.kernels.files.standard_streams import prepare
 
 from ..printing import print_message, print_text
+from ..targets.failed import TargetFailed
 
 COMMANDS = {
     "list": "List the kernel families, their variants by paper, and the devices.",
@@ -52,6 +55,10 @@ MAX_EARLY_CONTEXTS = 16
 SWITCH_INTERVAL = 1e-4
 """Interval of thread switches, in seconds. With Python's 5 ms, threads that need the interpreter lock briefly for each block of a packed
 file wait longer than they work."""
+
+MIN_ADDRESS_SPACE = 640 << 20
+"""Address space in bytes of NumPy, LLVM and a small launch."""
+BLAS_THREADS, ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 
 
 class Commands(click.Group):
@@ -147,12 +154,8 @@ def _failure(error: BaseException) -> _Failure:
     number = _signal(error)
     if number is not None:  # first: a signal in an import leaves modules that cannot be imported again
         return _Failure(128 + number, "", f"stopped by {signal.Signals(number).name}")
-    from simtbed import FaultError
-    from simtbed.errors import CompileError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
-    from simtbed.escaping import printable
-    from simtbed.kernels.files.paths import DISK_ERRORS, DiskError
-
-    from ..targets.failed import TargetFailed
+    # Loaded only by launches: another import may be the error.
+    fault: type[BaseException] | tuple[()] = getattr(sys.modules.get("simtbed.runtime.result"), "FaultError", ())
 
     def refuse(text: str, code: int = 2) -> _Failure:
         return _Failure(code, f"simtbed: {text}", text)
@@ -167,15 +170,15 @@ def _failure(error: BaseException) -> _Failure:
         raise error
     if isinstance(error, TargetFailed):
         return _Failure(error.code, "", "")
+    if not isinstance(error, SimtbedError) and (lack := _lack(error)):
+        return refuse(lack, 3)
     if isinstance(error, OSError):
         code = 3 if error.errno in DISK_ERRORS else 2
         unnamed = (
             "the current folder" if isinstance(error, FileNotFoundError) else "output"
         )  # the folder may be deleted
         return refuse(printable(f"{error.filename or unnamed}: {error.strerror or error}"), code)
-    if isinstance(error, MemoryError):
-        return refuse("there is not enough memory", 3)
-    if isinstance(error, FaultError):
+    if isinstance(error, fault):
         return _Failure(1, str(error), str(error))
     if isinstance(error, CompileError):
         return refuse(str(error))
@@ -189,15 +192,43 @@ def _failure(error: BaseException) -> _Failure:
     return refuse(f"a defect of simtbed, please report it: {printable(text)}; {advice}", 3)
 
 
-def _signal(error: BaseException | None) -> int | None:
-    """Return the number of the signal that led to an error, directly or through other errors; None if there is none."""
+def _lack(error: BaseException) -> str:
+    """Return the lack of memory, threads or a library that led to an error, directly or through others; "" for none."""
+    for cause in _causes(error):
+        text = " ".join(str(cause).split())
+        if isinstance(cause, MemoryError) or "failed to map segment" in text or "Cannot allocate memory" in text:
+            return "there is not enough memory"
+        if isinstance(cause, RuntimeError) and text == "can't start new thread":
+            return "no other thread can be started: raise the limits (ulimit -u, -v), or set SIMTBED_THREADS=1"
+        if isinstance(cause, ImportError) and cause.name and not cause.name.startswith("simtbed"):
+            return f"{printable(cause.name)} cannot be imported: {printable(text)}"
+    return ""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and the errors that led to it."""
     while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return signal.SIGINT
-        if isinstance(error, Stopped):
-            return error.number
+        yield error
         error = error.__context__
+
+
+def _signal(error: BaseException) -> int | None:
+    """Return the number of the signal that led to an error, directly or through other errors; None if there is none."""
+    for cause in _causes(error):
+        if isinstance(cause, KeyboardInterrupt):
+            return signal.SIGINT
+        if isinstance(cause, Stopped):
+            return cause.number
     return None
+
+
+def require_address_space() -> None:
+    """Raise OutOfMemory if the limit of the address space is too small. LLVM ends a process that it refuses memory."""
+    from simtbed.runtime.memory import address_space
+
+    if (limit := address_space()) < MIN_ADDRESS_SPACE:
+        least = MIN_ADDRESS_SPACE >> 20
+        raise OutOfMemory(f"there is not enough memory: ulimit -v is {limit >> 20} MiB, expected at least {least} MiB")
 
 
 def _error_as_json(failure: _Failure) -> int:
@@ -214,8 +245,18 @@ def main() -> NoReturn:
     """Entry point of the console script."""
     prepare()
     sys.setswitchinterval(SWITCH_INTERVAL)
+    # Commands multiply no matrices. The library of NumPy would start threads and take memory for them.
+    own_setting = os.environ.setdefault(BLAS_THREADS, ONE_THREAD) is ONE_THREAD
+
+    def begin() -> None:
+        if own_setting:  # it is read; a program of the user has its own
+            del os.environ[BLAS_THREADS]
+        watch()
+        if "numpy" in sys.modules:  # the command computes
+            require_address_space()
+
     try:
-        code = run(sys.argv[1:], watch)
+        code = run(sys.argv[1:], begin)
         try:
             flush_standard_output()
         except (OSError, SimtbedError):  # reported already

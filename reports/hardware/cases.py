@@ -95,7 +95,7 @@ def results_of(names: Iterable[str]) -> Iterator[Any]:
             sys.path.append(str(Path.cwd()))
         try:
             make = getattr(importlib.import_module(module), function or "cases")
-        except (ImportError, AttributeError, ValueError) as error:  # ValueError: no name of a module
+        except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: no name of a module
             if isinstance(error, ModuleNotFoundError) and CHECKOUT.startswith(str(error.name)):
                 raise SimtbedError(
                     f"{name}: run this in a checkout of simtbed, or name other cases: --cases MODULE:FUNCTION"
@@ -103,7 +103,14 @@ def results_of(names: Iterable[str]) -> Iterator[Any]:
             raise SimtbedError(f"{name}: expected module:function, a function that gives cases: {error}") from None
         if not callable(make):
             raise SimtbedError(f"{name}: expected module:function, a function that gives cases, not {shown(make)}")
-        yield from make()
+        try:
+            items = list(make())
+        except SimtbedError:
+            raise
+        except Exception as error:  # it is a program of the user
+            reason = f"{type(error).__name__}: {error}"
+            raise SimtbedError(f"{name}: expected module:function, a function that gives cases: {reason}") from None
+        yield from items
 
 
 def find_all(names: Sequence[str], only: str = "*") -> list[Case | OperationCase]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from simtbed import DeviceArray, Kernel, LaunchError, SimtbedError
+from simtbed.checked import shown
 from simtbed.language.types import Array
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
@@ -80,8 +81,11 @@ def agree(output: Values, expected: Values) -> bool:
 
 
 def matching(cases: Iterable[Timed], pattern: str) -> list[Timed]:
-    """Return the launches with names that match a pattern. Raises SimtbedError if none does."""
-    chosen = [case for case in cases if fnmatchcase(case.name, pattern)]
+    """Return the launches with names that match a pattern. Raises SimtbedError if none does, or a case is no launch."""
+    given = list(cases)
+    if wrong := [case for case in given if not isinstance(case, Timed)]:
+        raise SimtbedError(f"expected functions that give launches, not {shown(wrong[0])}")
+    chosen = [case for case in given if fnmatchcase(case.name, pattern)]
     if not chosen:
         raise SimtbedError(f"no case fits {pattern!r}")
     return chosen

@@ -95,11 +95,14 @@ def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run
             for process in set(active_children()) - other_processes:  # their results are not needed
                 process.kill()  # signals are blocked in its imports
             if isinstance(error, BrokenProcessPool):
-                raise UnavailableError(_KILLED) from None
+                raise UnavailableError(f"a worker process was killed; {_IN_THIS_PROCESS}") from None
+            if isinstance(error, BlockingIOError):
+                raise UnavailableError(f"{_NO_PROCESS}; {_IN_THIS_PROCESS}") from None
             raise
 
 
-_KILLED = "a worker process was killed; with SIMTBED_THREADS=1 all variants run in this process"
+_NO_PROCESS = "no other process can be started: raise the limit (ulimit -u)"
+_IN_THIS_PROCESS = "with SIMTBED_THREADS=1 all variants run in this process"
 
 
 def _process_pool(workers: int) -> ProcessPoolExecutor | None:
@@ -166,8 +169,12 @@ def _command(target: Script | Module | Function) -> list[str]:
 
 def _run_process(command: list[str], environment: dict[str, str], output: int | None) -> int:
     sys.stdout.flush()
-    with forward_signals() as forward:
-        code = forward(subprocess.Popen(command, env=environment, stdout=output))
+    with forward_signals() as wait:
+        try:
+            process = subprocess.Popen(command, env=environment, stdout=output)
+        except BlockingIOError:
+            raise UnavailableError(_NO_PROCESS) from None
+        code = wait(process)
     return code if code >= 0 else 128 - code
 
 

@@ -392,10 +392,15 @@ def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker,
 
     failed: list[range] = []
     raised: list[BaseException] = []
-    threads_of_others = [threading.Thread(target=in_thread, args=(worker,)) for worker in workers[1:]]
-    for thread in threads_of_others:
-        thread.start()
+    threads_of_others: list[threading.Thread] = []
     try:
+        for worker in workers[1:]:
+            thread = threading.Thread(target=in_thread, args=(worker,))
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more: this thread does the work of the others
+                break
+            threads_of_others.append(thread)
         work(workers[0])
     except BaseException:
         left = range(0)
