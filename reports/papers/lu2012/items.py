@@ -171,7 +171,7 @@ PAPER = Paper(
         Parameter(
             "sites",
             32,
-            256,
+            128,
             "counted sites; counters per site are independent of their number, 2,674,654 in the paper",
         ),
     ),

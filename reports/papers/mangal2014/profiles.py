@@ -132,8 +132,8 @@ def before(setting: Setting) -> Shown:
             Claim("L2 bandwidth is 7.5 GB/s", [near(predicted_for(GPU), "GB/s", prediction.l2_bandwidth, 7.5, TOLERANCE)]),
             Claim("L1/shared bandwidth is 57.6 GB/s", [], remark="The emulator counts local accesses, not the bytes that L1 delivers."),
         ],
-        "The compiled code determines the efficiency. On the measured GPU the lanes diverge in the filter's queries and reconverge "
-        "only at the end of a read; on the emulator they reconverge at the end of each branch.",
+        "Emulator and GPU agree on the efficiency of this kernel, and it is not the paper's. With an exact hash set in place of the Bloom "
+        "filter it is 3.9 % on an H200: the lanes diverge in the search of the table and reconverge only at the end of a read.",
         [Table("The original kernel", _profile(setting, BEFORE, (3.5, 0, 24.6), (7.5, 2.0))), Table("By error rate", lines)],
         [Chart("warp execution efficiency", "errors, %", "%", [
             Series("original kernel", Source.emulator, rates), Series("Table 1", Source.paper, [(rate, 3.5) for rate, _ in rates]),

@@ -104,7 +104,8 @@ def two_solutions(setting: Setting) -> Shown:
     longer = [length for length in _lengths(setting) if length > BLOCK]
     batches = [batch for batch in BATCHES if batch <= setting.whole("batch")]
     predictions = {b: {n: modelled[WIDE, n, b] / modelled[PASSES, n, b] for n in longer} for b in batches}
-    speedups = {batch: _speedups_by_gpu(setting, batch, longer) for batch in BATCHES}
+    measured = [length for length in LENGTHS if length > BLOCK]
+    speedups = {batch: _speedups_by_gpu(setting, batch, measured) for batch in BATCHES}
     for batch, by_length in predictions.items():
         speedups[batch] = {predicted_for(K40): by_length, **speedups[batch]}
     fewer, cheaper = (
