@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cached_property
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from importlib import _bootstrap
 from typing import Any
 
 IMPORT_SECONDS = 10.0

@@ -14,7 +14,7 @@ import sys
 
 def is_command() -> bool:
     """Return whether this process was started as `simtbed` or `python -m simtbed`."""
-    program = getattr(sys, "argv", None) or [""]
+    program: list[str] = getattr(sys, "argv", None) or [""]
     if program[0] == "-m":  # until the package is imported
         options = zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
         return next((name for option, name in options if option[:1] == "-" and option[-1:] == "m"), "") == "simtbed"

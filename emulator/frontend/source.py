@@ -144,12 +144,12 @@ _CALL_FORMS = {"LOAD_METHOD": "LOAD_ATTR", "CACHE": "", "EXTENDED_ARG": "", "PUS
 def _instructions(code: CodeType) -> list[tuple[object, ...]]:
     """Return the instructions, in one form of calls: name, argument, and line from the first one."""
     numbers: dict[int, int] = {}
-    remaining = []
+    remaining: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
         numbers[instruction.offset] = len(remaining)
         if _CALL_FORMS.get(instruction.opname, instruction.opname):
             remaining.append(instruction)
-    result = []
+    result: list[tuple[object, ...]] = []
     for instruction in remaining:
         jumps = instruction.opcode in (*dis.hasjrel, *dis.hasjabs)
         argument = numbers[instruction.argval] if jumps else _constant(instruction.argval)

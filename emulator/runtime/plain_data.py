@@ -131,14 +131,15 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
         return "Scalar", (value.name,)
     if isinstance(value, Specialisation):
         return "Specialisation", (value.program,)
-    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
+    cls: Any = type(value)
+    kind = f"{cls.__module__}.{cls.__qualname__}".removeprefix(_ROOT)
     try:
-        is_listed = _class(kind) is type(value)
+        is_listed = _class(kind) is cls
     except (ImportError, LookupError):
         is_listed = False
     if not is_listed:
         raise TypeError(f"{kind} cannot be recorded")
-    return kind, tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(type(value))]
+    return kind, tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(cls)]
 
 
 def _dtype_text(dtype: np.dtype[Any]) -> str:
@@ -227,7 +228,8 @@ def _dtype(text: str) -> np.dtype[Any]:
     if text == "bfloat16":
         from ml_dtypes import bfloat16  # late: few programs use it
 
-        return np.dtype(bfloat16)
+        known: np.dtype[Any] = np.dtype(bfloat16)
+        return known
     dtype = np.lib.format.descr_to_dtype(_description(json.loads(text)))
     if dtype.hasobject:
         raise ValueError("an array contains Python objects")

@@ -74,7 +74,7 @@ class Watch:
         missed = [fault for one in recorded for fault in one.faults if (fault.kind, fault.span) not in reported]
         if self.compiling is not None:
             missed += self.compiling.findings([call.request])
-        answers = [(call.engine, answer(result))] if self.answering else []
+        answers: list[tuple[str, str]] = [(call.engine, answer(result))] if self.answering else []
         if os.getpid() == self.process:
             self._add(recorded, missed, answers)
         elif self.folder:

@@ -13,7 +13,8 @@ from simtbed.escaping import printable
 from simtbed.kernels.files import Outputs, write
 
 from ..papers import formats, library, machines, measured
-from ..papers.paper import Number, Paper, Report, Size
+from ..papers.numbers import Number
+from ..papers.paper import Paper, Report, Size
 from ..papers.paper import report as evaluate
 from ..printing import print_message, print_text
 from ..terminal import progress

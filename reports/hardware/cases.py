@@ -128,6 +128,6 @@ def find_all(names: Sequence[str], only: str = "*") -> list[Case | OperationCase
     return chosen
 
 
-def find(names: Iterable[str], only: str = "*") -> list[Case]:
+def find(names: Sequence[str], only: str = "*") -> list[Case]:
     """Return the cases of `find_all` that launch kernels of the language."""
     return [case for case in find_all(names, only) if isinstance(case, Case)]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from simtbed.escaping import html
 from simtbed.profiler.html.pictures import svg
 
-from .paper import Chart, Number, Series
+from .numbers import Number
+from .paper import Chart, Series
 
 WIDTH, HEIGHT, LEFT, BELOW, ROW = 640, 260, 70, 40, 16
 """Pixels: plot, left margin, bottom margin, line of the legend."""

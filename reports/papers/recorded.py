@@ -38,12 +38,14 @@ def registers(variant: str, device: str = DEVICES[0]) -> int | None:
 
     variant: "FAMILY NAME".
     """
-    return _of_device(device)["registers"].get(variant)
+    recorded: dict[str, int] = _of_device(device)["registers"]
+    return recorded.get(variant)
 
 
 def milliseconds(variant: str, data: str, device: str = DEVICES[0]) -> float | None:
     """Return the time of the variant's kernels on a published data set; None if not recorded."""
-    return _of_device(device)["milliseconds"].get(f"{variant} {data}")
+    recorded: dict[str, float] = _of_device(device)["milliseconds"]
+    return recorded.get(f"{variant} {data}")
 
 
 def warp_execution_efficiency(case: str, kernel: str, device: str = DEVICES[0]) -> float | None:

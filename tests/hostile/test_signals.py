@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from simtbed import interrupts
+from simtbed.kernels import files
 from simtbed.kernels.files import new_folder, signals
 from simtbed.kernels.files.signals import Stopped
-from simtbed.reports.cli import app, new
+from simtbed.reports.cli import app
 from simtbed.reports.targets import forwarding
 
 from tests.hostile import moments
@@ -66,16 +67,16 @@ def test_a_signal_in_an_import_is_no_error_of_the_import() -> None:
 
 
 def test_a_signal_that_python_cannot_raise_is_not_reported() -> None:
-    reported: list[object] = []
+    reported: list[Any] = []
     for kind in (Stopped, ValueError):
-        signals._report_unraisable(reported.append, SimpleNamespace(exc_type=kind))  # type: ignore[arg-type]
-    assert [event.exc_type for event in reported] == [ValueError]  # type: ignore[attr-defined]
+        signals._report_unraisable(reported.append, SimpleNamespace(exc_type=kind))
+    assert [event.exc_type for event in reported] == [ValueError]
 
 
 def test_an_interrupted_project_does_not_exist(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, count, project = new.files.write, 0, tmp_path / "a" / "b" / "smooth"
+    write, count, project = files.write, 0, tmp_path / "a" / "b" / "smooth"
 
     def interrupted(*arguments: Any) -> None:
         nonlocal count
@@ -84,7 +85,7 @@ def test_an_interrupted_project_does_not_exist(
             raise Stopped(signal.SIGTERM)
         write(*arguments)
 
-    monkeypatch.setattr(new.files, "write", interrupted)
+    monkeypatch.setattr(files, "write", interrupted)
     assert app.run(["new", str(project)]) == 143
     assert count == 4 and list(tmp_path.iterdir()) == []
     monkeypatch.undo()
@@ -121,7 +122,8 @@ def test_unfinished_folders_are_removed_at_the_end_of_the_grace_period(
     signals._exit_after_grace(receiving, codes.append)
     for name in ("a", "c", "gone"):
         signals.forget(str(tmp_path / name))
-    os.close(receiving), os.close(sending)
+    os.close(receiving)
+    os.close(sending)
     assert codes == [143] and list(tmp_path.iterdir()) == []
 
 
@@ -129,17 +131,22 @@ def test_a_program_receives_the_signals(monkeypatch: pytest.MonkeyPatch) -> None
     """SIGINT follows after a pause: its sender may have sent it to the program too."""
     monkeypatch.setattr(forwarding, "GRACE", 0.01)
     monkeypatch.setattr(forwarding, "_in_foreground", lambda: False)
-    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print('ready', flush=True); signal.pause()"
-    before = {number: signal.getsignal(number) for number in forwarding.ENDING}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with forwarding.forward_signals() as wait:
-            process = subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE)
-            assert process.stdout and process.stdout.readline() == b"ready\n"
-            process.stdout.close()
-            sender = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
-            sender.start()
-            assert wait(process) == -number
-    assert before == {number: signal.getsignal(number) for number in forwarding.ENDING}
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    reset = "".join(f"signal.signal({number:d}, signal.SIG_DFL); " for number in numbers)
+    code = f"import signal; {reset}print('ready', flush=True); signal.pause()"
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}  # nohup and & ignore some
+    try:
+        for number in numbers:
+            with forwarding.forward_signals() as wait:
+                process = subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE)
+                assert process.stdout and process.stdout.readline() == b"ready\n"
+                process.stdout.close()
+                sender = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, number))
+                sender.start()
+                assert wait(process) == -number
+    finally:
+        after = {signal.signal(number, handler) for number, handler in before.items()}
+    assert after == {signal.SIG_DFL}
 
 
 @pytest.mark.integration

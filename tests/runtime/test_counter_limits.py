@@ -248,7 +248,8 @@ def test_wraps() -> None:
 
     def check(row: tuple[Any, ...]) -> None:
         *bounds, type, expected = row
-        assert wraps(*((b, b) if isinstance(b, int) else b for b in bounds), type) == expected
+        start, stop, step = ((b, b) if isinstance(b, int) else b for b in bounds)
+        assert wraps(start, stop, step, type) == expected
 
     check_each(
         (

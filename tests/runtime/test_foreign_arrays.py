@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_arrays_of_other_libraries_are_viewed() -> None:
         "tensor": Tensor(BASE),
         "page-locked tensor": Tensor(BASE, 3),
         "capsule": BASE.__dlpack__(),
-        "memoryview": memoryview(BASE),
+        "memoryview": memoryview(cast(Any, BASE)),
         "subclass": BASE.view(Annotated),
     }
 
@@ -184,7 +184,7 @@ def test_refused_arrays() -> None:
         ([1.0] * 32, r"x is a NumPy array, np\.array\(x, np\.float32\) makes one"),
         ("text", "not 'text'"),
         (bytes(32), r"x is Global\[f32\], the array given is uint8"),
-        (memoryview(BASE)[::-1], "x runs backwards"),
+        (memoryview(cast(Any, BASE))[::-1], "x runs backwards"),
         (np.broadcast_to(np.float32(0), 3 << 30), r"an extent is at most 2147483647; launch on sections, such as x\["),
     ]
 

@@ -24,9 +24,9 @@ from simtbed.runtime.registry import EngineName
 from ...bench.pairhmm import PEER, Timer
 from ...launchers import Runner
 from ...requests import only_request
-from ..claims import Claim, Comparison, Origin, at_least, at_most, counted_by, more_than, near, predicted_for
+from ..claims import Claim, Comparison, Origin, Source, at_least, at_most, counted_by, more_than, near, predicted_for
 from ..measured import Benchmark, Check, Machine
-from ..paper import Chart, Row, Series, Setting, Shown, Size, Source, Table, about, emulator, gpu, model, paper
+from ..paper import Chart, Row, Series, Setting, Shown, Size, Table, about, emulator, gpu, model, paper
 from ..predicted import CAVEAT, Pace, pace
 from ..ren2018.throughput import by_loop
 

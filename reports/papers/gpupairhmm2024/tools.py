@@ -18,7 +18,7 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 
 from ...launchers import Runner
 from .. import checks, recorded
-from ..claims import PRINTED, Claim, Comparison, at_most, less_than, near
+from ..claims import PRINTED, Claim, Comparison, Origin, at_most, less_than, near
 from ..measured import Benchmark, Machine, shipped
 from ..paper import Row, Setting, Shown, Table, about, cpu, gpu, paper
 from ..ratios import speedups
@@ -107,7 +107,7 @@ def variant_calling(setting: Setting) -> Shown:
 
 def _share_of_peak(setting: Setting) -> list[Comparison]:
     """Compare the throughput of the whole workflow with the best kernel for 64 bases, on each GPU."""
-    compared = {}
+    compared: dict[Origin, float] = {}
     for kernel in NEAREST:
         for origin, ratio in speedups(setting, Machine.gpu, timing_name(kernel, 64), MIXED_TIMED):
             compared[origin] = min(ratio, compared.get(origin, ratio))

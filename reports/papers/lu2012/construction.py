@@ -13,6 +13,7 @@ from simtbed.machine.occupancy import occupancy
 from ..claims import (
     Claim,
     Comparison,
+    Source,
     at_most,
     counted_by,
     exactly,
@@ -22,7 +23,7 @@ from ..claims import (
     predicted_for,
 )
 from ..measured import Machine
-from ..paper import Cell, Chart, Column, Row, Series, Setting, Shown, Source, Table, about, cpu, emulator, gpu, model
+from ..paper import Cell, Chart, Column, Row, Series, Setting, Shown, Table, about, cpu, emulator, gpu, model
 from ..predicted import CAVEAT
 from ..ratios import across, near_speedups, speedups
 from .counting import GPU, Count, Modelled, blocks_of, counted, modelled, modelled_blocks

@@ -14,7 +14,7 @@ from simtbed.oracles.correction import Bloom, correct, solid_kmers
 from ...explanation import choices
 from ...launchers import Runner
 from .. import checks
-from ..claims import COMPUTED, PRINTED, Claim, Comparison, exactly, more_than, near, predicted_for
+from ..claims import COMPUTED, PRINTED, Claim, Comparison, Source, exactly, more_than, near, predicted_for
 from ..measured import Benchmark, Machine
 from ..paper import (
     Chart,
@@ -25,7 +25,6 @@ from ..paper import (
     Series,
     Setting,
     Shown,
-    Source,
     Table,
     about,
     emulator,

@@ -9,8 +9,8 @@ from simtbed.kernels.correction.cuda_ec import BLOCK
 from simtbed.machine.occupancy import occupancy
 
 from .. import recorded
-from ..claims import Claim, Comparison, at_least, counted_by, exactly, less_than, more_than, near, predicted_for
-from ..paper import Cell, Chart, Column, Row, Series, Setting, Shown, Source, Table, about, emulator, gpu, model, paper
+from ..claims import Claim, Comparison, Source, at_least, counted_by, exactly, less_than, more_than, near, predicted_for
+from ..paper import Cell, Chart, Column, Row, Series, Setting, Shown, Table, about, emulator, gpu, model, paper
 from ..predicted import CAVEAT
 from .counting import ALL_READS, ALONE, GPU, REGISTERS, TIMED, Data, Throughput, Work, counted, throughput
 from .profiled import K, Probes, vote_phase

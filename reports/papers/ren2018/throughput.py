@@ -22,7 +22,7 @@ from simtbed.runtime.registry import EngineName
 from ...bench.pairhmm import INTERTASK_SETS, INTRATASK_SETS, REN_PAIRS, Timer
 from ...requests import first_request
 from .. import checks
-from ..claims import Claim, Origin, at_least, at_most, counted_by, less_than, more_than, predicted_for
+from ..claims import Claim, Origin, Source, at_least, at_most, counted_by, less_than, more_than, predicted_for
 from ..measured import Benchmark, Check, Machine
 from ..paper import (
     Chart,
@@ -31,7 +31,6 @@ from ..paper import (
     Setting,
     Shown,
     Size,
-    Source,
     Table,
     about,
     emulator,

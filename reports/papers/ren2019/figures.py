@@ -19,6 +19,7 @@ from ..claims import (
     COMPUTED,
     PRINTED,
     Claim,
+    Source,
     at_least,
     counted_by,
     exactly,
@@ -27,7 +28,7 @@ from ..claims import (
     near,
     same_results,
 )
-from ..paper import Chart, Column, Row, Series, Setting, Shown, Source, Table, about, emulator, paper
+from ..paper import Chart, Column, Row, Series, Setting, Shown, Table, about, emulator, paper
 from .counted import K40, counters, equal_sequences
 
 FAITHFUL = "wide-diagonal-major-runs"

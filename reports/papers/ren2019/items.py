@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from simtbed.kernels.alignment import REN
 from simtbed.machine.occupancy import occupancy
 
-from ..claims import PRINTED, Claim, Origin, at_least, counted_by, less_than, more_than, near, predicted_for
+from ..claims import PRINTED, Claim, Origin, Source, at_least, counted_by, less_than, more_than, near, predicted_for
 from ..measured import Machine
+from ..numbers import Number
 from ..paper import (
     Chart,
     Item,
-    Number,
     Paper,
     Parameter,
     Row,
     Series,
     Setting,
     Shown,
-    Source,
     Table,
     about,
     cpu,

@@ -49,7 +49,7 @@ def test_the_filter_may_be_split_anywhere() -> None:
 def test_a_smaller_first_region_is_queried_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
     standard, wide, narrow = (
-        Probes.from_counters(counted(Work(items.BEFORE, SMALL, "jit", split)), K) for split in (None, 16, 45)
+        Probes.from_counters(counted(Work(profiles.BEFORE, SMALL, "jit", split)), K) for split in (None, 16, 45)
     )
     assert standard.bits < wide.bits < narrow.bits
     assert narrow.bits / standard.bits == pytest.approx(91_551_531 / 68_381_701, abs=0.06)
@@ -67,7 +67,7 @@ def test_the_steps_change_no_read() -> None:
 def test_no_error_rate_gives_3_5_per_cent() -> None:
     """Fewer errors, fewer lanes; but even few errors leave more than that, and one lane a warp leaves 3.1 %."""
     result = [
-        counted(Work(items.BEFORE, Data(600, 280, rate), "jit")).derived()["warp_execution_efficiency"]
+        counted(Work(profiles.BEFORE, Data(600, 280, rate), "jit")).derived()["warp_execution_efficiency"]
         for rate in (0.005, 0.025)
     ]
     assert 0.05 < result[0] < result[1]
@@ -78,7 +78,7 @@ def test_no_error_rate_gives_3_5_per_cent() -> None:
 @pytest.mark.slow
 def test_the_filter_has_the_size_of_the_paper() -> None:
     """18 MB: most queries miss an L2 of 1.25 MB."""
-    work = Work(items.BEFORE, SMALL, "jit")
+    work = Work(profiles.BEFORE, SMALL, "jit")
     assert reads_and_filter(work)[1].size == 64 * SOLID == 8 * 18_000_000
     assert throughput(work, GPU).hits < 0.2
 
@@ -86,4 +86,4 @@ def test_the_filter_has_the_size_of_the_paper() -> None:
 @pytest.mark.slow
 def test_a_block_has_the_threads_of_the_paper() -> None:
     assert pipeline.WARPS * WARP_SIZE == BLOCK == 256
-    assert throughput(Work(items.AFTER, SMALL, "jit"), GPU).shared_bytes == pipeline.WARPS * 36 * (1 + 4) + 4 * BLOCK
+    assert throughput(Work(profiles.AFTER, SMALL, "jit"), GPU).shared_bytes == pipeline.WARPS * 36 * (1 + 4) + 4 * BLOCK
