@@ -42,7 +42,7 @@ def test_paths_with_excess_convergence_are_rejected(believed: bool, monkeypatch:
     """Lanes in different copies of a loop: 1.6 times the shuffles by warps, equal by threads."""
     if believed:
         monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
-    result, recorded = estimate_case("pairhmm intratask-warps", VARIANTS, "h200")
+    result, recorded = estimate_case("pairhmm intratask-warps-two-copies", VARIANTS, "h200")
     assert (abs(result.warp_instructions / recorded - 1) > 0.1) == believed
     assert ("reconverge later" in result.walk.failure) != believed
 

@@ -48,8 +48,6 @@ TOO_MUCH = {
     "deep calls": ("u[0] = f199(n)", chain(200, "f{0}(a)"), "nested more than 100 deep"),
     "expression": (f"u[0] = {'(n + ' * 150}n{')' * 150}", "", "nested more than 100 deep"),
     "signs": (f"u[0] = {'-' * 900}n", "", "nested more than 100 deep"),
-    "choices": (f"u[0] = {'n if n > 0 else ' * 400}n", "", "nested more than 100 deep"),
-    "branches": ("if n == 0:\n    x[0] = 1.0\n" + "elif n == 1:\n    x[0] = 2.0\n" * 500, "", "nested more than 100 deep"),
     "shift": ("u[0] = 1 << 100000000000", "", "needs more than 256 bits"),
     "product": (f"u[0] = {' * '.join(['1000000000'] * 2000)}", "", "needs more than 256 bits"),
     "literal": (f"x[0] = x[0] * 1{'0' * 400}", "", "a whole number of 1,329 bits does not fit f32"),
@@ -94,9 +92,7 @@ DEEP: dict[str, tuple[str, Callable[[int], float]]] = {
     "least": (f"x[0] = st.f32(min({', '.join(['n'] * 500)}))", lambda n: n),
     "brackets": (f"x[0] = st.f32({'(n + ' * 90}n{')' * 90})", lambda n: 91 * n),
     "signs": (f"x[0] = st.f32({'-' * 90}n)", lambda n: n),
-    "choices": (f"x[0] = st.f32({'n if n == 0 else ' * 80}n)", lambda n: n),
     "indices": (f"x[0] = st.f32({'u[' * 80}n{']' * 80})", lambda n: n),
-    "branches": ("\n".join(f"{'    ' * i}if n > 0:" for i in range(90)) + f"\n{'    ' * 90}x[0] = 7.0", lambda n: 7),
     "else": ("if n == 0:\n    x[0] = 1.0\n" + "elif n == 1:\n    x[0] = 2.0\n" * 85 + "else:\n    x[0] = 7.0", lambda n: 7),
     "calls": (f"x[0] = st.f32(f{DEEPEST_CALLS - 1}(n))", lambda n: n + 1),
 }  # fmt: skip

@@ -234,7 +234,7 @@ def test_a_run_is_a_file(tmp_path: Path) -> None:
         ("", "Expecting value"),
         ("[]", "there is no format 'simtbed run'"),
         ('{"format": "simtbed run", "version": 99}', "its version is 99, this simtbed reads version 1"),
-        ('{"format": "simtbed run", "version": 1}', "run: no key '"),
+        ('{"format": "simtbed run", "version": 1}', "expected a run that simtbed saved: missing key target"),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -136,7 +136,8 @@ def test_warps_take_one_read_after_the_other(
     variant: str, votes: bool, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "MOST_BLOCKS", 3)
-    monkeypatch.setattr(pipeline, "SCRATCH", 2 * 4 * 4 * 60)
+    warps = pipeline.PACKED_WARPS if variant == "packed" else pipeline.WARPS
+    monkeypatch.setattr(pipeline, "SCRATCH", 2 * warps * 4 * 60)
     grids = []
 
     @FunctionLauncher
