@@ -33,11 +33,11 @@ finally:
 
 def run(moment: int, number: signal.Signals, command: tuple[str, ...], folder: Path) -> tuple[int, str]:
     """Return the exit code, as a shell reports it, and stderr of a command with a signal at its import `moment`."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(moment), str(int(number)), *command],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120,
     )  # fmt: skip
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stderr
+    return completed.returncode if completed.returncode >= 0 else 128 - completed.returncode, completed.stderr
 
 
 def count(command: tuple[str, ...], folder: Path) -> int:

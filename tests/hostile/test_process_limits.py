@@ -68,18 +68,18 @@ def test_a_command_in_a_small_address_space() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
 
     command = [sys.executable, "-m", "simtbed", "sfs", "--example"]
-    done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True)
-    assert done.returncode == 3 and done.stdout == ""
-    assert done.stderr.startswith("simtbed: there is not enough memory") and done.stderr.count("\n") == 1
+    completed = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True)
+    assert completed.returncode == 3 and completed.stdout == ""
+    assert completed.stderr.startswith("simtbed: there is not enough memory") and completed.stderr.count("\n") == 1
 
 
 def test_the_setting_for_threads_of_numpy_ends_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str | None, str | None]] = []
+    settings: list[tuple[str | None, str | None]] = []
 
     def run(arguments: Any, begin: Any) -> int:
         before = os.environ.get(app.BLAS_THREADS)
         begin()
-        seen.append((before, os.environ.get(app.BLAS_THREADS)))
+        settings.append((before, os.environ.get(app.BLAS_THREADS)))
         return 0
 
     for name in ("prepare", "watch", "release", "require_address_space"):
@@ -92,7 +92,7 @@ def test_the_setting_for_threads_of_numpy_ends_before_the_work(monkeypatch: pyte
             monkeypatch.setenv(app.BLAS_THREADS, setting)
         with pytest.raises(SystemExit):
             app.main()
-    assert seen == [("1", None), ("4", "4")]
+    assert settings == [("1", None), ("4", "4")]
 
 
 @st.kernel
