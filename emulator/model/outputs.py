@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checked import shown
 from ..errors import LaunchError, SimtbedError
 from ..ir.fingerprint import fingerprint
 from ..runtime.arrays import Buffer
@@ -47,7 +48,7 @@ class Comparison:
         available = sorted(set(outputs))
         for name in self.not_compared:
             if name not in available:
-                raise LaunchError(f"not_compared: no launch writes {name}; there are {', '.join(available) or 'none'}")
+                raise LaunchError(f"not_compared: no launch writes {shown(name)}; there are {', '.join(available) or 'none'}")
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ..checked import whole
+from ..checked import shown, whole
 from ..errors import LaunchError
 
 MAX_CORES = 1 << 16
@@ -21,9 +21,12 @@ def current_cores() -> int:
     if chosen := _CURRENT.get():
         return chosen
     setting = os.environ.get("SIMTBED_THREADS", "")
-    if setting and not (setting.isascii() and setting.isdigit() and int(setting) > 0):
-        raise LaunchError(f"SIMTBED_THREADS is a positive number of threads, not {setting!r}")
-    return int(setting or os.cpu_count() or 1)
+    if not setting:
+        return os.cpu_count() or 1
+    number = int(setting) if setting.isascii() and setting.isdigit() and len(setting) < 10 else 0
+    if not 0 < number <= MAX_CORES:
+        raise LaunchError(f"SIMTBED_THREADS is a positive number of threads, not {shown(setting)}; at most {MAX_CORES:,}")
+    return number
 
 
 @contextmanager

@@ -207,13 +207,24 @@ def _type(kind: type) -> click.ParamType[Any]:
     if kind is Path:
         return _Path(path_type=Path)
     assert kind is str, f"{kind.__name__} is not a type of an argument"
-    return click.STRING
+    return _Text()
+
+
+class _Text(click.types.StringParamType):
+    """A text. An empty one is the value of an unset variable of a shell."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the text is empty.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class _Path(click.Path):
     """A path. `pathlib` ignores a separator at the end; such a name refers to a folder, and no file is read or written by it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty.", param, ctx)
         is_output = isinstance(param, click.Option)  # an argument may name a folder to create
         is_folder_name = isinstance(value, str) and value.endswith(("/", "/."))
         if is_folder_name and not os.path.isdir(value) and (is_output or os.path.lexists(Path(value))):

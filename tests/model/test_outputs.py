@@ -39,7 +39,7 @@ def test_a_choice_with_other_outputs_is_not_the_best() -> None:
 
 
 def test_a_name_that_no_launch_writes_is_refused() -> None:
-    with pytest.raises(st.LaunchError, match="not_compared: no launch writes x; there are out"):
+    with pytest.raises(st.LaunchError, match="not_compared: no launch writes 'x'; there are out"):
         st.whatif(row_sum, grid=32, block=32, args=ROWS, source_only=True, not_compared=["x"])
 
 
