@@ -48,7 +48,9 @@ class Comparison:
         available = sorted(set(outputs))
         for name in self.not_compared:
             if name not in available:
-                raise LaunchError(f"not_compared: no launch writes {shown(name)}; there are {', '.join(available) or 'none'}")
+                raise LaunchError(
+                    f"not_compared: no launch writes {shown(name)}; there are {', '.join(available) or 'none'}"
+                )
 
 
 @dataclass(eq=False)

@@ -25,7 +25,9 @@ def current_cores() -> int:
         return os.cpu_count() or 1
     number = int(setting) if setting.isascii() and setting.isdigit() and len(setting) < 10 else 0
     if not 0 < number <= MAX_CORES:
-        raise LaunchError(f"SIMTBED_THREADS is a positive number of threads, not {shown(setting)}; at most {MAX_CORES:,}")
+        raise LaunchError(
+            f"SIMTBED_THREADS is a positive number of threads, not {shown(setting)}; at most {MAX_CORES:,}"
+        )
     return number
 
 
