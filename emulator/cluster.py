@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .checked import shown
 from .errors import LaunchError, SimtbedError, UnavailableError
-from .process_signals import start_resource_tracker
+from .process_signals import block_signals, start_resource_tracker
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -80,13 +80,15 @@ def _cluster(address: str) -> Iterator[Any]:
     from distributed import LocalCluster
 
     start_resource_tracker()
-    with LocalCluster(
-        n_workers=os.cpu_count() or 1,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-    ) as cluster:
+    with block_signals():  # in the start of the workers, and in them: they end with this process
+        local = LocalCluster(
+            n_workers=os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    with local as cluster:
         yield cluster
 
 
