@@ -122,6 +122,8 @@ class SampledSite:
 def sampled_sites(sampler: AccessSampler, launch: LaunchFacts) -> list[SampledSite]:
     """Return the sites with sampled accesses, in order."""
     entries = sampler.sample()
+    if not len(entries):
+        return []
     numbers, starts = np.unique(entries["site"], return_index=True)
     sites = []
     for number, own in zip(numbers.tolist(), np.split(entries, starts[1:]), strict=True):

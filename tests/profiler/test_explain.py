@@ -68,6 +68,21 @@ def test_a_sample_predicts_as_all_accesses_do(monkeypatch: pytest.MonkeyPatch) -
     assert sampled.savings[0].saved == pytest.approx(whole.savings[0].saved, rel=0.05)
 
 
+@st.kernel
+def beyond(x: st.Global[st.f32]) -> None:
+    if st.thread.x > 64:
+        x[st.thread.x + 64] = st.f32(1)
+
+
+def test_a_launch_without_a_sampled_access_is_explained() -> None:
+    """Every access is out of bounds, or no lane executes it."""
+    for block, faults in ((96, 1), (32, 0)):
+        args = {"x": floats(64)}
+        result = st.launch(beyond, grid=1, block=block, args=args, detail=True, faults="return")
+        assert len(result.faults) == faults
+        assert [one for one in result.profile().explanations() if one.savings] == []
+
+
 def test_engines_explain_the_same() -> None:
     texts = []
     for engine in ("numpy", "jit"):
