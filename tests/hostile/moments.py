@@ -42,4 +42,6 @@ def run(moment: int, number: signal.Signals, command: tuple[str, ...], folder: P
 
 def count(command: tuple[str, ...], folder: Path) -> int:
     """Return the number of imports of a command."""
-    return int(run(0, signal.SIGINT, command, folder)[1].splitlines()[-1])
+    code, messages = run(0, signal.SIGINT, command, folder)
+    assert code != 2, f"the command is not valid: {messages}"
+    return int(messages.splitlines()[-1])
