@@ -10,7 +10,7 @@ from pathlib import Path
 FIRST = 3
 """The first import after `simtbed.interrupts`. Python itself handles signals before."""
 PROGRAM = """
-import os, signal, sys
+import __future__, os, signal, sys
 moment, number = int(sys.argv[1]), int(sys.argv[2])
 sys.argv[:] = ["simtbed", *sys.argv[3:]]
 class Finder:

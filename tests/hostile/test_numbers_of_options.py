@@ -55,7 +55,7 @@ def test_the_commands_have_numbers() -> None:
     assert len(_numbers()) > 15
 
 
-@pytest.mark.parametrize("length", ["0", "-", "5-4", "²", "1-999999999999", "x", "1-2-3", ""])
+@pytest.mark.parametrize("length", ["0", "-", "5-4", "²", "1-999999999999", "x", "1-2-3"])
 def test_a_wrong_length_of_reads(length: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "-o", "never.fastq", f"--length={length}"]) == 2
     assert "--length: expected a number or a range" in capsys.readouterr().err
