@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir import nodes as ir
 from ..language.types import SCALARS, VECTORS, Array, Value
 
 
@@ -40,6 +41,11 @@ class Signature:
     """The parameters of a kernel, by name."""
 
     parameters: Mapping[str, KernelParameter]
+
+    @staticmethod
+    def of_program(program: ir.Program) -> Signature:
+        """Return the parameters of a program whose types are those of the launch's arguments."""
+        return Signature({param.name: KernelParameter(param.type) for param in program.kernel.params})
 
     def encode(self) -> bytes:
         """Return the signature as JSON."""

@@ -21,12 +21,11 @@ from ..cluster import map_over_cluster
 from ..compiled.kernel import tools
 from ..errors import LaunchError, SimtbedError
 from ..ir.fingerprint import fingerprint
-from ..language.functions import Kernel
 from ..machine.device import Device
 from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
-from ..runtime.request import find_device, prepare_request
-from ..runtime.specialisation import signature_of
+from ..runtime.request import find_device, named_arguments, prepare_request
+from ..runtime.specialisation import AnyKernel, signature_of
 from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
 from .explain import text as explained
@@ -48,7 +47,7 @@ _MAX_CONFIGURATIONS = 100_000
 class RepeatableLaunch:
     """A launch to repeat. arguments: by name, with Const ones. number: of the launch. device: of the launch as given."""
 
-    kernel: Kernel
+    kernel: AnyKernel
     grid: Dim3
     block: Dim3
     arguments: Mapping[str, Any]
@@ -355,11 +354,11 @@ def _answer_all(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWo
 # ------------------------------------------------------------------ Python interface
 @without_own_frames
 def whatif(
-    kernel: Kernel,
+    kernel: AnyKernel,
     *,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
-    args: Mapping[str, Any],
+    args: Mapping[str, Any] | Sequence[Any],
     device: Any = "H200",
     blocks: Iterable[int | tuple[int, ...]] = (),
     grids: Iterable[int | tuple[int, ...]] = (),
@@ -394,7 +393,8 @@ def whatif(
             raise LaunchError(f"tie of {name} is block.x, block.y or block.z, not {shown(extent)}")
     values = {name: tuple(options) for name, options in (const or {}).items()}
     axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
-    arguments = {name: host_values(value) for name, value in args.items()}
+    kernel, named = named_arguments(kernel, args)
+    arguments = {name: host_values(value) for name, value in named.items()}
     launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types)
     require_constants(axes, launch.constants)
     devices = [find_device(one) for one in several]

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from ..checked import one_of, shown, within_stack
 from ..errors import Diagnostic, LaunchError
-from ..language.functions import Kernel
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..tracebacks import without_own_frames
@@ -19,13 +18,13 @@ from .engine import ConcurrentEngine, Engine, Outcome, Request
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .registry import EngineName, engine_named, row_of
 from .request import LaunchOptions, find_device, named_arguments, prepare_request, validated_request
-from .result import FaultError, Result
-from .specialisation import Specialisation
+from .result import FaultError, Result, in_words
+from .specialisation import AnyKernel, Specialisation
 
 
 @without_own_frames
 def launch(  # noqa: PLR0913 - one keyword for each option of a launch
-    kernel: Kernel,
+    kernel: AnyKernel,
     *,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
@@ -78,11 +77,11 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     return result
 
 
-def _launch(kernel: Kernel, options: LaunchOptions, engine: EngineName) -> Result:
+def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Result:
     """Run a launch through the observers, with its device arrays locked and updated."""
     engine, device = overrides(engine, find_device(options.device))
     row = row_of(engine)
-    args = named_arguments(kernel, options.args)
+    kernel, args = named_arguments(kernel, options.args)
     with ExitStack() as locks:
         for array in _device_arrays(args):
             locks.enter_context(array.lock)
@@ -139,7 +138,7 @@ def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:
 
 
 def launch_concurrent(
-    launches: Iterable[tuple[Kernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **options: Any
+    launches: Iterable[tuple[AnyKernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **options: Any
 ) -> Iterator[Result]:
     """Yield the results, in order, of independent launches.
 
@@ -177,7 +176,7 @@ def launch_concurrent(
         )
 
 
-def _pairs(launches: Any) -> Iterator[tuple[Kernel, Mapping[str, Any]]]:
+def _pairs(launches: Any) -> Iterator[tuple[AnyKernel, Mapping[str, Any]]]:
     """Yield each kernel with its own arguments. Raises LaunchError."""
     if not isinstance(launches, Iterable):
         raise LaunchError(f"launches is a list of (kernel, arguments of launch), not {shown(launches)}")
@@ -192,7 +191,7 @@ def _run(call: PendingLaunch) -> Result:
     request = call.request
     engine = engine_named(call.engine)
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
-    faults, remarks = _classified(engine, request, outcome)
+    faults, remarks = (in_words(found, request.specialisation.words) for found in _classified(engine, request, outcome))
     return Result(
         buffers=request.shaped(outcome.buffers),
         faults=faults,

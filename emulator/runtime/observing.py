@@ -13,18 +13,18 @@ from typing import Any, Protocol
 
 from ..errors import LaunchError
 from ..forking import hold_at_fork
-from ..language.functions import Kernel
 from ..machine.device import Device
 from .engine import Request
 from .registry import EngineName
 from .result import Result
+from .specialisation import AnyKernel
 
 
 @dataclass(frozen=True)
 class PendingLaunch:
     """One pending launch. arguments: passed by the program; those of the request are validated."""
 
-    kernel: Kernel
+    kernel: AnyKernel
     arguments: Mapping[str, Any]
     request: Request
     engine: EngineName

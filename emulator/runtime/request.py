@@ -16,7 +16,6 @@ from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
-from ..language.functions import Kernel
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
@@ -27,7 +26,7 @@ from .engine import MAX_ITERATIONS, Dim3, Request
 from .foreign_arrays import as_array, as_number
 from .poison import poison, poison_record
 from .scalars import checked_scalar
-from .specialisation import Specialisation, signature_of, specialisation_of
+from .specialisation import AnyKernel, Specialisation, bound, signature_of, specialisation_of
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,13 @@ class _Bindings:
         return new | {own: args[n] for own, (n, _) in self.owners.items() if isinstance(args[n], NewArray)}
 
 
-def prepare_request(kernel: Kernel, **options: Any) -> Request:
+def prepare_request(kernel: AnyKernel, **options: Any) -> Request:
     """Return the validated request of `launch(kernel, **options)`. Raises the errors of `launch`."""
     return validated_request(kernel, LaunchOptions(**options))
 
 
 @within_stack()
-def validated_request(kernel: Kernel, options: LaunchOptions) -> Request:
+def validated_request(kernel: AnyKernel, options: LaunchOptions) -> Request:
     """Return the validated request of a launch. Raises CompileError and LaunchError."""
     device = find_device(options.device)
     grid, block = _grid_and_block(options, device)
@@ -107,8 +106,9 @@ def validated_request(kernel: Kernel, options: LaunchOptions) -> Request:
     schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
     checks = _checks(options.check)
     counters, detail, decisions = _recording(options)
+    kernel, named_args = named_arguments(kernel, options.args)
     signature = signature_of(kernel)
-    args = {**kernel.defaults, **named_arguments(kernel, options.args)}
+    args = {**kernel.defaults, **named_args}
     _same_names(kernel, signature, args)
     bindings, specialisation = _bind(kernel, signature, args, options.types)
     summary = specialisation.summary
@@ -174,7 +174,7 @@ def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
 
 
 def _bind(
-    kernel: Kernel, signature: Signature, args: Mapping[str, Any], types: Any
+    kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any
 ) -> tuple[_Bindings, Specialisation]:
     """Return the arguments by the program's own parameters, and the specialised kernel."""
     parameters = signature.parameters
@@ -196,7 +196,7 @@ def _bind(
     return bindings, specialisation_of(kernel, consts, real, layouts)
 
 
-def _check_device(kernel: Kernel, request: Request) -> None:
+def _check_device(kernel: AnyKernel, request: Request) -> None:
     """Raise LaunchError unless the device has the kernel's instructions, shared memory and resident blocks."""
     device, summary = request.device, request.specialisation.summary
     for need in summary.needs:
@@ -216,7 +216,7 @@ def _check_device(kernel: Kernel, request: Request) -> None:
         )
 
 
-def _check_cooperative(kernel: Kernel, request: Request, shared: int) -> None:
+def _check_cooperative(kernel: AnyKernel, request: Request, shared: int) -> None:
     """Raise LaunchError unless all blocks of a cooperative launch are resident on the device at once."""
     device = request.device
     if not request.cooperative:
@@ -276,9 +276,10 @@ def _dim3(value: Any, what: str, most: Dim3, device: Device) -> Dim3:
     return x, y, z
 
 
-def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
-    """Return the arguments of a launch by name, arrays of other libraries as NumPy arrays in the same memory. A tuple or a
-    list has the order of the parameters. Raises LaunchError."""
+def named_arguments(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Mapping[str, Any]]:
+    """Return the kernel bound to the arguments of a launch, and these by name, arrays of other libraries as NumPy arrays in the
+    same memory. A tuple or a list has the order of the parameters. Raises LaunchError."""
+    kernel, args = bound(kernel, args)
     if isinstance(args, tuple | list):
         names = list(signature_of(kernel).parameters)
         if len(args) > len(names):
@@ -289,7 +290,7 @@ def named_arguments(kernel: Kernel, args: Any) -> Mapping[str, Any]:
     if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
         raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")
     parameters = signature_of(kernel).parameters
-    return {name: _array_or_value(name, parameters.get(name), value) for name, value in args.items()}
+    return kernel, {name: _array_or_value(name, parameters.get(name), value) for name, value in args.items()}
 
 
 def _array_or_value(name: str, parameter: KernelParameter | None, value: Any) -> Any:
@@ -298,7 +299,7 @@ def _array_or_value(name: str, parameter: KernelParameter | None, value: Any) ->
     return as_array(name, value) if is_array else value
 
 
-def _same_names(kernel: Kernel, signature: Signature, args: Mapping[str, Any]) -> None:
+def _same_names(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any]) -> None:
     missing = [name for name in signature.parameters if name not in args]
     extra = [name for name in args if name not in signature.parameters]
     if missing:
@@ -310,7 +311,7 @@ def _same_names(kernel: Kernel, signature: Signature, args: Mapping[str, Any]) -
         )
 
 
-def _real(kernel: Kernel, signature: Signature, args: Mapping[str, Any], types: Any) -> Scalar | None:
+def _real(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any) -> Scalar | None:
     """Return the type of Real: stated, or the type of the arrays for Global[Real]."""
     if types is not None and not (isinstance(types, Mapping) and set(types) <= {"Real"}):
         raise LaunchError(f'types is {{"Real": "f32"}} or {{"Real": "f64"}}, not {shown(types)}')

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +126,9 @@ class Result:
 
     @property
     def source(self) -> str:
-        """The kernel as CUDA C++."""
-        return cuda_text(self.request)
+        """The kernel as CUDA C++, or its own text in the language of another front end."""
+        text = self.request.specialisation.text
+        return cuda_text(self.request) if text is None else text
 
     @property
     def occupancy(self) -> Occupancy:
@@ -142,6 +144,26 @@ class Result:
     def shared_bytes(self) -> int:
         """Shared memory of a block in bytes, static and dynamic."""
         return self.request.dynamic_shared + self.request.prepared.shared
+
+
+def in_words(findings: Iterable[Diagnostic], words: Mapping[str, str]) -> list[Diagnostic]:
+    """Return findings with the language's words replaced (`LaunchableKernel.words`)."""
+    if not words:
+        return list(findings)
+    pattern = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
+
+    def translated(text: str) -> str:
+        return pattern.sub(lambda match: words[match[0]], text)
+
+    return [
+        replace(
+            one,
+            message=translated(one.message),
+            notes=tuple(map(translated, one.notes)),
+            remedy=tuple(replace(insertion, statement=translated(insertion.statement)) for insertion in one.remedy),
+        )
+        for one in findings
+    ]
 
 
 class FaultError(SimtbedError):

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import disk_cache
-from ..errors import LaunchError, SimtbedError
+from ..errors import LaunchError
 from ..frontend.constants import exact
-from ..frontend.digest import Digest, digest
+from ..frontend.launchable import LaunchableKernel
+from ..frontend.python_kernel import PythonKernel
 from ..frontend.signature import Signature, type_of, type_text
 from ..language.functions import Kernel
 from ..language.types import FLAT, Array, ArrayLayout, Scalar, Value
@@ -25,10 +26,11 @@ from ..passes.needs import Needed
 from .dynamic_shared import DeclaredArray, declared_arrays
 
 if TYPE_CHECKING:
-    from ..frontend.reader import Specialised
     from ..ir import nodes as ir
 
 Content = TypeVar("Content", "ProgramSummary", Signature)
+AnyKernel = Kernel | LaunchableKernel
+"""A kernel of the language, or of another front end."""
 
 # The front end and the passes are imported on demand: most launches find their machine code on disk.
 
@@ -95,23 +97,28 @@ class ProgramSummary:
 
 
 class Specialisation:
-    """One specialised program. key: a digest of its dependencies; None if unknown. places: file and line of its
-    functions, which determine its spans."""
+    """One specialised program. key: a digest of its dependencies; None if unknown. places, text, words: as in
+    `LaunchableKernel`."""
 
-    def __init__(self, read: Callable[[], Specialised], key: str | None, places: str = "") -> None:
-        self._read, self.key, self.places = read, key, places
+    def __init__(
+        self,
+        read: Callable[[], ir.Program],
+        key: str | None,
+        places: str = "",
+        text: str | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> None:
+        self._read, self.key, self.places, self.text, self.words = read, key, places, text, dict(words or {})
         self._limited: dict[tuple[int, ...], Specialisation] = {}
 
     @staticmethod
     def of_program(program: ir.Program) -> Specialisation:
         """Return the specialisation of an existing program."""
-        from ..frontend.reader import Specialised
-
-        return Specialisation(lambda: Specialised(program), None)
+        return Specialisation(lambda: program, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the program: another process need not read it again."""
-        return Specialisation.of_program, (self.program,)
+        return _unpickled, (self.program, self.text, self.words)
 
     def limited(self, loops: tuple[int, ...]) -> Specialisation:
         """Return the program with a limit for the counters of these loops (`passes.counter_bounds`), created once."""
@@ -119,28 +126,21 @@ class Specialisation:
             return self
         if loops not in self._limited:
             key = self.key and hashlib.sha256(repr((self.key, loops)).encode()).hexdigest()
-            limited = self._limited[loops] = Specialisation(partial(self._read_limited, loops), key, self.places)
+            limited = self._limited[loops] = Specialisation(
+                partial(self._read_limited, loops), key, self.places, self.text, self.words
+            )
             limited.summary = self.summary
         return self._limited[loops]
 
-    def _read_limited(self, loops: tuple[int, ...]) -> Specialised:
+    def _read_limited(self, loops: tuple[int, ...]) -> ir.Program:
         from ..passes.counter_bounds import limited
 
-        return replace(self.specialised, program=limited(self.program, loops))
+        return limited(self.program, loops)
 
     @cached_property
-    def specialised(self) -> Specialised:
-        return self._read()
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the front end has read the program; a refused program does not count."""
-        return "specialised" in vars(self)
-
-    @property
     def program(self) -> ir.Program:
         """The program. Raises CompileError with every error in the kernel and its device functions."""
-        return self.specialised.program
+        return self._read()
 
     @cached_property
     def summary(self) -> ProgramSummary:
@@ -149,51 +149,43 @@ class Specialisation:
         return _cached("summary", self.key, ProgramSummary.decode, lambda: ProgramSummary.from_program(self.program))
 
 
-class _KernelFacts:
-    """The cached facts about a kernel, valid while the names it uses are unchanged."""
+def _unpickled(program: ir.Program, text: str | None, words: Mapping[str, str]) -> Specialisation:
+    return Specialisation(lambda: program, None, "", text, words)
 
-    def __init__(self, kernel: Kernel, source_digest: Digest | None) -> None:
-        self.kernel, self.digest = kernel, source_digest
-        self.signature = self._signature()
+
+class _KernelFacts:
+    """The cached facts about a kernel, valid while it is unchanged."""
+
+    def __init__(self, kernel: LaunchableKernel) -> None:
+        self.kernel, self.key = kernel, kernel.digest()
+        read = kernel.signature
+        self.signature = read() if self.key is None else _cached("signature", self.key, Signature.decode, read)
         self.specialisations: dict[Any, Specialisation] = {}
 
-    def _signature(self) -> Signature:
-        def read() -> Signature:
-            from ..frontend.reader import signature
 
-            return signature(self.kernel)
-
-        if self.digest is None:
-            return read()
-        return _cached("signature", self.digest.key, Signature.decode, read)
-
-    @property
-    def stale(self) -> bool:
-        """Whether a name now refers to another object."""
-        if self.digest is not None:
-            return self.digest.stale
-        read = (specialisation for specialisation in self.specialisations.values() if specialisation.is_read)
-        return any(specialisation.specialised.stale for specialisation in read)
-
-
-def _facts_of(kernel: Kernel) -> _KernelFacts:
+def _facts_of(kernel: AnyKernel) -> _KernelFacts:
     # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
     facts: _KernelFacts | None = vars(kernel).get("_facts")
-    if facts is None or facts.stale:
-        facts = _KernelFacts(kernel, digest(kernel))
+    if facts is None or facts.kernel.stale:
+        facts = _KernelFacts(PythonKernel(kernel) if isinstance(kernel, Kernel) else kernel)
         vars(kernel)["_facts"] = facts
     return facts
 
 
-def signature_of(kernel: Kernel) -> Signature:
-    """Return the kernel's parameters. Raises LaunchError for other objects, CompileError for wrong annotations."""
-    if not isinstance(kernel, Kernel):
+def bound(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Any]:
+    """Return the kernel for the types of these arguments, and its arguments. Raises LaunchError for other objects."""
+    if not isinstance(kernel, AnyKernel):
         raise LaunchError(f"{getattr(kernel, '__name__', kernel)!r} is not a kernel: mark it @st.kernel")
+    return kernel.bind(args) if isinstance(kernel, LaunchableKernel) else (kernel, args)
+
+
+def signature_of(kernel: AnyKernel) -> Signature:
+    """Return the kernel's parameters. Raises CompileError for wrong annotations."""
     return _facts_of(kernel).signature
 
 
 def specialisation_of(
-    kernel: Kernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    kernel: AnyKernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
 ) -> Specialisation:
     """Return the kernel's specialisation for these Const values, this type of Real and these array layouts, created once."""
     facts = _facts_of(kernel)
@@ -201,27 +193,13 @@ def specialisation_of(
     array_layouts = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
     key = (real, named, array_layouts)
     if key not in facts.specialisations:
-        text, places = None, ""
-        if facts.digest is not None:
-            places = facts.digest.places
-            text = hashlib.sha256(repr((facts.digest.key, str(real), named, array_layouts)).encode()).hexdigest()
-        facts.specialisations[key] = Specialisation(
-            partial(_read, facts, dict(consts), real, dict(layouts)), text, places
-        )
+        text = None
+        if facts.key is not None:
+            text = hashlib.sha256(repr((facts.key, str(real), named, array_layouts)).encode()).hexdigest()
+        source = facts.kernel
+        read = partial(source.specialise, dict(consts), real, dict(layouts))
+        facts.specialisations[key] = Specialisation(read, text, source.places, source.text, source.words)
     return facts.specialisations[key]
-
-
-def _read(
-    facts: _KernelFacts, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
-) -> Specialised:
-    from ..frontend.reader import specialise
-
-    if facts.digest is not None and facts.digest.stale:
-        raise SimtbedError(
-            f"a name that {facts.kernel.__name__} uses refers to another object since the launch: read counters and "
-            "faults before changing it"
-        )
-    return specialise(facts.kernel, consts, real, layouts)
 
 
 def _cached(what: str, key: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:

@@ -1,4 +1,4 @@
-"""Suppression of findings by comments in the kernel: `# simtbed: allow race - reason`.
+"""Suppression of findings by comments in the kernel: `# simtbed: allow race - reason`, with `//` in CUDA C++.
 
 The comment is on the line of one of the two accesses, or by itself on the line before. A suppressed finding is
 listed as a remark with the reason. So is a comment that suppresses nothing.
@@ -18,7 +18,7 @@ from ..ir.walk import statements
 from ..span import Span
 from .checkers import SUPPRESSIBLE, is_remark
 
-_COMMENT = re.compile(r"#\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
+_COMMENT = re.compile(r"(?:#|//)\s*simtbed:\s*allow\b\s*(?P<kind>[\w ]*?)\s*(?:-\s*(?P<reason>\S.*))?$")
 ALLOWED, UNUSED = "allowed", "unused suppression"
 
 
@@ -85,7 +85,7 @@ def _comments(kernel: ir.Function) -> Iterator[_Comment]:
         for at in (line, line - 1):
             text = source_text.line(file, at)
             match = _COMMENT.search(text)
-            if match and (at == line or text.lstrip().startswith("#")):
+            if match and (at == line or text.lstrip().startswith(("#", "//"))):
                 span = Span(file, at, match.start() + 1, at, len(text) + 1)
                 yield _Comment(match["kind"], match["reason"] or "", span, line)
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Diagnostic, LaunchError, SimtbedError, render
-from ..language.functions import Kernel
 from ..runtime.arrays import DeviceArray, NewArray
 from ..runtime.engine import Request
 from ..runtime.launching import launch
 from ..runtime.registry import EngineName, engine_named, row_of
 from ..runtime.request import named_arguments
 from ..runtime.result import Result
+from ..runtime.specialisation import AnyKernel
 from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
 from .comparing import Answer, disagreement
@@ -35,7 +35,7 @@ class Disagreement(AssertionError):
 
 @without_own_frames
 def verify(  # noqa: PLR0913 - the public signature: keywords only
-    kernel: Kernel,
+    kernel: AnyKernel,
     *,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
@@ -64,7 +64,7 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     __tracebackhide__ = True
     if not engines:
         raise LaunchError("verify needs at least one engine")
-    args = named_arguments(kernel, args)
+    kernel, args = named_arguments(kernel, args)
     if arguments := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
         raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(arguments)}")
     tolerance = Tolerance(rtol, atol, ulp)
@@ -87,7 +87,7 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     return result
 
 
-def _launched(kernel: Kernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
+def _launched(kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
     """Launch on one engine; for a checked launch on an emulator, with the checkers, and in other orders if requested."""
     if not (checked and row_of(engine).emulates):
         return launch(kernel, engine=engine, **shape)

@@ -1,0 +1,76 @@
+"""The protocol of kernels: the interface between launches and any front end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from ..ir import nodes as ir
+from ..language.types import ArrayLayout, Scalar
+from .signature import Signature
+
+
+class LaunchableKernel(ABC):
+    """A kernel of any front end, an argument of `launch`, `verify` and `whatif`.
+
+    A front end implements `signature` and `specialise`; the other members have defaults. This is a kernel for one IR program:
+
+        class ProgramKernel(LaunchableKernel):
+            def __init__(self, program):
+                self.__name__, self.program = program.kernel.name, program
+
+            def signature(self):
+                return Signature.of_program(self.program)
+
+            def specialise(self, consts, real, layouts):
+                return self.program
+
+    Every parameter of the program is a parameter of the signature with the same name and type. A parameter of the signature
+    without a type is a Const value: no parameter of the program, but a key of `consts`. A global array has one dimension and no
+    gaps in the program unless `layouts` contains it (`ArrayLayout`); a front end without such arrays requires contiguous arguments.
+    The program satisfies `ir.spec.verify`. Its spans refer to the user's file, or to a name registered in `linecache`.
+
+    Attributes
+    ----------
+    defaults : values of parameters that a launch need not give, by name.
+    words : replacements of the language's words in findings, such as {"st.sync()": "__syncthreads()"}.
+    text : the text of the kernel, `result.source`; None for the program printed as CUDA C++.
+    places : files and lines of the spans, part of the key of compiled line tables.
+    stale : whether the kernel has changed since it was first launched; its specialisations are then discarded.
+    """
+
+    __name__: str
+    words: Mapping[str, str] = {}
+    text: str | None = None
+    places: str = ""
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def stale(self) -> bool:
+        return False
+
+    def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
+        """Return the kernel for the types of these arguments of a launch, and its arguments: a mapping by name, or a sequence.
+
+        A front end whose parameters have no declared types returns another kernel for each combination, created once.
+        The result's own `bind` returns itself.
+        """
+        return self, args
+
+    @abstractmethod
+    def signature(self) -> Signature:
+        """Return the parameters in order. Raises CompileError."""
+
+    @abstractmethod
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        """Return the program for these Const values, this type of Real and these array layouts. Raises CompileError."""
+
+    def digest(self) -> str | None:
+        """Return a digest of everything that determines the programs, the key of caches on disk; None for no such cache."""
+        return None

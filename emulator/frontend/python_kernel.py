@@ -1,0 +1,62 @@
+"""Kernels of Python functions, `language.functions.Kernel`, under the protocol of launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SimtbedError
+from ..ir import nodes as ir
+from ..language.functions import Kernel
+from ..language.types import ArrayLayout, Scalar
+from .digest import digest
+from .launchable import LaunchableKernel
+from .signature import Signature
+
+if TYPE_CHECKING:
+    from .reader import Specialised
+
+# The reader is imported on demand: most launches find their machine code on disk.
+
+
+class PythonKernel(LaunchableKernel):
+    """A Python function and the objects that its names refer to at one time."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.__name__ = kernel, kernel.__name__
+        self._digest = digest(kernel)
+        self.places = "" if self._digest is None else self._digest.places
+        self._read: list[Specialised] = []
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return self.kernel.defaults
+
+    @property
+    def stale(self) -> bool:
+        """Whether a name now refers to another object."""
+        if self._digest is not None:
+            return self._digest.stale
+        return any(one.stale for one in self._read)
+
+    def signature(self) -> Signature:
+        from .reader import signature
+
+        return signature(self.kernel)
+
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        from .reader import specialise
+
+        if self._digest is not None and self._digest.stale:
+            raise SimtbedError(
+                f"a name that {self.__name__} uses refers to another object since the launch: read counters and "
+                "faults before changing it"
+            )
+        result = specialise(self.kernel, consts, real, layouts)
+        self._read.append(result)
+        return result.program
+
+    def digest(self) -> str | None:
+        return None if self._digest is None else self._digest.key
