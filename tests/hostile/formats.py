@@ -28,8 +28,10 @@ acgtacgtacgtac
 !!!!!!!!!!!!!!
 """
 FASTA = b">r1 first\nACGTACGTACGTAC\n>r2\nACGTACGT\nACGTACNN\n;#\n>r3\nacgtacgtacgtac\n"
+"""`correct` discards a read with another character than a letter."""
+REFERENCE = FASTA.replace(b";#", b"RU")
 PAIRHMM = b"2 1\nACGT IIII 5555 5555 ++++\nA ! ! ! !\nACGTA\n1 2\nNACG\tIIII\tIIII\tIIII\t++++\nACG\nT\n0 1\nA\n"
-TABLE = b"ACGT\tCG\nCG\tACGT\nNn*\tacgt\n"
+TABLE = b"ACGT\tCG\nCG\tACGT\nNnR\tacgt\n"
 REFERENCES, ALTERNATES = b">chr1 of this\nACGT\nAC\n>chr2\nGG\n", b">a\nACG\n>b\nG\n"
 BEAGLE = b"marker a b I I I J J J\nchr1_5 0 1 1 .1 .001 1 1 1\nrs7 0 1 1 .1 .001 1 1e-3 1\nX:9 0 1 0 .1 .001 1 0 0\n"
 VCF_HEADER = b"""##fileformat=VCFv4.2
@@ -173,7 +175,7 @@ FORMATS = (
     Format("fasta", (FASTA, lzma.compress(FASTA)), (*CORRECT, "--min-multiplicity", "1")),
     Format("fasta in gzip", (FASTA,), CORRECT, wrap=PACKINGS["gz"]),
     Format("truth", (FASTQ,), ("correct", "{other}", "-o", "{out}", "--k", "12", "--truth", "{}"), FASTQ),
-    Format("reference", (FASTA, bz2.compress(FASTA)), SIMULATE),
+    Format("reference", (REFERENCE, bz2.compress(REFERENCE)), SIMULATE),
     Format("pairhmm", (PAIRHMM, gzip.compress(PAIRHMM, mtime=0)), ("pairhmm", "{}", "-o", "{out}", "--variant", "wavefront-loaded")),
     Format("pairhmm in xz", (PAIRHMM,), ("pairhmm", "{}", "-o", "{out}", "--format", "tsv"), wrap=PACKINGS["xz"]),
     Format("table", (TABLE,), ("align", "{}", "-o", "{out}")),

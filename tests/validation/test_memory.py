@@ -34,17 +34,19 @@ INPUTS: dict[str, tuple[Callable[[int], bytes], int, tuple[str, ...]]] = {
     "align": (lambda n: (b"ACGTTGCATT" * 30 + b"\t" + b"ACGTTGCATT" * 15 + b"\n") * n, 2_000, ("align",)),
     "correct": (_reads, 6_000, ("correct", "--k", "12")),
     "beagle": (lambda n: BEAGLE + b"X:9 0 1 0 .1 .001 1 0 0\n" * n, 20_000, ("sfs",)),
-    "vcf": (lambda n: VCF_HEADER + b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,10,30\t30,10,0\n" * n, 20_000, ("sfs",)),
+    "vcf": (lambda n: VCF_HEADER + b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,10,30\t30,10,0\n" * n, 160_000, ("sfs",)),
 }
 
 
 def _most(arguments: list[str]) -> int:
-    """Return the peak memory of a command in kilobytes, in its second run: the first one may compile."""
-    for _ in range(2):
+    """Return the peak memory of a command in kilobytes, the least of three runs: one compiles, one optimises."""
+    peaks = []
+    for _ in range(3):
         completed = subprocess.run(
             [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
         )
-    return int(completed.stderr.splitlines()[-1])
+        peaks.append(int(completed.stderr.splitlines()[-1]))
+    return min(peaks)
 
 
 @pytest.mark.parametrize("name", INPUTS)

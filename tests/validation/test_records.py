@@ -104,6 +104,8 @@ VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for varia
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_is_recorded(variant: str) -> None:
+    if all(variant in record.waiting for record in LOADED.values()):
+        expect_waiting("h200", variant)
     assert first_record(variant), f"{variant}: {AGAIN}"
 
 
