@@ -21,7 +21,7 @@ Returned = TypeVar("Returned")
 
 
 def without_own_frames(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Have the errors of a public function end at its caller. A defect of this package keeps its frames."""
+    """Have the errors of a public function end at its caller, or in `error.trace`. A defect of this package keeps its frames."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
@@ -32,7 +32,7 @@ def without_own_frames(function: Callable[Parameters, Returned]) -> Callable[Par
             if not for_the_user(error):
                 raise
             set_hooks()
-            raise error.with_traceback(None) from error.__cause__
+            raise error.with_traceback(getattr(error, "trace", None)) from error.__cause__
 
     return call
 
@@ -65,15 +65,14 @@ def _show_in_thread(args: threading.ExceptHookArgs) -> None:
 
 
 def user_frames(error: BaseException, trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback of an error up to the last frame of the user; that of another exception unchanged."""
+    """Return the frames of the user in the traceback of an error; the traceback of another exception unchanged."""
     if not for_the_user(error):
         return trace
     frames = []
     while trace is not None:
-        frames.append(trace)
+        if not _is_own(trace):
+            frames.append(trace)
         trace = trace.tb_next
-    while frames and _is_own(frames[-1]):
-        frames.pop()
     shortened: TracebackType | None = None
     for frame in reversed(frames):
         shortened = TracebackType(shortened, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)

@@ -78,6 +78,11 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
     return _BINDERS[word.form.__class__](reader, word, args, span)
 
 
+def is_builtin(target: Any) -> bool:
+    """Return whether kernels can call a function of Python."""
+    return isinstance(target, Hashable) and target in _BUILTINS
+
+
 def intrinsic_of(target: Any) -> Intrinsic | None:
     """Return the table row of an intrinsic; None for other objects."""
     return INTRINSICS.get(maths.WORDS.get(target, target)) if isinstance(target, Hashable) else None
@@ -108,6 +113,8 @@ def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
         raise SourceError(span, f"{name} runs on the host", f"write st.{name}(...)")
     if str(getattr(target, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]:
         raise SourceError(span, f"{name} belongs to the host", "call it outside of the kernel")
+    if foreign.for_debugging(target):
+        raise SourceError(span, f"{name} is not in the kernel language", foreign.ENGINE)
     advice = "mark the function @st.device" if inspect.isfunction(target) else LISTED
     raise SourceError(span, f"{name} is not in the kernel language", advice)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -66,6 +67,16 @@ def names_elsewhere(target: Any) -> list[str]:
         return [name]
     package = next((alias for full, alias in _KNOWN_AS.items() if (module + ".").startswith(full + ".")), None)
     return [package, name] if package else []
+
+
+ENGINE = 'the python engine calls it: launch with engine="python"'
+"""The hint for a Python function that is called for its effect on the host."""
+
+
+def for_debugging(target: Any) -> bool:
+    """Return whether a function is one of the standard library without an equivalent in a kernel, such as `pdb.set_trace`."""
+    module = str(getattr(target, "__module__", None) or "").partition(".")[0]
+    return target is builtins.breakpoint or module in sys.stdlib_module_names - {"builtins", *PYTHON}
 
 
 def closest(name: str, names: Sequence[str]) -> str | None:

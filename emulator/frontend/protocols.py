@@ -39,6 +39,10 @@ class ProgramReader(Protocol):
     def report(self, span: Span, message: str, *notes: str) -> None:
         """Record an error and continue."""
 
+    @property
+    def host_calls(self) -> bool:
+        """Whether a statement may call a Python function."""
+
     def progress(self) -> Progress:
         """Return the position in the recorded errors."""
 

@@ -47,6 +47,17 @@ class PythonKernel(LaunchableKernel):
     def specialise(
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
     ) -> ir.Program:
+        return self._specialise(consts, real, layouts, host_calls=False)
+
+    def with_host_calls(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        """Return the program, of which a statement may call a Python function (`ir.nodes.HostCall`)."""
+        return self._specialise(consts, real, layouts, host_calls=True)
+
+    def _specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout], host_calls: bool
+    ) -> ir.Program:
         from .reader import specialise
 
         if self._digest is not None and self._digest.stale:
@@ -54,7 +65,7 @@ class PythonKernel(LaunchableKernel):
                 f"a name that {self.__name__} uses refers to another object since the launch: read counters and "
                 "faults before changing it"
             )
-        result = specialise(self.kernel, consts, real, layouts)
+        result = specialise(self.kernel, consts, real, layouts, host_calls)
         self._read.append(result)
         return result.program
 

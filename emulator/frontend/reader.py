@@ -47,6 +47,23 @@ SPACES: dict[type, Space] = {
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
 
 
+def _host(reader: StatementReader) -> ir.HostFunction:
+    """Return the Python function that a reader has read."""
+    function: Any = reader.source.function
+    outside = {name: reader.source.lookup(name) for name in function.__code__.co_freevars}
+    known = {name: _python_value(v) for name, v in reader.names.items() if isinstance(v, Literal | Tuple)}
+    known = {name: value for name, value in known.items() if name not in reader.types}
+    return ir.HostFunction(function, {n: v for n, v in {**outside, **known}.items() if v is not MISSING})
+
+
+def _python_value(value: Value) -> Any:
+    """Return a compile-time value as a Python object; MISSING for one that has no Python object."""
+    if isinstance(value, Literal):
+        return value.value
+    items = tuple(map(_python_value, value.items)) if isinstance(value, Tuple) else (MISSING,)
+    return MISSING if any(item is MISSING for item in items) else items
+
+
 @dataclass
 class Specialised:
     """A program and the external values it depends on; stale after one of them changes."""
@@ -80,8 +97,8 @@ class _Binding:
 class Specialiser:
     """Reader of the functions of one program; it collects their errors."""
 
-    def __init__(self, real: Scalar | None) -> None:
-        self.real = real
+    def __init__(self, real: Scalar | None, host_calls: bool = False) -> None:
+        self.real, self.host_calls = real, host_calls
         self.uses_real = False
         self.depth = self.statements = 0
         self.diagnostics: list[Diagnostic] = []
@@ -148,7 +165,12 @@ class Specialiser:
         reader.in_kernel = True
         reader.read_function(tree.body)
         return ir.Function(
-            kernel.__name__, tuple(params), reader.swaps.expanded(tuple(reader.body)), None, reader.span(tree)
+            kernel.__name__,
+            tuple(params),
+            reader.swaps.expanded(tuple(reader.body)),
+            None,
+            reader.span(tree),
+            _host(reader),
         )
 
     def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
@@ -334,7 +356,7 @@ class Specialiser:
         result: Any = reader.result
         result = records.results(result) if isinstance(result, records.RecordType) else result
         body = reader.swaps.expanded(tuple(reader.body))
-        function = ir.Function(name, tuple(params), body, result, reader.span(source.tree))
+        function = ir.Function(name, tuple(params), body, result, reader.span(source.tree), _host(reader))
         self._specialised[key] = function if errors == len(self.diagnostics) else None
         if self._specialised[key] is None:
             raise AlreadyReported
@@ -406,13 +428,14 @@ def specialise(
     consts: Mapping[str, Any],
     real: Scalar | None = None,
     layouts: Mapping[str, ArrayLayout] | None = None,
+    host_calls: bool = False,
 ) -> Specialised:
     """Return the program of `kernel` for these Const values, this type of Real and these array layouts. Arrays without
-    a layout have one dimension and no gaps.
+    a layout have one dimension and no gaps. host_calls: whether a statement may call a Python function.
 
     Raises CompileError with every error in the kernel and its device functions.
     """
-    reader = Specialiser(real)
+    reader = Specialiser(real, host_calls)
     function = reader.kernel(kernel, consts, layouts or {})
     reader.check()
     program = ir.Program(function, _called(function, reader.functions))

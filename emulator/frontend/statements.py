@@ -11,7 +11,7 @@ from ..ir.walk import expressions
 from ..language.types import BOOL, I32, I64, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import arrays, calls, complex_numbers, printing, records, struct_arrays, typing
+from . import arrays, calls, complex_numbers, host_calls, printing, records, struct_arrays, typing
 from .advice import advice_for, cast_of, exchange
 from .branches import BranchReader
 from .constants import Literal, Tuple
@@ -56,6 +56,8 @@ class StatementReader(BranchReader):
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return
         before = len(self.body)
+        if self.program.host_calls and isinstance(node.value, ast.Call) and self._host_call(node.value):
+            return
         value = self.value(node.value)
         if value is NOTHING or isinstance(node.value, ast.NamedExpr):
             return
@@ -63,6 +65,22 @@ class StatementReader(BranchReader):
         if last is None or not isinstance(last.value, ir.Effect):
             raise SourceError(self.span(node), "this expression has no effect", _intended(node.value))
         self.body[-1] = ir.Let(None, last.value, last.span)  # the result is unused
+
+    def _host_call(self, node: ast.Call) -> bool:
+        """Emit a call of a Python function; return False for a call of the language. A `print` outside of the language is Python's."""
+        target = host_calls.called(self, node)
+        if target is print:
+            before, progress = len(self.body), self.program.progress()
+            try:
+                self.value(node)
+                return True
+            except (SourceError, AlreadyReported):
+                del self.body[before:]
+                self.program.restore(progress)
+        elif not host_calls.is_host_call(self, node, target):
+            return False
+        self.emit(ir.HostCall(ast.unparse(node), self.span(node)))
+        return True
 
     def _Assert(self, node: ast.Assert) -> None:
         span = self.span(node)

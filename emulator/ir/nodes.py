@@ -15,8 +15,10 @@ None is a dimension that a view preserves. Extents and strides of such arrays of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from types import FunctionType
+from typing import Any, TypeVar, dataclass_transform
 
 from ..language.forms import (
     AccessOrder,
@@ -38,6 +40,17 @@ C = TypeVar("C")
 def node(cls: type[C]) -> type[C]:
     """A frozen dataclass compared by identity."""
     return dataclass(frozen=True, eq=False)(cls)
+
+
+@dataclass(frozen=True)
+class HostFunction:
+    """A Python function. constants: compile-time values and variables of enclosing functions, by name. Pickled as None."""
+
+    function: FunctionType
+    constants: Mapping[str, Any]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
 
 
 # fmt: off
@@ -144,6 +157,8 @@ class Assert:
 @node
 class Print:       items: tuple[str | Expr, ...]; span: Span; site: int = -1
 @node
+class HostCall:    source: str; span: Span; site: int = -1               # a Python call, for engines that run Python
+@node
 class RecordDecision:                                                    # i32 values for `profiler.decisions`
     about: int; value: Expr; whole: bool; alone: bool; span: Span; site: int = -1
 @node
@@ -154,7 +169,10 @@ class Check:                                                             # by th
 @node
 class Param:       name: str; type: Value | Array; span: Span
 @node
-class Function:    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span
+class Function:
+    """host: the function of the user's program and its compile-time values, for engines that run Python; None for other front ends."""
+
+    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span; host: HostFunction | None = None
 @node
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on
@@ -163,7 +181,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | RecordDecision | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | RecordDecision | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

@@ -52,6 +52,8 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"note {stmt.about} {_text(stmt.value)}"
         case ir.Check():
             yield f"check {stmt.about} {_text(stmt.cond)}"
+        case ir.HostCall():
+            yield f"python {stmt.source}"
         case ir.Print():
             yield f"print {', '.join(repr(p) if isinstance(p, str) else _text(p) for p in stmt.items)}"
         case ir.Break() | ir.Continue():

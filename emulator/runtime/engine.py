@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -162,7 +163,8 @@ class Outcome:
     buffers: the final memory of each written global array, by parameter name, flat as in the request. counts:
     int64[site, event] as `profiler.events` defines them; None without counters. samples, decisions: of
     `profiler.samples` and `profiler.decisions`, if requested. milliseconds: kernel time on real hardware. written:
-    under the uninitialised check, for arrays in `unwritten`: bool by element, flat.
+    under the uninitialised check, for arrays in `unwritten`: bool by element, flat. trace: the frames of the kernel at a
+    fault, of an engine that has them.
     """
 
     buffers: dict[str, Buffer]
@@ -174,6 +176,7 @@ class Outcome:
     samples: Samples | None = None
     decisions: Decisions | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
+    trace: TracebackType | None = None
 
 
 class Engine(Protocol):

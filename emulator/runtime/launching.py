@@ -50,8 +50,9 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     args : every argument by name, or in the order of the parameters. A global array is a NumPy array of exactly the
         element's dtype, with 1 to 4 dimensions (a vector's lanes in the last axis), neither modified nor copied; or
         `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
-    engine : "jit" (compiled) and "numpy" (readable) emulate, with equal outputs, counters and faults; "cuda" runs on a
-        GPU, without counters and checks.
+    engine : "jit" (compiled) and "numpy" (readable) emulate, with equal outputs, counters and faults; "python" runs each
+        thread as Python, for debuggers, without counters, up to the first fault; "cuda" runs on a GPU, without counters
+        and checks.
     device : one of `st.devices`, its name, or a TOML file.
     shared : bytes of dynamic shared memory.
     counters : whether to count. detail : whether to record examples of accesses (`result.samples`).
@@ -87,7 +88,7 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Re
             locks.enter_context(array.lock)
             if row.emulates:
                 array.fetch()
-        request = validated_request(kernel, replace(options, args=args, device=device))
+        request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
         request = replace(request, show_prints=True)
         if not row.emulates and (request.checks or request.schedule is not None):
             raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
@@ -204,6 +205,7 @@ def _run(call: PendingLaunch) -> Result:
         samples=outcome.samples,
         decisions=outcome.decisions,
         written=outcome.written,
+        trace=outcome.trace,
     )
 
 
@@ -286,7 +288,7 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
     outcome = engine.run(request)
     summary = request.specialisation.summary
     stuck = summary.waits and summary.ordered and any(fault.kind == "step limit" for fault in outcome.faults)
-    if not stuck or summary.cooperative or math.prod(request.block) <= WARP_SIZE:
+    if not stuck or outcome.trace is not None or summary.cooperative or math.prod(request.block) <= WARP_SIZE:
         return outcome
     if request.trace is not None:
         request.trace.begin_again()

@@ -13,28 +13,33 @@ from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from .engine import Engine, Request
 
-EngineName = Literal["jit", "numpy", "cuda"]
+EngineName = Literal["jit", "numpy", "python", "cuda"]
 
 
 @dataclass(frozen=True)
 class EngineRow:
     """One engine. module, factory: imported at first use.
 
-    emulates: whether it counts and checks.
+    emulates: whether it checks. complete: whether it counts, and has every check. host_calls: whether kernels may call Python functions.
     """
 
     name: str
     module: str
     factory: str
     emulates: bool
+    complete: bool
+    host_calls: bool = False
 
 
 ENGINES = {
     row.name: row
     for row in (
-        EngineRow("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True),
-        EngineRow("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True),
-        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
+        EngineRow("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True, complete=True),
+        EngineRow("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True, complete=True),
+        EngineRow(
+            "python", "simtbed.engines.python.engine", "PythonEngine", emulates=True, complete=False, host_calls=True
+        ),
+        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False, complete=False),
     )
 }
 

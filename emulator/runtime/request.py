@@ -96,8 +96,11 @@ def prepare_request(kernel: AnyKernel, **options: Any) -> Request:
 
 
 @within_stack()
-def validated_request(kernel: AnyKernel, options: LaunchOptions) -> Request:
-    """Return the validated request of a launch. Raises CompileError and LaunchError."""
+def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: bool = False) -> Request:
+    """Return the validated request of a launch. host_calls: whether the kernel may call Python functions.
+
+    Raises CompileError and LaunchError.
+    """
     device = find_device(options.device)
     grid, block = _grid_and_block(options, device)
     shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
@@ -110,7 +113,7 @@ def validated_request(kernel: AnyKernel, options: LaunchOptions) -> Request:
     signature = signature_of(kernel)
     args = {**kernel.defaults, **named_args}
     _same_names(kernel, signature, args)
-    bindings, specialisation = _bind(kernel, signature, args, options.types)
+    bindings, specialisation = _bind(kernel, signature, args, options.types, host_calls)
     summary = specialisation.summary
     arguments: dict[str, Buffer | np.generic] = {}
     for name, type in summary.parameters.items():
@@ -174,7 +177,7 @@ def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
 
 
 def _bind(
-    kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any
+    kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any, host_calls: bool
 ) -> tuple[_Bindings, Specialisation]:
     """Return the arguments by the program's own parameters, and the specialised kernel."""
     parameters = signature.parameters
@@ -193,7 +196,7 @@ def _bind(
         elif isinstance(type, RecordParameter):
             bindings.numbers |= _record_numbers(name, type, args[name])
     layouts = {name: form.layout for name, form in bindings.forms.items()}
-    return bindings, specialisation_of(kernel, consts, real, layouts)
+    return bindings, specialisation_of(kernel, consts, real, layouts, host_calls)
 
 
 def _check_device(kernel: AnyKernel, request: Request) -> None:

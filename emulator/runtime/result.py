@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # counters are used by few programs: their code is imported o
     from ..profiler.profile import Profile
     from ..profiler.samples import Samples
 
-_UNCOUNTED = "nothing was counted: an emulator counts, and only with counters=True"
+_UNCOUNTED = "nothing was counted: engine jit or numpy counts, and only with counters=True"
 
 
 @dataclass(repr=False)
@@ -42,6 +43,7 @@ class Result:
     printed : lines of the kernel's `print`, with block and thread; a GPU prints to stdout only.
     milliseconds, resources : of the kernel on the GPU; None on an emulator.
     counts : int64[site, column] for the sites of the request's program, columns as in `profiler.events`; None without counters.
+    trace : on the python engine, the frames of the kernel at the fault; not pickled.
     samples : with detail=True. decisions : with decisions=True (`profiler.decisions`). written : as in `Outcome`.
     """
 
@@ -56,6 +58,10 @@ class Result:
     samples: Samples | None = field(default=None, repr=False)
     decisions: Decisions | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
+    trace: TracebackType | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "trace": None}
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
@@ -167,11 +173,15 @@ def in_words(findings: Iterable[Diagnostic], words: Mapping[str, str]) -> list[D
 
 
 class FaultError(SimtbedError):
-    """Raised for faults found by the emulator. result: the complete result of the launch."""
+    """Raised for faults found by the emulator. result: the complete result of the launch.
+
+    On the python engine its traceback ends in the kernel, for a debugger.
+    """
 
     def __init__(self, result: Result) -> None:
         super().__init__("\n".join(render(fault) for fault in result.faults))
         self.result = result
+        self.trace = result.trace
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the result: the text is derived from it."""

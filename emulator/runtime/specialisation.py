@@ -185,19 +185,27 @@ def signature_of(kernel: AnyKernel) -> Signature:
 
 
 def specialisation_of(
-    kernel: AnyKernel, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    kernel: AnyKernel,
+    consts: Mapping[str, Any],
+    real: Scalar | None,
+    layouts: Mapping[str, ArrayLayout],
+    host_calls: bool = False,
 ) -> Specialisation:
-    """Return the kernel's specialisation for these Const values, this type of Real and these array layouts, created once."""
+    """Return the kernel's specialisation for these Const values, this type of Real and these array layouts, created once.
+
+    host_calls: whether a kernel of the language may call Python functions.
+    """
     facts = _facts_of(kernel)
     named = tuple(sorted((name, exact(value)) for name, value in consts.items()))
     array_layouts = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
-    key = (real, named, array_layouts)
+    key = (real, named, array_layouts, *["host calls"] * host_calls)
     if key not in facts.specialisations:
         text = None
         if facts.key is not None:
-            text = hashlib.sha256(repr((facts.key, str(real), named, array_layouts)).encode()).hexdigest()
+            text = hashlib.sha256(repr((facts.key, str(real), *key[1:])).encode()).hexdigest()
         source = facts.kernel
-        read = partial(source.specialise, dict(consts), real, dict(layouts))
+        specialise = source.with_host_calls if host_calls and isinstance(source, PythonKernel) else source.specialise
+        read = partial(specialise, dict(consts), real, dict(layouts))
         facts.specialisations[key] = Specialisation(read, text, source.places, source.text, source.words)
     return facts.specialisations[key]
 

@@ -89,7 +89,7 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
 
 def _launched(kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
     """Launch on one engine; for a checked launch on an emulator, with the checkers, and in other orders if requested."""
-    if not (checked and row_of(engine).emulates):
+    if not (checked and row_of(engine).complete):
         return launch(kernel, engine=engine, **shape)
     result = launch(kernel, engine=engine, **{"check": "all", **shape})
     for seed in range(1, ORDERS + 1) if orders else ():

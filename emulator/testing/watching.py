@@ -64,7 +64,7 @@ class Watch:
             self.running.discard(id(call))
 
     def _observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
-        checked = self.required or row_of(call.engine).emulates
+        checked = self.required or row_of(call.engine).complete
         recorded: list[Launch] = []
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
         recorder = Recorder(recorded.append, check=check, seeds=seeds, counters=self.detail, detail=self.detail)

@@ -135,7 +135,7 @@ def _verify_variants(
 
 def _counting_engine(obstacles: Obstacles) -> EngineName | None:
     """Return the first available emulator. All emulators count the same."""
-    return next((name for name, reason in obstacles.items() if not reason and row_of(name).emulates), None)
+    return next((name for name, reason in obstacles.items() if not reason and row_of(name).complete), None)
 
 
 def _variant_rows(

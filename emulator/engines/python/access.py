@@ -1,0 +1,105 @@
+"""Memory of arrays, and the faults of accesses and checks as exceptions of the thread.
+
+A function of this module returns an exception; the generated code raises it, so that the kernel's line is the last of its traceback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...ir import nodes as ir
+from ...ir.access import Operation
+from ...ir.names import element
+from ...language.types import Array, Vector
+from ...sanitizer import barriers, bounds, checkers, uninitialised
+from ...span import Span
+from .threads import Fault, Thread
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The array of the kernel to which memory belongs: its name in the prepared program, its type and its declaration."""
+
+    name: str
+    type: Array
+    span: Span
+
+
+def new_array(alloc: ir.Alloc, length: int) -> Any:
+    """Return the memory of an allocation: elements [length] or [length, components], or registers of vectors as a list."""
+    type = alloc.type.element
+    scalar, shape = (type.element, (length, type.lanes)) if isinstance(type, Vector) else (type, (length,))
+    if alloc.values:
+        return np.array(alloc.values, scalar.dtype)
+    zeros = np.zeros(shape, scalar.dtype)
+    return list(map(tuple, zeros)) if alloc.type.space == "register" and isinstance(type, Vector) else zeros
+
+
+def allocate(thread: Thread, alloc: ir.Alloc) -> Any:
+    """Return the memory of an array and its flags of written elements; created once for each chain of calls."""
+    owner = {"shared": thread.block.memory, "constant": thread.block.launch.memory}.get(alloc.type.space, thread.memory)
+    key = (*thread.calls, alloc)
+    if key not in owner:
+        launch, length = thread.block.launch, alloc.type.length
+        if length is None:
+            length = launch.request.dynamic_arrays[alloc.array].length
+        owner[key] = new_array(alloc, length), np.full(length, bool(alloc.values))
+        launch.add_origin(owner[key][0], alloc, thread.span(alloc.span))
+    return owner[key]
+
+
+class AccessFaults:
+    """The findings of one access."""
+
+    def __init__(self, node: ir.Access) -> None:
+        self.node = node
+        self.registers = bounds.index_registers(node.index)
+
+    def out_of_bounds(self, thread: Thread, memory: Any, index: Any, shown: Any, values: Any) -> Fault:
+        """Return the exception of an access outside the array. shown: of `shown_dimensions`. values: of `registers`."""
+        origin = thread.block.launch.origins[id(memory)]
+        node, operation = replace(self.node, array=origin.name), _OPERATIONS.get(type(self.node), Operation.ATOMIC)
+        numbers = (int(index), len(memory), *map(int, shown))
+        named = {bounds.user_name(n): v.item() for n, v in zip(self.registers, values, strict=True)}
+        place = thread.place()
+        return thread.fault(bounds.out_of_bounds(operation, node, origin.type, numbers, place, named, origin.span))
+
+    def uninitialised(self, thread: Thread, memory: Any, index: Any) -> Fault | None:
+        """Return the exception of a read of an element that was not written; None if a comment allows it."""
+        launch = thread.block.launch
+        request, origin, span = launch.request, launch.origins[id(memory)], thread.span(self.node.span)
+        persistent = origin.name in request.device_arrays
+        facts = origin.name, origin.type, int(index), thread.place(), request.forms, persistent
+        return launch.finding(uninitialised.read(request.prepared.program.kernel, span, *facts))
+
+
+_OPERATIONS = {ir.Load: Operation.LOAD, ir.Store: Operation.STORE}
+
+
+def unassigned(thread: Thread, item: ir.Item, memory: Any, index: Any) -> Fault | None:
+    """Return the exception of a read of an unassigned register of an array; None if a comment allows it."""
+    launch, span = thread.block.launch, thread.span(item.span)
+    register = ir.Reg(element(launch.origins[id(memory)].name, int(index)), item.type, span)
+    check = ir.Check("uninitialised", register, register, (), span)
+    return launch.finding(checkers.describe(check, launch.request.prepared.program.kernel, (), thread.place()))
+
+
+def check_failed(thread: Thread, check: ir.Check, values: Any) -> Fault | None:
+    """Return the exception of a failed check; None if a comment allows it."""
+    launch = thread.block.launch
+    diagnostic = checkers.describe(check, launch.request.program.kernel, [v.item() for v in values], thread.place())
+    return launch.finding(replace(diagnostic, span=thread.span(diagnostic.span)))
+
+
+def assertion_failed(thread: Thread, stmt: ir.Assert, values: Any) -> Fault:
+    """Return the exception of a failed assertion."""
+    return thread.fault(barriers.failed(stmt, thread.place(), [np.asarray(value).item() for value in values]))
+
+
+def endless(thread: Thread, loop: Any, values: Any) -> Fault:
+    """Return the exception of a loop above its limit. loop: the loop and the limit."""
+    node, limit = loop
+    return thread.fault(barriers.endless(node.span, thread.place(), limit))

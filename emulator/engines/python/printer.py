@@ -1,0 +1,397 @@
+"""Functions of the IR as Python functions at the lines of their source.
+
+Debuggers see the user's file, lines, names and globals. A local variable whose name has an `@` is not the user's. A function
+with an operation for which threads wait is a generator (`threads`): it yields the operation's position, the operation and its operands.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any
+
+from ...ir import counting
+from ...ir import nodes as ir
+from ...ir.access import open_dimensions, shown_dimensions
+from ...ir.effects import PLAIN_ORDERS, performed
+from ...ir.walk import bodies, expressions, map_bodies, statements
+from ...language.types import Array, Vector
+from ...span import Span
+from . import access
+from .expressions import THREAD, Expressions, attribute, call, flat, item, local, name, pack, packed, target
+from .operations import OPERATIONS, Iteration, WarpOperation
+
+POSITION, FINDING = "@position", "@finding"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Properties of a launch that change the code.
+
+    initialised: whether reads of unwritten elements are faults. lockstep: whether a warp executes accesses to shared and
+    global memory together. limits: iterations of a loop that waits, and of any other; None for no limit of others.
+    waiting: spans of the loops that wait, and whether their work may stall. progress: spans of statements that end a stall.
+    """
+
+    initialised: bool
+    lockstep: bool
+    limits: tuple[int, int | None]
+    waiting: Mapping[Span, bool]
+    progress: frozenset[Span]
+
+
+def written_flags(array: str) -> str:
+    """Return the local variable of the flags of an array's written elements; None for an array that is not tracked."""
+    return f"{array}@set"
+
+
+class FunctionPrinter(Expressions):
+    """Printer of one function. waiting: names of the functions that are generators. functions: printed before."""
+
+    def __init__(self, function: ir.Function, rules: Rules, functions: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.function, self.rules, self.functions = _numbered(function), rules, functions
+        self.spaces = {p.name: p.type for p in function.params if isinstance(p.type, Array)}
+        self.spaces |= {s.array: s.type for s in statements(function.body) if isinstance(s, ir.Alloc)}
+        self.prefix: list[ast.expr] = []
+        self.is_kernel = True
+
+    # -------------------------------------------------------------- the function
+    def compiled(self, kernel: bool) -> FunctionType:
+        """Return the Python function. Parameters: thread, position of the call unless it is the kernel, then those of the function;
+        of an array its memory and its flags, and in the kernel also its form in the host's program."""
+        self.is_kernel = kernel
+        parameters = [THREAD] if kernel else [THREAD, POSITION]
+        for param in self.function.params:
+            if isinstance(param.type, Array):
+                shown = [] if not kernel or "@" in param.name else [param.name]
+                parameters += [flat(param.name), written_flags(param.name), *shown]
+            else:
+                parameters.append(local(param.name))
+        body = self.known(parameters) + ([] if kernel else self.shown_arrays())
+        body += self.body(self.function.body)
+        args = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+        tree = ast.FunctionDef(self.function.name, args, body or [ast.Pass()], [], None, None)
+        if "type_params" in ast.FunctionDef._fields:
+            tree.type_params = []
+        self.at(tree, self.function.span)
+        code = self.constants.compiled(tree, self.function.span.file)
+        host = self.function.host
+        space = {"__name__": "__main__"} if host is None else host.function.__globals__
+        return FunctionType(code, space, self.function.name)
+
+    def known(self, parameters: list[str]) -> list[ast.stmt]:
+        """Return the assignments of values known at compile time, for debuggers and calls of Python."""
+        known = {} if self.function.host is None else self.function.host.constants
+        values = {n: v for n, v in known.items() if n not in parameters}
+        return [self.at(ast.Assign([target(n)], self.constants.node(v)), self.function.span) for n, v in values.items()]
+
+    def shown_arrays(self) -> list[ast.stmt]:
+        """Return the assignments of parameters that are arrays, for debuggers."""
+        arrays = [p.name for p in self.function.params if isinstance(p.type, Array) and "@" not in p.name]
+        return [self.at(ast.Assign([target(a)], name(flat(a))), self.function.span) for a in arrays]
+
+    def at(self, tree: Any, span: Span) -> Any:
+        """Return the tree with its nodes at a span, those of statements in it at their own. A span of another file is the function's."""
+        file = self.function.span
+        place = span if span.file == file.file else file
+        source, end_source = place.source, place.source if place.end_line == place.line else ""
+        for node in ast.walk(tree):
+            if "lineno" in node._attributes and getattr(node, "end_lineno", None) is None:
+                node.lineno, node.end_lineno = place.line, place.end_line
+                node.col_offset = len(source[: place.column - 1].encode())
+                node.end_col_offset = len(end_source[: place.end_column - 1].encode()) if end_source else 0
+        return tree
+
+    # -------------------------------------------------------------- waits
+    def is_wait(self, stmt: ir.Stmt) -> bool:
+        """Return whether threads wait in a statement, without those inside of it."""
+        node = performed(stmt)
+        if type(stmt) in OPERATIONS or type(node) in OPERATIONS or self.loop_waits(stmt):
+            return True
+        if isinstance(node, ir.Call):
+            return bool(self.functions[node.function].__code__.co_flags & 0x20)  # a generator
+        if isinstance(node, ir.Load | ir.Store):
+            shared = self.spaces[node.array].space in ("global", "shared")
+            return node.order not in PLAIN_ORDERS or (self.rules.lockstep and shared)
+        return False
+
+    def loop_waits(self, stmt: ir.Stmt) -> bool:
+        return isinstance(stmt, ir.While) and stmt.span in self.rules.waiting
+
+    def holds_wait(self, stmt: ir.Stmt) -> bool:
+        return self.is_wait(stmt) or any(self.holds_wait(s) for body in bodies(stmt) for s in body)
+
+    def position(self, stmt: ir.Stmt) -> ast.expr:
+        """Return the position of a statement."""
+        own = packed(*self.prefix, ast.Constant(stmt.site))
+        return own if self.is_kernel else ast.BinOp(name(POSITION), ast.Add(), own)
+
+    def wait(self, stmt: ir.Stmt, operation: Any, *operands: ast.expr) -> ast.expr:
+        """Return the expression that waits for an operation; its value is the operation's result."""
+        return ast.Yield(packed(self.position(stmt), self.constants.node(operation), packed(*operands)))
+
+    # -------------------------------------------------------------- statements
+    def body(self, body: ir.Body) -> list[ast.stmt]:
+        return [new for stmt in body for new in self.placed(stmt)]
+
+    def placed(self, stmt: ir.Stmt) -> list[ast.stmt]:
+        """Return the Python statements of a statement, at its place."""
+        new: list[ast.stmt] = []
+        if self.rules.initialised:
+            new += self.register_checks(stmt)
+        if _base(stmt.span) in self.rules.progress:
+            team = attribute(name(THREAD), "team")
+            new.append(ast.Assign([ast.Attribute(team, "idle", ast.Store())], ast.Constant(0)))
+        new += self.statement(stmt)
+        return [self.at(s, stmt.span) for s in new]
+
+    def statement(self, stmt: ir.Stmt) -> list[ast.stmt]:
+        match stmt:
+            case ir.Let():
+                return self.let(stmt)
+            case ir.Store():
+                return self.access(stmt, stmt, self.stored(stmt))
+            case ir.Alloc():
+                return self.allocation(stmt)
+            case ir.If():
+                then, orelse = self.body(stmt.then), self.body(stmt.orelse)
+                return [ast.If(self.truth(stmt.cond), then or [ast.Pass()], orelse)]
+            case ir.While():
+                return self.while_loop(stmt)
+            case ir.For():
+                return self.for_loop(stmt)
+            case ir.Break():
+                return [ast.Break()]
+            case ir.Continue():
+                return [ast.Continue()]
+            case ir.Return():
+                return [ast.Return(None if stmt.value is None else self.value(stmt.value))]
+            case ir.WarpBarrier():
+                return [ast.Expr(self.wait(stmt, OPERATIONS[ir.WarpBarrier](stmt), self.value(stmt.mask)))]
+            case ir.Print():
+                items = [ast.Constant(i) if isinstance(i, str) else self.value(i) for i in stmt.items]
+                return [ast.Expr(self.wait(stmt, OPERATIONS[ir.Print](stmt), *items))]
+            case ir.HostCall():
+                return [ast.Expr(_unplaced(ast.parse(stmt.source, mode="eval").body))]
+            case ir.Assert():
+                shown = access.barriers.asserted_values(stmt)
+                return [self.check(self.truth(stmt.cond), access.assertion_failed, stmt, *map(self.value, shown))]
+            case ir.Check():
+                values = packed(*map(self.value, stmt.shown))
+                return [self.found(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)]
+        return [ast.Pass()]  # an order of memory or a sleep: threads run one after another
+
+    def check(self, holds: ast.expr, failed: Any, node: Any, *values: ast.expr) -> ast.stmt:
+        """Return the statement that raises a finding unless a condition holds."""
+        error = call(self.constants.node(failed), name(THREAD), self.constants.node(node), packed(*values))
+        return ast.If(ast.UnaryOp(ast.Not(), holds), [ast.Raise(error, None)], [])
+
+    def found(self, holds: ast.expr, failed: Any, *args: ast.expr) -> ast.stmt:
+        """Return the statement that raises a finding unless a condition holds, or a comment allows it: then its exception is None."""
+        error = ast.Assign([target(FINDING)], call(self.constants.node(failed), name(THREAD), *args))
+        is_error = ast.Compare(name(FINDING), [ast.IsNot()], [ast.Constant(None)])
+        raised = ast.If(is_error, [ast.Raise(name(FINDING), None)], [])
+        return ast.If(ast.UnaryOp(ast.Not(), holds), [error, raised], [])
+
+    def let(self, stmt: ir.Let) -> list[ast.stmt]:
+        node = stmt.value
+        match node:
+            case ir.Load():
+                element: ast.expr = item(name(flat(node.array)), self.value(node.index))
+                if isinstance(node.type, Vector):
+                    element = call(self.constants.node(pack(node.type)), element)
+                return self.access(stmt, node, self.assigned(stmt, element))
+            case ir.Atomic() | ir.CompareSwap():
+                values = [node.value] if isinstance(node, ir.Atomic) else [node.expected, node.value]
+                operands = [name(flat(node.array)), self.value(node.index), *map(self.value, values)]
+                result = self.wait(stmt, OPERATIONS[type(node)](node), *operands)
+                return self.access(stmt, node, [*self.assigned(stmt, result), *self.marked(node)])
+            case ir.Shuffle():
+                return self.assigned(stmt, self.collective(stmt, node, node.value, node.lane, node.mask))
+            case ir.Vote():
+                return self.assigned(stmt, self.collective(stmt, node, node.value, node.mask))
+            case ir.Barrier():
+                return self.assigned(stmt, self.collective(stmt, node, node.value))
+            case ir.Clock():
+                reading = call(self.constants.node(next), attribute(name(THREAD), "clock"))
+                return self.assigned(stmt, call(self.constants.node(node.type.dtype.type), reading))
+            case ir.Call():
+                return self.call(stmt, node)
+        assert isinstance(node, ir.Expr)
+        return self.assigned(stmt, self.value(node))
+
+    def collective(self, stmt: ir.Stmt, node: Any, *operands: ir.Expr) -> ast.expr:
+        return self.wait(stmt, OPERATIONS[type(node)](node), *map(self.value, operands))
+
+    def assigned(self, stmt: ir.Let, value: ast.expr) -> list[ast.stmt]:
+        """Return the assignment of a Let."""
+        match stmt.target:
+            case None:
+                return [ast.Expr(value)]
+            case ir.Reg():
+                return [ast.Assign([target(local(stmt.target.name))], value)]
+        element = ast.Subscript(name(stmt.target.array), self.value(stmt.target.index), ast.Store())
+        flag = ast.Subscript(name(written_flags(stmt.target.array)), self.value(stmt.target.index), ast.Store())
+        flags = [ast.Assign([flag], ast.Constant(True))] if self.rules.initialised else []
+        return [ast.Assign([element], value), *flags]
+
+    def call(self, stmt: ir.Let, node: ir.Call) -> list[ast.stmt]:
+        """Return a call, with its span among the thread's calls while it runs."""
+        function, args = self.functions[node.function], []
+        for arg in node.args:
+            if isinstance(arg, ir.ArrayRef):
+                register = self.spaces[arg.name].space == "register"
+                args += [name(arg.name if register else flat(arg.name)), name(written_flags(arg.name))]
+            else:
+                args.append(self.value(arg))
+        waits = self.is_wait(stmt)
+        position = self.position(stmt) if waits else packed()
+        result: ast.expr = call(self.constants.node(function), name(THREAD), position, *args)
+        result = ast.YieldFrom(result) if waits else result
+        calls = attribute(name(THREAD), "calls")
+        enter = ast.Expr(call(attribute(calls, "append"), self.constants.node(node.span)))
+        return [enter, *self.assigned(stmt, result), ast.Expr(call(attribute(calls, "pop")))]
+
+    def allocation(self, stmt: ir.Alloc) -> list[ast.stmt]:
+        array = stmt.array
+        created = call(self.constants.node(access.allocate), name(THREAD), self.constants.node(stmt))
+        memory = ast.Tuple([target(flat(array)), target(written_flags(array))], ast.Store())
+        shown: ast.expr = name(flat(array))
+        if stmt.type.shape is not None and len(stmt.type.shape) > 1 and not isinstance(stmt.type.element, Vector):
+            shown = call(attribute(shown, "reshape"), *map(ast.Constant, stmt.type.shape))
+        return [ast.Assign([memory], created), ast.Assign([target(array)], shown)]
+
+    # -------------------------------------------------------------- accesses
+    def access(self, stmt: ir.Stmt, node: ir.Access, effect: list[ast.stmt]) -> list[ast.stmt]:
+        """Return an access behind the checks of its index."""
+        memory, faults = name(flat(node.array)), access.AccessFaults(node)
+        inside = [
+            ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [self.value(node.index), self.length(node.array)])
+        ]
+        for index, extent in open_dimensions(node.index):
+            limits = [self.value(index), self.value(extent)]
+            inside.append(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], limits))
+        shown = packed(*map(self.value, shown_dimensions(node.index)))
+        values = packed(*(name(local(register)) for register in faults.registers))
+        error = call(
+            self.constants.node(faults.out_of_bounds), name(THREAD), memory, self.value(node.index), shown, values
+        )
+        holds = inside[0] if len(inside) == 1 else ast.BoolOp(ast.And(), list(inside))
+        checks: list[ast.stmt] = [ast.If(ast.UnaryOp(ast.Not(), holds), [ast.Raise(error, None)], [])]
+        if self.rules.initialised and not isinstance(node, ir.Store):
+            flags = name(written_flags(node.array))
+            known = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
+            written = ast.BoolOp(ast.Or(), [known, item(flags, self.value(node.index))])
+            checks.append(self.found(written, faults.uninitialised, memory, self.value(node.index)))
+        if self.is_wait(stmt) and isinstance(node, ir.Load | ir.Store):
+            checks.insert(0, ast.Expr(self.wait(stmt, WarpOperation(node))))
+        return [*checks, *effect]
+
+    def stored(self, stmt: ir.Store) -> list[ast.stmt]:
+        element = ast.Subscript(name(flat(stmt.array)), self.value(stmt.index), ast.Store())
+        return [ast.Assign([element], self.value(stmt.value)), *self.marked(stmt)]
+
+    def marked(self, node: ir.Access) -> list[ast.stmt]:
+        """Return the statement that marks an element as written."""
+        if not self.rules.initialised:
+            return []
+        flags = name(written_flags(node.array))
+        mark = ast.Assign([ast.Subscript(flags, self.value(node.index), ast.Store())], ast.Constant(True))
+        return [ast.If(ast.Compare(flags, [ast.IsNot()], [ast.Constant(None)]), [mark], [])]
+
+    def register_checks(self, stmt: ir.Stmt) -> list[ast.stmt]:
+        """Return the checks of the register arrays that a statement reads."""
+        checks: list[ast.stmt] = []
+        for read in (e for e in expressions(stmt) if isinstance(e, ir.Item)):
+            index = self.value(read.index)
+            flag = item(name(written_flags(read.array)), index)
+            checks.append(self.found(flag, access.unassigned, self.constants.node(read), name(read.array), index))
+        return checks
+
+    # -------------------------------------------------------------- loops
+    def inside_loop(self, loop: ir.While | ir.For, body: ir.Body) -> list[ast.stmt]:
+        """Return statements of a loop; the positions inside have its iteration."""
+        self.prefix += [ast.Constant(loop.site), name(_counter(loop))]
+        result = self.body(body)
+        del self.prefix[-2:]
+        return result
+
+    def while_loop(self, loop: ir.While) -> list[ast.stmt]:
+        waiting, limit = self.loop_waits(loop), self.rules.limits[1]
+        counted = self.holds_wait(loop) or limit is not None
+        setup, body = self.inside_loop(loop, loop.setup), self.inside_loop(loop, loop.body)
+        leave = ast.If(ast.UnaryOp(ast.Not(), self.truth(loop.cond)), [ast.Break()], [])
+        start, iteration = [*setup, leave], self.counting(loop, counted)
+        if waiting:
+            self.prefix += [ast.Constant(loop.site), name(_counter(loop))]
+            operation = Iteration(loop, self.rules.waiting[loop.span], self.rules.limits[0])
+            start.append(ast.Expr(self.wait(loop, operation)))
+            del self.prefix[-2:]
+        first: list[ast.stmt] = [ast.Assign([target(_counter(loop))], ast.Constant(-1))] if counted else []
+        if waiting:
+            idle = ast.Attribute(attribute(name(THREAD), "team"), "idle", ast.Store())
+            first.append(ast.Assign([idle], ast.Constant(0)))
+        if not setup and not waiting:
+            return [*first, ast.While(self.truth(loop.cond), [*iteration, *body] or [ast.Pass()], [])]
+        return [*first, ast.While(ast.Constant(True), [*iteration, *start, *body], [])]
+
+    def counting(self, loop: ir.While | ir.For, counted: bool) -> list[ast.stmt]:
+        """Return the statements that count an iteration and check its limit."""
+        if not counted:
+            return []
+        counter, limit = _counter(loop), self.rules.limits[1]
+        statements: list[ast.stmt] = [ast.AugAssign(target(counter), ast.Add(), ast.Constant(1))]
+        if limit is not None and not self.loop_waits(loop):
+            below = ast.Compare(name(counter), [ast.Lt()], [ast.Constant(limit)])
+            statements.append(self.check(below, access.endless, (loop, limit)))
+        return [self.at(s, loop.span) for s in statements]
+
+    def for_loop(self, loop: ir.For) -> list[ast.stmt]:
+        counted = self.holds_wait(loop) or self.rules.limits[1] is not None
+        body = [*self.counting(loop, counted), *self.inside_loop(loop, loop.body)]
+        dtype = loop.var.type.dtype.type  # type: ignore[union-attr]
+        step = ast.Constant(loop.step) if isinstance(loop.step, int) else self.value(loop.step)
+        bounds = [self.value(loop.start), self.value(loop.stop), step]
+        if counting.direction(loop):
+            numbers = call(
+                self.constants.node(map), self.constants.node(dtype), call(self.constants.node(range), *bounds)
+            )
+        else:
+            numbers = call(self.constants.node(_numbers), self.constants.node(dtype), *bounds)
+        first: list[ast.stmt] = [ast.Assign([target(_counter(loop))], ast.Constant(-1))] if counted else []
+        return [*first, ast.For(target(local(loop.var.name)), numbers, body or [ast.Pass()], [])]
+
+
+def _numbers(dtype: Any, start: Any, stop: Any, step: Any) -> Any:
+    """Return the numbers of a loop whose step may be 0: then there are none."""
+    return map(dtype, range(start, stop, step)) if step else ()
+
+
+def _unplaced(tree: ast.expr) -> ast.expr:
+    """Return the tree without places, for `FunctionPrinter.at`."""
+    for node in ast.walk(tree):
+        for key in {"lineno", "end_lineno"} & vars(node).keys():
+            delattr(node, key)
+    return tree
+
+
+def _counter(loop: ir.While | ir.For) -> str:
+    return f"@iteration{loop.site}"
+
+
+def _base(span: Span) -> Span:
+    """Return a span without its calls."""
+    return replace(span, calls=()) if span.calls else span
+
+
+def _numbered(function: ir.Function) -> ir.Function:
+    """Return the function with its statements numbered in the order of execution."""
+    count = iter(range(1 << 30))
+
+    def body(stmts: ir.Body) -> ir.Body:
+        return tuple(map_bodies(replace(stmt, site=next(count)), body) for stmt in stmts)
+
+    return replace(function, body=body(function.body))

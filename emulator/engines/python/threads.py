@@ -1,0 +1,195 @@
+"""Threads of a block as Python generators, and their order of execution.
+
+A thread runs until it waits: at a barrier, a warp operation, an atomic operation or a print. It yields its position, the
+operation and the operands. When every lane of a warp waits or has ended, the lanes with the earliest position execute
+their operation together, in ascending order. Each warp runs to a barrier of the block before the next one starts.
+A kernel without such operations is a plain function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...errors import Diagnostic
+from ...language.intrinsics import WARP_SIZE
+from ...sanitizer import barriers
+from ...sanitizer.places import coordinates, thread_text
+from ...span import Span
+
+if TYPE_CHECKING:
+    from .engine import Launch
+
+Position = tuple[int, ...]
+"""Statement, iteration, statement, ... from the outside in; ordered as a warp executes them."""
+MAX_IDLE_ITERATIONS = 64
+"""Iterations without progress after which a waiting warp lets the other warps of its block run."""
+
+
+class Fault(Exception):
+    """Ends a launch at a finding, in the statement at fault."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+class Operation(Protocol):
+    """An operation for which threads wait."""
+
+    span: Span
+
+    def perform(self, group: list[Thread]) -> list[Any]:
+        """Return the result of each waiting thread, in ascending order of lanes."""
+        ...
+
+
+class Thread:
+    """A thread: its indices, its memory, and the operation at which it waits."""
+
+    def __init__(self, block: Block, linear: int) -> None:
+        request = block.launch.request
+        self.block, self.linear = block, linear
+        for index, values in (
+            ("thread", coordinates(linear, request.block)),
+            ("block", block.index),
+            ("block_dim", request.block),
+            ("grid_dim", request.grid),
+        ):
+            for axis, value in zip("xyz", values, strict=True):
+                setattr(self, f"{index}_{axis}", np.int32(value))
+        self.lane, self.warp = np.int32(linear % WARP_SIZE), np.int32(linear // WARP_SIZE)
+        self.calls: list[Span] = []
+        self.clock = count()
+        self.memory: dict[Any, Any] = {}
+        self.team = block.warps[linear // WARP_SIZE]
+        self.steps: Generator[Any, Any, None] | None = None
+        self.position: Position | None = None
+        self.operation: Any = None
+        self.operands: tuple[Any, ...] = ()
+
+    def start(self) -> None:
+        """Run to the first wait, or to the end."""
+        self.steps = self.block.launch.code.start(self)
+        if self.steps is not None:
+            self.resume(None)
+
+    def resume(self, result: Any) -> None:
+        """Continue with the result of an operation, up to the next wait or the end."""
+        assert self.steps is not None
+        try:
+            self.position, self.operation, self.operands = self.steps.send(result)
+        except StopIteration:
+            self.position = None
+
+    def place(self, more: int = 0) -> str:
+        """Return the text of this thread for a diagnostic. more: other lanes with the same finding."""
+        request = self.block.launch.request
+        return thread_text(self.block.linear, self.linear, request.grid, request.block, more)
+
+    def span(self, span: Span) -> Span:
+        """Return a span of the running function with the calls through which it was reached."""
+        for called in reversed(self.calls):
+            span = span.inside(called)
+        return span
+
+    def fault(self, diagnostic: Diagnostic) -> Fault:
+        """Return the exception of a finding in the running statement."""
+        return Fault(replace(diagnostic, span=self.span(diagnostic.span)))
+
+    def fail(self, diagnostic: Diagnostic) -> None:
+        """Raise a finding in the statement at which this thread waits."""
+        assert self.steps is not None
+        self.steps.throw(self.fault(diagnostic))
+
+
+class Warp:
+    """The lanes of a warp. idle: iterations of a waiting loop since its last progress."""
+
+    def __init__(self) -> None:
+        self.threads: list[Thread] = []
+        self.idle = 0
+        self.started = False
+
+    def waiting(self) -> list[Thread]:
+        """Return the threads at the earliest position; none if all have ended."""
+        living = [thread for thread in self.threads if thread.position is not None]
+        first = min((thread.position for thread in living if thread.position is not None), default=None)
+        return [thread for thread in living if thread.position == first]
+
+    def run(self) -> None:
+        """Run to a barrier of the block, to the end, or until the warp waits for others."""
+        if not self.started:
+            self.started = True
+            for thread in self.threads:
+                thread.start()
+        slice_end = self.idle + MAX_IDLE_ITERATIONS
+        while (group := self.waiting()) and not group[0].operation.is_barrier and self.idle < slice_end:
+            for thread, result in zip(group, group[0].operation.perform(group), strict=True):
+                thread.resume(result)
+
+
+class Block:
+    """A block of threads and its shared memory."""
+
+    def __init__(self, launch: Launch, linear: int) -> None:
+        self.launch, self.linear = launch, linear
+        self.index = coordinates(linear, launch.request.grid)
+        threads = int(np.prod(launch.request.block))
+        self.memory: dict[Any, Any] = {}
+        self.warps = [Warp() for _ in range(-(-threads // WARP_SIZE))]
+        for number in range(threads):
+            self.warps[number // WARP_SIZE].threads.append(Thread(self, number))
+
+    def run(self) -> Iterator[list[Thread]]:
+        """Run all threads. Yield the threads at each barrier of the grid, before they continue."""
+        order = self.launch.warp_order(self)
+        while True:
+            for warp in order:
+                warp.run()
+            waiting = [thread for warp in self.warps for thread in warp.waiting()]
+            if not waiting:
+                return
+            if any(not thread.operation.is_barrier for thread in waiting):
+                continue  # a warp waits for another one in a loop
+            group = self.arrived()
+            if group[0].operation.is_grid_barrier:
+                yield group
+            for thread, result in zip(group, group[0].operation.perform(group), strict=True):
+                thread.operation = _CONTINUES
+                thread.operands = (result,)
+            self.launch.begin_phase(self)
+            order = self.launch.warp_order(self)
+
+    def arrived(self) -> list[Thread]:
+        """Return the threads at the earliest barrier. Raises Fault if threads that have not ended are elsewhere."""
+        living = [t for warp in self.warps for t in warp.threads if t.position is not None]
+        first = min(t.position for t in living if t.position is not None)
+        present = [t for t in living if t.position == first]
+        missing = [t for t in living if t.position != first]
+        ended = [t for warp in self.warps for t in warp.threads if t.position is None]
+        span, place = present[0].operation.span, present[0].place()
+        if missing:
+            numbers = len(present), len(missing)
+            present[0].fail(barriers.divergent(span, place, *numbers, missing[0].place()))
+        request = self.launch.request
+        if ended and barriers.requires_every_thread(request.checks, request.device):
+            present[0].fail(barriers.returned(span, place, len(present), len(ended), ended[0].place()))
+        return present
+
+
+class _Continues:
+    """The continuation of a thread after a barrier, when its warp runs again."""
+
+    is_barrier = is_grid_barrier = False
+    span: Span
+
+    def perform(self, group: list[Thread]) -> list[Any]:
+        return [thread.operands[0] for thread in group]
+
+
+_CONTINUES = _Continues()
