@@ -10,7 +10,7 @@ from typing import Any
 
 from . import nodes as ir
 
-_IGNORED = ("span", "site")
+_IGNORED = frozenset({"span", "site", "host"})
 
 
 def fingerprint(program: ir.Program) -> str:

@@ -104,7 +104,7 @@ class Collective(WarpOperation):
         """Raise a fault for a mask with lanes that wait elsewhere, or without its own lane."""
         what = TABLE[type(self.node)].label(self.node)
         active = lanes_of(group)
-        alive = lanes_of([t for t in group[0].team.threads if t.position is not None])
+        alive = lanes_of([t for t in group[0].team.threads if t.is_alive(group[0].position)])
         masks = {thread.linear: int(thread.operands[-1]) for thread in group}
         wrong = [thread for thread in group if masks[thread.linear] & alive & ~active]
         if wrong:

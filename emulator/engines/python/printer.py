@@ -57,6 +57,7 @@ class FunctionPrinter(Expressions):
         self.spaces |= {s.array: s.type for s in statements(function.body) if isinstance(s, ir.Alloc)}
         self.prefix: list[ast.expr] = []
         self.is_kernel = True
+        self.waits = any(map(self.holds_wait, self.function.body))
 
     # -------------------------------------------------------------- the function
     def compiled(self, kernel: bool) -> FunctionType:
@@ -168,7 +169,7 @@ class FunctionPrinter(Expressions):
             case ir.Continue():
                 return [ast.Continue()]
             case ir.Return():
-                return [ast.Return(None if stmt.value is None else self.value(stmt.value))]
+                return [self.returned(stmt)]
             case ir.WarpBarrier():
                 return [ast.Expr(self.wait(stmt, OPERATIONS[ir.WarpBarrier](stmt), self.value(stmt.mask)))]
             case ir.Print():
@@ -183,6 +184,12 @@ class FunctionPrinter(Expressions):
                 values = packed(*map(self.value, stmt.shown))
                 return [self.found(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)]
         return [ast.Pass()]  # an order of memory or a sleep: threads run one after another
+
+    def returned(self, stmt: ir.Return) -> ast.stmt:
+        """Return the statement that leaves the function. A thread of a generator reports the position of its end."""
+        if stmt.value is not None:
+            return ast.Return(self.value(stmt.value))
+        return ast.Return(self.position(stmt) if self.is_kernel and self.waits else None)
 
     def check(self, holds: ast.expr, failed: Any, node: Any, *values: ast.expr) -> ast.stmt:
         """Return the statement that raises a finding unless a condition holds."""
@@ -313,10 +320,11 @@ class FunctionPrinter(Expressions):
 
     # -------------------------------------------------------------- loops
     def inside_loop(self, loop: ir.While | ir.For, body: ir.Body) -> list[ast.stmt]:
-        """Return statements of a loop; the positions inside have its iteration."""
-        self.prefix += [ast.Constant(loop.site), name(_counter(loop))]
+        """Return statements of a loop; the positions inside have its iteration if threads wait in it."""
+        before = len(self.prefix)
+        self.prefix += [ast.Constant(loop.site), *([name(_counter(loop))] if self.holds_wait(loop) else [])]
         result = self.body(body)
-        del self.prefix[-2:]
+        del self.prefix[before:]
         return result
 
     def while_loop(self, loop: ir.While) -> list[ast.stmt]:

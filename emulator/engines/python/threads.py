@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Position = tuple[int, ...]
 """Statement, iteration, statement, ... from the outside in; ordered as a warp executes them."""
+END: Position = (1 << 62,)
+"""The position of a thread after the last statement."""
 MAX_IDLE_ITERATIONS = 64
 """Iterations without progress after which a waiting warp lets the other warps of its block run."""
 
@@ -69,6 +71,7 @@ class Thread:
         self.team = block.warps[linear // WARP_SIZE]
         self.steps: Generator[Any, Any, None] | None = None
         self.position: Position | None = None
+        self.end = END
         self.operation: Any = None
         self.operands: tuple[Any, ...] = ()
 
@@ -83,8 +86,12 @@ class Thread:
         assert self.steps is not None
         try:
             self.position, self.operation, self.operands = self.steps.send(result)
-        except StopIteration:
-            self.position = None
+        except StopIteration as stop:
+            self.position, self.end = None, stop.value or END
+
+    def is_alive(self, position: Position | None) -> bool:
+        """Return whether the thread has not returned where others are at a position, as when a warp executes statements together."""
+        return self.position is not None or (position is not None and self.end > position)
 
     def place(self, more: int = 0) -> str:
         """Return the text of this thread for a diagnostic. more: other lanes with the same finding."""
@@ -167,11 +174,11 @@ class Block:
 
     def arrived(self) -> list[Thread]:
         """Return the threads at the earliest barrier. Raises Fault if threads that have not ended are elsewhere."""
-        living = [t for warp in self.warps for t in warp.threads if t.position is not None]
-        first = min(t.position for t in living if t.position is not None)
-        present = [t for t in living if t.position == first]
-        missing = [t for t in living if t.position != first]
-        ended = [t for warp in self.warps for t in warp.threads if t.position is None]
+        threads = [t for warp in self.warps for t in warp.threads]
+        first = min(t.position for t in threads if t.position is not None)
+        present = [t for t in threads if t.position == first]
+        missing = [t for t in threads if t.position != first and t.is_alive(first)]
+        ended = [t for t in threads if not t.is_alive(first)]
         span, place = present[0].operation.span, present[0].place()
         if missing:
             numbers = len(present), len(missing)
