@@ -74,9 +74,10 @@ ENGINE = 'the python engine calls it: launch with engine="python"'
 
 
 def for_debugging(target: Any) -> bool:
-    """Return whether a function is one of the standard library without an equivalent in a kernel, such as `pdb.set_trace`."""
-    module = str(getattr(target, "__module__", None) or "").partition(".")[0]
-    return target is builtins.breakpoint or module in sys.stdlib_module_names - {"builtins", *PYTHON}
+    """Return whether a function starts a debugger, or is one of the standard library without an equivalent in a kernel."""
+    module, name = (str(getattr(target, key, "")) for key in ("__module__", "__name__"))
+    is_debugger = name in ("breakpoint", "set_trace")
+    return is_debugger or module.partition(".")[0] in sys.stdlib_module_names - {"builtins", *PYTHON}
 
 
 def closest(name: str, names: Sequence[str]) -> str | None:

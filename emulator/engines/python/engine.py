@@ -78,11 +78,6 @@ class Code:
     kernel: FunctionType
     parameters: tuple[ir.Param, ...]
 
-    def start(self, thread: Thread) -> Generator[Any, Any, None] | None:
-        """Start the kernel in a thread; None if it has run to its end."""
-        steps: Generator[Any, Any, None] | None = self.kernel(thread, *thread.block.launch.arguments)
-        return steps
-
 
 class Launch:
     """One launch: its memory, its output, and the order of its blocks and warps."""
@@ -119,6 +114,11 @@ class Launch:
         if "@" not in name:
             self.arguments.append(request.forms[name].shaped(memory) if name in request.forms else memory)
 
+    def start(self, thread: Thread) -> Generator[Any, Any, None] | None:
+        """Start the kernel in a thread; None if it has run to its end."""
+        steps: Generator[Any, Any, None] | None = self.code.kernel(thread, *self.arguments)
+        return steps
+
     def add_origin(self, memory: Any, alloc: ir.Alloc, span: Span) -> None:
         """Record the declaration of an array. span: with the calls through which it was reached."""
         self.origins[id(memory)] = Origin(self._declared.get(span, alloc.array), alloc.type, span)
@@ -141,13 +141,13 @@ class Launch:
                 for _ in block.run():
                     pass
             return
-        every = list(blocks)
-        steps = {block.linear: block.run() for block in every}
+        resident = list(blocks)
+        steps = {block.linear: block.run() for block in resident}
         passed = 0
         while steps:
             arrived = {number: group for number, run in steps.items() if (group := next(run, None)) is not None}
             if arrived:
-                self._check_arrivals(arrived, [b.linear for b in every if b.linear not in arrived], passed)
+                self._check_arrivals(arrived, [b.linear for b in resident if b.linear not in arrived], passed)
             steps = {number: steps[number] for number in arrived}
             passed += 1
 

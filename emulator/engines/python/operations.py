@@ -154,7 +154,7 @@ class Shuffle(Collective):
 
     def source(self, lane: int, offset: int) -> int:
         """Return the lane that a lane reads."""
-        width = self.node.width
+        width = int(self.node.width)
         first, last = lane & -width, (lane & -width) + width - 1
         match self.node.mode:
             case "idx":

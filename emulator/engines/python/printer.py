@@ -18,6 +18,7 @@ from ...ir.access import open_dimensions, shown_dimensions
 from ...ir.effects import PLAIN_ORDERS, performed
 from ...ir.walk import bodies, expressions, map_bodies, statements
 from ...language.types import Array, Vector
+from ...sanitizer import barriers
 from ...span import Span
 from . import access
 from .expressions import THREAD, Expressions, attribute, call, flat, item, local, name, pack, packed, target
@@ -71,22 +72,22 @@ class FunctionPrinter(Expressions):
                 parameters += [flat(param.name), written_flags(param.name), *shown]
             else:
                 parameters.append(local(param.name))
-        body = self.known(parameters) + ([] if kernel else self.shown_arrays())
+        body = self.constant_variables(parameters) + ([] if kernel else self.shown_arrays())
         body += self.body(self.function.body)
         args = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
         tree = ast.FunctionDef(self.function.name, args, body or [ast.Pass()], [], None, None)
-        if "type_params" in ast.FunctionDef._fields:
-            tree.type_params = []
+        if "type_params" in ast.FunctionDef._fields:  # from Python 3.12 on
+            vars(tree)["type_params"] = []
         self.at(tree, self.function.span)
         code = self.constants.compiled(tree, self.function.span.file)
         host = self.function.host
         space = {"__name__": "__main__"} if host is None else host.function.__globals__
         return FunctionType(code, space, self.function.name)
 
-    def known(self, parameters: list[str]) -> list[ast.stmt]:
+    def constant_variables(self, parameters: list[str]) -> list[ast.stmt]:
         """Return the assignments of values known at compile time, for debuggers and calls of Python."""
-        known = {} if self.function.host is None else self.function.host.constants
-        values = {n: v for n, v in known.items() if n not in parameters}
+        constants = {} if self.function.host is None else self.function.host.constants
+        values = {n: v for n, v in constants.items() if n not in parameters}
         return [self.at(ast.Assign([target(n)], self.constants.node(v)), self.function.span) for n, v in values.items()]
 
     def shown_arrays(self) -> list[ast.stmt]:
@@ -99,7 +100,7 @@ class FunctionPrinter(Expressions):
         file = self.function.span
         place = span if span.file == file.file else file
         source, end_source = place.source, place.source if place.end_line == place.line else ""
-        for node in ast.walk(tree):
+        for node in map(_attributes_of, ast.walk(tree)):
             if "lineno" in node._attributes and getattr(node, "end_lineno", None) is None:
                 node.lineno, node.end_lineno = place.line, place.end_line
                 node.col_offset = len(source[: place.column - 1].encode())
@@ -178,11 +179,13 @@ class FunctionPrinter(Expressions):
             case ir.HostCall():
                 return [ast.Expr(_unplaced(ast.parse(stmt.source, mode="eval").body))]
             case ir.Assert():
-                shown = access.barriers.asserted_values(stmt)
+                shown = barriers.asserted_values(stmt)
                 return [self.check(self.truth(stmt.cond), access.assertion_failed, stmt, *map(self.value, shown))]
             case ir.Check():
                 values = packed(*map(self.value, stmt.shown))
-                return [self.found(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)]
+                return [
+                    self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
+                ]
         return [ast.Pass()]  # an order of memory or a sleep: threads run one after another
 
     def returned(self, stmt: ir.Return) -> ast.stmt:
@@ -196,7 +199,7 @@ class FunctionPrinter(Expressions):
         error = call(self.constants.node(failed), name(THREAD), self.constants.node(node), packed(*values))
         return ast.If(ast.UnaryOp(ast.Not(), holds), [ast.Raise(error, None)], [])
 
-    def found(self, holds: ast.expr, failed: Any, *args: ast.expr) -> ast.stmt:
+    def finding_check(self, holds: ast.expr, failed: Any, *args: ast.expr) -> ast.stmt:
         """Return the statement that raises a finding unless a condition holds, or a comment allows it: then its exception is None."""
         error = ast.Assign([target(FINDING)], call(self.constants.node(failed), name(THREAD), *args))
         is_error = ast.Compare(name(FINDING), [ast.IsNot()], [ast.Constant(None)])
@@ -247,7 +250,8 @@ class FunctionPrinter(Expressions):
 
     def call(self, stmt: ir.Let, node: ir.Call) -> list[ast.stmt]:
         """Return a call, with its span among the thread's calls while it runs."""
-        function, args = self.functions[node.function], []
+        function = self.functions[node.function]
+        args: list[ast.expr] = []
         for arg in node.args:
             if isinstance(arg, ir.ArrayRef):
                 register = self.spaces[arg.name].space == "register"
@@ -290,9 +294,9 @@ class FunctionPrinter(Expressions):
         checks: list[ast.stmt] = [ast.If(ast.UnaryOp(ast.Not(), holds), [ast.Raise(error, None)], [])]
         if self.rules.initialised and not isinstance(node, ir.Store):
             flags = name(written_flags(node.array))
-            known = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
-            written = ast.BoolOp(ast.Or(), [known, item(flags, self.value(node.index))])
-            checks.append(self.found(written, faults.uninitialised, memory, self.value(node.index)))
+            untracked = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
+            written = ast.BoolOp(ast.Or(), [untracked, item(flags, self.value(node.index))])
+            checks.append(self.finding_check(written, faults.uninitialised, memory, self.value(node.index)))
         if self.is_wait(stmt) and isinstance(node, ir.Load | ir.Store):
             checks.insert(0, ast.Expr(self.wait(stmt, WarpOperation(node))))
         return [*checks, *effect]
@@ -315,7 +319,9 @@ class FunctionPrinter(Expressions):
         for read in (e for e in expressions(stmt) if isinstance(e, ir.Item)):
             index = self.value(read.index)
             flag = item(name(written_flags(read.array)), index)
-            checks.append(self.found(flag, access.unassigned, self.constants.node(read), name(read.array), index))
+            checks.append(
+                self.finding_check(flag, access.unassigned, self.constants.node(read), name(read.array), index)
+            )
         return checks
 
     # -------------------------------------------------------------- loops
@@ -376,6 +382,11 @@ class FunctionPrinter(Expressions):
 def _numbers(dtype: Any, start: Any, stop: Any, step: Any) -> Any:
     """Return the numbers of a loop whose step may be 0: then there are none."""
     return map(dtype, range(start, stop, step)) if step else ()
+
+
+def _attributes_of(node: ast.AST) -> Any:
+    """Return a node; mypy knows the attributes of its position only by its class."""
+    return node
 
 
 def _unplaced(tree: ast.expr) -> ast.expr:

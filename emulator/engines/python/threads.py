@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...errors import Diagnostic
 from ...language.intrinsics import WARP_SIZE
+from ...runtime.engine import Request
+from ...runtime.prints import Prints
 from ...sanitizer import barriers
 from ...sanitizer.places import coordinates, thread_text
 from ...span import Span
-
-if TYPE_CHECKING:
-    from .engine import Launch
 
 Position = tuple[int, ...]
 """Statement, iteration, statement, ... from the outside in; ordered as a warp executes them."""
@@ -48,6 +47,30 @@ class Operation(Protocol):
     def perform(self, group: list[Thread]) -> list[Any]:
         """Return the result of each waiting thread, in ascending order of lanes."""
         ...
+
+
+class Launch(Protocol):
+    """The state of a launch that its threads share."""
+
+    request: Request
+    prints: Prints
+    memory: dict[Any, Any]
+    origins: dict[int, Any]
+
+    def start(self, thread: Thread) -> Generator[Any, Any, None] | None:
+        """Start the kernel in a thread; None if it has run to its end."""
+
+    def finding(self, diagnostic: Diagnostic) -> Fault | None:
+        """Return the exception of a finding; None if a comment of the kernel allows it."""
+
+    def add_origin(self, memory: Any, alloc: Any, span: Span) -> None:
+        """Record the declaration of an array. span: with the calls through which it was reached."""
+
+    def begin_phase(self, block: Block) -> None:
+        """Count a barrier of a block."""
+
+    def warp_order(self, block: Block) -> list[Warp]:
+        """Return the warps of a block in the order in which they run up to the next barrier."""
 
 
 class Thread:
@@ -77,7 +100,7 @@ class Thread:
 
     def start(self) -> None:
         """Run to the first wait, or to the end."""
-        self.steps = self.block.launch.code.start(self)
+        self.steps = self.block.launch.start(self)
         if self.steps is not None:
             self.resume(None)
 

@@ -1,0 +1,85 @@
+"""The python engine compared with the others: the whole conformance suite, the corpus of mistakes, and random kernels."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import simtbed as st
+from hypothesis import given, note, settings
+from simtbed.errors import Diagnostic
+from simtbed.ir.ops import BITS
+from simtbed.runtime.engine import Request
+from simtbed.runtime.registry import engine_named
+from simtbed.runtime.request import prepare_request
+from simtbed.testing.conformance import FEATURES, Feature, cases
+from simtbed.testing.source_text import kernel_from_source
+from simtbed.testing.strategies import Generated, kernels
+
+from tests.checkers.corpus import PAIRS
+from tests.table_checks import check_each
+
+CHECKS = "bounds,uninitialised,barriers,arithmetic"
+MISTAKES = [name for name, pair in PAIRS.items() if pair.fault not in ("race", "schedule")]
+SHOWN_VALUE = "off_by_one_in_a_function"
+"""Its finding shows the value of an argument that the other engines fold."""
+
+
+def test_operations() -> None:
+    check_each([c for c in cases("python") if not c.name.startswith("feature")], lambda case: case.run(), str)
+
+
+def _same(request: Request) -> None:
+    actual, expected = (engine_named(engine).run(request) for engine in ("python", "numpy"))
+    assert list(actual.buffers) == list(expected.buffers)
+    for name, values in actual.buffers.items():
+        assert BITS.agree(values, expected.buffers[name]).all(), name
+    assert actual.printed == expected.printed
+    assert [_text(fault) for fault in actual.faults] == [_text(fault) for fault in expected.faults[:1]]
+
+
+def _text(fault: Diagnostic) -> str:
+    """Return the text of a finding without the number of other lanes: this engine stops at the first."""
+    return re.sub(r"; \d+ more lanes? of this warp too", "", str(fault))
+
+
+def test_features_equal_the_numpy_engine_to_the_bit() -> None:
+    def check(feature: Feature) -> None:
+        _same(feature.launch(prepare_request))
+
+    check_each(FEATURES, check, lambda feature: feature.name)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> None:
+    pair = PAIRS[name]
+    for fixed in (False, True):
+        python = st.launch(
+            pair.kernel, grid=pair.grid, block=pair.block, shared=pair.shared, device=pair.device,
+            cooperative=pair.cooperative, args={**pair.args, "FIXED": fixed}, check=CHECKS, faults="return", step_limit=200,
+            engine="python",
+        ).faults  # fmt: skip
+        jit = pair.launch(fixed, "jit").faults
+        assert len(python) == (not fixed)
+        assert bool(jit) == (not fixed)
+        if python and name != SHOWN_VALUE:
+            assert _text(python[0]) in map(_text, jit)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("generated")
+
+
+@settings(max_examples=25)
+@given(kernels())
+def test_random_kernels_equal_the_numpy_engine_to_the_bit(folder: Path, generated: Generated) -> None:
+    note(generated.source)
+    kernel, args = kernel_from_source(generated.source, folder), generated.arguments()
+    request = prepare_request(kernel, grid=generated.grid, block=generated.block, args=args, step_limit=1000)
+    actual, expected = (engine_named(engine).run(request) for engine in ("python", "numpy"))
+    if not expected.faults:
+        for name, values in actual.buffers.items():
+            assert BITS.agree(values, expected.buffers[name]).all(), name
+    assert bool(actual.faults) == bool(expected.faults)
