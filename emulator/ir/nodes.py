@@ -170,9 +170,9 @@ class Check:                                                             # by th
 class Param:       name: str; type: Value | Array; span: Span
 @node
 class Function:
-    """host: the function of the user's program and its compile-time values, for engines that run Python; None for other front ends."""
+    """host: the `HostFunction`, for engines that run Python; None for other front ends."""
 
-    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span; host: HostFunction | None = None
+    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span; host: Any = None
 @node
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on

@@ -50,9 +50,9 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     args : every argument by name, or in the order of the parameters. A global array is a NumPy array of exactly the
         element's dtype, with 1 to 4 dimensions (a vector's lanes in the last axis), neither modified nor copied; or
         `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
-    engine : "jit" (compiled) and "numpy" (readable) emulate, with equal outputs, counters and faults; "python" runs each
-        thread as Python, for debuggers, without counters, up to the first fault; "cuda" runs on a GPU, without counters
-        and checks.
+    engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
+        "python" runs to the first fault, for debuggers; "cuda" runs on a GPU, without checks;
+        both without counters.
     device : one of `st.devices`, its name, or a TOML file.
     shared : bytes of dynamic shared memory.
     counters : whether to count. detail : whether to record examples of accesses (`result.samples`).

@@ -24,6 +24,7 @@ import numpy as np
 from ..checked import shown
 from ..errors import SimtbedError
 from ..ir import nodes
+from ..ir.nodes import HostFunction
 from ..language.types import SCALARS, Scalar
 from ..machine.device import Device
 from ..profiler.profile import CountedKernel
@@ -139,7 +140,8 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
         is_listed = False
     if not is_listed:
         raise TypeError(f"{kind} cannot be recorded")
-    return kind, tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(cls)]
+    values = tuple(value) if isinstance(value, tuple) else [getattr(value, name) for name in _checks(cls)]
+    return kind, [None if isinstance(one, HostFunction) else one for one in values]  # a record holds no code
 
 
 def _dtype_text(dtype: np.dtype[Any]) -> str:

@@ -13,7 +13,7 @@ import pytest
 import simtbed as st
 from ml_dtypes import bfloat16
 from simtbed import Const, Global, f32, i32
-from simtbed.ir.nodes import Op, Program
+from simtbed.ir.nodes import HostFunction, Op, Program
 from simtbed.language.types import F32
 from simtbed.machine.device import H200
 from simtbed.model.outputs import Reference
@@ -63,6 +63,8 @@ def leaves(value: Any) -> Iterator[Any]:
     """Yield the numbers and texts in a value, in the order of fields."""
     if isinstance(value, np.ndarray | np.generic):
         yield value.dtype, value.shape, value.tobytes()
+    elif isinstance(value, HostFunction):
+        yield None  # not recorded
     elif is_dataclass(value) and not isinstance(value, type):
         for member in fields(value):
             yield from leaves(getattr(value, member.name))

@@ -150,13 +150,12 @@ class Expressions:
     def truth(self, expr: ir.Expr) -> ast.expr:
         """Return an expression for a condition; a constant is one of Python, which its compiler may evaluate."""
         match expr:
-            case ir.Const():
-                return ast.Constant(bool(expr.value))
             case ir.Op(name="both" | "either" as word, args=args):
                 return ast.BoolOp(ast.And() if word == "both" else ast.Or(), [self.truth(arg) for arg in args])
             case ir.Op(name="not", args=(arg,)):
                 return ast.UnaryOp(ast.Not(), self.truth(arg))
-        return self.value(expr)
+        value = self.value(expr)
+        return ast.Constant(bool(self.constants.value(value))) if isinstance(value, ast.Constant) else value
 
     def operation(self, op: ir.Op) -> ast.expr:
         """Return the expression of an operation."""
