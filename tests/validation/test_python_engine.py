@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("generated")
 
 
-@settings(max_examples=8)
+@settings(max_examples=40)
 @given(kernels())
 def test_random_kernels_equal_the_numpy_engine_to_the_bit(folder: Path, generated: Generated) -> None:
     note(generated.source)
