@@ -27,7 +27,7 @@ class EngineRow:
     module: str
     factory: str
     emulates: bool
-    complete: bool
+    complete: bool = False
     host_calls: bool = False
 
 
@@ -36,10 +36,8 @@ ENGINES = {
     for row in (
         EngineRow("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True, complete=True),
         EngineRow("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True, complete=True),
-        EngineRow(
-            "python", "simtbed.engines.python.engine", "PythonEngine", emulates=True, complete=False, host_calls=True
-        ),
-        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False, complete=False),
+        EngineRow("python", "simtbed.engines.python.engine", "PythonEngine", emulates=True, host_calls=True),
+        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
     )
 }
 
