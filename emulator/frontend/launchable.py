@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..ir import nodes as ir
 from ..language.types import ArrayLayout, Scalar
 from .signature import Signature
+
+if TYPE_CHECKING:
+    from ..ir import nodes as ir
 
 
 class LaunchableKernel(ABC):

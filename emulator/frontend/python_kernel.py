@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SimtbedError
-from ..ir import nodes as ir
 from ..language.functions import Kernel
 from ..language.types import ArrayLayout, Scalar
 from .digest import digest
@@ -14,6 +13,7 @@ from .launchable import LaunchableKernel
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from ..ir import nodes as ir
     from .reader import Specialised
 
 # The reader is imported on demand: most launches find their machine code on disk.

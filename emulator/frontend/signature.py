@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..ir import nodes as ir
 from ..language.types import SCALARS, VECTORS, Array, Value
+
+if TYPE_CHECKING:
+    from ..ir import nodes as ir
 
 
 @dataclass(frozen=True)

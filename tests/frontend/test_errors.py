@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import CompileError, Const, Global, HostCallError, Kernel, LaunchError, Real, f32, float4, i32, launch, u8
+from simtbed.frontend import python_kernel
 from simtbed.frontend.reader import specialise
-from simtbed.runtime import specialisation
 from simtbed.runtime.prepared import prepare
 
 from tests.frontend import refused
@@ -198,7 +198,7 @@ def of_any_size(out: Global[f32], SIZE: Const) -> None:
 
 def test_a_refused_launch_does_not_spoil_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of a kernel without a digest, whose names are checked through its programs."""
-    monkeypatch.setattr(specialisation, "digest", lambda kernel: None)
+    monkeypatch.setattr(python_kernel, "digest", lambda kernel: None)
 
     def ones(size: int) -> float:
         result = launch(of_any_size, grid=1, block=32, args={"out": st.empty(32, f32), "SIZE": size})
