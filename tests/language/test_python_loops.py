@@ -85,7 +85,7 @@ class _Text:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(some.data())
 def test_loops_mean_what_python_means(data: some.DataObject) -> None:
     text = _Text(data)

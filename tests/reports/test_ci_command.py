@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
-from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from tests.compilers import HAS_NVCC
 from tests.pages import ROOT
@@ -91,33 +88,6 @@ def test_ours_is_what_is_written(simtbed: Simtbed, project: Path) -> None:
     assert runs == [
         "python -m simtbed check --budget .simtbed/variants.toml --compiled --known .simtbed/known.toml --compile all"
     ]
-
-
-@pytest.mark.slow
-def test_the_jobs_of_github_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
-    simtbed("ci", "init", "github")
-    one_architecture(project / ACTION)
-    store = tmp_path / "store"
-    runner = Runner(project, store, sha="1" * 40)
-    assert runner.job(project / WORKFLOW, "cpu"), [step.output for step in runner.steps]
-    assert all((store / "artifact-simtbed" / name).is_file() for name in OUT)
-    Sarif.model_validate_json((store / "uploaded.sarif").read_text())
-    assert "pip install -r requirements.txt simtbed[nvcc]" in (store / "pip").read_text()
-    # a pull request on it: the table of base and head
-    test = project / "test_transpose.py"
-    test.write_text(test.read_text().replace("32, 33", "32, 32"))
-    shutil.rmtree(project / "simtbed-base")
-    changed = Runner(project, store, "pull_request", sha="2" * 40, base="1" * 40)
-    assert not changed.job(project / WORKFLOW, "cpu")
-    assert changed.failed() == ["Run the tests on the emulator"]
-    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("Run the tests on the emulator")
-    assert changed.output("Show the findings").startswith("::error file=test_transpose.py,line=14,")
-    summary = (store / "summary").read_text()
-    assert "| transpose |  | shared\\_load\\_conflicts | 0 | 992 | from 0 worse |" in summary
-    (result,) = json.loads((store / "uploaded.sarif").read_text())["runs"][0]["results"]
-    assert result["ruleId"] == "budget"
-    failures = ElementTree.fromstring((store / "artifact-simtbed/junit.xml").read_text()).find("testsuite")
-    assert failures is not None and failures.get("failures") == "1"
 
 
 def test_our_own_job_fails_without_a_gpu(tmp_path: Path) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from tests.reports.conftest import Simtbed
 from tests.reports.test_ci_command import ACTION, GITLAB, OUT, WORKFLOW, one_architecture, project
@@ -77,3 +81,30 @@ def test_the_jobs_of_gitlab_run(simtbed: Simtbed, project: Path, tmp_path: Path)
     (finding,) = json.loads((project / "simtbed-out/quality.json").read_text())
     assert finding["check_name"] == "budget" and finding["location"]["path"] == "test_transpose.py"
     assert not any((store / f"simtbed-run-{'2' * 40}").glob("*")), "a failed run is no base"
+
+
+@pytest.mark.slow
+def test_the_jobs_of_github_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
+    simtbed("ci", "init", "github")
+    one_architecture(project / ACTION)
+    store = tmp_path / "store"
+    runner = Runner(project, store, sha="1" * 40)
+    assert runner.job(project / WORKFLOW, "cpu"), [step.output for step in runner.steps]
+    assert all((store / "artifact-simtbed" / name).is_file() for name in OUT)
+    Sarif.model_validate_json((store / "uploaded.sarif").read_text())
+    assert "pip install -r requirements.txt simtbed[nvcc]" in (store / "pip").read_text()
+    # a pull request on it: the table of base and head
+    test = project / "test_transpose.py"
+    test.write_text(test.read_text().replace("32, 33", "32, 32"))
+    shutil.rmtree(project / "simtbed-base")
+    changed = Runner(project, store, "pull_request", sha="2" * 40, base="1" * 40)
+    assert not changed.job(project / WORKFLOW, "cpu")
+    assert changed.failed() == ["Run the tests on the emulator"]
+    assert "shared_load_conflicts: 0 in the baseline, now 992" in changed.output("Run the tests on the emulator")
+    assert changed.output("Show the findings").startswith("::error file=test_transpose.py,line=14,")
+    summary = (store / "summary").read_text()
+    assert "| transpose |  | shared\\_load\\_conflicts | 0 | 992 | from 0 worse |" in summary
+    (result,) = json.loads((store / "uploaded.sarif").read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "budget"
+    failures = ElementTree.fromstring((store / "artifact-simtbed/junit.xml").read_text()).find("testsuite")
+    assert failures is not None and failures.get("failures") == "1"

@@ -73,7 +73,7 @@ def test_numpy_engine() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     st.integers(0, 10_000), st.sampled_from([12, 13, 16, 21, 31]), st.integers(0, 3), st.booleans(), st.integers(0, 25)
 )
@@ -99,7 +99,7 @@ def dense(seed: int) -> Problem:
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000))
 def test_ties(seed: int) -> None:
     launcher = FunctionLauncher(partial(launch, counters=False))
