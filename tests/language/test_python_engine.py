@@ -9,7 +9,7 @@ import pickle
 import re
 import sys
 import traceback
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -225,6 +225,33 @@ def test_races_are_refused() -> None:
             engine="python",
             check="all",
         )
+
+
+# ------------------------------------------------------------------ tuples, structs and vectors
+class Point(NamedTuple):
+    x: f32
+    y: f32
+
+
+@st.device
+def mirrored(p: Point) -> Point:
+    RECORDED.append(p.y)
+    return Point(p.y, p.x)
+
+
+@st.kernel
+def of_records(out: Global[f32], origin: Point) -> None:
+    q = mirrored(origin)
+    v = st.float2(q.x, 3.0)
+    RECORDED.append((origin.x, q.x, q[1], v.y, v))
+    out[st.thread.x] = q.x
+
+
+def test_tuples_and_vectors_have_their_fields() -> None:
+    RECORDED.clear()
+    args = {"out": st.empty(1, f32), "origin": Point(1.0, 2.0)}
+    st.launch(of_records, grid=1, block=1, args=args, engine="python")
+    assert RECORDED == [2, (1, 2, 1, 3, (2, 3))]
 
 
 # ------------------------------------------------------------------ suppressed findings

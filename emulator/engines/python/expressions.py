@@ -11,6 +11,7 @@ import re
 from collections import namedtuple
 from collections.abc import Callable
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,19 @@ def local(register: str) -> str:
     """Return the local variable of a register: the user's name, also where the front end renamed its variable."""
     renamed = re.fullmatch(r"([^@]+)@other\d+", register)
     return renamed[1] if renamed else register
+
+
+class Record(SimpleNamespace):
+    """A tuple or a struct of a kernel in a debugger: its fields as attributes, and by number."""
+
+    def __getitem__(self, index: int) -> Any:
+        return list(vars(self).values())[index]
+
+
+def field_of(register: str) -> tuple[str, list[str]] | None:
+    """Return the user's variable and the fields of a register that is a component of a tuple or a struct."""
+    match = re.fullmatch(r"([^@\[]+)(?:@other\d+)?((?:@:[^@]+)+)", register)
+    return None if match is None else (match[1], match[2][2:].split("@:"))
 
 
 def flat(array: str) -> str:

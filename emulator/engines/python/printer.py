@@ -21,7 +21,21 @@ from ...language.types import Array, Vector
 from ...sanitizer import barriers
 from ...span import Span
 from . import access
-from .expressions import THREAD, Expressions, attribute, call, flat, item, local, name, pack, packed, target
+from .expressions import (
+    THREAD,
+    Expressions,
+    Record,
+    attribute,
+    call,
+    field_of,
+    flat,
+    item,
+    local,
+    name,
+    pack,
+    packed,
+    target,
+)
 from .operations import OPERATIONS, Iteration, WarpOperation
 
 POSITION, FINDING = "@position", "@finding"
@@ -72,7 +86,7 @@ class FunctionPrinter(Expressions):
                 parameters += [flat(param.name), written_flags(param.name), *shown]
             else:
                 parameters.append(local(param.name))
-        body = self.constant_variables(parameters) + ([] if kernel else self.shown_arrays())
+        body = self.constant_variables(parameters) + ([] if kernel else self.shown_arrays()) + self.records()
         body += self.body(self.function.body)
         args = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
         tree = ast.FunctionDef(self.function.name, args, body or [ast.Pass()], [], None, None)
@@ -94,6 +108,27 @@ class FunctionPrinter(Expressions):
         """Return the assignments of parameters that are arrays, for debuggers."""
         arrays = [p.name for p in self.function.params if isinstance(p.type, Array) and "@" not in p.name]
         return [self.at(ast.Assign([target(a)], name(flat(a))), self.function.span) for a in arrays]
+
+    def records(self) -> list[ast.stmt]:
+        """Return the assignments of the variables that are tuples or structs, with the fields of parameters."""
+        targets = [s.target for s in statements(self.function.body) if isinstance(s, ir.Let)]
+        registers = [p.name for p in self.function.params if not isinstance(p.type, Array)]
+        names = [*registers, *(one.name for one in targets if isinstance(one, ir.Reg))]
+        fields = [record for record in map(field_of, names) if record is not None]
+        paths = dict.fromkeys((base, *path[:n]) for base, path in fields for n in range(len(path)))
+        new: list[ast.stmt] = []
+        for base, *path in sorted(paths, key=len):
+            owner: ast.expr = target(base) if not path else _attribute_target(base, path)
+            new.append(ast.Assign([owner], call(self.constants.node(Record))))
+        new += [field for register in registers for field in self.field(register)]
+        return [self.at(s, self.function.span) for s in new]
+
+    def field(self, register: str) -> list[ast.stmt]:
+        """Return the assignment of a field of a tuple or a struct, after that of its register."""
+        record = field_of(register)
+        if record is None:
+            return []
+        return [ast.Assign([_attribute_target(*record)], name(local(register)))]
 
     def at(self, tree: Any, span: Span) -> Any:
         """Return the tree with its nodes at a span, those of statements in it at their own. A span of another file is the function's."""
@@ -242,7 +277,7 @@ class FunctionPrinter(Expressions):
             case None:
                 return [ast.Expr(value)]
             case ir.Reg():
-                return [ast.Assign([target(local(stmt.target.name))], value)]
+                return [ast.Assign([target(local(stmt.target.name))], value), *self.field(stmt.target.name)]
         element = ast.Subscript(name(stmt.target.array), self.value(stmt.target.index), ast.Store())
         flag = ast.Subscript(name(written_flags(stmt.target.array)), self.value(stmt.target.index), ast.Store())
         flags = [ast.Assign([flag], ast.Constant(True))] if self.rules.initialised else []
@@ -395,6 +430,10 @@ def _unplaced(tree: ast.expr) -> ast.expr:
         for key in {"lineno", "end_lineno"} & vars(node).keys():
             delattr(node, key)
     return tree
+
+
+def _attribute_target(base: str, path: list[str]) -> ast.Attribute:
+    return ast.Attribute(attribute(name(base), *path[:-1]), path[-1], ast.Store())
 
 
 def _counter(loop: ir.While | ir.For) -> str:
