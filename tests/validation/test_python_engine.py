@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +69,33 @@ def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> No
         assert bool(jit) == (not fixed)
         if python and name != SHOWN_VALUE:
             assert _text(python[0]) in map(_text, jit)
+
+
+TIMES = """
+import json, time
+from simtbed.reports.bench.cudasim import KERNELS, simulated
+from simtbed.reports.bench.kernels import Size, works
+from simtbed.runtime.registry import engine_named
+
+ratios = {}
+for work in works(Size(1, 1, 64)):
+    if work.name in ("block sum", "transpose, pitch 33"):
+        request, seconds = work.request(), []
+        for _ in range(3):
+            start = time.perf_counter()
+            engine_named("python").run(request)
+            seconds.append(time.perf_counter() - start)
+        ratios[work.name] = min(simulated(work, 2)) / min(seconds)
+print(json.dumps(ratios))
+"""
+
+
+def test_it_is_three_times_as_fast_as_the_simulator_of_numba() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    run = subprocess.run([sys.executable, "-c", TIMES], env=environment, capture_output=True, text=True, check=True)
+    ratios = json.loads(run.stdout)
+    assert len(ratios) == 2
+    assert min(ratios.values()) > 3, ratios
 
 
 @pytest.fixture(scope="session")
