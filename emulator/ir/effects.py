@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, F64, I32, I64, U32, Scalar, Space, Vector
+from ..language.types import BOOL, F32, F64, I32, I64, U32, Scalar, Space, Vector
 from . import nodes as ir
 from .walk import statements
 
@@ -122,6 +122,15 @@ def _atomic_needs(atomic: ir.Atomic | ir.CompareSwap) -> Needs:
         yield f'scope="{atomic.scope}"', (6, 0)
 
 
+def is_extreme_of_floats(atomic: ir.Atomic) -> bool:
+    """Return whether an atomic operation is a minimum or maximum of floats: in CUDA a loop of compare-and-swaps."""
+    return atomic.op in ("min", "max") and isinstance(atomic.type, Scalar) and atomic.type.is_float
+
+
+def _swaps_words(atomic: ir.Atomic) -> bool:
+    return not is_extreme_of_floats(atomic) or (atomic.order == "relaxed" and atomic.type in (F32, F64))
+
+
 def _vote_needs(vote: ir.Vote) -> Needs:
     if vote.mode in ("match", "match_all"):
         yield f"st.{'match_any' if vote.mode == 'match' else vote.mode}", (7, 0)
@@ -210,6 +219,7 @@ ROWS = (
         spaces=("global", "shared"),
         writes=True,
         needs=_atomic_needs,
+        rules=((_swaps_words, "an atomic minimum or maximum of floats is relaxed, of 4 or 8 bytes"),),
     ),
     Effect(
         ir.CompareSwap,

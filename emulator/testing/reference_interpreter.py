@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..ir import nodes as ir
 from ..ir.effects import TABLE as EFFECTS
 from ..ir.ops import TABLE
-from ..ir.updates import UPDATES
+from ..ir.updates import update_of
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Vector
 from ..runtime.engine import Request
@@ -313,7 +313,7 @@ class _Thread:
                 operand = self.value(atomic.value, frame)
                 array, index = self.element(atomic.array, atomic.index, frame)
                 old = array[index : index + 1].copy()
-                array[index] = UPDATES[atomic.op](old, np.array([_flat(operand)], array.dtype))[0]
+                array[index] = update_of(atomic)(old, np.array([_flat(operand)], array.dtype))[0]
                 return tuple(old[:, n] for n in range(old.shape[1])) if isinstance(atomic.type, Vector) else old
             case ir.CompareSwap() as swap:
                 expected, operand = self.number(swap.expected, frame), self.number(swap.value, frame)

@@ -7,17 +7,29 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import nodes as ir
-from ...ir.effects import REDUCTIONS
+from ...ir.effects import REDUCTIONS, is_extreme_of_floats
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
-from .operators import ANY, INFIX, PRIMARY, UNARY, Fragment, cast, hexadecimal, literal, maker, spelled, type_name
+from .operators import (
+    ANY,
+    INFIX,
+    PRIMARY,
+    SCOPES,
+    UNARY,
+    Fragment,
+    cast,
+    hexadecimal,
+    literal,
+    maker,
+    spelled,
+    type_name,
+)
 
 ATOMICS = {
     "add": "Add", "sub": "Sub", "inc": "Inc", "dec": "Dec", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
     "exchange": "Exch",
 }  # fmt: skip
-SCOPES = {"block": "_block", "device": "", "system": "_system"}
 OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
 UNSIGNED_64 = "unsigned long long"
 
@@ -142,6 +154,9 @@ class Expressions:
         return Fragment(f"{place} = {value}")
 
     def _Atomic(self, node: ir.Atomic) -> Fragment:
+        if is_extreme_of_floats(node):
+            place = self.element(node.array, node.index).text
+            return Fragment(f"atomic_{node.op}_{node.scope}(&{place}, {self(node.value)})")
         if node.order != "relaxed":
             name = "exchange_n" if node.op == "exchange" else f"fetch_{node.op}"
             how = f"__NV_ATOMIC_{node.order.upper()}, __NV_THREAD_SCOPE_{node.scope.upper()}"

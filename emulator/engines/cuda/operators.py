@@ -15,6 +15,7 @@ import numpy as np
 
 from ...ir import halves
 from ...ir import nodes as ir
+from ...ir.effects import is_extreme_of_floats
 from ...ir.ops import CUDA_NAMES, TABLE
 from ...ir.shifts import is_shift, power_of_two
 from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
@@ -24,6 +25,8 @@ INFIX = {
     "||": 4, "&&": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9, "<": 10, "<=": 10, ">": 10, ">=": 10,
     "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "/": 13, "%": 13,
 }  # fmt: skip
+SCOPES = {"block": "_block", "device": "", "system": "_system"}
+"""Suffixes of CUDA's atomic functions, by scope."""
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UNCLEAR = ("<<", ">>", "&", "^", "|", "||")
 """Operators with little-known precedence: another operator under them gets parentheses."""
@@ -72,8 +75,28 @@ static __device__ __forceinline__ {{T}} compare_swap_{order}_{scope}({{T}}* plac
     for order in ("acquire", "release", "acq_rel")
     for scope in ("block", "device", "system")
 }
+HELPERS |= {
+    f"atomic_{op}_{scope}": f"""\
+static __device__ __forceinline__ {{T}} atomic_{op}_{scope}({{T}}* place, {{T}} value) {{{{
+    using Bits = unsigned {{word}};
+    Bits found = *(volatile Bits*)place, expected;
+    do {{{{
+        expected = found;
+        found = atomicCAS{suffix}((Bits*)place, expected, {{to_bits}}(f{op}({{of_bits}}(expected), value)));
+    }}}} while (found != expected);
+    return {{of_bits}}(found);
+}}}}
+"""
+    for op in ("min", "max")
+    for scope, suffix in SCOPES.items()
+}
 """Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
-result; ordered exchanges."""
+result; ordered exchanges; extremes of floats in memory by compare-and-swap."""
+BITS = {
+    "float": {"word": "int", "to_bits": "__float_as_uint", "of_bits": "__uint_as_float"},
+    "double": {"word": "long long", "to_bits": "__double_as_longlong", "of_bits": "__longlong_as_double"},
+}
+"""Words that a helper compares and swaps, and the conversions to and from them, by the type of the numbers."""
 
 
 class Fragment(NamedTuple):
@@ -168,6 +191,8 @@ def helpers(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     """The function of HELPERS that an operation calls and the C++ type it computes in."""
     if isinstance(op, ir.CompareSwap):
         return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))
+    if isinstance(op, ir.Atomic):
+        return (f"atomic_{op.op}_{op.scope}", type_name(op.type)) if is_extreme_of_floats(op) else None
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)
         return ("match_all", type_name(op.value.type)) if op.mode == "match_all" else None

@@ -27,7 +27,7 @@ from .expressions import Expressions, format_of, quoted
 from .fold import Update, fold, nodes, same
 from .interface import Interface
 from .names import Names
-from .operators import ANY, HELPERS, INFIX, helpers, infix, literal, type_name
+from .operators import ANY, BITS, HELPERS, INFIX, helpers, infix, literal, type_name
 from .shared_memory import carved_bytes, declarations
 
 WIDTH = 120
@@ -155,7 +155,7 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
     yield Line("")
     used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op | ir.Effect)} - {None}
     for name, number in sorted(u for u in used if u is not None):
-        yield from map(Line, HELPERS[name].format(T=number).splitlines())
+        yield from map(Line, HELPERS[name].format(T=number, **BITS.get(number, {})).splitlines())
         yield Line("")
 
 

@@ -11,7 +11,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.effects import lane_bits
-from ...ir.updates import UPDATES
+from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...machine import transactions
@@ -255,7 +255,7 @@ def store(access: Access, stmt: ir.Store) -> Effect:
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     """An atomic operation. Lanes are serialised in ascending order; the result is the old value of each."""
     operand, components = value(node.value), isinstance(node.type, Vector)
-    update = UPDATES[node.op]
+    update = update_of(node)
 
     def run(group: WarpGroup) -> Register | None:
         operands = operand(group)

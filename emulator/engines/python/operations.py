@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import nodes as ir
 from ...ir.effects import TABLE
-from ...ir.updates import UPDATES
+from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
 from ...sanitizer import barriers
@@ -55,7 +55,7 @@ class Update(WarpOperation):
     def apply(self, thread: Thread) -> Any:
         memory, at, value = thread.operands
         old = memory[at : at + 1].copy()
-        memory[at] = UPDATES[self.node.op](old, np.array([value], memory.dtype))[0]
+        memory[at] = update_of(self.node)(old, np.array([value], memory.dtype))[0]
         return pack(self.node.type)(old[0]) if isinstance(self.node.type, Vector) else old[0]
 
 

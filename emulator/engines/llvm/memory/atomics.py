@@ -93,11 +93,11 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, oper
             new = builder.let(f"select i1 {same}, {element} {operands[1]}, {element} {old}", "new")
         case "inc" | "dec":
             new = _wrapping(builder, word, element, old, operands[0])
-        case "min" | "max":
+        case "min" | "max" if not type.is_float:
             new = builder.intrinsic(
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
             )
-        case _ if type in HALVES:
+        case _ if type in HALVES or word in ("min", "max"):
             new = operation(builder, ir.Op(word, (), type, GENERATED), [Value(type, v) for v in (old, *operands)]).ref
         case _:
             new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
