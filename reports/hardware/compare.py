@@ -110,7 +110,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
             elif profiled is None or not _same_launches(launched, profiled):
                 stale.append(name)
             else:
-                emulated = _emulated(launched, profiled, device)
+                emulated = emulated_figures(launched, profiled, device)
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
     return _explained(record, cells, stale, waiting)
 
@@ -121,7 +121,7 @@ def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
-def _emulated(launched: KernelLaunches, profiled: Profiled, device: Device) -> dict[str, float]:
+def emulated_figures(launched: KernelLaunches, profiled: Profiled, device: Device) -> dict[str, float]:
     """Return the metrics of the compiled view for the recorded SASS; those of local memory are the source's."""
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
