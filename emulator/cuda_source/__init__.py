@@ -1,0 +1,1 @@
+"""CUDA C++ as a language of kernels: parsed by libclang without a toolkit, lowered to the IR of every engine."""

@@ -1,0 +1,338 @@
+"""Loads, stores and addresses: objects of C++ as arrays and registers of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from ..ir import names
+from ..ir import nodes as ir
+from ..language.types import BOOL, I32, I64, Scalar, Vector
+from .emitting import Emitter
+from .types import ArrayType, CType, PointerType, RecordType, Refusal, size_of
+from .values import (
+    AnyPointer,
+    Choice,
+    ComponentPlace,
+    Memory,
+    MemoryPlace,
+    Place,
+    Pointer,
+    PointerPlace,
+    RegisterPlace,
+    StructPlace,
+    StructValue,
+    Value,
+    ValuePlace,
+)
+
+MAX_COPIED = 64
+"""Elements of an array that is copied as a part of a struct."""
+
+
+class Accesses(Emitter):
+    # -------------------------------------------------------------- indices
+    def index(self, pointer: Pointer, size: int) -> ir.Expr:
+        """Return the index of an access in elements of `size` bytes. Raises Refusal for an address between elements."""
+        whole, rest = divmod(pointer.constant, size)
+        if rest:
+            raise Refusal(f"an access of {size} bytes at an offset of {pointer.constant} bytes: not supported")
+        total: ir.Expr = self.constant(whole, I32 if abs(whole) < 1 << 31 else I64)
+        small: ir.Expr | None = None
+        for index, step in pointer.terms:
+            index = self.converted(index, I64 if cast(Scalar, index.type).size > 4 else I32)
+            if step % size == 0:
+                total = self.added(self._times(index, step // size), total) if step else total
+            elif size % step == 0:  # smaller steps, which must add up to whole elements
+                small = self._times(index, step) if small is None else self.added(small, self._times(index, step))
+            else:
+                raise Refusal(f"an access of {size} bytes through a pointer in steps of {step} bytes: not supported")
+        if small is None:
+            return total
+        small = self.kept(small)
+        type = cast(Scalar, small.type)
+        aligned = self.operation("eq", self.operation("mod", small, self.constant(size, type)), self.constant(0, type))
+        self.emit(ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.here))
+        return self.added(self.operation("floordiv", small, self.constant(size, type)), total)
+
+    def _times(self, index: ir.Expr, factor: int) -> ir.Expr:
+        return index if factor == 1 else self.operation("mul", index, self.constant(factor, cast(Scalar, index.type)))
+
+    def element(self, pointer: Pointer, type: Scalar | Vector) -> tuple[Memory, str, ir.Expr, Scalar | Vector]:
+        """Return memory, array, index and element type of an access."""
+        memory = pointer.memory
+        if memory is None:
+            raise Refusal("an access through a null pointer")
+        if not isinstance(memory, Memory):
+            raise Refusal("an access beyond a variable in registers: not supported")
+        if memory.fields is not None:
+            record = cast(RecordType, memory.declared)
+            offset = pointer.constant % record.size
+            if offset not in memory.fields or any(step % record.size for _, step in pointer.terms):
+                raise Refusal(f"an access inside {record} that is no field: not supported")
+            array, field_type = memory.fields[offset]
+            return memory, array, self.index(pointer, field_type.size), field_type
+        size = memory.element.size if not isinstance(type, Scalar) or isinstance(memory.element, Scalar) else type.size
+        return memory, memory.name, self._checked(memory, pointer, size), memory.element
+
+    def _checked(self, memory: Memory, pointer: Pointer, size: int) -> ir.Expr:
+        """Return the index of an access; for an array of arrays with the index of each dimension, checked one by one."""
+        flat = self.index(pointer, size)
+        extents = memory.extents
+        if len(extents) < 2 or pointer.constant or memory.space == "register" or not isinstance(memory.element, Scalar):
+            return flat
+        strides = [size]
+        for extent in reversed(extents[1:]):
+            strides.insert(0, strides[0] * extent)
+        if [step for _, step in pointer.terms] != strides or flat.type is not I32:
+            return flat
+        indices = tuple(self.converted(index, I32) for index, _ in pointer.terms)
+        bounds = tuple(self.constant(extent, I32) for extent in extents)
+        return ir.Within(flat, names.Name.parse(memory.name).user, indices, bounds, I32, self.here)
+
+    # -------------------------------------------------------------- loads
+    def load(self, place: Place) -> Value:
+        """Return the value of an object."""
+        match place:
+            case RegisterPlace(register):
+                return self.read(register)
+            case ValuePlace(value):
+                return cast(Value, value)
+            case ComponentPlace(owner, index):
+                whole = cast(ir.Expr, self.load(owner))
+                return ir.Component(whole, self.constant(index, I32), cast(Vector, whole.type).element, self.here)
+            case StructPlace(record, fields):
+                return StructValue(record, {name: self.load(one) for name, one in fields.items()})
+            case PointerPlace():
+                return self._pointer(place)
+            case MemoryPlace():
+                return self._load_memory(place)
+
+    def _load_memory(self, place: MemoryPlace) -> Value:
+        pointer, type = place.pointer, place.type
+        if isinstance(type, PointerType):
+            raise Refusal("a pointer in memory is not supported")
+        if isinstance(type, RecordType):
+            return StructValue(type, {name: self.load(self.member(place, name)) for name in type.fields})
+        if isinstance(type, ArrayType):
+            return [self.load(item) for item in self.items(place, type)]
+        if isinstance(pointer, Choice):
+            return self._chosen(pointer, lambda one: self.load(replace(place, pointer=one)), type)
+        if not isinstance(pointer.memory, Memory | None):
+            return self._viewed(cast(ir.Expr, self.load(self.variable_at(pointer))), type)
+        memory, array, index, element = self.element(pointer, type)
+        volatile = place.volatile or memory.volatile
+        if element == type:
+            return self._load_element(memory, array, index, element, volatile)
+        if isinstance(type, Vector):
+            parts = [
+                self.bits(self._load_element(memory, array, self.added(index, self.constant(lane, I32)), element, volatile), type.element)
+                for lane in range(type.lanes)
+            ]
+            return ir.Pack(tuple(parts), type, self.here)
+        return self.bits(self._load_element(memory, array, index, element, volatile), type)
+
+    def _load_element(self, memory: Memory, array: str, index: ir.Expr, type: Scalar | Vector, volatile: bool) -> ir.Expr:
+        if memory.space == "register":
+            return ir.Item(array, index, type, self.here)
+        ordered = volatile and memory.space in ("global", "shared")
+        load = ir.Load(array, index, type, self.here, "volatile" if ordered else "weak")
+        return self.let(load, names.Name.parse(array).user)
+
+    def _viewed(self, value: ir.Expr, type: CType) -> ir.Expr:
+        """Return the bits of a variable in registers as another type."""
+        if value.type == type:
+            return value
+        if not isinstance(type, Scalar) or not isinstance(value.type, Scalar):
+            raise Refusal(f"a variable of {value.type} accessed as {type}: not supported")
+        return self.bits(value, type)
+
+    def variable_at(self, pointer: Pointer) -> Place:
+        """Return the object that the address of a variable in registers refers to."""
+        if pointer.terms or pointer.constant:
+            raise Refusal("arithmetic on the address of a variable in registers: not supported")
+        return cast(Place, pointer.memory)
+
+    def items(self, place: MemoryPlace, type: ArrayType) -> list[MemoryPlace]:
+        """Return the elements of an array that is copied."""
+        if type.count is None or type.count > MAX_COPIED:
+            raise Refusal(f"a copy of an array of {type.count} elements: not supported")
+        step = size_of(type.element)
+        offsets = [self.constant(number, I32) for number in range(type.count)]
+        return [MemoryPlace(self.moved(place.pointer, n, step), type.element, place.volatile) for n in offsets]
+
+    def _chosen(self, choice: Choice, access: Callable[[AnyPointer], Value], type: Scalar | Vector | None) -> ir.Reg:
+        """Access one of two memories."""
+        result = None if type is None else self.register("chosen", type)
+        arms = []
+        for pointer in (choice.yes, choice.no):
+            with self.block() as arm:
+                value = access(pointer)
+                if result is not None:
+                    self.assign(result, cast(ir.Expr, value))
+            arms.append(tuple(arm))
+        self.emit(ir.If(choice.condition, arms[0], arms[1], self.here))
+        return cast(ir.Reg, result)
+
+    # -------------------------------------------------------------- stores
+    def store(self, place: Place, value: Any) -> None:
+        """Assign an object."""
+        match place:
+            case RegisterPlace(register):
+                self.assign(register, value)
+            case ComponentPlace(owner, index):
+                whole = cast(ir.Expr, self.load(owner))
+                vector = cast(Vector, whole.type)
+                parts: list[ir.Expr] = [
+                    ir.Component(whole, self.constant(n, I32), vector.element, self.here) for n in range(vector.lanes)
+                ]
+                parts[index] = value
+                self.store(owner, ir.Pack(tuple(parts), vector, self.here))
+            case StructPlace(fields=fields):
+                values = {name: self.kept(one) for name, one in value.fields.items()}
+                for name, one in fields.items():
+                    self.store(one, values[name])
+            case PointerPlace():
+                self.point(place, value)
+            case MemoryPlace():
+                self._store_memory(place, value)
+            case ValuePlace():
+                raise Refusal("an assignment to a value that is not an object")
+
+    def _store_memory(self, place: MemoryPlace, value: Any) -> None:
+        pointer, type = place.pointer, place.type
+        if isinstance(type, PointerType):
+            raise Refusal("a pointer in memory is not supported")
+        if isinstance(type, RecordType):
+            values = {name: self.kept(one) for name, one in value.fields.items()}
+            for name in type.fields:
+                self.store(self.member(place, name), values[name])
+        elif isinstance(type, ArrayType):
+            for item, one in zip(self.items(place, type), value, strict=True):
+                self.store(item, one)
+        elif isinstance(pointer, Choice):
+            kept = self.kept(value)
+            self._chosen(pointer, lambda one: self.store(replace(place, pointer=one), kept), None)
+        elif not isinstance(pointer.memory, Memory | None):
+            variable = self.variable_at(pointer)
+            before = self.load(variable) if isinstance(variable, RegisterPlace | ComponentPlace) else value
+            self.store(variable, self._viewed(value, cast(CType, before.type)))
+        else:
+            self._store_element(place, pointer, type, value)
+
+    def _store_element(self, place: MemoryPlace, pointer: Pointer, type: Scalar | Vector, value: ir.Expr) -> None:
+        memory, array, index, element = self.element(pointer, type)
+        volatile = place.volatile or memory.volatile
+        if isinstance(type, Vector) and element != type:
+            whole = value if isinstance(value, ir.Reg | ir.Pack) else self.let(value, "vector")
+            for lane in range(type.lanes):
+                part = ir.Component(whole, self.constant(lane, I32), type.element, self.here)
+                one = whole.args[lane] if isinstance(whole, ir.Pack) else part
+                at = self.added(index, self.constant(lane, I32))
+                self._store_one(memory, array, at, self.bits(one, cast(Scalar, element)), volatile)
+            return
+        stored = value if value.type == element else self.bits(value, cast(Scalar, element))
+        self._store_one(memory, array, index, stored, volatile)
+
+    def _store_one(self, memory: Memory, array: str, index: ir.Expr, value: ir.Expr, volatile: bool) -> None:
+        if memory.space == "constant":
+            raise Refusal(f"{memory.name} is in constant memory: kernels only read it")
+        if memory.space == "register":
+            self.emit(ir.Let(ir.Item(array, index, cast(Any, value.type), self.here), value, self.here))
+            return
+        ordered = volatile and memory.space in ("global", "shared")
+        self.emit(ir.Store(array, index, value, self.here, order="volatile" if ordered else "weak"))
+
+    # -------------------------------------------------------------- parts of objects
+    def member(self, place: Place, name: str) -> Place:
+        """Return a field of a struct, or a component of a vector."""
+        match place:
+            case StructPlace(fields=fields):
+                return cast(Place, fields[name])
+            case ValuePlace(value=StructValue(fields=values)):
+                return ValuePlace(values[name])
+            case ValuePlace(value=ir.Pack(args=args)):
+                return ValuePlace(args["xyzw".index(name)])
+            case MemoryPlace(pointer=pointer, type=RecordType() as record):
+                if isinstance(pointer, Pointer) and not isinstance(pointer.memory, Memory | None):
+                    return self.member(self.variable_at(pointer), name)
+                type, offset = record.fields[name]
+                return MemoryPlace(_offset(pointer, offset, type), type, place.volatile)
+            case MemoryPlace(pointer=pointer, type=Vector() as vector):
+                if isinstance(pointer, Pointer) and not isinstance(pointer.memory, Memory | None):
+                    return self.member(self.variable_at(pointer), name)
+                offset = "xyzw".index(name) * vector.element.size
+                return MemoryPlace(_offset(pointer, offset, vector.element), vector.element, place.volatile)
+            case _:
+                return ComponentPlace(place, "xyzw".index(name))
+
+    def address(self, place: Place, to: CType | None) -> AnyPointer:
+        """Return the address of an object."""
+        if isinstance(place, MemoryPlace):
+            return typed(place.pointer, to)
+        if isinstance(place, PointerPlace):
+            raise Refusal("the address of a pointer is not supported")
+        return Pointer(place, to=to)
+
+    def moved(self, pointer: AnyPointer, index: ir.Expr, size: int) -> AnyPointer:
+        """Return a pointer `index` elements of `size` bytes further on."""
+        if isinstance(pointer, Choice):
+            index = self.kept(index)
+            return Choice(pointer.condition, self.moved(pointer.yes, index, size), self.moved(pointer.no, index, size))
+        return pointer if pointer.memory is None else pointer.moved(index, size)
+
+    # -------------------------------------------------------------- pointer variables
+    def _pointer(self, place: PointerPlace) -> AnyPointer:
+        """Return the value of an assigned pointer variable."""
+        if not place.memories:
+            raise Refusal(f"{names.Name.parse(place.name).user} points nowhere")
+        offset = ir.Reg(place.name, I64 if place.wide else I32, self.here)
+        size = size_of(place.to)
+        pointers: list[AnyPointer] = [
+            Pointer(memory, () if memory is None else ((offset, size),), 0, place.to) for memory in place.memories
+        ]
+        result = pointers[-1]
+        for number in reversed(range(len(pointers) - 1)):
+            which = ir.Reg(names.which_array(place.name), I32, self.here)
+            result = Choice(self.operation("eq", which, self.constant(number, I32)), pointers[number], result)
+        return result
+
+    def point(self, place: PointerPlace, value: AnyPointer) -> None:
+        """Assign a pointer variable."""
+        if isinstance(value, Choice):
+            value = cast(Choice, self.kept(value))
+            arms = []
+            for one in (value.yes, value.no):
+                with self.block() as arm:
+                    self.point(place, one)
+                arms.append(tuple(arm))
+            self.emit(ir.If(value.condition, arms[0], arms[1], self.here))
+            return
+        type = I64 if place.wide else I32
+        size = size_of(place.to)
+        offset = self.constant(0, type) if value.memory is None else self.converted(self.index(value, size), type)
+        self.assign(ir.Reg(place.name, type, self.here), offset)
+        if len(place.memories) > 1:
+            number = place.memories.index(cast(Memory | None, value.memory))
+            self.assign(ir.Reg(names.which_array(place.name), I32, self.here), self.constant(number, I32))
+
+    def is_null(self, pointer: Value) -> ir.Expr:
+        """Return whether a pointer is null."""
+        if isinstance(pointer, Choice):
+            yes, no = self.is_null(pointer.yes), self.is_null(pointer.no)
+            return self.operation("select", pointer.condition, yes, no)
+        return self.constant(cast(Pointer, pointer).memory is None, BOOL)
+
+
+def _offset(pointer: AnyPointer, offset: int, to: CType) -> AnyPointer:
+    if isinstance(pointer, Choice):
+        return Choice(pointer.condition, _offset(pointer.yes, offset, to), _offset(pointer.no, offset, to))
+    return replace(pointer, constant=pointer.constant + offset, to=to)
+
+
+def typed(pointer: AnyPointer, to: CType | None) -> AnyPointer:
+    """Return a pointer as one to another type."""
+    if isinstance(pointer, Choice):
+        return Choice(pointer.condition, typed(pointer.yes, to), typed(pointer.no, to))
+    return replace(pointer, to=to)

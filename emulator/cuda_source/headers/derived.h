@@ -1,0 +1,104 @@
+// Mathematical functions in terms of the operations of the IR.
+SIMTBED_INLINE double min(float a, double b) { return fmin((double)a, b); }
+SIMTBED_INLINE double min(double a, float b) { return fmin(a, (double)b); }
+SIMTBED_INLINE double max(float a, double b) { return fmax((double)a, b); }
+SIMTBED_INLINE double max(double a, float b) { return fmax(a, (double)b); }
+SIMTBED_INLINE float min(float a, float b) { return fminf(a, b); }
+SIMTBED_INLINE float max(float a, float b) { return fmaxf(a, b); }
+SIMTBED_INLINE double min(double a, double b) { return fmin(a, b); }
+SIMTBED_INLINE double max(double a, double b) { return fmax(a, b); }
+SIMTBED_INLINE unsigned int min(int a, unsigned int b) { return min((unsigned int)a, b); }
+SIMTBED_INLINE unsigned int min(unsigned int a, int b) { return min(a, (unsigned int)b); }
+SIMTBED_INLINE unsigned int max(int a, unsigned int b) { return max((unsigned int)a, b); }
+SIMTBED_INLINE unsigned int max(unsigned int a, int b) { return max(a, (unsigned int)b); }
+SIMTBED_INLINE long min(long a, long b) { return (long)min((long long)a, (long long)b); }
+SIMTBED_INLINE long max(long a, long b) { return (long)max((long long)a, (long long)b); }
+SIMTBED_INLINE unsigned long min(unsigned long a, unsigned long b) { return (unsigned long)min((unsigned long long)a, (unsigned long long)b); }
+SIMTBED_INLINE unsigned long max(unsigned long a, unsigned long b) { return (unsigned long)max((unsigned long long)a, (unsigned long long)b); }
+SIMTBED_INLINE unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
+SIMTBED_INLINE unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
+SIMTBED_INLINE float abs(float x) { return fabsf(x); }
+SIMTBED_INLINE double abs(double x) { return fabs(x); }
+SIMTBED_INLINE long long abs(long long x) { return llabs(x); }
+SIMTBED_INLINE long abs(long x) { return (long)llabs(x); }
+SIMTBED_INLINE long labs(long x) { return (long)llabs(x); }
+SIMTBED_INLINE float pow(float a, int b) { return powf(a, (float)b); }
+SIMTBED_INLINE double pow(double a, int b) { return pow(a, (double)b); }
+SIMTBED_INLINE double pow(int a, int b) { return pow((double)a, (double)b); }
+SIMTBED_INLINE double pow(float a, double b) { return pow((double)a, b); }
+SIMTBED_INLINE double pow(double a, float b) { return pow(a, (double)b); }
+SIMTBED_INLINE double sqrt(int x) { return sqrt((double)x); }
+SIMTBED_INLINE double exp(int x) { return exp((double)x); }
+SIMTBED_INLINE double log(int x) { return log((double)x); }
+SIMTBED_INLINE float nearbyintf(float x) { return rintf(x); }
+SIMTBED_INLINE double nearbyint(double x) { return rint(x); }
+SIMTBED_INLINE long lrintf(float x) { return (long)rintf(x); }
+SIMTBED_INLINE long lroundf(float x) { return (long)roundf(x); }
+SIMTBED_INLINE float fdimf(float a, float b) { return a > b ? a - b : 0.0f; }
+SIMTBED_INLINE float fdividef(float a, float b) { return a / b; }
+SIMTBED_INLINE float __saturatef(float x) { return fminf(fmaxf(x, 0.0f), 1.0f); }
+SIMTBED_INLINE float __frcp_rn(float x) { return 1.0f / x; }
+SIMTBED_INLINE double __drcp_rn(double x) { return 1.0 / x; }
+SIMTBED_INLINE void sincosf(float x, float *s, float *c) { *s = sinf(x); *c = cosf(x); }
+SIMTBED_INLINE void sincos(double x, double *s, double *c) { *s = sin(x); *c = cos(x); }
+SIMTBED_INLINE void __sincosf(float x, float *s, float *c) { *s = __sinf(x); *c = __cosf(x); }
+SIMTBED_INLINE float frexpf(float x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
+SIMTBED_INLINE double frexp(double x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
+SIMTBED_INLINE int __float2int_rn(float x) { return (int)rintf(x); }
+SIMTBED_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
+SIMTBED_INLINE int __float2int_ru(float x) { return (int)ceilf(x); }
+SIMTBED_INLINE unsigned int __float2uint_rn(float x) { return (unsigned int)rintf(x); }
+SIMTBED_INLINE unsigned int __float2uint_rd(float x) { return (unsigned int)floorf(x); }
+SIMTBED_INLINE int __double2int_rn(double x) { return (int)rint(x); }
+SIMTBED_INLINE float __double2float_rn(double x) { return (float)x; }
+SIMTBED_INLINE float __int2float_rn(int x) { return (float)x; }
+SIMTBED_INLINE float __uint2float_rn(unsigned int x) { return (float)x; }
+SIMTBED_INLINE double __int2double_rn(int x) { return (double)x; }
+SIMTBED_INLINE int __mul24(int a, int b) { return a * b; }
+SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return a * b; }
+SIMTBED_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a > b ? a - b : b - a) + c; }
+
+// ------------------------------------------------------------------ of the standard library
+namespace std {
+using ::size_t; using ::ptrdiff_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; typedef decltype(nullptr) nullptr_t;
+template <class T, T V> struct integral_constant { static constexpr T value = V; };
+typedef integral_constant<bool, true> true_type; typedef integral_constant<bool, false> false_type;
+template <class A, class B> struct is_same : false_type {};
+template <class A> struct is_same<A, A> : true_type {};
+template <class A, class B> inline constexpr bool is_same_v = is_same<A, B>::value;
+template <class T> struct is_floating_point { static constexpr bool value = is_same_v<T, float> || is_same_v<T, double>; };
+template <class T> struct is_integral { static constexpr bool value = __is_arithmetic(T) && !is_floating_point<T>::value; };
+template <class T> inline constexpr bool is_floating_point_v = is_floating_point<T>::value;
+template <class T> inline constexpr bool is_integral_v = is_integral<T>::value;
+template <bool, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <bool C, class T = void> using enable_if_t = typename enable_if<C, T>::type;
+template <bool, class A, class B> struct conditional { typedef A type; };
+template <class A, class B> struct conditional<false, A, B> { typedef B type; };
+template <bool C, class A, class B> using conditional_t = typename conditional<C, A, B>::type;
+template <class T> struct remove_const { typedef T type; };
+template <class T> struct remove_const<const T> { typedef T type; };
+template <class T> struct remove_reference { typedef T type; };
+template <class T> struct remove_reference<T &> { typedef T type; };
+template <class T> SIMTBED_INLINE const T &(min)(const T &a, const T &b) { return b < a ? b : a; }
+template <class T> SIMTBED_INLINE const T &(max)(const T &a, const T &b) { return a < b ? b : a; }
+template <class T> SIMTBED_INLINE void swap(T &a, T &b) { T c = a; a = b; b = c; }
+template <class T> struct numeric_limits;
+#define SIMTBED_LIMITS(T, LOW, LEAST, HIGH) \
+    template <> struct numeric_limits<T> { \
+        SIMTBED_CONSTANT T lowest() { return LOW; } SIMTBED_CONSTANT T min() { return LEAST; } SIMTBED_CONSTANT T max() { return HIGH; } \
+        SIMTBED_CONSTANT T infinity() { return (T)__builtin_inf(); } SIMTBED_CONSTANT T epsilon() { return sizeof(T) == 4 ? __FLT_EPSILON__ : __DBL_EPSILON__; } };
+#define SIMTBED_INTEGER_LIMITS(T, LOW, HIGH) \
+    template <> struct numeric_limits<T> { \
+        SIMTBED_CONSTANT T lowest() { return LOW; } SIMTBED_CONSTANT T min() { return LOW; } SIMTBED_CONSTANT T max() { return HIGH; } };
+SIMTBED_LIMITS(float, -__FLT_MAX__, __FLT_MIN__, __FLT_MAX__)
+SIMTBED_LIMITS(double, -__DBL_MAX__, __DBL_MIN__, __DBL_MAX__)
+SIMTBED_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
+SIMTBED_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
+SIMTBED_INTEGER_LIMITS(long, -INT64_MAX - 1, INT64_MAX)
+SIMTBED_INTEGER_LIMITS(unsigned long, 0, UINT64_MAX)
+SIMTBED_INTEGER_LIMITS(long long, LLONG_MIN, LLONG_MAX)
+SIMTBED_INTEGER_LIMITS(unsigned long long, 0, ULLONG_MAX)
+}
+namespace cuda { namespace std { using namespace ::std; } }

@@ -1,0 +1,339 @@
+"""Kernels of a CUDA C++ text for `launch`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checked import shown
+from ..errors import CompileError, Diagnostic, LaunchError
+from ..frontend.launchable import LaunchableKernel
+from ..frontend.signature import KernelParameter, RecordParameter, Signature
+from ..ir import nodes as ir
+from ..language.types import Array, ArrayLayout, Scalar, Vector
+from ..runtime.arrays import DeviceArray, NewArray
+from . import clang
+from .header import device_header
+from .lowering import LoweredKernel, constant_element, initial_values, lower
+from .places import SourceText
+from .planning import Alias
+from .reading import Reader
+from .tree import Function, Variable
+from .types import CType, PointerType, RecordType, components, size_of
+
+WORDS = {
+    "st.sync()": "__syncthreads()",
+    "st.syncwarp()": "__syncwarp()",
+    "st.syncwarp(mask)": "__syncwarp(mask)",
+    "st.ballot(condition)": "__ballot_sync(0xffffffff, condition)",
+    "st.grid_sync()": "grid.sync()",
+    "st.async_wait(...)": "__pipeline_wait_prior(...)",
+}
+"""The language's words in findings, in CUDA C++."""
+
+
+class CudaSource(Mapping[str, "CudaKernel"]):
+    """The kernels of a CUDA C++ text, by name. variables: contents of its `__constant__` and `__device__` variables.
+
+    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write.
+    """
+
+    def __init__(self, source: SourceText, options: Sequence[str] = (), instances: Sequence[str] = ()) -> None:
+        self.source, self.options, self.instances = source, tuple(options), tuple(instances)
+        unit = clang.parse(source.text, self.options, self.instances)
+        reader = Reader(source)
+        self._cursors = _kernels(reader, unit, self.instances)
+        self._reader, self._unit = reader, unit
+        self._kernels: dict[str, CudaKernel] = {}
+        self.variables = Variables()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cursors)
+
+    def __len__(self) -> int:
+        return len(self._cursors)
+
+    def __getitem__(self, name: str) -> CudaKernel:
+        """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
+        if name not in self._kernels:
+            if name not in self._cursors:
+                if found := self._errors(None):
+                    raise CompileError(found)
+                raise LaunchError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
+            functions = _reached(self._reader.kinds, self._cursors[name])
+            if found := self._errors(functions):
+                raise CompileError(found)
+            function = self._reader.function(self._cursors[name])
+            self._kernels[name] = CudaKernel(self, name, function)
+        return self._kernels[name]
+
+    def __getattr__(self, name: str) -> CudaKernel:
+        if name.startswith("_") or name not in self._cursors:
+            raise AttributeError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
+        return self[name]
+
+    def __repr__(self) -> str:
+        return f"<CudaSource {self.source.file}: {', '.join(self._cursors)}>"
+
+    def _errors(self, functions: Sequence[Any] | None) -> list[Diagnostic]:
+        """Return the compiler's errors inside these functions, or all: errors in the host's code of a file do not matter."""
+        ranges = None
+        if functions is not None:
+            extents = [function.extent for function in functions if function.extent.start.file is not None]
+            ranges = [(one.start.file.name, one.start.offset, one.end.offset) for one in extents]
+        found = []
+        for one in self._unit.diagnostics:
+            file, offset = (one.location.file.name if one.location.file else ""), one.location.offset
+            inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
+            uninitialised = one.option == "-Wuninitialized"
+            if inside and (one.severity >= 3 or uninitialised):
+                location = one.location
+                extent = _Extent(location, location)
+                message = f"{one.spelling.partition(' is ')[0]} is read before it is assigned" if uninitialised else one.spelling
+                found.append(Diagnostic("compile", message, self.source.span(extent)))
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        version = sha256(device_header().encode()).hexdigest()
+        return sha256(repr((self.source, self.options, self.instances, version, _edition())).encode()).hexdigest()
+
+
+@dataclass
+class _Extent:
+    start: Any
+    end: Any
+
+
+def _edition() -> str:
+    """Return a digest of this package: its programs are cached on disk."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+class Variables(dict[str, Any]):
+    """Contents of variables outside of functions: NumPy arrays of constant memory, DeviceArrays of global memory."""
+
+
+def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, Any]:
+    """Return the cursors of the kernels of a text: by name, and instances of templates as they were requested."""
+    kinds, found = reader.kinds, dict[str, Any]()
+
+    def visit(cursor: Any) -> None:
+        for child in cursor.get_children():
+            if child.location.file is None or child.location.file.name != clang.SOURCE:
+                continue
+            if child.kind in (kinds.NAMESPACE, kinds.LINKAGE_SPEC, kinds.UNEXPOSED_DECL):
+                visit(child)
+            elif child.kind == kinds.FUNCTION_DECL and child.is_definition() and _is_kernel(kinds, child):
+                found[child.spelling] = child
+            elif child.kind == kinds.VAR_DECL and child.spelling.startswith("simtbed_instance_"):
+                names = (one.referenced for one in child.walk_preorder() if one.kind == kinds.DECL_REF_EXPR)
+                function = next((one for one in names if one is not None and one.kind == kinds.FUNCTION_DECL), None)
+                if function is not None and function.is_definition():
+                    found[instances[int(child.spelling.rpartition("_")[2])]] = function
+
+    visit(unit.cursor)
+    return found
+
+
+def _is_kernel(kinds: Any, cursor: Any) -> bool:
+    return any(child.kind == kinds.CUDAGLOBAL_ATTR for child in cursor.get_children())
+
+
+def _reached(kinds: Any, kernel: Any) -> list[Any]:
+    """Return a kernel and the functions that it calls."""
+    found, pending = {kernel.hash: kernel}, [kernel]
+    while pending:
+        for one in pending.pop().walk_preorder():
+            called = one.referenced if one.kind == kinds.CALL_EXPR else None
+            definition = None if called is None or called.kind == kinds.VAR_DECL else called.get_definition()
+            if definition is not None and definition.hash not in found:
+                found[definition.hash] = definition
+                pending.append(definition)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """Pointer parameters without memory of their own."""
+
+    aliases: tuple[tuple[str, Alias], ...] = ()
+
+
+class CudaKernel(LaunchableKernel):
+    """A kernel of a CUDA C++ text, an argument of `launch`.
+
+    A pointer parameter takes a contiguous array, the array of another parameter, or None. It accepts the declared element type, and
+    structured or complex arrays for structs.
+    """
+
+    words = WORDS
+
+    def __init__(self, owner: CudaSource, name: str, function: Function, variant: _Variant | None = None) -> None:
+        self.owner, self.function = owner, function
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = None
+        self.variant = variant or _Variant()
+        self.text = owner.source.text
+        self.places = f"{owner.source.file}:{owner.source.offset}"
+        self._variants: dict[_Variant, CudaKernel] = {}
+        self._lowered: dict[Any, LoweredKernel] = {}
+
+    def __repr__(self) -> str:
+        return f"<CudaKernel {self.__name__}>"
+
+    @property
+    def parameters(self) -> list[Variable]:
+        return self.function.parameters
+
+    # -------------------------------------------------------------- arguments
+    def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
+        """Return the kernel for pointers that are null or share memory, and the arguments that it takes."""
+        if self.variant.aliases:
+            return self, args
+        if isinstance(args, tuple | list):
+            names = [parameter.name for parameter in self.parameters]
+            if len(args) != len(names):
+                raise LaunchError(f"{self.__name__} takes {', '.join(names) or 'nothing'}: args are {len(args)}")
+            args = dict(zip(names, args, strict=True))
+        if not isinstance(args, Mapping):
+            return self, args
+        aliases, owners, bound = {}, list[str](), dict(args)
+        for parameter in self.parameters:
+            name = parameter.name
+            if name not in bound or not (isinstance(parameter.type, PointerType) or parameter.reference):
+                continue
+            if bound[name] is None and not parameter.reference:
+                aliases[name] = Alias(None)
+            elif (first := next((one for one in owners if _is_same(bound[one], bound[name])), None)) is not None:
+                aliases[name] = Alias(first)
+            else:
+                owners.append(name)
+                continue
+            del bound[name]
+        return self.with_aliases(aliases), bound
+
+    def with_aliases(self, aliases: Mapping[str, Alias]) -> CudaKernel:
+        """Return the kernel for pointers into the memory of other parameters, created once."""
+        if not aliases:
+            return self
+        variant = _Variant(tuple(sorted(aliases.items(), key=lambda item: item[0])))
+        if variant not in self._variants:
+            self._variants[variant] = CudaKernel(self.owner, self.__name__, self.function, variant)
+        return self._variants[variant]
+
+    @cached_property
+    def _default(self) -> LoweredKernel:
+        return lower(self.function, dict(self.variant.aliases), {})
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The contents of variables outside of functions."""
+        variables, found = self.owner.variables, dict[str, Any]()
+        names = {parameter.name for parameter in self.parameters}
+        for name, variable in self._default.constants.items():
+            found[name] = self._constant(variable)
+        for name, memory in self._default.arrays.items():
+            if name not in names and memory.variable is not None:
+                if name not in variables:
+                    variables[name] = DeviceArray(np.array(initial_values(memory.variable)).view(_dtype(memory.element)))
+                elif not isinstance(variables[name], DeviceArray):
+                    variables[name] = DeviceArray(np.ascontiguousarray(variables[name]).reshape(-1).view(_dtype(memory.element)))
+                found[name] = variables[name]
+        return found
+
+    def _constant(self, variable: Variable) -> Any:
+        element = constant_element(variable.type)
+        values = self.owner.variables.get(variable.name)
+        count = size_of(variable.type) // element.size
+        if values is None:
+            return np.array(initial_values(variable), element.dtype)
+        array = np.ascontiguousarray(values)
+        array = array.reshape(-1) if array.dtype == element.dtype else array.reshape(-1).view(np.uint8)
+        if array.nbytes != size_of(variable.type):
+            raise LaunchError(f"{variable.name} has {count} elements of {element}, its contents are {shown(values)}")
+        return array.view(element.dtype)
+
+    # -------------------------------------------------------------- protocol
+    def signature(self) -> Signature:
+        lowered = self._default
+        parameters: dict[str, KernelParameter] = {}
+        for parameter in self.parameters:
+            name, type = parameter.name, parameter.type
+            if name in lowered.arrays:
+                memory = lowered.arrays[name]
+                if memory.fields is not None:
+                    raise CompileError([Diagnostic("compile", f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported", parameter.span)])
+                parameters[name] = KernelParameter(Array(memory.element, None, "global"))
+            elif isinstance(type, PointerType) or parameter.reference:
+                if name not in dict(self.variant.aliases):  # it is never accessed
+                    parameters[name] = KernelParameter(None)
+            elif isinstance(type, RecordType):
+                parts = [(f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()]
+                parameters[name] = KernelParameter(RecordParameter(type.name, tuple(parts)))  # type: ignore[arg-type]
+            else:
+                parameters[name] = KernelParameter(type)  # type: ignore[arg-type]
+        for name, variable in lowered.constants.items():
+            parameters[name] = KernelParameter(Array(constant_element(variable.type), None, "constant"))
+        for name, memory in lowered.arrays.items():
+            parameters.setdefault(name, KernelParameter(Array(memory.element, None, "global")))
+        return Signature(parameters)
+
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        for name, layout in layouts.items():
+            if not layout.contiguous:
+                raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
+        contents = {name: consts[name] for name in self._default.constants}
+        if not contents:
+            return self._default.program
+        return lower(self.function, dict(self.variant.aliases), contents).program
+
+    def digest(self) -> str | None:
+        return sha256(repr((self.owner.digest, self.__name__, self.variant)).encode()).hexdigest()
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Return whether two arguments are the same memory."""
+    if a is b and not isinstance(a, NewArray):
+        return True
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or not a.size:
+        return False
+    first, second = a.__array_interface__["data"][0], b.__array_interface__["data"][0]
+    return bool(first == second and a.nbytes == b.nbytes and a.flags.c_contiguous and b.flags.c_contiguous)
+
+
+def _dtype(element: Scalar | Vector) -> np.dtype[Any]:
+    return (element.element if isinstance(element, Vector) else element).dtype
+
+
+def _accepted(type: CType) -> tuple[str, ...]:
+    """Return the element types of arrays that a pointer to a type accepts, in NumPy's words; structs are accepted by their size."""
+    kinds = sorted({kind.name for kind in components(type)})
+    return (f"V{size_of(type)}", *kinds) if isinstance(type, RecordType | Vector) else tuple(kinds)
+
+
+def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str] = ()) -> CudaSource:
+    """Return the kernels of a CUDA C++ text, by name, for `launch`.
+
+    options: of nvcc; `-D`, `-U` and `-std` have an effect. instances: instances of templates, such as "scale<float>".
+    Findings and counters refer to the lines of the text, inside the Python file that contains it.
+
+    Raises UnavailableError without libclang. Errors of a kernel are raised when it is taken from the result.
+    """
+    caller = sys._getframe(1).f_code.co_filename
+    return CudaSource(SourceText.inside(text, caller), options, instances)
+
+
+def cuda_file(path: str, options: Sequence[str] = (), instances: Sequence[str] = ()) -> CudaSource:
+    """Return the kernels of a CUDA C++ file, as `cuda_source`. Raises OSError too."""
+    return CudaSource(SourceText.of_file(str(path)), options, instances)

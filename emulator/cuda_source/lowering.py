@@ -1,0 +1,202 @@
+"""Lowering of a kernel's syntax tree to a program of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import CompileError, Diagnostic
+from ..ir import nodes as ir
+from ..ir.spec import verify
+from ..language.types import Array, Scalar, Vector
+from .counted import loop_counters
+from .intrinsics import INTRINSICS
+from .planning import Alias, Plan, plan_memory
+from .statements import Statements
+from .tree import Function, Node, Variable
+from .types import ArrayType, CType, PointerType, RecordType, Refusal, components, size_of
+from .values import Memory, MemoryPlace, Place, Pointer, RegisterPlace, StructPlace, ValuePlace
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """program: of the IR. arrays: its global arrays by parameter or variable. constants: variables in constant memory that it reads."""
+
+    program: ir.Program
+    arrays: Mapping[str, Memory]
+    constants: Mapping[str, Variable]
+
+
+def lower(kernel: Function, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]) -> LoweredKernel:
+    """Return the program of a kernel.
+
+    aliases: of pointer parameters without memory of their own. contents: elements of variables in constant memory.
+    Raises CompileError with the position of what is not supported.
+    """
+    try:
+        lowering = _Lowering(plan_memory(kernel, aliases), aliases, contents)
+        return lowering.kernel(kernel)
+    except RecursionError:
+        raise CompileError([Diagnostic("compile", "expressions or calls nest too deep", kernel.span)]) from None
+
+
+class _Lowering(Statements):
+    intrinsics = INTRINSICS
+
+    def __init__(self, plan: Plan, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]) -> None:
+        super().__init__(plan)
+        self.aliases, self.contents = aliases, contents
+        self.returns = self._leave
+        self.allocated: list[ir.Stmt] = []
+        self.params: list[ir.Param] = []
+        self.constants: dict[str, Variable] = {}
+        self._globals: set[Any] = set()
+
+    def _leave(self, value: Node | None) -> None:
+        self.emit(ir.Return(None, self.here))
+
+    def kernel(self, kernel: Function) -> LoweredKernel:
+        assert kernel.body is not None
+        self.loop_counters |= loop_counters(kernel.body)
+        self.here = kernel.span
+        memories = [memory for memory in self.plan.memories.values() if memory.space == "global"]
+        self.taken |= {memory.name for memory in memories}
+        for parameter in kernel.parameters:
+            self.here = parameter.span
+            self.homes[parameter] = ()
+            self.places[parameter] = self._parameter(parameter)
+        self.statement(kernel.body)
+        for memory in memories:
+            arrays = [(memory.name, memory.element)] if memory.fields is None else list(memory.fields.values())
+            self.params += [ir.Param(name, Array(element, None, "global"), memory.span) for name, element in arrays]
+        function = ir.Function(kernel.name, tuple(self.params), (*self.allocated, *self.body), None, kernel.span)
+        program = ir.Program(function, ())
+        verify(program)
+        return LoweredKernel(program, {memory.name: memory for memory in memories}, self.constants)
+
+    def _parameter(self, parameter: Variable) -> Place:
+        type = parameter.type
+        if isinstance(type, PointerType) or parameter.reference:
+            alias = self.aliases.get(parameter.name, Alias(parameter.name))
+            memory = None if alias.parameter is None else self.plan.memories[alias.parameter]
+            to = type if parameter.reference else cast(PointerType, type).to
+            pointer = Pointer(memory, (), alias.offset, to)
+            if parameter.reference:
+                return MemoryPlace(pointer, type, parameter.volatile)
+            return self.place_of_variable(parameter, pointer)
+        if isinstance(type, Scalar | Vector):
+            register = self.register(parameter.name, type, stable=parameter not in self.plan.changed)
+            self.params.append(ir.Param(register.name, type, self.here))
+            return RegisterPlace(register)
+        if isinstance(type, RecordType):
+            return self._struct(parameter.name, type, parameter not in self.plan.changed)
+        raise CompileError([Diagnostic("compile", f"a parameter of type {type} is not supported", parameter.span)])
+
+    def _struct(self, name: str, record: RecordType, stable: bool) -> StructPlace:
+        """Return a struct that is passed by value: a parameter for each field."""
+        fields: dict[str, Any] = {}
+        for field, (type, _) in record.fields.items():
+            own = f"{name}@:{field}"
+            if isinstance(type, RecordType):
+                fields[field] = self._struct(own, type, stable)
+            elif isinstance(type, Scalar | Vector):
+                self.taken.add(own)
+                self.stable |= {own} if stable else set()
+                self.params.append(ir.Param(own, type, self.here))
+                fields[field] = RegisterPlace(ir.Reg(own, type, self.here))
+            else:
+                message = f"{own.replace('@:', '.')} is {type}: not supported in a struct that is passed by value"
+                raise CompileError([Diagnostic("compile", message, self.here)])
+        return StructPlace(record, fields)
+
+    # -------------------------------------------------------------- variables in memory
+    def global_place(self, variable: Variable) -> Place:
+        key: Any = "dynamic shared memory" if variable.dynamic else variable
+        memory = self.plan.memories.get(key)
+        if memory is None:  # it is never accessed
+            return ValuePlace(None)
+        if key not in self._globals:
+            self._globals.add(key)
+            if memory.space != "global":
+                self._allocate(memory, variable)
+        type = variable.type
+        to = type.element if isinstance(type, ArrayType) else type
+        return MemoryPlace(Pointer(memory, (), 0, to), type, variable.volatile)
+
+    def _allocate(self, memory: Memory, variable: Variable) -> None:
+        outer = self.here, self.calls
+        self.here, self.calls = variable.span, []
+        memory.name = self.name(variable.name)
+        self.calls = outer[1]
+        if memory.space == "constant":
+            memory.values = self._contents(memory, variable)
+        self.allocated.append(self.allocation(memory))
+        self.here = outer[0]
+
+    def _contents(self, memory: Memory, variable: Variable) -> tuple[Any, ...]:
+        """Return the elements of constant memory: set by the program, or those of the initialiser."""
+        self.constants[variable.name] = variable
+        given = self.contents.get(variable.name)
+        if given is None:
+            given = initial_values(variable)
+        if isinstance(memory.element, Vector):
+            memory.element = memory.element.element
+        source = np.array(given, constant_element(variable.type).dtype)
+        return tuple(source.view(memory.element.dtype).tolist())
+
+
+def constant_element(type: CType) -> Scalar:
+    """Return the scalar type of a variable in constant memory. Raises Refusal for structs of several types."""
+    kinds = set(components(type))
+    if len(kinds) != 1:
+        raise Refusal(f"a variable of {type} in constant memory is not supported")
+    return kinds.pop()
+
+
+def initial_values(variable: Variable) -> tuple[Any, ...]:
+    """Return the elements of a variable that its initialiser determines; zeros without one. Raises CompileError."""
+    element = constant_element(variable.type)
+    if variable.initial is None or variable.initial.kind == "zero":
+        return (element.dtype.type(0),) * (size_of(variable.type) // element.size)
+    found: list[Any] = []
+    _flatten(variable.initial, variable.type, element, found)
+    return tuple(found)
+
+
+def _flatten(node: Node, type: CType, element: Scalar, found: list[Any]) -> None:
+    if node.kind == "cast" and isinstance(type, ArrayType | RecordType):
+        node = node[0]
+    if isinstance(type, ArrayType | RecordType | Vector):
+        kinds: list[CType]
+        if isinstance(type, ArrayType):
+            kinds = [type.element] * (type.count or 0)
+        elif isinstance(type, RecordType):
+            kinds = [kind for kind, _ in type.fields.values()]
+        else:
+            kinds = [type.element] * type.lanes
+        items = list(node.present) if node.kind == "list" else None
+        if items is None:
+            raise _unknown(node)
+        for kind, item in zip(kinds, items, strict=False):
+            _flatten(item, kind, element, found)
+        rest = sum(size_of(kind) for kind in kinds[len(items) :])
+        found += [element.dtype.type(0)] * (rest // element.size)
+        return
+    found.append(_number(node, element))
+
+
+def _number(node: Node, element: Scalar) -> Any:
+    if node.kind != "constant":
+        raise _unknown(node)
+    assert isinstance(node.value, int | float)
+    if element.is_float:
+        return element.dtype.type(node.value)
+    return np.array([int(node.value) & ((1 << 8 * element.size) - 1)], f"u{element.size}").view(element.dtype)[0]
+
+
+def _unknown(node: Node) -> CompileError:
+    return CompileError([Diagnostic("compile", "the value of this initialiser is not known at compile time", node.span)])
+

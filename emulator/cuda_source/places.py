@@ -1,0 +1,66 @@
+"""Positions in a CUDA C++ text: in its own file, in the Python file that contains it, or where `#line` refers to."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ..span import Span
+from . import clang
+from .header import device_header, included
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text, and its position: the file, and the number of lines before it there."""
+
+    text: str
+    file: str
+    offset: int = 0
+
+    @staticmethod
+    def of_file(path: str) -> SourceText:
+        """Return the text of a file. Raises OSError and UnicodeDecodeError."""
+        return SourceText(Path(path).read_text(encoding="utf-8"), path)
+
+    @staticmethod
+    def inside(text: str, caller: str) -> SourceText:
+        """Return a text at its position in the file of its caller, if it is there exactly once; else as a file of its own."""
+        whole = "".join(linecache.getlines(caller))
+        if text.strip() and whole.count(text) == 1:
+            return SourceText(text, caller, whole[: whole.index(text)].count("\n"))
+        name = f"<cuda {sha256(text.encode()).hexdigest()[:8]}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        return SourceText(text, name)
+
+    @cached_property
+    def _encoded(self) -> bytes:
+        return self.text.encode()
+
+    def content(self, name: str) -> str:
+        """Return the text of a file of the translation unit."""
+        if name == clang.SOURCE:
+            return self.text
+        return device_header() if name == clang.HEADER else included(name.removeprefix(f"{clang.ROOT}/include/"))
+
+    def text_of(self, cursor: Any) -> str:
+        """Return the text of an expression of the user's text."""
+        if cursor.location.file is None or cursor.location.file.name != clang.SOURCE:
+            return ""
+        return self._encoded[cursor.extent.start.offset : cursor.extent.end.offset].decode(errors="replace")
+
+    def span(self, extent: Any) -> Span:
+        """Return the position of a range of libclang."""
+        start, end = extent.start, extent.end
+        file, line = clang.presumed(start)
+        last = line + max(end.line - start.line, 0)
+        column, end_column = start.column, end.column if end.line > start.line else max(end.column, start.column + 1)
+        if file == clang.SOURCE:
+            return Span(self.file, line + self.offset, column, last + self.offset, end_column)
+        if file.startswith(clang.ROOT):
+            file = f"<{file.removeprefix(f'{clang.ROOT}/include/')}>"
+        return Span(file, line, column, last, end_column)

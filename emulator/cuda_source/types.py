@@ -1,0 +1,164 @@
+"""Types of C++: the language's scalars and vectors, pointers, arrays and structs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, VECTORS, Scalar, Vector
+from .clang import HEADER, cindex
+
+
+class Refusal(Exception):
+    """Raised for C++ without a counterpart in the IR. The reader of the tree adds the position."""
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """to: None for void and for functions."""
+
+    to: CType | None
+
+    def __str__(self) -> str:
+        return f"{'void' if self.to is None else self.to} *"
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """count: None for an array in dynamic shared memory."""
+
+    element: CType
+    count: int | None
+
+    @property
+    def innermost(self) -> CType:
+        return self.element.innermost if isinstance(self.element, ArrayType) else self.element
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The extents of an array of arrays, outermost first."""
+        inner = self.element.extents if isinstance(self.element, ArrayType) else ()
+        return (self.count or 0, *inner)
+
+    def __str__(self) -> str:
+        return f"{self.element}[{'' if self.count is None else self.count}]"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordType:
+    """A struct. fields: by name, the type and the offset in bytes. One object for each type of a translation unit."""
+
+    name: str
+    size: int
+    fields: dict[str, tuple[CType, int]] = field(repr=False)
+
+    def leaves(self, offset: int = 0) -> Iterator[tuple[str, CType, int]]:
+        """Yield dotted name, type and offset of each field that is no struct."""
+        for name, (type, at) in self.fields.items():
+            if isinstance(type, RecordType):
+                yield from ((f"{name}.{inner}", kind, place) for inner, kind, place in type.leaves(offset + at))
+            else:
+                yield name, type, offset + at
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CType = Scalar | Vector | PointerType | ArrayType | RecordType
+
+
+def size_of(type: CType | None) -> int:
+    """Return the size of a type in bytes; 1 for void, as arithmetic on `void *` counts."""
+    if isinstance(type, ArrayType):
+        return size_of(type.element) * (type.count or 0)
+    return 8 if isinstance(type, PointerType) else 1 if type is None else max(type.size, 1)
+
+
+def components(type: CType) -> Iterator[Scalar]:
+    """Yield the scalar types that a value of a type is made of."""
+    if isinstance(type, Scalar):
+        yield type
+    elif isinstance(type, Vector):
+        yield type.element
+    elif isinstance(type, ArrayType):
+        yield from components(type.element)
+    elif isinstance(type, RecordType):
+        for _, kind, _ in type.leaves():
+            yield from components(kind)
+    else:
+        raise Refusal("a pointer in memory")
+
+
+class Types:
+    """The types of one translation unit, converted once."""
+
+    def __init__(self) -> None:
+        kinds = cindex().TypeKind
+        self.kinds = kinds
+        self.scalars = {
+            kinds.BOOL: BOOL, kinds.CHAR_S: I8, kinds.SCHAR: I8, kinds.UCHAR: U8, kinds.CHAR_U: U8, kinds.SHORT: I16,
+            kinds.USHORT: U16, kinds.INT: I32, kinds.UINT: U32, kinds.LONG: I64, kinds.ULONG: U64, kinds.LONGLONG: I64,
+            kinds.ULONGLONG: U64, kinds.FLOAT: F32, kinds.DOUBLE: F64, kinds.HALF: F16, kinds.FLOAT16: F16,
+        }  # fmt: skip
+        self.references = (kinds.LVALUEREFERENCE, kinds.RVALUEREFERENCE)
+        self.arrays = (kinds.CONSTANTARRAY, kinds.INCOMPLETEARRAY)
+        self._records: dict[str, CType] = {}
+
+    def is_reference(self, type: Any) -> bool:
+        return type.get_canonical().kind in self.references
+
+    def of(self, type: Any) -> CType | None:
+        """Return a type of libclang; a reference as its object, void as None. Raises Refusal."""
+        type = type.get_canonical()
+        kinds = self.kinds
+        if type.kind in self.scalars:
+            return self.scalars[type.kind]
+        if type.kind in self.references:
+            return self.of(type.get_pointee())
+        if type.kind == kinds.POINTER:
+            pointee = type.get_pointee().get_canonical()
+            function = pointee.kind in (kinds.FUNCTIONPROTO, kinds.FUNCTIONNOPROTO)
+            return PointerType(None if function else self.of(pointee))
+        if type.kind in self.arrays:
+            element = self.of(type.element_type)
+            assert element is not None
+            return ArrayType(element, type.element_count if type.kind == kinds.CONSTANTARRAY else None)
+        if type.kind == kinds.ENUM:
+            return self.of(type.get_declaration().enum_type)
+        if type.kind == kinds.RECORD:
+            return self._record(type)
+        if type.kind in (kinds.VOID, kinds.NULLPTR):
+            return PointerType(None) if type.kind == kinds.NULLPTR else None
+        if type.spelling.removeprefix("const ").removeprefix("volatile ") in ("_Float16", "__bf16"):
+            return BF16 if "bf16" in type.spelling else F16
+        raise Refusal(f"the type {type.spelling or type.kind.name.lower()} is not supported")
+
+    def _record(self, type: Any) -> CType:
+        declared = type.get_declaration()
+        name = declared.spelling
+        if name in VECTORS and declared.location.file is not None and declared.location.file.name == HEADER:
+            return VECTORS[name]
+        plain = type.spelling.replace("const ", "").replace("volatile ", "")
+        key = f"{declared.get_usr()} {plain}"
+        if key not in self._records:
+            self._records[key] = self._fields(type, declared, plain)
+        return self._records[key]
+
+    def _fields(self, type: Any, declared: Any, name: str) -> RecordType:
+        kinds = cindex().CursorKind
+        if declared.kind == kinds.UNION_DECL:
+            raise Refusal(f"{name} is a union: unions are not supported")
+        if any(
+            child.kind == kinds.CXX_BASE_SPECIFIER and list(child.type.get_fields()) for child in declared.get_children()
+        ):
+            raise Refusal(f"{name} has a base class with fields: inheritance is not supported")
+        fields: dict[str, tuple[CType, int]] = {}
+        for one in type.get_fields():
+            if one.is_bitfield() or not one.spelling:
+                raise Refusal(f"{name} has {'a bit field' if one.is_bitfield() else 'an anonymous member'}: not supported")
+            kind = self.of(one.type)
+            if kind is None or self.is_reference(one.type):
+                raise Refusal(f"{name}.{one.spelling} is a reference: not supported in a struct")
+            fields[one.spelling] = (kind, one.get_field_offsetof() // 8)
+        return RecordType(name, type.get_size(), fields)
