@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,12 @@ WORDS = {
     "st.ballot(condition)": "__ballot_sync(0xffffffff, condition)",
     "st.grid_sync()": "grid.sync()",
     "st.async_wait(...)": "__pipeline_wait_prior(...)",
+    "st.async_wait(0)": "__pipeline_wait_prior(0)",
+    "st.fence()": "__threadfence()",
+    "st.fence_block()": "__threadfence_block()",
+    "st.volatile_load()": "a volatile load",
+    "st.volatile_store()": "a volatile store",
+    "# simtbed: allow": "// simtbed: allow",
 }
 """The language's words in findings, in CUDA C++."""
 
@@ -209,6 +216,8 @@ class CudaKernel(LaunchableKernel):
         aliases, owners, bound = {}, list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
+            if name in bound and isinstance(parameter.type, RecordType) and not parameter.reference:
+                bound[name] = _struct(name, parameter.type, bound[name])
             if name not in bound or not (isinstance(parameter.type, PointerType) or parameter.reference):
                 continue
             if bound[name] is None and not parameter.reference:
@@ -272,7 +281,9 @@ class CudaKernel(LaunchableKernel):
                 memory = lowered.arrays[name]
                 if memory.fields is not None:
                     raise CompileError([Diagnostic("compile", f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported", parameter.span)])
-                parameters[name] = KernelParameter(Array(memory.element, None, "global"))
+                parameters[name] = KernelParameter(
+                    Array(memory.element, None, "global"), accepts=_accepted(memory.declared)
+                )
             elif isinstance(type, PointerType) or parameter.reference:
                 if name not in dict(self.variant.aliases):  # it is never accessed
                     parameters[name] = KernelParameter(None)
@@ -300,6 +311,25 @@ class CudaKernel(LaunchableKernel):
 
     def digest(self) -> str | None:
         return sha256(repr((self.owner.digest, self.__name__, self.variant)).encode()).hexdigest()
+
+
+def _struct(name: str, type: RecordType, value: Any) -> Any:
+    """Return an argument for a struct that is passed by value: a tuple with names. value: with items, in order or by name, or with
+    attributes."""
+    if isinstance(value, np.ndarray) and value.dtype.names is not None and value.size == 1:
+        value = value.reshape(())[()]
+    if isinstance(value, np.void | Mapping):
+        items = [value[field] for field in type.fields]
+    elif isinstance(value, tuple | list) and len(value) == len(type.fields):
+        items = list(value)
+    elif all(hasattr(value, field) for field in type.fields):
+        items = [getattr(value, field) for field in type.fields]
+    else:
+        raise LaunchError(f"{name} is {type.name}: give ({', '.join(type.fields)}), not {shown(value)}")
+    kinds = [kind for kind, _ in type.fields.values()]
+    named = namedtuple(type.name.rpartition("::")[2], list(type.fields), rename=True)  # type: ignore[misc]
+    nested = (_struct(name, kind, item) if isinstance(kind, RecordType) else item for kind, item in zip(kinds, items, strict=True))
+    return named(*nested)
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -338,7 +338,7 @@ class Planner:
                 return self.this
             return self.visit(owner) if node.sign == "->" else self.place(owner)
         if node.kind == "index":
-            return self._index(node)
+            return self._indexed(node)
         if node.kind == "view":
             return self.place(node[0])
         if node.kind == "unary" and node.sign == "*":
@@ -351,7 +351,7 @@ class Planner:
             return _merged([self.place(node[1]), self.place(node[2])])
         return self.visit(node)
 
-    def _index(self, node: Node) -> Targets:
+    def _indexed(self, node: Node) -> Targets:
         targets = self.visit(node[0])
         self.visit(node[1])
         return self._moved(targets, node[1])

@@ -32,10 +32,16 @@ class RecordArrayParameter(RecordParameter):
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """One parameter. type: None for Const. real: whether its annotation uses Real; `type` has f32 in its place."""
+    """One parameter.
+
+    type: None for Const. real: whether its annotation uses Real; `type` has f32 in its place. accepts: for a pointer, the element
+    types of contiguous arrays in whose memory the program accesses its own elements: names of scalars, and V16 for structs of 16
+    bytes; empty for an array of exactly its type.
+    """
 
     type: Value | Array | RecordParameter | None
     real: bool = False
+    accepts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,15 @@ class Signature:
 
     def encode(self) -> bytes:
         """Return the signature as JSON."""
-        return json.dumps({name: [_encoded(p.type), p.real] for name, p in self.parameters.items()}).encode()
+        return json.dumps({name: [_encoded(p.type), p.real, p.accepts] for name, p in self.parameters.items()}).encode()
 
     @staticmethod
     def decode(data: bytes) -> Signature:
         """Return the signature written by `encode`."""
         content: dict[str, Any] = json.loads(data)
-        return Signature({name: KernelParameter(_decoded(type), real) for name, (type, real) in content.items()})
+        return Signature({
+            name: KernelParameter(_decoded(type), real, tuple(accepts)) for name, (type, real, accepts) in content.items()
+        })
 
 
 def _encoded(type: Value | Array | RecordParameter | None) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import LaunchError
 from ..ir import names
-from ..language.types import COMPLEX, FLAT, ArrayLayout, Scalar, Vector
+from ..language.types import C64, C128, COMPLEX, F32, F64, FLAT, SCALARS, ArrayLayout, Scalar, Vector
 from .arrays import MAX_DIMENSIONS, Buffer, split
 
 MAX_EXTENT = (1 << 31) - 1
@@ -24,7 +24,8 @@ class ArrayForm:
 
     lanes: of vectors, in the last axis; 0 for scalars. strides: in elements. length: elements from first to last,
     gaps included. dtype: of complex numbers, which have two lanes. begin: for a field of structs, the offset of its
-    first element; step: elements from one struct to the next, for contiguous structs.
+    first element; step: elements from one struct to the next, for contiguous structs. own: dtype and shape of an argument
+    in whose memory the kernel accesses other elements.
     """
 
     shape: tuple[int, ...]
@@ -35,6 +36,7 @@ class ArrayForm:
     dtype: np.dtype[Any] | None = None
     begin: int | None = None
     step: int | None = None
+    own: tuple[np.dtype[Any], tuple[int, ...]] | None = None
 
     @staticmethod
     def for_array(name: str, array: Buffer, element: Scalar | Vector) -> ArrayForm:
@@ -96,6 +98,9 @@ class ArrayForm:
 
     def shaped(self, flat: Buffer) -> Buffer:
         """Return memory such as `flat` returns in the array's own shape."""
+        if self.own is not None:
+            dtype, own_shape = self.own
+            return flat.reshape(-1).view(dtype).reshape(own_shape)
         if self.dtype is not None:
             size = flat.itemsize * self.lanes
             steps = tuple(stride * size for stride in self.strides)
@@ -108,6 +113,29 @@ class ArrayForm:
             flat = flat[self.begin :]
         steps = (*(stride * size for stride in self.strides), *([flat.itemsize] if self.lanes else []))
         return np.lib.stride_tricks.as_strided(flat, shape, steps)
+
+
+def as_elements(name: str, array: Buffer, element: Scalar | Vector, accepts: tuple[str, ...]) -> Buffer:
+    """Return the memory of a contiguous array as elements of another type. accepts: as in `KernelParameter`.
+
+    Raises LaunchError for other element types, gaps, and bytes that are not a whole number of elements.
+    """
+    dtype = array.dtype
+    scalars = {SCALARS[one].dtype for one in accepts if one in SCALARS}
+    complex_of = {COMPLEX[C64]: F32.dtype, COMPLEX[C128]: F64.dtype}
+    sized = f"V{dtype.itemsize}" in accepts and (dtype.names is not None or complex_of.get(dtype) in scalars)
+    if dtype not in scalars and not sized:
+        expected = ", ".join(f"structs of {one[1:]} bytes" if one.startswith("V") else one for one in accepts)
+        raise LaunchError(f"{name} points to {expected}; the array given is {dtype}")
+    if not array.flags.c_contiguous:
+        raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
+    if array.nbytes % element.size:
+        raise LaunchError(f"{name} has {array.nbytes} bytes, not a whole number of elements of {element.size} bytes")
+    own, lanes = split(element)
+    if dtype == own.dtype and not lanes:
+        return array
+    flat = array.reshape(-1).view(own.dtype)
+    return flat.reshape(-1, lanes) if lanes else flat
 
 
 def real_view(array: Buffer) -> Buffer:

@@ -19,7 +19,7 @@ from ..ir.limits import over_capacity
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
-from .array_forms import ArrayForm, real_view, struct_field
+from .array_forms import ArrayForm, as_elements, real_view, struct_field
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .counter_limits import wrapping_loops
 from .engine import MAX_ITERATIONS, Dim3, Request
@@ -59,9 +59,16 @@ class _Bindings:
     structs: dict[str, Buffer] = field(default_factory=dict)
     owners: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
-    def bind_array(self, name: str, element: Scalar | Vector, argument: Any) -> None:
-        array = _array(name, element, argument)
-        self.forms[name] = form = ArrayForm.for_array(name, array, element)
+    def bind_array(self, name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...] = ()) -> None:
+        if accepts and not isinstance(argument, NewArray):
+            given = argument.host if isinstance(argument, DeviceArray) else _any_array(name, argument)
+            array = as_elements(name, given, element, accepts)
+            form = ArrayForm.for_array(name, array, element)
+            form = form if array is given else replace(form, own=(given.dtype, given.shape))
+        else:
+            array = _array(name, element, argument)
+            form = ArrayForm.for_array(name, array, element)
+        self.forms[name] = form
         self.arrays[name] = form.flat(array)
         if isinstance(argument, NewArray | DeviceArray) and argument.fill is not None:
             self.filled[name] = argument.fill
@@ -190,7 +197,7 @@ def _bind(
             consts[name] = _constant_table(name, type, args[name])
         elif isinstance(type, Array):
             element = real if parameter.real and real is not None else type.element
-            bindings.bind_array(name, element, args[name])
+            bindings.bind_array(name, element, args[name], parameter.accepts)
         elif isinstance(type, RecordArrayParameter):
             bindings.bind_structs(name, type, args[name])
         elif isinstance(type, RecordParameter):
@@ -336,6 +343,12 @@ def _real(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], type
             raise LaunchError(f"{kernel.__name__}: Real is {chosen}, but {name} is {type}")
         chosen = type
     return chosen
+
+
+def _any_array(name: str, argument: Any) -> Buffer:
+    """Return an array argument of any element type, structs included."""
+    structs = isinstance(argument, np.ndarray) and argument.dtype.names is not None and argument.ndim
+    return argument if structs else checked_array(name, argument)
 
 
 def _array(name: str, element: Scalar | Vector, argument: Any) -> Buffer:
