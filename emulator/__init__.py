@@ -36,6 +36,7 @@ from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .cluster import map_over_cluster
+    from .cuda_cpp.kernel import cuda_file, cuda_source
     from .machine import device as devices
     from .machine.device import Device
     from .model.sweeps import whatif
@@ -68,6 +69,8 @@ __all__ = [
     "Run",
     "SimtbedError",
     "UnavailableError",
+    "cuda_file",
+    "cuda_source",
     "current_gpu",
     "device",
     "devices",
@@ -101,6 +104,8 @@ _HOMES = {
     "Profile": "profiler.profile",
     "Result": "runtime.result",
     "Run": "profiler.run",
+    "cuda_file": "cuda_cpp.kernel",
+    "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",
     "empty": "runtime.arrays",
     "full": "runtime.arrays",

@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache", "forking"},
+    "cuda_cpp": {*BASE, "frontend", "runtime"},
     "model": {
         *BASE,
         "tracebacks",

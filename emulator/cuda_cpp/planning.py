@@ -411,6 +411,8 @@ class Planner:
                     target.runtime = True
                 else:
                     target.loops |= loops
+            elif loops:  # a component of a vector in registers
+                self.plan.unrolled |= loops
 
     # -------------------------------------------------------------- indices
     def index_loops(self, node: Node) -> Loops:

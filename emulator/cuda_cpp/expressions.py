@@ -89,6 +89,8 @@ class Expressions(Accesses):
 
     def condition(self, node: Node) -> ir.Expr:
         """Return whether a value is not zero or null."""
+        if node.kind == "text":  # assert(condition && "message")
+            return self.constant(True, BOOL)
         value = self.value(node)
         self.at(node)
         if isinstance(value, Pointer | Choice):

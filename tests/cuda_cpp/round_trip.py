@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import simtbed as st
-from simtbed.cuda_source.kernel import CudaKernel, CudaSource
-from simtbed.cuda_source.places import SourceText
+from simtbed.cuda_cpp.kernel import CudaKernel, CudaSource
+from simtbed.cuda_cpp.places import SourceText
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.language.types import Array
 from simtbed.runtime.engine import Request

@@ -32,6 +32,7 @@ class Emitter:
         self.calls: list[tuple[str, int, Span]] = []  # of the inlined functions: name, number, position
         self.stable: set[str] = set()  # registers that are assigned once, before their first use
         self.taken: set[str] = set()
+        self.unrolled: set[str] = set()  # counters of unrolled loops
         self._numbers = 0
 
     # -------------------------------------------------------------- statements and registers

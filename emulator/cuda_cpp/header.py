@@ -41,7 +41,7 @@ def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, 
     for row in TABLE.values():
         for type in row.types:
             match = _CALL.fullmatch(row.spelling(type))
-            small = type.is_integer and type.size < 4
+            small = type.is_integer and type.size < 4 and not row.name.startswith("as_")
             if match is None or match[1] in _OF_THE_PRINTER or small or type is BOOL:
                 continue
             places = tuple(int(n) for n in re.findall(r"\{(\d)\}", match[2]))

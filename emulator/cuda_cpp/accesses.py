@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ..ir import names
 from ..ir import nodes as ir
+from ..ir.walk import expressions
 from ..language.types import BOOL, I32, I64, Scalar, Vector
 from .emitting import Emitter
 from .types import ArrayType, CType, PointerType, RecordType, Refusal, size_of
@@ -150,9 +151,22 @@ class Accesses(Emitter):
 
     def variable_at(self, pointer: Pointer) -> Place:
         """Return the object that the address of a variable in registers refers to."""
+        if isinstance(pointer.memory, ComponentPlace) and (pointer.terms or pointer.constant):
+            return self._component(pointer, pointer.memory)
         if pointer.terms or pointer.constant:
             raise Refusal("arithmetic on the address of a variable in registers: not supported")
         return cast(Place, pointer.memory)
+
+    def _component(self, pointer: Pointer, first: ComponentPlace) -> Place:
+        """Return the component of a vector that is counted from another one, such as `(&v.x)[k]`."""
+        whole = cast(ir.Expr, self.load(first.owner))
+        element = cast(Vector, whole.type).element
+        index = self.added(self.index(pointer, element.size), self.constant(first.index, I32))
+        if isinstance(index, ir.Const):
+            return ComponentPlace(first.owner, int(index.value))
+        if any(isinstance(one, ir.Reg) and one.name not in self.unrolled for one in (index, *expressions(index))):
+            raise Refusal("a component of a vector by an index that is known at run time only is not supported")
+        return ValuePlace(ir.Component(whole, index, element, self.here))
 
     def items(self, place: MemoryPlace, type: ArrayType) -> list[MemoryPlace]:
         """Return the elements of an array that is copied."""

@@ -165,6 +165,7 @@ class Statements(Calls):
         unroll = (self.path, node) in self.plan.unrolled or (node.unroll and loop.trips is not None and not jumps(inner))
         outer = self.places.get(variable)
         self.places[variable] = RegisterPlace(register)
+        self.unrolled |= {register.name} if unroll else set()
         self.at(node[1])
         span = self.here
         with self.block() as body:
