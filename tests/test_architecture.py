@@ -43,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache", "forking"},
-    "cuda_cpp": {*BASE, "frontend", "runtime"},
+    "cuda_cpp": {*BASE, "documents", "frontend", "runtime"},
     "model": {
         *BASE,
         "tracebacks",

@@ -54,7 +54,9 @@ class Accesses(Emitter):
         small = self.kept(small)
         type = cast(Scalar, small.type)
         aligned = self.operation("eq", self.operation("mod", small, self.constant(size, type)), self.constant(0, type))
-        self.emit(ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.here))
+        self.emit(
+            ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.here)
+        )
         return self.added(self.operation("floordiv", small, self.constant(size, type)), total)
 
     def _times(self, index: ir.Expr, factor: int) -> ir.Expr:
@@ -128,13 +130,18 @@ class Accesses(Emitter):
             return self._load_element(memory, array, index, element, volatile)
         if isinstance(type, Vector):
             parts = [
-                self.bits(self._load_element(memory, array, self.added(index, self.constant(lane, I32)), element, volatile), type.element)
+                self.bits(
+                    self._load_element(memory, array, self.added(index, self.constant(lane, I32)), element, volatile),
+                    type.element,
+                )
                 for lane in range(type.lanes)
             ]
             return ir.Pack(tuple(parts), type, self.here)
         return self.bits(self._load_element(memory, array, index, element, volatile), type)
 
-    def _load_element(self, memory: Memory, array: str, index: ir.Expr, type: Scalar | Vector, volatile: bool) -> ir.Expr:
+    def _load_element(
+        self, memory: Memory, array: str, index: ir.Expr, type: Scalar | Vector, volatile: bool
+    ) -> ir.Expr:
         if memory.space == "register":
             return ir.Item(array, index, type, self.here)
         ordered = volatile and memory.space in ("global", "shared")
@@ -230,7 +237,7 @@ class Accesses(Emitter):
             self._chosen(pointer, lambda one: self.store(replace(place, pointer=one), kept), None)
         elif not isinstance(pointer.memory, Memory | None):
             variable = self.variable_at(pointer)
-            before = self.load(variable) if isinstance(variable, RegisterPlace | ComponentPlace) else value
+            before: Any = self.load(variable) if isinstance(variable, RegisterPlace | ComponentPlace) else value
             self.store(variable, self._viewed(value, cast(CType, before.type)))
         else:
             self._store_element(place, pointer, type, value)

@@ -109,7 +109,10 @@ class Calls(Expressions):
             for parameter, argument in zip(function.parameters, arguments, strict=False)
         ]
         # A later argument may change what an earlier one reads.
-        given = [one if parameter.reference else self.kept(one) for parameter, one in zip(function.parameters, given, strict=True)]
+        given = [
+            one if parameter.reference else self.kept(one)
+            for parameter, one in zip(function.parameters, given, strict=True)
+        ]
         self.at(node)
         outer = self.path, self.this, self.returns
         self.calls.append((function.name, self.number(), node.span))

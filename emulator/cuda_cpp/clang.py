@@ -48,7 +48,12 @@ def _library() -> Any:
     """Return the shared library, with the types of the functions that `clang.cindex` does not declare."""
     module = cindex()
     lib, pointer = module.conf.lib, ctypes.c_void_p
-    place = [module.SourceLocation, ctypes.POINTER(module._CXString), ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint)]
+    place = [
+        module.SourceLocation,
+        ctypes.POINTER(module._CXString),
+        ctypes.POINTER(ctypes.c_uint),
+        ctypes.POINTER(ctypes.c_uint),
+    ]
     signatures: dict[str, tuple[list[Any], Any]] = {
         "clang_Cursor_Evaluate": ([module.Cursor], pointer),
         "clang_EvalResult_getKind": ([pointer], ctypes.c_int),

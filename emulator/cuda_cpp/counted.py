@@ -78,7 +78,9 @@ def counted_loop(loop: Node) -> CountedLoop | None:
     if size is not None and ((amount := whole(size)) is None or amount <= 0) and not _is_positive(size):
         return None
     changed = set(assigned(body))
-    if variable in changed or not all(is_fixed(bound, changed | {variable}) for bound in (test[1], size) if bound is not None):
+    if variable in changed or not all(
+        is_fixed(bound, changed | {variable}) for bound in (test[1], size) if bound is not None
+    ):
         return None
     return CountedLoop(variable, declared, start, test[1], sign, size, test.sign in ("<=", ">="))
 
@@ -123,7 +125,12 @@ def is_fixed(node: Node, changed: Set[Variable]) -> bool:
     """Return whether an expression has the same value while none of its variables is among those that change."""
     if node.kind == "name":
         variable = node.variable
-        return variable is not None and variable not in changed and variable.place in ("local", "parameter") and not variable.reference
+        return (
+            variable is not None
+            and variable not in changed
+            and variable.place in ("local", "parameter")
+            and not variable.reference
+        )
     if node.kind == "field" and node.children[0] is not None:
         owner = node[0].variable
         return owner is not None and owner.place == "index"
@@ -145,10 +152,16 @@ def jumps(node: Node, in_switch: bool = False) -> bool:
 
 def loop_counters(body: Node) -> set[Variable]:
     """Return the variables that are only used inside `for` statements that assign them first: their last value is not used."""
-    heads = [one for one in body.walk() if one.kind == "for" and (first := one.children[0]) is not None and first.kind == "assign"]
+    heads = [
+        one
+        for one in body.walk()
+        if one.kind == "for" and (first := one.children[0]) is not None and first.kind == "assign"
+    ]
     result = set()
     for variable in {_named(one[0][0]) for one in heads} - {None}:
-        inside = {id(name) for one in heads if _named(one[0][0]) is variable for name in one.walk() if name.kind == "name"}
+        inside = {
+            id(name) for one in heads if _named(one[0][0]) is variable for name in one.walk() if name.kind == "name"
+        }
         names = [one for one in body.walk() if one.kind == "name" and one.variable is variable]
         if variable is not None and all(id(name) in inside for name in names):
             result.add(variable)

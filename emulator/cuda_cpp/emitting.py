@@ -199,5 +199,3 @@ class Emitter:
     def must_be_guarded(self, value: Value) -> bool:
         """Return whether a value may be computed only under its condition, because it may leave its domain otherwise."""
         return isinstance(value, ir.Expr) and bool(must_be_guarded(value))
-
-

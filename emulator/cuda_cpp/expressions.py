@@ -125,8 +125,14 @@ class Expressions(Accesses):
         if function.copies:
             names = [one.variable for one in function.body.walk() if one.kind == "name"]
             for variable in names:
-                if variable in self.plan.changed and variable in self.places and variable.place in ("local", "parameter"):
-                    raise self.refused(node, f"a lambda with a copy of {variable.name}, which is assigned: capture it with &")
+                if (
+                    variable in self.plan.changed
+                    and variable in self.places
+                    and variable.place in ("local", "parameter")
+                ):
+                    raise self.refused(
+                        node, f"a lambda with a copy of {variable.name}, which is assigned: capture it with &"
+                    )
         return LambdaValue(function)
 
     def _this_value(self, node: Node) -> Any:
@@ -492,5 +498,3 @@ def _pointee(pointer: AnyPointer) -> CType | None:
 
 def _is_null(pointer: Any) -> bool:
     return isinstance(pointer, Pointer) and pointer.memory is None
-
-

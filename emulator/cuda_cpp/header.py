@@ -37,7 +37,9 @@ def operations() -> dict[str, tuple[str, tuple[int, ...]]]:
 @cache
 def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]], ...]:
     """Return name, types of the arguments, result, row and operands of each function that a row is spelled as."""
-    found: dict[tuple[str, tuple[object, ...], Scalar], tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]]] = {}
+    found: dict[
+        tuple[str, tuple[object, ...], Scalar], tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]]
+    ] = {}
     for row in TABLE.values():
         for type in row.types:
             match = _CALL.fullmatch(row.spelling(type))

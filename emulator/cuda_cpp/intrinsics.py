@@ -49,7 +49,9 @@ def _counting_barrier(low: Calls, node: Node, arguments: Sequence[Node], wanted:
     mode: Any = _name(node).rpartition("_")[2]
     value = low.condition(arguments[0])
     low.at(node)
-    return _integer(low, _effect(low, ir.Barrier(mode, value, I32 if mode == "count" else BOOL, low.here), mode, wanted), node)
+    return _integer(
+        low, _effect(low, ir.Barrier(mode, value, I32 if mode == "count" else BOOL, low.here), mode, wanted), node
+    )
 
 
 @_named("__threadfence", "__threadfence_block", "__threadfence_system")
@@ -199,7 +201,9 @@ def _ordered(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) ->
         return low.bits(low.let(load, "loaded"), type)
     value = low.bits(values[0], cast(Scalar, element))
     if kind == "store_n":
-        low.emit(ir.Store(array, index, value, low.here, order="release" if order == "release" else "volatile", scope=scope))
+        low.emit(
+            ir.Store(array, index, value, low.here, order="release" if order == "release" else "volatile", scope=scope)
+        )
         return None
     operation: Any = "exchange" if kind == "exchange_n" else kind.removeprefix("fetch_")
     before = _effect(low, ir.Atomic(operation, array, index, value, element, low.here, order, scope), "before", wanted)
@@ -311,7 +315,9 @@ def _print(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> A
     return low.constant(len(arguments) - 1, I32) if wanted else None
 
 
-@_named("__builtin_inff", "__builtin_inf", "__builtin_nanf", "__builtin_nan", "__builtin_huge_valf", "__builtin_huge_val")
+@_named(
+    "__builtin_inff", "__builtin_inf", "__builtin_nanf", "__builtin_nan", "__builtin_huge_valf", "__builtin_huge_val"
+)
 def _special(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> ir.Expr:
     return low.constant(float("nan" if "nan" in _name(node) else "inf"), cast(Scalar, node.type))
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from ..ir import nodes as ir
 from ..language.types import Array, ArrayLayout, Scalar, Vector
 from ..runtime.arrays import DeviceArray, NewArray
 from . import clang
-from .header import device_header
 from .lowering import LoweredKernel, constant_element, initial_values, lower
 from .places import SourceText
 from .planning import Alias
@@ -103,26 +101,24 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             if inside and (one.severity >= 3 or uninitialised):
                 location = one.location
                 extent = _Extent(location, location)
-                message = f"{one.spelling.partition(' is ')[0]} is read before it is assigned" if uninitialised else one.spelling
+                message = (
+                    f"{one.spelling.partition(' is ')[0]} is read before it is assigned"
+                    if uninitialised
+                    else one.spelling
+                )
                 found.append(Diagnostic("compile", message, self.source.span(extent)))
         return found
 
     @cached_property
     def digest(self) -> str:
-        version = sha256(device_header().encode()).hexdigest()
-        return sha256(repr((self.source, self.options, self.instances, version, _edition())).encode()).hexdigest()
+        # Compiled programs are cached for one edition of the package, its headers included.
+        return sha256(repr((self.source, self.options, self.instances)).encode()).hexdigest()
 
 
 @dataclass
 class _Extent:
     start: Any
     end: Any
-
-
-def _edition() -> str:
-    """Return a digest of this package: its programs are cached on disk."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 class Variables(dict[str, Any]):
@@ -241,7 +237,7 @@ class CudaKernel(LaunchableKernel):
 
     @cached_property
     def _default(self) -> LoweredKernel:
-        return lower(self.function, dict(self.variant.aliases), {})
+        return lower(self.__name__, self.function, dict(self.variant.aliases), {})
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -253,9 +249,13 @@ class CudaKernel(LaunchableKernel):
         for name, memory in self._default.arrays.items():
             if name not in names and memory.variable is not None:
                 if name not in variables:
-                    variables[name] = DeviceArray(np.array(initial_values(memory.variable)).view(_dtype(memory.element)))
+                    variables[name] = DeviceArray(
+                        np.array(initial_values(memory.variable)).view(_dtype(memory.element))
+                    )
                 elif not isinstance(variables[name], DeviceArray):
-                    variables[name] = DeviceArray(np.ascontiguousarray(variables[name]).reshape(-1).view(_dtype(memory.element)))
+                    variables[name] = DeviceArray(
+                        np.ascontiguousarray(variables[name]).reshape(-1).view(_dtype(memory.element))
+                    )
                 found[name] = variables[name]
         return found
 
@@ -280,7 +280,15 @@ class CudaKernel(LaunchableKernel):
             if name in lowered.arrays:
                 memory = lowered.arrays[name]
                 if memory.fields is not None:
-                    raise CompileError([Diagnostic("compile", f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported", parameter.span)])
+                    raise CompileError(
+                        [
+                            Diagnostic(
+                                "compile",
+                                f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported",
+                                parameter.span,
+                            )
+                        ]
+                    )
                 parameters[name] = KernelParameter(
                     Array(memory.element, None, "global"), accepts=_accepted(memory.declared)
                 )
@@ -288,7 +296,10 @@ class CudaKernel(LaunchableKernel):
                 if name not in dict(self.variant.aliases):  # it is never accessed
                     parameters[name] = KernelParameter(None)
             elif isinstance(type, RecordType):
-                parts = [(f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()]
+                parts = [
+                    (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind)
+                    for path, kind, _ in type.leaves()
+                ]
                 parameters[name] = KernelParameter(RecordParameter(type.name, tuple(parts)))  # type: ignore[arg-type]
             else:
                 parameters[name] = KernelParameter(type)  # type: ignore[arg-type]
@@ -307,7 +318,7 @@ class CudaKernel(LaunchableKernel):
         contents = {name: consts[name] for name in self._default.constants}
         if not contents:
             return self._default.program
-        return lower(self.function, dict(self.variant.aliases), contents).program
+        return lower(self.__name__, self.function, dict(self.variant.aliases), contents).program
 
     def digest(self) -> str | None:
         return sha256(repr((self.owner.digest, self.__name__, self.variant)).encode()).hexdigest()
@@ -328,7 +339,10 @@ def _struct(name: str, type: RecordType, value: Any) -> Any:
         raise LaunchError(f"{name} is {type.name}: give ({', '.join(type.fields)}), not {shown(value)}")
     kinds = [kind for kind, _ in type.fields.values()]
     named = namedtuple(type.name.rpartition("::")[2], list(type.fields), rename=True)  # type: ignore[misc]
-    nested = (_struct(name, kind, item) if isinstance(kind, RecordType) else item for kind, item in zip(kinds, items, strict=True))
+    nested = (
+        _struct(name, kind, item) if isinstance(kind, RecordType) else item
+        for kind, item in zip(kinds, items, strict=True)
+    )
     return named(*nested)
 
 
@@ -365,5 +379,5 @@ def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str]
 
 
 def cuda_file(path: str, options: Sequence[str] = (), instances: Sequence[str] = ()) -> CudaSource:
-    """Return the kernels of a CUDA C++ file, as `cuda_source`. Raises OSError too."""
+    """Return the kernels of a CUDA C++ file, as `cuda_source`. Raises SimtbedError for a file that cannot be read."""
     return CudaSource(SourceText.of_file(str(path)), options, instances)

@@ -30,14 +30,17 @@ class LoweredKernel:
     constants: Mapping[str, Variable]
 
 
-def lower(kernel: Function, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]) -> LoweredKernel:
+def lower(
+    name: str, kernel: Function, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]
+) -> LoweredKernel:
     """Return the program of a kernel.
 
-    aliases: of pointer parameters without memory of their own. contents: elements of variables in constant memory.
+    name: of the kernel, with the arguments of a template. aliases: of pointer parameters without memory of their own. contents: elements of variables in constant memory.
     Raises CompileError with the position of what is not supported.
     """
     try:
         lowering = _Lowering(plan_memory(kernel, aliases), aliases, contents)
+        lowering.kernel_name = name
         return lowering.kernel(kernel)
     except RecursionError:
         raise CompileError([Diagnostic("compile", "expressions or calls nest too deep", kernel.span)]) from None
@@ -45,6 +48,7 @@ def lower(kernel: Function, aliases: Mapping[str, Alias], contents: Mapping[str,
 
 class _Lowering(Statements):
     intrinsics = INTRINSICS
+    kernel_name = ""
 
     def __init__(self, plan: Plan, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]) -> None:
         super().__init__(plan)
@@ -72,7 +76,7 @@ class _Lowering(Statements):
         for memory in memories:
             arrays = [(memory.name, memory.element)] if memory.fields is None else list(memory.fields.values())
             self.params += [ir.Param(name, Array(element, None, "global"), memory.span) for name, element in arrays]
-        function = ir.Function(kernel.name, tuple(self.params), (*self.allocated, *self.body), None, kernel.span)
+        function = ir.Function(self.kernel_name, tuple(self.params), (*self.allocated, *self.body), None, kernel.span)
         program = ir.Program(function, ())
         verify(program)
         return LoweredKernel(program, {memory.name: memory for memory in memories}, self.constants)
@@ -198,5 +202,6 @@ def _number(node: Node, element: Scalar) -> Any:
 
 
 def _unknown(node: Node) -> CompileError:
-    return CompileError([Diagnostic("compile", "the value of this initialiser is not known at compile time", node.span)])
-
+    return CompileError(
+        [Diagnostic("compile", "the value of this initialiser is not known at compile time", node.span)]
+    )

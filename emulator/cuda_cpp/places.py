@@ -6,9 +6,11 @@ import linecache
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
+from ..documents import text_of
+from ..errors import SimtbedError
+from ..escaping import printable
 from ..span import Span
 from . import clang
 from .header import device_header, included
@@ -24,8 +26,11 @@ class SourceText:
 
     @staticmethod
     def of_file(path: str) -> SourceText:
-        """Return the text of a file. Raises OSError and UnicodeDecodeError."""
-        return SourceText(Path(path).read_text(encoding="utf-8"), path)
+        """Return the text of a file. Raises SimtbedError."""
+        try:
+            return SourceText(text_of(path), path)
+        except ValueError:
+            raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
 
     @staticmethod
     def inside(text: str, caller: str) -> SourceText:

@@ -103,7 +103,9 @@ class Planner:
                 type = type.element
             if isinstance(type, PointerType):
                 raise _refused(parameter.span, f"{parameter.name} is a pointer to pointers: not supported")
-            memory = Memory(alias.parameter, "global", type or Scalar("u8", "uint", 1), parameter.span, volatile=parameter.volatile)
+            memory = Memory(
+                alias.parameter, "global", type or Scalar("u8", "uint", 1), parameter.span, volatile=parameter.volatile
+            )
             self.plan.memories[alias.parameter] = memory
         return self.plan.memories[alias.parameter]
 
@@ -111,8 +113,12 @@ class Planner:
         """Walk over a called function in the place of its call. Return the targets of its result."""
         if function.body is None:
             return {}
-        if len(self.path) > MAX_CALLS or any(one.function is function for one in self.path if function.name != "lambda"):
-            raise _refused(node.span, f"{function.name} calls itself, or calls nest too deep: recursion is not supported")
+        if len(self.path) > MAX_CALLS or any(
+            one.function is function for one in self.path if function.name != "lambda"
+        ):
+            raise _refused(
+                node.span, f"{function.name} calls itself, or calls nest too deep: recursion is not supported"
+            )
         arguments = node.children[1:]
         given = [
             self.place(argument) if parameter.reference else self.visit(argument)
@@ -195,7 +201,11 @@ class Planner:
             return {}
         value = self.place(initial) if variable.reference else self.visit(initial)
         self._bind(variable, value, self.index_loops(initial))
-        if isinstance(variable.type, ArrayType | RecordType) and not variable.reference and self._in_memory(variable.type):
+        if (
+            isinstance(variable.type, ArrayType | RecordType)
+            and not variable.reference
+            and self._in_memory(variable.type)
+        ):
             memory = self._memory(variable)
             memory.accesses |= set(_accessed(variable.type))
         return {}
@@ -209,7 +219,9 @@ class Planner:
             bounds = [self.index_loops(loop.start), self.index_loops(loop.stop)]
             if loop.constant_step is not None and None not in bounds:
                 key = self.path, node
-                self.loops[self.homes.get(loop.variable, self.path), loop.variable] = _union([*bounds, frozenset([key])])
+                self.loops[self.homes.get(loop.variable, self.path), loop.variable] = _union(
+                    [*bounds, frozenset([key])]
+                )
         for part in rest:
             if part is not None:
                 self.visit(part)
@@ -275,7 +287,11 @@ class Planner:
         if node.sign == "decay":
             return self.place(node[0])
         value = self.visit(node[0])
-        return {None: frozenset()} if isinstance(node.type, PointerType) and not isinstance(node[0].type, PointerType) else value
+        return (
+            {None: frozenset()}
+            if isinstance(node.type, PointerType) and not isinstance(node[0].type, PointerType)
+            else value
+        )
 
     def _null(self, node: Node) -> Targets:
         return {None: frozenset()}
@@ -392,7 +408,14 @@ class Planner:
             space = spaces.get(variable.place, "local")
             known = None if variable.dynamic or space == "global" else count
             self.plan.memories[key] = Memory(
-                variable.name, space, type, variable.span, known, () if variable.dynamic else extents, variable, variable.volatile
+                variable.name,
+                space,
+                type,
+                variable.span,
+                known,
+                () if variable.dynamic else extents,
+                variable,
+                variable.volatile,
             )
         return self.plan.memories[key]
 
@@ -421,7 +444,9 @@ class Planner:
             return frozenset()
         if node.kind == "name" and node.variable is not None:
             return self.loops.get((self.homes.get(node.variable, ()), node.variable))
-        arithmetic = node.kind in ("cast", "binary", "conditional") or (node.kind == "unary" and node.sign in ("-", "+", "~", "!"))
+        arithmetic = node.kind in ("cast", "binary", "conditional") or (
+            node.kind == "unary" and node.sign in ("-", "+", "~", "!")
+        )
         if arithmetic and isinstance(node.type, Scalar):
             return _union([self.index_loops(child) for child in node.present])
         return None

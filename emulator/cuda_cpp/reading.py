@@ -125,7 +125,9 @@ class Reader(ExpressionReader):
         if cursor.kind == kinds.SWITCH_STMT:
             return self._switch(cursor, children)
         if cursor.kind == kinds.WHILE_STMT and children[0].kind == kinds.VAR_DECL:
-            raise self.refuse(children[0], "a declaration in the head of while is not supported: declare it before the loop")
+            raise self.refuse(
+                children[0], "a declaration in the head of while is not supported: declare it before the loop"
+            )
         if cursor.kind in self._statements:
             kind = self._statements[cursor.kind]
             parts = tuple(self._part(child) for child in children)

@@ -61,7 +61,9 @@ class ExpressionReader:
             kinds.CXX_THIS_EXPR: lambda cursor: Node("this", self.span(cursor), self.type(cursor)),
             kinds.CXX_NULL_PTR_LITERAL_EXPR: lambda cursor: Node("null", self.span(cursor), PointerType(None)),
             kinds.GNU_NULL_EXPR: lambda cursor: Node("null", self.span(cursor), PointerType(None)),
-            kinds.STRING_LITERAL: lambda cursor: Node("text", self.span(cursor), value=ast.literal_eval(cursor.spelling)),
+            kinds.STRING_LITERAL: lambda cursor: Node(
+                "text", self.span(cursor), value=ast.literal_eval(cursor.spelling)
+            ),
         }
         self._readers |= dict.fromkeys(self.casts, self._cast)
         self._literals = (
@@ -158,7 +160,12 @@ class ExpressionReader:
             inner = self._only(inner)
         operand, type = self.expression(inner), self.type(cursor)
         # A conversion to a value reads its operand, which libclang shows as another node; a cast to a reference does not.
-        if inner.kind != self.kinds.UNEXPOSED_EXPR and is_place(operand) and type != operand.type and inner.kind not in self.casts:
+        if (
+            inner.kind != self.kinds.UNEXPOSED_EXPR
+            and is_place(operand)
+            and type != operand.type
+            and inner.kind not in self.casts
+        ):
             return Node("view", self.span(cursor), type, (operand,), volatile=self.volatile(cursor))
         return self._converted(cursor, operand)
 
@@ -181,7 +188,7 @@ class ExpressionReader:
             return self._name(cursor)
         owner = self.expression(operands[0]) if operands else None
         pointer = owner is None or isinstance(owner.type, PointerType)
-        sign = ("->" if pointer else ".")  # of an omitted owner, which is `this`
+        sign = "->" if pointer else "."  # of an omitted owner, which is `this`
         node = Node("field", self.span(cursor), self.type(cursor), (owner,), sign, volatile=self.volatile(cursor))
         node.value = cursor.spelling
         return node
@@ -214,7 +221,9 @@ class ExpressionReader:
         called, kinds = cursor.referenced, self.kinds
         arguments = list(cursor.get_arguments())
         if called is None or called.kind in (kinds.VAR_DECL, kinds.PARM_DECL, kinds.FIELD_DECL):
-            raise self.refuse(cursor, "the called function is not known at compile time: function pointers are not supported")
+            raise self.refuse(
+                cursor, "the called function is not known at compile time: function pointers are not supported"
+            )
         if called.kind == kinds.CONSTRUCTOR:
             return self._construction(cursor, called, arguments)
         owner = None
@@ -262,7 +271,9 @@ class ExpressionReader:
         function = Function("lambda", self.span(cursor), None)
         function.parameters = [self.variable(child) for child in children if child.kind == kinds.PARM_DECL]
         capture = self.source.text_of(cursor).partition("]")[0]
-        function.copies = "=" in capture or any(name.strip(" [") and not name.strip(" [").startswith("&") for name in capture.split(","))
+        function.copies = "=" in capture or any(
+            name.strip(" [") and not name.strip(" [").startswith("&") for name in capture.split(",")
+        )
         body = next(child for child in children if child.kind == kinds.COMPOUND_STMT)
         function.body = self.statement(body)
         return Node("lambda", self.span(cursor), children=(), function=function)

@@ -162,7 +162,9 @@ class Statements(Calls):
         start = self.converted(self.scalar(loop.start), type)
         self.homes[variable] = self.path
         register = self.register(variable.name, type, stable=True)  # in the body
-        unroll = (self.path, node) in self.plan.unrolled or (node.unroll and loop.trips is not None and not jumps(inner))
+        unroll = (self.path, node) in self.plan.unrolled or (
+            node.unroll and loop.trips is not None and not jumps(inner)
+        )
         outer = self.places.get(variable)
         self.places[variable] = RegisterPlace(register)
         self.unrolled |= {register.name} if unroll else set()
@@ -205,7 +207,9 @@ class Statements(Calls):
 
     def _arm(self, statements: list[Node]) -> ir.Body:
         """Return the statements from a label to the break at the top level, through other labels."""
-        flat = [one for statement in statements for one in (statement.present if statement.kind == "block" else [statement])]
+        flat = [
+            one for statement in statements for one in (statement.present if statement.kind == "block" else [statement])
+        ]
         reached = []
         for one in flat:
             if one.kind == "break":
@@ -243,7 +247,9 @@ class Statements(Calls):
             return
         if initial is None and isinstance(variable.type, PointerType):
             changed = variable in self.plan.changed
-            self.places[variable] = self.place_of_variable(variable, Pointer(None)) if not changed else self.pointer_variable(variable)
+            self.places[variable] = (
+                self.place_of_variable(variable, Pointer(None)) if not changed else self.pointer_variable(variable)
+            )
             return
         value = self.zero(variable.type) if initial is None else self.value(initial)
         self.at(node)

@@ -150,13 +150,16 @@ class Types:
         if declared.kind == kinds.UNION_DECL:
             raise Refusal(f"{name} is a union: unions are not supported")
         if any(
-            child.kind == kinds.CXX_BASE_SPECIFIER and list(child.type.get_fields()) for child in declared.get_children()
+            child.kind == kinds.CXX_BASE_SPECIFIER and list(child.type.get_fields())
+            for child in declared.get_children()
         ):
             raise Refusal(f"{name} has a base class with fields: inheritance is not supported")
         fields: dict[str, tuple[CType, int]] = {}
         for one in type.get_fields():
             if one.is_bitfield() or not one.spelling:
-                raise Refusal(f"{name} has {'a bit field' if one.is_bitfield() else 'an anonymous member'}: not supported")
+                raise Refusal(
+                    f"{name} has {'a bit field' if one.is_bitfield() else 'an anonymous member'}: not supported"
+                )
             kind = self.of(one.type)
             if kind is None or self.is_reference(one.type):
                 raise Refusal(f"{name}.{one.spelling} is a reference: not supported in a struct")

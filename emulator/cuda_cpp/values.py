@@ -65,7 +65,9 @@ class Memory:
             raise Refusal(f"{self.name} is accessed with elements of several sizes ({sizes}): not supported")
         declared = set(components(self.declared))
         needed = {one.type for one in self.accesses if isinstance(one, Atomic) and not one.any_sign}
-        wanted = [t for t in needed if isinstance(t, Scalar)] or [t for t in exact if isinstance(t, Scalar) and t not in declared]
+        wanted = [t for t in needed if isinstance(t, Scalar)] or [
+            t for t in exact if isinstance(t, Scalar) and t not in declared
+        ]
         if len(set(wanted)) > 1 and needed:
             raise Refusal(f"{self.name} has atomic operations of several types: not supported")
         if wanted and not (exact <= declared):

@@ -63,9 +63,12 @@ class Signature:
     def decode(data: bytes) -> Signature:
         """Return the signature written by `encode`."""
         content: dict[str, Any] = json.loads(data)
-        return Signature({
-            name: KernelParameter(_decoded(type), real, tuple(accepts)) for name, (type, real, accepts) in content.items()
-        })
+        return Signature(
+            {
+                name: KernelParameter(_decoded(type), real, tuple(accepts))
+                for name, (type, real, accepts) in content.items()
+            }
+        )
 
 
 def _encoded(type: Value | Array | RecordParameter | None) -> Any:

@@ -26,7 +26,7 @@ from ..terminal import progress
 from .failed import TargetFailed
 from .forwarding import end_at_signals, forward_signals
 from .stream import MakeObserver, describe, launches
-from .target import Function, Module, Script, Shipped, Target
+from .target import CudaFile, Function, Module, Script, Shipped, Target
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -159,7 +159,10 @@ def _is_setup(launch: Launch, target: Target) -> bool:
     return any((kernel.name, kernel.span.file) == (k.__name__, k.function.__code__.co_filename) for k in kernels)
 
 
-def _command(target: Script | Module | Function) -> list[str]:
+def _command(target: Script | Module | Function | CudaFile) -> list[str]:
+    if isinstance(target, CudaFile):
+        names = f"{str(target.path)!r}, {str(target.description)!r}"
+        return [sys.executable, "-c", f"from {__package__}.cuda_file import run; run({names})"]
     if isinstance(target, Script):
         return [sys.executable, str(target.path), *target.arguments]
     if isinstance(target, Module):

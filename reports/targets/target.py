@@ -17,6 +17,7 @@ from ..selection import find_variant, variants_called
 
 _FUNCTION = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+CUDA_SUFFIXES = (".cu", ".cuh")
 RUN_SUFFIX = ".json"
 """Suffix of the file of a saved run."""
 
@@ -68,6 +69,21 @@ class Function:
 
 
 @dataclass(frozen=True)
+class CudaFile:
+    """A CUDA C++ file. description: the TOML file of its launches."""
+
+    path: Path
+    description: Path
+
+    def __str__(self) -> str:
+        return printable(self.path)
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.path, self.description]
+
+
+@dataclass(frozen=True)
 class Shipped:
     """A shipped variant of a family. source: the file with its problem; None for the shipped example."""
 
@@ -93,7 +109,7 @@ class Shipped:
         return "the example" if self.source is None else printable(self.source)
 
 
-Target = Script | Module | Function | Shipped
+Target = Script | Module | Function | CudaFile | Shipped
 
 
 def target_name(target: Target) -> str:
@@ -105,7 +121,12 @@ def is_program(name: str) -> bool:
     """Whether a name denotes a program, and arguments may follow it, not a shipped variant or a saved run."""
     if variants_called(name) or name.endswith(RUN_SUFFIX):
         return False
-    return name.endswith(".py") or bool(_FUNCTION.fullmatch(name)) or Path(name).is_file() or _is_module(name)
+    return (
+        name.endswith((".py", *CUDA_SUFFIXES))
+        or bool(_FUNCTION.fullmatch(name))
+        or Path(name).is_file()
+        or _is_module(name)
+    )
 
 
 def _is_module(name: str) -> bool:
@@ -133,6 +154,8 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
         if arguments:
             raise SimtbedError(printable(f"{name} is called without arguments, got {' '.join(arguments)}"))
         return Function(name)
+    if name.endswith(CUDA_SUFFIXES):
+        return _cuda_file(name, arguments)
     if Path(name).is_file():
         return Script(Path(name), tuple(arguments))
     if not name.endswith(".py"):
@@ -140,3 +163,17 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
     raise SimtbedError(
         f"{printable(name)}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
     )
+
+
+def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile:
+    """Return a CUDA C++ file with the description of its launches: the argument, or the file's name with .toml."""
+    path = Path(name)
+    if not path.is_file():
+        raise SimtbedError(f"{printable(name)}: No such file")
+    if len(arguments) > 1:
+        raise SimtbedError(f"{printable(name)} takes one argument, a TOML file with its launches; got {len(arguments)}")
+    description = Path(arguments[0]) if arguments else path.with_suffix(".toml")
+    if not description.is_file():
+        expected = "give a TOML file with the launches of its kernels"
+        raise SimtbedError(f"{printable(description)}: No such file; {expected}")
+    return CudaFile(path, description)

@@ -83,7 +83,9 @@ class RoundTrips:
         kept = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
         how = {"grid": request.grid, "block": request.block, "shared": shared, "cooperative": request.cooperative}
-        return st.launch(kernel, args=arguments(kernel, printed, request), device=request.device, **how, **kept), printed
+        return st.launch(
+            kernel, args=arguments(kernel, printed, request), device=request.device, **how, **kept
+        ), printed
 
 
 def _outputs(result: st.Result, other: st.Result, names: dict[str, str]) -> Iterator[tuple[str, bytes, bytes]]:
