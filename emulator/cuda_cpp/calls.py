@@ -86,11 +86,11 @@ class Calls(Expressions):
         place = self.place(node)
         if isinstance(place, MemoryPlace):
             return MemoryPlace(self.kept(place.pointer), place.type, place.volatile)
-        if isinstance(place, ValuePlace) and isinstance(node.type, RecordType | Scalar | Vector) and not is_place(node):
-            if isinstance(place.value, StructValue | ir.Expr):
-                target = self.new_variable("object", node.type)
-                self.store(target, place.value)
-                return target
+        is_value = isinstance(place, ValuePlace) and isinstance(place.value, StructValue | ir.Expr)
+        if is_value and isinstance(node.type, RecordType | Scalar | Vector) and not is_place(node):
+            target = self.new_variable("object", node.type)
+            self.store(target, cast(ValuePlace, place).value)
+            return target
         return place
 
     def _construct(self, node: Node, function: Function, arguments: Sequence[Node]) -> Any:

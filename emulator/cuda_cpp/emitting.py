@@ -127,9 +127,9 @@ class Emitter:
         source = cast(Scalar, value.type)
         if isinstance(value, ir.Const) and not (source.is_float and type.is_integer):
             return self.constant(value.value, type)
-        if isinstance(value, ir.Op) and value.name == f"cast_{source}" and value.args[0].type == type:
-            if source.is_integer and type.is_integer and source.size >= type.size:
-                return value.args[0]
+        wider = source.is_integer and type.is_integer and source.size >= type.size
+        if wider and isinstance(value, ir.Op) and value.name == f"cast_{source}" and value.args[0].type == type:
+            return value.args[0]
         if type is I32 and source is U32 and (signed := self._signed(value)) is not None:
             return signed
         return self.operation(f"cast_{type}", value)

@@ -343,10 +343,12 @@ class Expressions(Accesses):
     def _kept_place(self, node: Node) -> Place:
         """Return an object that is read and then assigned: its index is computed once."""
         place = self.place(node)
-        if isinstance(place, MemoryPlace) and isinstance(place.pointer, Pointer) and len(place.pointer.terms) == 1:
-            if isinstance(place.pointer.terms[0][0], ir.Reg):
-                return place
-        return replace(place, pointer=self.kept(place.pointer)) if isinstance(place, MemoryPlace) else place
+        if not isinstance(place, MemoryPlace):
+            return place
+        terms = place.pointer.terms if isinstance(place.pointer, Pointer) else ()
+        if len(terms) == 1 and isinstance(terms[0][0], ir.Reg):
+            return place
+        return replace(place, pointer=self.kept(place.pointer))
 
     def _list_value(self, node: Node) -> Any:
         type, items = node.type, [self.value(item) for item in node.present]

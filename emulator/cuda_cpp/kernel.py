@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from .planning import Alias
 from .reading import Reader
 from .tree import Function, Variable
 from .types import CType, PointerType, RecordType, components, size_of
+from .values import Memory
 
 WORDS = {
     "st.sync()": "__syncthreads()",
@@ -276,38 +277,31 @@ class CudaKernel(LaunchableKernel):
         lowered = self._default
         parameters: dict[str, KernelParameter] = {}
         for parameter in self.parameters:
-            name, type = parameter.name, parameter.type
-            if name in lowered.arrays:
-                memory = lowered.arrays[name]
-                if memory.fields is not None:
-                    raise CompileError(
-                        [
-                            Diagnostic(
-                                "compile",
-                                f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported",
-                                parameter.span,
-                            )
-                        ]
-                    )
-                parameters[name] = KernelParameter(
-                    Array(memory.element, None, "global"), accepts=_accepted(memory.declared)
-                )
-            elif isinstance(type, PointerType) or parameter.reference:
-                if name not in dict(self.variant.aliases):  # it is never accessed
-                    parameters[name] = KernelParameter(None)
-            elif isinstance(type, RecordType):
-                parts = [
-                    (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind)
-                    for path, kind, _ in type.leaves()
-                ]
-                parameters[name] = KernelParameter(RecordParameter(type.name, tuple(parts)))  # type: ignore[arg-type]
-            else:
-                parameters[name] = KernelParameter(type)  # type: ignore[arg-type]
+            name = parameter.name
+            if name in lowered.arrays or not (isinstance(parameter.type, PointerType) or parameter.reference):
+                parameters[name] = self._parameter(parameter, lowered.arrays.get(name))
+            elif name not in dict(self.variant.aliases):  # it is never accessed
+                parameters[name] = KernelParameter(None)
         for name, variable in lowered.constants.items():
             parameters[name] = KernelParameter(Array(constant_element(variable.type), None, "constant"))
         for name, memory in lowered.arrays.items():
             parameters.setdefault(name, KernelParameter(Array(memory.element, None, "global")))
         return Signature(parameters)
+
+    def _parameter(self, parameter: Variable, memory: Memory | None) -> KernelParameter:
+        """Return a parameter by value, or a pointer to memory."""
+        name, type = parameter.name, parameter.type
+        if memory is not None:
+            if memory.fields is not None:
+                message = f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported"
+                raise CompileError([Diagnostic("compile", message, parameter.span)])
+            return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
+        if isinstance(type, RecordType):
+            parts = tuple(
+                (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()
+            )
+            return KernelParameter(RecordParameter(type.name, cast(Any, parts)))
+        return KernelParameter(cast(Any, type))
 
     def specialise(
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]

@@ -35,7 +35,8 @@ def lower(
 ) -> LoweredKernel:
     """Return the program of a kernel.
 
-    name: of the kernel, with the arguments of a template. aliases: of pointer parameters without memory of their own. contents: elements of variables in constant memory.
+    name: of the kernel, with the arguments of a template. aliases: of pointer parameters without memory of their own.
+    contents: elements of variables in constant memory.
     Raises CompileError with the position of what is not supported.
     """
     try:

@@ -53,10 +53,10 @@ class Reader(ExpressionReader):
         found.constant_method = found.constructor or (
             definition.kind in (kinds.CXX_METHOD, kinds.CONVERSION_FUNCTION) and definition.is_const_method()
         )
-        if definition.kind in (kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.CONVERSION_FUNCTION):
-            if not definition.is_static_method():
-                owner = self.type(definition, definition.semantic_parent.type)
-                found.owner = owner if isinstance(owner, RecordType) else None
+        methods = (kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.CONVERSION_FUNCTION)
+        if definition.kind in methods and not definition.is_static_method():
+            owner = self.type(definition, definition.semantic_parent.type)
+            found.owner = owner if isinstance(owner, RecordType) else None
         children = list(definition.get_children())
         body = next((child for child in children if child.kind == kinds.COMPOUND_STMT), None)
         found.generated = definition.kind != kinds.FUNCTION_DECL and (body is None or definition.is_default_method())

@@ -174,9 +174,9 @@ class ExpressionReader:
         if declared is None or declared.kind in (kinds.FUNCTION_DECL, kinds.CXX_METHOD):
             raise self.refuse(cursor, f"{cursor.spelling} as a value: function pointers are not supported")
         is_variable = declared.kind in (kinds.VAR_DECL, kinds.PARM_DECL)
-        if not is_variable or self.qualifiers(declared.type)[0]:
-            if isinstance(self.type(cursor), Scalar) and clang.constant(cursor) is not None:
-                return self._constant(cursor)
+        may_be_constant = not is_variable or self.qualifiers(declared.type)[0]
+        if may_be_constant and isinstance(self.type(cursor), Scalar) and clang.constant(cursor) is not None:
+            return self._constant(cursor)
         if not is_variable:
             raise self.refuse(cursor, f"{cursor.spelling} is not supported as a value")
         variable = self.variable(declared)

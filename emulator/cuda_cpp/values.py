@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.types import F32, F64, U32, Scalar, Space, Vector
+from ..language.types import U32, Scalar, Space, Vector
 from ..span import Span
 from .tree import Function, Variable
 from .types import CType, RecordType, Refusal, components
@@ -73,8 +73,8 @@ class Memory:
         if wanted and not (exact <= declared):
             self.element = wanted[0]
             return
-        preferred = [t for t in (*sorted(declared & scalars, key=str), *(t for t in (F32, F64) if t in scalars))]
-        self.element = preferred[0] if len(declared & scalars) == 1 else min(scalars, key=str)
+        # min: f before i before u, so that floats are not accessed through casts of their bits
+        self.element = min(declared & scalars or scalars, key=str)
 
     def _split(self, record: RecordType) -> None:
         self.fields = {}

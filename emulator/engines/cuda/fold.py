@@ -123,7 +123,7 @@ class _Folder:
     def statement(self, stmt: ir.Stmt) -> list[ir.Stmt]:
         """The statement with folded bodies."""
         match stmt:
-            case ir.If():
+            case ir.If() | ir.Frame():
                 return [map_bodies(stmt, self.body)]
             case ir.For():
                 return self.counted(stmt)
