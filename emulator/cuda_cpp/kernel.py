@@ -15,7 +15,7 @@ import numpy as np
 from ..checked import shown
 from ..errors import CompileError, Diagnostic, LaunchError
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import KernelParameter, RecordParameter, Signature
+from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir import nodes as ir
 from ..language.types import Array, ArrayLayout, Scalar, Vector
 from ..runtime.arrays import DeviceArray, NewArray
@@ -293,8 +293,8 @@ class CudaKernel(LaunchableKernel):
         name, type = parameter.name, parameter.type
         if memory is not None:
             if memory.fields is not None:
-                message = f"{name} points to {memory.declared}, a struct with fields of several sizes: not supported"
-                raise CompileError([Diagnostic("compile", message, parameter.span)])
+                fields = tuple((own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values())
+                return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
             return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
         if isinstance(type, RecordType):
             parts = tuple(

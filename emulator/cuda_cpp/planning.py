@@ -126,6 +126,9 @@ class Planner:
             if argument is not None
         ]
         loops = [self.index_loops(argument) for argument in arguments if argument is not None]
+        for parameter, argument in zip(function.parameters, arguments, strict=False):
+            if argument is not None and (passed := self._lambda_of(argument)) is not None:
+                self.lambdas[parameter] = passed
         outer = self.path, self.this, self.returned
         self.path, self.this, self.returned = (*self.path, node), this, {}
         self.plan.changed |= set(assigned(function.body))
@@ -196,8 +199,8 @@ class Planner:
         initial = variable.initial
         if initial is None:
             return {}
-        if initial.kind == "lambda" and initial.function is not None:
-            self.lambdas[variable] = initial.function
+        if (function := self._lambda_of(initial)) is not None:
+            self.lambdas[variable] = function
             return {}
         value = self.place(initial) if variable.reference else self.visit(initial)
         self._bind(variable, value, self.index_loops(initial))
@@ -333,15 +336,18 @@ class Planner:
     def called_lambda(self, node: Node) -> Function:
         """Return the lambda that a call refers to."""
         owner = node.children[0]
-        while owner is not None and owner.kind == "cast":
-            owner = owner[0]
-        if owner is not None and owner.kind == "lambda" and owner.function is not None:
-            return owner.function
-        function = self.lambdas.get(owner.variable) if owner is not None and owner.variable is not None else None
+        function = None if owner is None else self._lambda_of(owner)
         if function is None:
             raise _refused(node.span, "the called lambda is not known at compile time")
         node.function = function
         return function
+
+    def _lambda_of(self, node: Node) -> Function | None:
+        while node.kind == "cast":
+            node = node[0]
+        if node.kind == "lambda":
+            return node.function
+        return None if node.variable is None else self.lambdas.get(node.variable)
 
     # -------------------------------------------------------------- objects
     def place(self, node: Node) -> Targets:

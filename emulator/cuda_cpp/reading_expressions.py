@@ -171,6 +171,8 @@ class ExpressionReader:
 
     def _name(self, cursor: Any) -> Node:
         declared, kinds = cursor.referenced, self.kinds
+        if declared is None and isinstance(self.type(cursor), Scalar):  # a parameter of a template
+            return self._constant(cursor)
         if declared is None or declared.kind in (kinds.FUNCTION_DECL, kinds.CXX_METHOD):
             raise self.refuse(cursor, f"{cursor.spelling} as a value: function pointers are not supported")
         is_variable = declared.kind in (kinds.VAR_DECL, kinds.PARM_DECL)
@@ -229,7 +231,8 @@ class ExpressionReader:
         owner = None
         if called.kind in (kinds.CXX_METHOD, kinds.CONVERSION_FUNCTION):
             first = next(iter(cursor.get_children()))
-            member = first.kind == kinds.MEMBER_REF_EXPR and first.referenced == called
+            named = first.referenced if first.kind == kinds.MEMBER_REF_EXPR else None
+            member = named is not None and named.kind not in (kinds.FIELD_DECL, kinds.VAR_DECL)
             owners = self._operands(first) if member else arguments[:1]
             arguments = arguments if member else arguments[1:]
             owner = self.expression(owners[0]) if owners else None

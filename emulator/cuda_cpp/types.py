@@ -147,6 +147,8 @@ class Types:
 
     def _fields(self, type: Any, declared: Any, name: str) -> RecordType:
         kinds = cindex().CursorKind
+        if "(lambda at" in name:  # its captures are the variables themselves
+            return RecordType("lambda", 1, {})
         if declared.kind == kinds.UNION_DECL:
             raise Refusal(f"{name} is a union: unions are not supported")
         if any(
