@@ -229,7 +229,8 @@ class ExpressionReader:
         if called.kind == kinds.CONSTRUCTOR:
             return self._construction(cursor, called, arguments)
         owner = None
-        if called.kind in (kinds.CXX_METHOD, kinds.CONVERSION_FUNCTION):
+        is_method = called.kind in (kinds.CXX_METHOD, kinds.CONVERSION_FUNCTION)
+        if is_method and not called.is_static_method():
             first = next(iter(cursor.get_children()))
             named = first.referenced if first.kind == kinds.MEMBER_REF_EXPR else None
             member = named is not None and named.kind not in (kinds.FIELD_DECL, kinds.VAR_DECL)
