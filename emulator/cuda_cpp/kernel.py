@@ -98,22 +98,27 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         for one in self._unit.diagnostics:
             file, offset = (one.location.file.name if one.location.file else ""), one.location.offset
             inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
-            uninitialised = one.option == "-Wuninitialized"
-            if inside and (one.severity >= 3 or uninitialised):
-                location = one.location
-                extent = _Extent(location, location)
-                message = (
-                    f"{one.spelling.partition(' is ')[0]} is read before it is assigned"
-                    if uninitialised
-                    else one.spelling
-                )
-                found.append(Diagnostic("compile", message, self.source.span(extent)))
+            if inside and (one.severity >= _ERROR or one.option == _UNINITIALISED):
+                found.append(Diagnostic("compile", _message(one), self.source.span(_Extent(one.location, one.location))))
         return found
 
     @cached_property
     def digest(self) -> str:
         # Compiled programs are cached for one edition of the package, its headers included.
         return sha256(repr((self.source, self.options, self.instances)).encode()).hexdigest()
+
+
+_ERROR, _UNINITIALISED = 3, "-Wuninitialized"
+
+
+def _message(diagnostic: Any) -> str:
+    """Return the message of the compiler in this project's words."""
+    text = str(diagnostic.spelling)
+    if diagnostic.option == _UNINITIALISED:
+        return f"{text.removeprefix('variable ').partition(' is ')[0]} is read before it is assigned".replace("'", "")
+    if "cudaLaunchDevice" in text:
+        return "launches of kernels in kernels are not supported"
+    return text
 
 
 @dataclass

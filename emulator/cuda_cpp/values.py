@@ -98,8 +98,9 @@ class Pointer:
     to: CType | None = None
 
     def moved(self, index: ir.Expr, size: int) -> Pointer:
-        """Return the pointer `index` elements of `size` bytes further on."""
-        if isinstance(index, ir.Const):
+        """Return the pointer `index` elements of `size` bytes further on. A constant is an index of its own in an array of arrays."""
+        nested = isinstance(self.memory, Memory) and len(self.memory.extents) > 1
+        if isinstance(index, ir.Const) and not nested:
             return replace(self, constant=self.constant + int(index.value) * size)
         return replace(self, terms=(*self.terms, (index, size)))
 

@@ -65,7 +65,12 @@ def _function_body(place: Span) -> list[ast.stmt] | None:
     """Return the body of the innermost function that contains a position."""
     text = "".join(linecache.getlines(place.file))
     functions = [node for node in _functions(text) if _contains(node, place)]
-    return max(functions, key=lambda node: node.lineno).body if functions else None
+    if not functions:
+        return None
+    innermost = max(functions, key=lambda node: node.lineno)
+    # A position inside a text is one of another language, such as a CUDA C++ kernel in a Python function.
+    texts = (node for node in ast.walk(innermost) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return None if any(_contains(node, place) for node in texts) else innermost.body
 
 
 @lru_cache(maxsize=64)
@@ -76,7 +81,7 @@ def _functions(text: str) -> Sequence[ast.FunctionDef]:
         return []
 
 
-def _contains(node: ast.stmt, place: Span) -> bool:
+def _contains(node: ast.stmt | ast.expr, place: Span) -> bool:
     first = (node.lineno, node.col_offset + 1)
     end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
     return first <= (place.line, place.column) < end

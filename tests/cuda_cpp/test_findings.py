@@ -1,0 +1,159 @@
+"""Findings in CUDA C++ have the line of the text, in the Python file that contains it, and CUDA's words."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.testing import verify
+
+MISTAKES = """
+__device__ float neighbour(const float *x, int i) { return x[i + 1]; }  // bounds
+__global__ void bounds(const float *x, float *out) { out[threadIdx.x] = neighbour(x, threadIdx.x); }
+__global__ void row(const float *x, float *out) {
+    __shared__ float tile[4][8];
+    if (threadIdx.x < 32) tile[threadIdx.x / 8][threadIdx.x % 8] = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 3) out[threadIdx.x] = tile[threadIdx.x][8];  // row
+}
+__global__ void race(const float *x, float *out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];  // race
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+__global__ void barrier(float *out) {
+    if (threadIdx.x < 40) __syncthreads();  // barrier
+    out[threadIdx.x] = 1;
+}
+__global__ void uninitialised(float *out) {
+    __shared__ float tile[64];
+    if (threadIdx.x < 32) tile[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x];  // uninitialised
+}
+__global__ void arithmetic(const int *n, int *out) { out[threadIdx.x] = 1 << n[threadIdx.x]; }  // arithmetic
+__global__ void allowed(const float *x, float *out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];  // simtbed: allow race - the other half is discarded
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+"""
+KINDS = {"row": "bounds"}
+
+
+def _launch(name: str, **options: Any) -> st.Result:
+    kernel = st.cuda_source(MISTAKES)[name]
+    given: dict[str, Any] = {"x": np.ones(64, np.float32), "out": st.empty(64, "f32")}
+    if name == "arithmetic":
+        given = {"n": np.arange(64, dtype=np.int32), "out": st.empty(64, "i32")}
+    args = {parameter.name: given[parameter.name] for parameter in kernel.parameters}
+    return st.launch(kernel, grid=1, block=64, args=args, check="all", faults="return", **options)
+
+
+@pytest.mark.parametrize("name", ["bounds", "row", "race", "barrier", "uninitialised", "arithmetic"])
+def test_a_mistake_is_found_at_its_line_of_this_file(name: str) -> None:
+    lines = Path(__file__).read_text().splitlines()
+    expected = next(n for n, line in enumerate(lines, 1) if line.endswith(f"// {name}"))
+    for engine in ("jit", "numpy"):
+        faults = _launch(name, engine=engine).faults
+        assert KINDS.get(name, name) in {fault.kind for fault in faults}
+        fault = next(fault for fault in faults if fault.kind == KINDS.get(name, name))
+        assert (fault.span.file, fault.span.line) == (__file__, expected)
+        assert "st." not in str(fault).replace("st.launch", "")
+
+
+def test_the_advice_on_a_race_is_a_barrier_of_cuda() -> None:
+    (fault,) = _launch("race").faults
+    assert "__syncthreads()" in str(fault) and fault.remedy == ()
+
+
+def test_no_statement_of_python_is_advised_for_a_text_in_a_function() -> None:
+    race = st.cuda_source("""
+    __global__ void race(float *x) {
+        __shared__ float tile[64];
+        tile[threadIdx.x] = x[threadIdx.x];
+        x[threadIdx.x] = tile[63 - threadIdx.x];
+    }""").race
+    result = st.launch(race, grid=1, block=64, args=(np.ones(64, np.float32),), check="races", faults="return")
+    assert "to order them: __syncthreads() between the two" in result.faults[0].notes[-1]
+
+
+def test_a_comment_allows_a_finding() -> None:
+    result = _launch("allowed")
+    assert result.faults == [] and [remark.kind for remark in result.remarks] == ["allowed"]
+
+
+def test_a_finding_in_a_device_function_has_its_call() -> None:
+    fault = _launch("bounds").faults[0]
+    (call,) = fault.span.calls
+    assert call.text.startswith("neighbour(x")
+
+
+def test_counters_have_the_lines_of_this_file() -> None:
+    source, first = inspect.getsourcelines(test_counters_have_the_lines_of_this_file)
+    copy = st.cuda_source("""
+    __global__ void copy(const float *a, float *b) {
+        b[threadIdx.x] = a[threadIdx.x];
+    }""").copy
+    result = st.launch(copy, grid=1, block=32, args=(np.ones(32, np.float32), st.empty(32, "f32")))
+    line = first + next(n for n, text in enumerate(source) if "b[threadIdx.x] =" in text)
+    assert result.counters.by_line()[__file__, line]["global_load_requests"] == 1
+
+
+def test_verify_whatif_and_the_source_take_the_text() -> None:
+    double = st.cuda_source("__global__ void twice(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }")
+    args = {"x": np.arange(128, dtype=np.float32)}
+    verify(double.twice, grid=2, block=64, args=args, oracle=lambda x: x * 2, checked=True)
+    assert len(st.whatif(double.twice, grid=2, block=64, args=args, blocks=[32, 64], source_only=True)) == 2
+    assert st.launch(double.twice, grid=2, block=64, args=args).source == double.source.text
+
+
+def test_arguments_are_checked() -> None:
+    twice = st.cuda_source("__global__ void twice(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }").twice
+    for args, message in (
+        ((np.ones(4), 4), "x points to f32; the array given is float64"),
+        ((np.ones((4, 4), np.float32).T, 4), "x is a pointer: give a contiguous array"),
+        ((np.ones(4, np.float32), 2.5), "n is i32"),
+        ((np.ones(4, np.float32),), "twice takes x, n: args are 1"),
+        ((np.ones(4, np.float32), 1 << 40), "n"),
+    ):
+        with pytest.raises(st.LaunchError, match=message):
+            st.launch(twice, grid=1, block=4, args=args)
+
+
+def test_variables_keep_their_contents_between_launches() -> None:
+    source = st.cuda_source("""
+    __device__ int count;
+    __constant__ float factor[2] = {1, 2};
+    __global__ void step(float *x) { x[threadIdx.x] *= factor[1]; atomicAdd(&count, 1); }
+    """)
+    x = np.ones(32, np.float32)
+    assert st.launch(source.step, grid=1, block=32, args={"x": x}).x[0] == 2
+    source.variables["factor"] = np.array([0, 5], np.float32)
+    assert st.launch(source.step, grid=1, block=32, args={"x": x}).x[0] == 5
+    assert source.variables["count"].numpy()[0] == 64
+
+
+def test_options_define_macros() -> None:
+    text = "__global__ void fill(int *x) { x[threadIdx.x] = VALUE; }"
+    source = st.cuda_source(text, options=("-DVALUE=7", "-O3", "--use_fast_math"))
+    assert st.launch(source.fill, grid=1, block=4, args={"x": st.empty(4, "i32")}).x.tolist() == [7] * 4
+
+
+def test_errors_of_the_host_do_not_matter() -> None:
+    source = st.cuda_source("""
+    #include <vector>
+    #include <cuda_runtime.h>
+    __global__ void one(int *x) { x[threadIdx.x] = 1; }
+    int main() { std::vector<int> v(3); int *d; cudaMalloc(&d, 12); one<<<1, 3>>>(d); return v.size(); }
+    """)
+    assert st.launch(source.one, grid=1, block=3, args={"x": st.empty(3, "i32")}).x.tolist() == [1] * 3
+
+
+def test_unknown_kernels_are_named() -> None:
+    with pytest.raises(st.LaunchError, match="the text has no kernel two; it has one"):
+        st.cuda_source("__global__ void one(int *x) { }")["two"]

@@ -1,0 +1,20 @@
+"""CUDA C++ without a counterpart is refused with its line, and never runs."""
+
+from __future__ import annotations
+
+import pytest
+import simtbed as st
+
+from tests.cuda_cpp.refusals import REFUSALS
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_the_line_is_named(name: str) -> None:
+    text, message = REFUSALS[name]
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "// here" in one)
+    source = st.cuda_source(text)
+    with pytest.raises(st.CompileError) as refused:
+        source[list(source)[-1]].signature()
+    first = refused.value.diagnostics[0]
+    assert message in first.message
+    assert first.span.line - source.source.offset == line

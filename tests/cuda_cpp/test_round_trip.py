@@ -1,0 +1,63 @@
+"""What simtbed prints as CUDA C++, read back: the same bits and the same memory counters. A sample; the whole is in tests/validation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import Global, i32
+from simtbed.testing.conformance import FEATURES
+
+from tests.cuda_cpp.round_trip import RoundTrips
+
+EXAMPLES = ("transpose", "softmax", "bfs", "philox")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_has_its_bits_and_counters(example: str) -> None:
+    trips = RoundTrips()
+    import_module(f"examples.kernels.{example}").check(trips.launch)
+    assert trips.launches and (trips.refused, trips.bits, trips.counters) == ({}, {}, {})
+
+
+@pytest.mark.parametrize("feature", FEATURES[::16], ids=lambda feature: feature.name)
+def test_a_feature_has_its_bits(feature: Any) -> None:
+    trips = RoundTrips()
+    feature.launch(trips.launch)
+    assert trips.launches and (trips.refused, trips.bits) == ({}, {})
+
+
+@st.kernel
+def numbered(out: Global[i32]) -> None:
+    out[st.thread.x] = st.thread.x + 1
+
+
+def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    trips = RoundTrips()
+    again = trips.again
+
+    def wrong(*args: Any, **options: Any) -> Any:
+        result, printed = again(*args, **options)
+        result.buffers["out"] = result.buffers["out"] + 1
+        result.counts = np.zeros_like(result.counts)
+        return result, printed
+
+    monkeypatch.setattr(trips, "again", wrong)
+    trips.launch(numbered, grid=1, block=32, args={"out": st.empty(32, "i32")})
+    assert trips.bits == {"numbered": ["out"]} and "global_store_requests" in trips.counters["numbered"]
+
+
+def test_a_printed_frame_is_read_back() -> None:
+    """A call with a return inside is printed as a lambda, and the lambda is read as a call."""
+    text = """
+    __device__ int sign(int x) { if (x > 0) return 1; for (int i = 0; i < 3; ++i) if (x < -i) return -1; return 0; }
+    __global__ void signs(const int *x, int *out) { out[threadIdx.x] = sign(x[threadIdx.x]) + sign(5); }
+    """
+    args = {"x": np.arange(-16, 16, dtype=np.int32), "out": st.empty(32, "i32")}
+    result = st.launch(st.cuda_source(text).signs, grid=1, block=32, args=args)
+    again, printed = RoundTrips().again(result.request)
+    assert "[&] {" in printed.text
+    np.testing.assert_array_equal(again.out, np.sign(args["x"]) + 1)
