@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache", "forking"},
     "cuda_cpp": {*BASE, "documents", "frontend", "runtime"},
+    "stand_ins": {*BASE, "cuda_cpp", "runtime"},
     "model": {
         *BASE,
         "tracebacks",

@@ -85,6 +85,16 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             raise AttributeError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
         return self[name]
 
+    def initial(self, name: str) -> np.ndarray[Any, Any]:
+        """Return the initial contents of a `__constant__` or `__device__` variable, flat. Raises LaunchError for other names."""
+        kinds = self._reader.kinds
+        for cursor in self._unit.cursor.walk_preorder():
+            if cursor.kind == kinds.VAR_DECL and cursor.spelling == name:
+                variable = self._reader.variable(cursor)
+                if variable.place in ("constant", "device"):
+                    return np.array(initial_values(variable), constant_element(variable.type).dtype)
+        raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
+
     def __repr__(self) -> str:
         return f"<CudaSource {self.source.file}: {', '.join(self._cursors)}>"
 
@@ -99,7 +109,9 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             file, offset = (one.location.file.name if one.location.file else ""), one.location.offset
             inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
             if inside and (one.severity >= _ERROR or one.option == _UNINITIALISED):
-                found.append(Diagnostic("compile", _message(one), self.source.span(_Extent(one.location, one.location))))
+                found.append(
+                    Diagnostic("compile", _message(one), self.source.span(_Extent(one.location, one.location)))
+                )
         return found
 
     @cached_property
@@ -298,7 +310,9 @@ class CudaKernel(LaunchableKernel):
         name, type = parameter.name, parameter.type
         if memory is not None:
             if memory.fields is not None:
-                fields = tuple((own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values())
+                fields = tuple(
+                    (own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values()
+                )
                 return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
             return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
         if isinstance(type, RecordType):

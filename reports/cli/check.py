@@ -135,7 +135,7 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
             raise SimtbedError(f"{target} is a saved run and takes no arguments, got {' '.join(arguments)}")
         return _check_saved_run(Path(target), check, options)
     if target is not None and options.family is None and is_program(target):
-        program = find_target(target, arguments, options.input)
+        program = find_target(target, arguments, options.input, options.selection.emulate)
         return _check_program(program, check, make, options)
     return _check_variants(target, check, make, options)
 

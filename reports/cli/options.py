@@ -102,6 +102,14 @@ class SelectionOptions:
 
     kernel: Kernels = "*"
     launch: Number = None
+    emulate: Annotated[
+        str | None,
+        Option(
+            metavar="NAMES",
+            help="Emulate pycuda, cupy or both in a script; none for the installed library. By default those that the script "
+            "imports, without a GPU.",
+        ),
+    ] = None
 
     @property
     def is_complete(self) -> bool:

@@ -72,7 +72,10 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     simtbed profile pairhmm/wavefront
     simtbed profile --budget .simtbed/kernels.toml --update-budget transpose.py
     """
-    profiled, device = find_target(target, arguments, options.input), devices.find(options.device)
+    profiled, device = (
+        find_target(target, arguments, options.input, options.selection.emulate),
+        devices.find(options.device),
+    )
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
     keep: Literal["nothing", "program"] = "program" if options.compiled else "nothing"

@@ -94,7 +94,7 @@ def _verify_program(
     name: str, arguments: Sequence[str], obstacles: Obstacles, budgets: BudgetCheck, options: VerifyOptions
 ) -> int:
     selection, tolerance = options.selection, options.tolerance
-    target = find_target(name, arguments, options.input)
+    target = find_target(name, arguments, options.input, selection.emulate)
     other_engines = tuple(
         name for name, reason in obstacles.items() if not reason and (name != "jit" or options.engine)
     )

@@ -88,7 +88,10 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
     simtbed whatif --block 64,128,256 --tie BLOCK=block.x --kernel block_sum examples/block_sum.py
     simtbed whatif --replace l2=25MB --objective bytes --json saxpy.py
     """
-    planned_target, selection = find_target(target, arguments, options.input), options.selection
+    planned_target, selection = (
+        find_target(target, arguments, options.input, options.selection.emulate),
+        options.selection,
+    )
     varied = axes(options.block, options.grid, options.const or (), options.tie or ())
     devices = chosen_devices(options.device, options.replace)
     make = partial(Planner, axes=varied, devices=devices, kernels=selection.kernel, number=selection.launch)

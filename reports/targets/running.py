@@ -23,6 +23,7 @@ from simtbed.runtime.observing import OBSERVER, observing
 
 from ..selection import find_problem
 from ..terminal import progress
+from .emulated import emulated_libraries
 from .failed import TargetFailed
 from .forwarding import end_at_signals, forward_signals
 from .stream import MakeObserver, describe, launches
@@ -163,6 +164,9 @@ def _command(target: Script | Module | Function | CudaFile) -> list[str]:
     if isinstance(target, CudaFile):
         names = f"{str(target.path)!r}, {str(target.description)!r}"
         return [sys.executable, "-c", f"from {__package__}.cuda_file import run; run({names})"]
+    if isinstance(target, Script) and (names := emulated_libraries(target.path, target.emulate)):
+        call = f"run({names!r}, {str(target.path)!r}, {target.arguments!r})"
+        return [sys.executable, "-c", f"from {__package__}.emulated import run; {call}"]
     if isinstance(target, Script):
         return [sys.executable, str(target.path), *target.arguments]
     if isinstance(target, Module):

@@ -24,10 +24,12 @@ RUN_SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class Script:
-    """A Python script, run as `python` would with these arguments."""
+    """A Python script, run as `python` would with these arguments. emulate: libraries to emulate, separated by commas; None for
+    those that it imports, on a machine without a GPU."""
 
     path: Path
     arguments: tuple[str, ...] = ()
+    emulate: str | None = None
 
     def __str__(self) -> str:
         return printable(" ".join([str(self.path), *self.arguments]))
@@ -137,8 +139,10 @@ def _is_module(name: str) -> bool:
     return Path(top).is_dir() or importlib.util.find_spec(top) is not None
 
 
-def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = None) -> Target:
-    """Return the target with a name and arguments. source: the input of a shipped variant.
+def find_target(
+    name: str, arguments: Sequence[str] = (), source: Path | None = None, emulate: str | None = None
+) -> Target:
+    """Return the target with a name and arguments. source: the input of a shipped variant. emulate: as in `Script`.
 
     Raises SimtbedError if there is no such target.
     """
@@ -157,7 +161,7 @@ def find_target(name: str, arguments: Sequence[str] = (), source: Path | None = 
     if name.endswith(CUDA_SUFFIXES):
         return _cuda_file(name, arguments)
     if Path(name).is_file():
-        return Script(Path(name), tuple(arguments))
+        return Script(Path(name), tuple(arguments), emulate)
     if not name.endswith(".py"):
         return Module(name, tuple(arguments))
     raise SimtbedError(

@@ -367,7 +367,9 @@ def _wide(x: Any, t: int) -> int:
     v, row = int(x[t]), x[t // 32 * 32 : t // 32 * 32 + 32]
     odd = sum(int(one & 1) << k for k, one in enumerate(row))
     remainder = abs(v) % 5 * (-1 if v < 0 else 1)
-    return int(v**3 - (int(np.int32(v * 1000).astype(np.int16)) >> 2) + remainder + (odd >> t % 32).bit_count() + (v - 3) % 256)
+    return int(
+        v**3 - (int(np.int32(v * 1000).astype(np.int16)) >> 2) + remainder + (odd >> t % 32).bit_count() + (v - 3) % 256
+    )
 
 
 _habit(
