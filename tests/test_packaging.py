@@ -25,7 +25,7 @@ def _installed(path: Path) -> tuple[str, ...]:
     return path.parts[1:] if path.parts[0] == "emulator" else path.parts
 
 
-MAX_WHEEL, MAX_INSTALLED, MAX_BASELINES = 1_600_000, 8_000_000, 150_000
+MAX_WHEEL, MAX_INSTALLED, MAX_BASELINES = 1_700_000, 8_500_000, 150_000
 """Bytes: of the wheel, of its files without bytecode, of the baselines of the shipped variants."""
 
 
@@ -74,7 +74,7 @@ def test_only_simtbed_is_installed(wheel: set[str]) -> None:
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
-    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml", ".html", ".css", ".js"}
+    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml", ".html", ".css", ".js", ".h"}
     files = {
         "/".join(("simtbed", *_installed(path.relative_to(ROOT))))
         for folder in FOLDERS

@@ -15,6 +15,8 @@ from simtbed.span import Span
 Row = dict[str, int]
 Place = tuple[str, int]
 _ROOT = Path(simtbed.kernels.__file__).parents[1]
+GAP = 5
+"""Lines without counters inside a kernel of another language."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,28 @@ def annotated(profile: Profile) -> str:
 
 
 def _functions(source: str, counted: set[int]) -> list[tuple[int, int]]:
-    """Return first and last line of each innermost function with a counted line."""
+    """Return first and last line of each innermost Python function with a counted line, and of groups of other counted lines: these
+    are kernels of another language, in a file or in a text."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _groups(counted)
     ranges = [
         (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
     ]
-    around = ([r for r in ranges if r[0] <= line <= r[1]] for line in counted)
-    return sorted({max(ranges) for ranges in around if ranges})
+    around = {line: [r for r in ranges if r[0] <= line <= r[1]] for line in counted}
+    functions = {max(found) for found in around.values() if found}
+    return sorted(functions | set(_groups({line for line, found in around.items() if not found})))
+
+
+def _groups(counted: set[int]) -> list[tuple[int, int]]:
+    """Return first and last line of each group of lines with at most GAP lines between neighbours."""
+    groups: list[tuple[int, int]] = []
+    for line in sorted(counted):
+        if groups and line <= groups[-1][1] + GAP:
+            groups[-1] = groups[-1][0], line
+        else:
+            groups.append((line, line))
+    return groups

@@ -6,6 +6,7 @@ import pytest
 import simtbed as st
 
 from tests.cuda_cpp.refusals import REFUSALS
+from tests.pages import ROOT
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -18,3 +19,8 @@ def test_the_line_is_named(name: str) -> None:
     first = refused.value.diagnostics[0]
     assert message in first.message
     assert first.span.line - source.source.offset == line
+
+
+def test_the_page_lists_them() -> None:
+    page = (ROOT / "docs/cuda-kernels.md").read_text(encoding="utf-8")
+    assert f"Refused, with the line: {', '.join(sorted(REFUSALS, key=str.lower))}.\n" in page

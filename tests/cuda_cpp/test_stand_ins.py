@@ -1,0 +1,120 @@
+"""PyCUDA and CuPy without a GPU: scripts launch their kernels on an emulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.stand_ins.install import LIBRARIES, install
+
+SCALE = "__global__ void scale(float *x, float a, int n) { int i = threadIdx.x; if (i < n) x[i] *= a; }"
+Install = Callable[[str], Any]
+
+
+@pytest.fixture
+def library() -> Iterator[Install]:
+    """Return a function that installs a stand-in until the end of the test and returns its modules."""
+    before = dict(sys.modules)
+
+    def installed(name: str) -> Any:
+        install([name])
+        return SimpleNamespace(
+            **{key.rpartition(".")[2]: value for key, value in sys.modules.items() if key.partition(".")[0] == name}
+        )
+
+    yield installed
+    for name in [key for key in sys.modules if key.partition(".")[0] in LIBRARIES]:
+        del sys.modules[name]
+    sys.modules.update({key: before[key] for key in before if key.partition(".")[0] in LIBRARIES})
+
+
+@pytest.fixture
+def pycuda(library: Install) -> Any:
+    return library("pycuda")
+
+
+@pytest.fixture
+def cupy(library: Install) -> Any:
+    return library("cupy").cupy
+
+
+def test_copies_of_arguments(pycuda: Any) -> None:
+    drv, module = pycuda.driver, pycuda.compiler.SourceModule(SCALE)
+    scale, x = module.get_function("scale"), np.arange(8, dtype=np.float32)
+    scale(drv.InOut(x), np.float32(2), np.int32(5), block=(32, 1, 1), grid=(1, 1))
+    assert x.tolist() == [0, 2, 4, 6, 8, 5, 6, 7]
+    scale(drv.In(x), np.float32(2), np.int32(5), block=(32, 1, 1))
+    assert x.tolist() == [0, 2, 4, 6, 8, 5, 6, 7]
+
+
+def test_memory_by_address(pycuda: Any) -> None:
+    drv, x = pycuda.driver, np.arange(8, dtype=np.float32)
+    memory, scale = drv.mem_alloc(x.nbytes), pycuda.compiler.SourceModule(SCALE).get_function("scale")
+    drv.memcpy_htod(memory, x)
+    scale(np.intp(int(memory) + 16), np.float32(10), np.int32(2), block=(32, 1, 1))
+    drv.memcpy_dtoh(x, memory)
+    assert x.tolist() == [0, 1, 2, 3, 40, 50, 6, 7]
+    with pytest.raises(st.LaunchError, match="a copy of 32 bytes at .*: the allocation has 16 from there"):
+        drv.memcpy_htod(int(memory) + 16, x)
+    memory.free()
+    with pytest.raises(st.LaunchError, match="no allocation contains the address"):
+        scale(memory, np.float32(10), np.int32(2), block=(32, 1, 1))
+
+
+def test_an_access_behind_an_allocation_is_a_finding(pycuda: Any) -> None:
+    memory = pycuda.driver.mem_alloc(16)
+    scale = pycuda.compiler.SourceModule(SCALE).get_function("scale")
+    with pytest.raises(st.FaultError, match="out of bounds"):
+        scale(memory, np.float32(1), np.int32(5), block=(32, 1, 1))
+
+
+def test_gpu_arrays_prepared_calls_and_variables(pycuda: Any) -> None:
+    module = pycuda.compiler.SourceModule(
+        "__constant__ float table[4]; __global__ void k(float *x) { x[threadIdx.x] += table[threadIdx.x & 3]; }"
+    )
+    address, size = module.get_global("table")
+    pycuda.driver.memcpy_htod(address, np.arange(4, dtype=np.float32))
+    x = pycuda.gpuarray.to_gpu(np.ones(8, np.float32))
+    module.get_function("k").prepare("P").prepared_call((1, 1), (8, 1, 1), x.gpudata)
+    assert size == 16 and (x + x).get().tolist() == [2, 4, 6, 8] * 2
+    with pytest.raises(st.LaunchError, match="GPUArray.mean is not emulated"):
+        x.mean()
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(2.0, "PyCUDA takes NumPy numbers"), (np.float64(2), "a is f32, the launch gives numpy.float64")],
+)
+def test_numbers_of_another_type_are_refused(pycuda: Any, number: Any, reason: str) -> None:
+    scale = pycuda.compiler.SourceModule(SCALE).get_function("scale")
+    with pytest.raises(st.LaunchError, match=reason):
+        scale(pycuda.driver.mem_alloc(16), number, np.int32(1), block=(1, 1, 1))
+
+
+def test_raw_kernels(cupy: Any) -> None:
+    x = cupy.arange(8, dtype=cupy.float32)
+    cupy.RawKernel(SCALE, "scale")((1,), (32,), (x, np.float32(3), 4))
+    assert x.get().tolist() == [0, 3, 6, 9, 4, 5, 6, 7] and type(x.get()) is np.ndarray
+    with pytest.raises(st.LaunchError, match="a is f32, the launch gives float64"):
+        cupy.RawKernel(SCALE, "scale")((1,), (32,), (x, 3.0, 4))
+    with pytest.raises(st.LaunchError, match="cupy.ElementwiseKernel is not emulated"):
+        cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
+
+
+def test_instances_of_raw_modules(cupy: Any) -> None:
+    text = "template <typename T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }"
+    module = cupy.RawModule(code=text, options=("-std=c++17",), name_expressions=["twice<float>", "twice<int>"])
+    for dtype, name in ((np.float32, "twice<float>"), (np.int32, "twice<int>")):
+        x = cupy.asarray(np.arange(4), dtype)
+        module.get_function(name)((1,), (4,), (x,))
+        assert x.get().tolist() == [0, 2, 4, 6] and x.dtype == dtype
+
+
+def test_other_libraries_are_not_emulated() -> None:
+    with pytest.raises(st.SimtbedError, match="torch is not emulated; pycuda and cupy are"):
+        install(["torch"])
