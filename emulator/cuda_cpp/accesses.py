@@ -51,11 +51,11 @@ class Accesses(Emitter):
                 raise Refusal(f"an access of {size} bytes through a pointer in steps of {step} bytes: not supported")
         if small is None:
             return total
-        small = self.kept(small)
+        small = self.as_register(small)
         type = cast(Scalar, small.type)
         aligned = self.operation("eq", self.operation("mod", small, self.constant(size, type)), self.constant(0, type))
         self.emit(
-            ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.here)
+            ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.position)
         )
         return self.added(self.operation("floordiv", small, self.constant(size, type)), total)
 
@@ -92,7 +92,7 @@ class Accesses(Emitter):
             return flat
         indices = tuple(self.converted(index, I32) for index, _ in pointer.terms)
         bounds = tuple(self.constant(extent, I32) for extent in extents)
-        return ir.Within(flat, names.Name.parse(memory.name).user, indices, bounds, I32, self.here)
+        return ir.Within(flat, names.Name.parse(memory.name).user, indices, bounds, I32, self.position)
 
     # -------------------------------------------------------------- loads
     def load(self, place: Place) -> Value:
@@ -104,9 +104,9 @@ class Accesses(Emitter):
                 return cast(Value, value)
             case ComponentPlace(owner, index):
                 whole = cast(ir.Expr, self.load(owner))
-                return ir.Component(whole, self.constant(index, I32), cast(Vector, whole.type).element, self.here)
+                return ir.Component(whole, self.constant(index, I32), cast(Vector, whole.type).element, self.position)
             case StructPlace(record, fields):
-                return StructValue(record, {name: self.load(one) for name, one in fields.items()})
+                return StructValue(record, {name: self.load(entry) for name, entry in fields.items()})
             case PointerPlace():
                 return self._pointer(place)
             case MemoryPlace():
@@ -121,7 +121,7 @@ class Accesses(Emitter):
         if isinstance(type, ArrayType):
             return [self.load(item) for item in self.items(place, type)]
         if isinstance(pointer, Choice):
-            return self._chosen(pointer, lambda one: self.load(replace(place, pointer=one)), type)
+            return self._chosen(pointer, lambda entry: self.load(replace(place, pointer=entry)), type)
         if not isinstance(pointer.memory, Memory | None):
             return self._viewed(cast(ir.Expr, self.load(self.variable_at(pointer))), type)
         memory, array, index, element = self.element(pointer, type)
@@ -129,23 +129,23 @@ class Accesses(Emitter):
         if element == type:
             return self._load_element(memory, array, index, element, volatile)
         if isinstance(type, Vector):
-            parts = [
+            pieces = [
                 self.bits(
                     self._load_element(memory, array, self.added(index, self.constant(lane, I32)), element, volatile),
                     type.element,
                 )
                 for lane in range(type.lanes)
             ]
-            return ir.Pack(tuple(parts), type, self.here)
+            return ir.Pack(tuple(pieces), type, self.position)
         return self.bits(self._load_element(memory, array, index, element, volatile), type)
 
     def _load_element(
         self, memory: Memory, array: str, index: ir.Expr, type: Scalar | Vector, volatile: bool
     ) -> ir.Expr:
         if memory.space == "register":
-            return ir.Item(array, index, type, self.here)
+            return ir.Item(array, index, type, self.position)
         ordered = volatile and memory.space in ("global", "shared")
-        load = ir.Load(array, index, type, self.here, "volatile" if ordered else "weak")
+        load = ir.Load(array, index, type, self.position, "volatile" if ordered else "weak")
         return self.let(load, names.Name.parse(array).user)
 
     def _viewed(self, value: ir.Expr, type: CType) -> ir.Expr:
@@ -171,9 +171,9 @@ class Accesses(Emitter):
         index = self.added(self.index(pointer, element.size), self.constant(first.index, I32))
         if isinstance(index, ir.Const):
             return ComponentPlace(first.owner, int(index.value))
-        if any(isinstance(one, ir.Reg) and one.name not in self.unrolled for one in (index, *expressions(index))):
+        if any(isinstance(entry, ir.Reg) and entry.name not in self.unrolled for entry in (index, *expressions(index))):
             raise Refusal("a component of a vector by an index that is known at run time only is not supported")
-        return ValuePlace(ir.Component(whole, index, element, self.here))
+        return ValuePlace(ir.Component(whole, index, element, self.position))
 
     def items(self, place: MemoryPlace, type: ArrayType) -> list[MemoryPlace]:
         """Return the elements of an array that is copied."""
@@ -193,7 +193,7 @@ class Accesses(Emitter):
                 if result is not None:
                     self.assign(result, cast(ir.Expr, value))
             arms.append(tuple(arm))
-        self.emit(ir.If(choice.condition, arms[0], arms[1], self.here))
+        self.emit(ir.If(choice.condition, arms[0], arms[1], self.position))
         return cast(ir.Reg, result)
 
     # -------------------------------------------------------------- stores
@@ -205,15 +205,16 @@ class Accesses(Emitter):
             case ComponentPlace(owner, index):
                 whole = cast(ir.Expr, self.load(owner))
                 vector = cast(Vector, whole.type)
-                parts: list[ir.Expr] = [
-                    ir.Component(whole, self.constant(n, I32), vector.element, self.here) for n in range(vector.lanes)
+                pieces: list[ir.Expr] = [
+                    ir.Component(whole, self.constant(n, I32), vector.element, self.position)
+                    for n in range(vector.lanes)
                 ]
-                parts[index] = value
-                self.store(owner, ir.Pack(tuple(parts), vector, self.here))
+                pieces[index] = value
+                self.store(owner, ir.Pack(tuple(pieces), vector, self.position))
             case StructPlace(fields=fields):
-                values = {name: self.kept(one) for name, one in value.fields.items()}
-                for name, one in fields.items():
-                    self.store(one, values[name])
+                values = {name: self.as_register(entry) for name, entry in value.fields.items()}
+                for name, entry in fields.items():
+                    self.store(entry, values[name])
             case PointerPlace():
                 self.point(place, value)
             case MemoryPlace():
@@ -226,15 +227,15 @@ class Accesses(Emitter):
         if isinstance(type, PointerType):
             raise Refusal("a pointer in memory is not supported")
         if isinstance(type, RecordType):
-            values = {name: self.kept(one) for name, one in value.fields.items()}
+            values = {name: self.as_register(entry) for name, entry in value.fields.items()}
             for name in type.fields:
                 self.store(self.member(place, name), values[name])
         elif isinstance(type, ArrayType):
-            for item, one in zip(self.items(place, type), value, strict=True):
-                self.store(item, one)
+            for item, entry in zip(self.items(place, type), value, strict=True):
+                self.store(item, entry)
         elif isinstance(pointer, Choice):
-            kept = self.kept(value)
-            self._chosen(pointer, lambda one: self.store(replace(place, pointer=one), kept), None)
+            stable = self.as_register(value)
+            self._chosen(pointer, lambda entry: self.store(replace(place, pointer=entry), stable), None)
         elif not isinstance(pointer.memory, Memory | None):
             variable = self.variable_at(pointer)
             before: Any = self.load(variable) if isinstance(variable, RegisterPlace | ComponentPlace) else value
@@ -248,10 +249,10 @@ class Accesses(Emitter):
         if isinstance(type, Vector) and element != type:
             whole = value if isinstance(value, ir.Reg | ir.Pack) else self.let(value, "vector")
             for lane in range(type.lanes):
-                part = ir.Component(whole, self.constant(lane, I32), type.element, self.here)
-                one = whole.args[lane] if isinstance(whole, ir.Pack) else part
+                piece = ir.Component(whole, self.constant(lane, I32), type.element, self.position)
+                entry = whole.args[lane] if isinstance(whole, ir.Pack) else piece
                 at = self.added(index, self.constant(lane, I32))
-                self._store_one(memory, array, at, self.bits(one, cast(Scalar, element)), volatile)
+                self._store_one(memory, array, at, self.bits(entry, cast(Scalar, element)), volatile)
             return
         stored = value if value.type == element else self.bits(value, cast(Scalar, element))
         self._store_one(memory, array, index, stored, volatile)
@@ -260,10 +261,10 @@ class Accesses(Emitter):
         if memory.space == "constant":
             raise Refusal(f"{memory.name} is in constant memory: kernels only read it")
         if memory.space == "register":
-            self.emit(ir.Let(ir.Item(array, index, cast(Any, value.type), self.here), value, self.here))
+            self.emit(ir.Let(ir.Item(array, index, cast(Any, value.type), self.position), value, self.position))
             return
         ordered = volatile and memory.space in ("global", "shared")
-        self.emit(ir.Store(array, index, value, self.here, order="volatile" if ordered else "weak"))
+        self.emit(ir.Store(array, index, value, self.position, order="volatile" if ordered else "weak"))
 
     # -------------------------------------------------------------- parts of objects
     def member(self, place: Place, name: str) -> Place:
@@ -299,7 +300,7 @@ class Accesses(Emitter):
     def moved(self, pointer: AnyPointer, index: ir.Expr, size: int) -> AnyPointer:
         """Return a pointer `index` elements of `size` bytes further on."""
         if isinstance(pointer, Choice):
-            index = self.kept(index)
+            index = self.as_register(index)
             return Choice(pointer.condition, self.moved(pointer.yes, index, size), self.moved(pointer.no, index, size))
         return pointer if pointer.memory is None else pointer.moved(index, size)
 
@@ -308,35 +309,35 @@ class Accesses(Emitter):
         """Return the value of an assigned pointer variable."""
         if not place.memories:
             raise Refusal(f"{names.Name.parse(place.name).user} points nowhere")
-        offset = ir.Reg(place.name, I64 if place.wide else I32, self.here)
+        offset = ir.Reg(place.name, I64 if place.wide else I32, self.position)
         size = size_of(place.to)
         pointers: list[AnyPointer] = [
             Pointer(memory, () if memory is None else ((offset, size),), 0, place.to) for memory in place.memories
         ]
         result = pointers[-1]
         for number in reversed(range(len(pointers) - 1)):
-            which = ir.Reg(names.which_array(place.name), I32, self.here)
+            which = ir.Reg(names.which_array(place.name), I32, self.position)
             result = Choice(self.operation("eq", which, self.constant(number, I32)), pointers[number], result)
         return result
 
     def point(self, place: PointerPlace, value: AnyPointer) -> None:
         """Assign a pointer variable."""
         if isinstance(value, Choice):
-            value = cast(Choice, self.kept(value))
+            value = cast(Choice, self.as_register(value))
             arms = []
-            for one in (value.yes, value.no):
+            for entry in (value.yes, value.no):
                 with self.block() as arm:
-                    self.point(place, one)
+                    self.point(place, entry)
                 arms.append(tuple(arm))
-            self.emit(ir.If(value.condition, arms[0], arms[1], self.here))
+            self.emit(ir.If(value.condition, arms[0], arms[1], self.position))
             return
         type = I64 if place.wide else I32
         size = size_of(place.to)
         offset = self.constant(0, type) if value.memory is None else self.converted(self.index(value, size), type)
-        self.assign(ir.Reg(place.name, type, self.here), offset)
+        self.assign(ir.Reg(place.name, type, self.position), offset)
         if len(place.memories) > 1:
             number = place.memories.index(cast(Memory | None, value.memory))
-            self.assign(ir.Reg(names.which_array(place.name), I32, self.here), self.constant(number, I32))
+            self.assign(ir.Reg(names.which_array(place.name), I32, self.position), self.constant(number, I32))
 
     def is_null(self, pointer: Value) -> ir.Expr:
         """Return whether a pointer is null."""

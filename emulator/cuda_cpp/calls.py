@@ -35,12 +35,12 @@ class Calls(Expressions):
     @abstractmethod
     def statement(self, node: Node) -> None: ...
 
-    def call(self, node: Node, wanted: bool) -> Any:
+    def call(self, node: Node, needs_value: bool) -> Any:
         arguments = list(node.present) if node.children[0] is None else [child for child in node.children[1:] if child]
         function = node.function
         if node.sign == "lambda":
             assert function is not None
-            return self.inlined(node, function, arguments, self.this, wanted)
+            return self.inlined(node, function, arguments, self.this, needs_value)
         assert function is not None
         if node.sign == "construct":
             return self._construct(node, function, arguments)
@@ -51,21 +51,21 @@ class Calls(Expressions):
             self.store(place, value)
             return place
         if function.body is None:
-            return self._intrinsic(node, function.name, arguments, wanted)
+            return self._intrinsic(node, function.name, arguments, needs_value)
         owner = node.children[0]
         this = self.this if owner is None else self._object(owner) if function.owner is not None else None
-        return self.inlined(node, function, arguments, this, wanted)
+        return self.inlined(node, function, arguments, this, needs_value)
 
-    def _intrinsic(self, node: Node, name: str, arguments: Sequence[Node], wanted: bool) -> Any:
+    def _intrinsic(self, node: Node, name: str, arguments: Sequence[Node], needs_value: bool) -> Any:
         if name in self.intrinsics:
-            return self.intrinsics[name](self, node, arguments, wanted)
+            return self.intrinsics[name](self, node, arguments, needs_value)
         row = operations().get(name)
         if row is None:
             raise self.refused(node, f"{name} is not supported in kernels")
         operation, places = row
-        given = [self.scalar(argument) for argument in arguments]
+        inputs = [self.scalar(argument) for argument in arguments]
         self.at(node)
-        result = self.operation(operation, *(given[places.index(number)] for number in range(len(places))))
+        result = self.operation(operation, *(inputs[places.index(number)] for number in range(len(places))))
         return self.converted(result, cast(CType, node.type))
 
     def _object(self, owner: Node) -> Place:
@@ -78,14 +78,14 @@ class Calls(Expressions):
             to = owner.type.to
             if isinstance(pointer, Pointer) and isinstance(pointer.memory, Place):
                 return self.variable_at(pointer)
-            return MemoryPlace(self.kept(pointer), cast(CType, to))
+            return MemoryPlace(self.as_register(pointer), cast(CType, to))
         return self._referred(owner)
 
     def _referred(self, node: Node) -> Place:
         """Return the object that a reference is bound to; for a value, an object of its own."""
         place = self.place(node)
         if isinstance(place, MemoryPlace):
-            return MemoryPlace(self.kept(place.pointer), place.type, place.volatile)
+            return MemoryPlace(self.as_register(place.pointer), place.type, place.volatile)
         is_value = isinstance(place, ValuePlace) and isinstance(place.value, StructValue | ir.Expr)
         if is_value and isinstance(node.type, RecordType | Scalar | Vector) and not is_place(node):
             target = self.new_variable("object", node.type)
@@ -101,28 +101,28 @@ class Calls(Expressions):
         return self.load(target)
 
     def inlined(
-        self, node: Node, function: Function, arguments: Sequence[Node], this: Place | None, wanted: bool
+        self, node: Node, function: Function, arguments: Sequence[Node], this: Place | None, needs_value: bool
     ) -> Any:
         """Lower the body of a function in the place of its call. Return its value, or the object of a returned reference."""
-        given: list[Any] = [
+        inputs: list[Any] = [
             self._referred(argument) if parameter.reference else self.value(argument)
             for parameter, argument in zip(function.parameters, arguments, strict=False)
         ]
         # A later argument may change what an earlier one reads.
-        given = [
-            one if parameter.reference else self.kept(one)
-            for parameter, one in zip(function.parameters, given, strict=True)
+        inputs = [
+            entry if parameter.reference else self.as_register(entry)
+            for parameter, entry in zip(function.parameters, inputs, strict=True)
         ]
         self.at(node)
         outer = self.path, self.this, self.returns
         self.calls.append((function.name, self.number(), node.span))
         self.path, self.this = (*self.path, node), this
         try:
-            for parameter, value in zip(function.parameters, given, strict=True):
+            for parameter, value in zip(function.parameters, inputs, strict=True):
                 self.bind(parameter, value)
             for name, initial in function.members:
                 self._initialise_member(name, initial)
-            return self._body(node, function, wanted)
+            return self._body(node, function, needs_value)
         finally:
             self.path, self.this, self.returns = outer
             self.calls.pop()
@@ -139,7 +139,7 @@ class Calls(Expressions):
             return cast(Place, value)
         changed = variable in self.plan.changed
         if isinstance(value, LambdaValue) or (isinstance(value, Pointer | Choice) and not changed):
-            return ValuePlace(self.kept(value))
+            return ValuePlace(self.as_register(value))
         if isinstance(variable.type, PointerType):
             place = self.pointer_variable(variable)
             self.store(place, value)
@@ -155,11 +155,11 @@ class Calls(Expressions):
         type = next((kind for field, (kind, _) in cast(Any, self.this).record.fields.items() if field == name), None)
         self.store(place, self.fitted(value, cast(CType, type)))
 
-    def _body(self, node: Node, function: Function, wanted: bool) -> Any:
+    def _body(self, node: Node, function: Function, needs_value: bool) -> Any:
         """Lower the statements of a called function. A return that is not the last statement leaves a Frame."""
         body = function.body
         assert body is not None
-        returns = [one for one in body.walk() if one.kind == "return"]
+        returns = [entry for entry in body.walk() if entry.kind == "return"]
         last = body.children[-1] if body.children else None
         if not returns or (len(returns) == 1 and returns[0] is last):
             results: list[Any] = [None]
@@ -169,10 +169,10 @@ class Calls(Expressions):
                     return
                 if function.returns_reference:
                     results[0] = self._referred(value)
-                elif node.type is None or not wanted:
+                elif node.type is None or not needs_value:
                     self.discard(value)
                 else:
-                    results[0] = self.kept(self.value(value))
+                    results[0] = self.as_register(self.value(value))
 
             self.returns = keep
             self.statement(body)
@@ -190,7 +190,7 @@ class Calls(Expressions):
                 self.store(target, self.fitted(self.value(value), cast(CType, type)))
             elif value is not None:
                 self.discard(value)
-            self.emit(ir.Return(None, self.here))
+            self.emit(ir.Return(None, self.position))
 
         self.returns = leave
         if target is not None:
@@ -198,5 +198,5 @@ class Calls(Expressions):
         with self.block() as statements:
             self.statement(body)
         self.at(node)
-        self.emit(ir.Frame(tuple(statements), self.here))
+        self.emit(ir.Frame(tuple(statements), self.position))
         return None if target is None else self.load(target)

@@ -115,11 +115,11 @@ def unary_operator(cursor: Any) -> str:
 def initialiser(variable: Any) -> Any | None:
     """Return the expression that initialises a variable."""
     lib, module = _library(), cindex()
-    found = lib.clang_Cursor_getVarDeclInitializer(variable)
-    if lib.clang_equalCursors(found, module.conf.lib.clang_getNullCursor()):
+    results = lib.clang_Cursor_getVarDeclInitializer(variable)
+    if lib.clang_equalCursors(results, module.conf.lib.clang_getNullCursor()):
         return None
-    found._tu = variable._tu
-    return found
+    results._tu = variable._tu
+    return results
 
 
 def constant(cursor: Any) -> int | float | None:

@@ -153,16 +153,20 @@ def jumps(node: Node, in_switch: bool = False) -> bool:
 def loop_counters(body: Node) -> set[Variable]:
     """Return the variables that are only used inside `for` statements that assign them first: their last value is not used."""
     heads = [
-        one
-        for one in body.walk()
-        if one.kind == "for" and (first := one.children[0]) is not None and first.kind == "assign"
+        entry
+        for entry in body.walk()
+        if entry.kind == "for" and (first := entry.children[0]) is not None and first.kind == "assign"
     ]
     result = set()
-    for variable in {_named(one[0][0]) for one in heads} - {None}:
+    for variable in {_named(entry[0][0]) for entry in heads} - {None}:
         inside = {
-            id(name) for one in heads if _named(one[0][0]) is variable for name in one.walk() if name.kind == "name"
+            id(name)
+            for entry in heads
+            if _named(entry[0][0]) is variable
+            for name in entry.walk()
+            if name.kind == "name"
         }
-        names = [one for one in body.walk() if one.kind == "name" and one.variable is variable]
+        names = [entry for entry in body.walk() if entry.kind == "name" and entry.variable is variable]
         if variable is not None and all(id(name) in inside for name in names):
             result.add(variable)
     return result

@@ -24,14 +24,14 @@ _BIT_CASTS |= {F16: ("as_f16", "as_i16", "as_u16"), BF16: ("as_bf16", "as_i16", 
 
 
 class Emitter:
-    """The statements of one program. here: the position of the nodes that are created."""
+    """The statements of one program. position: that of the nodes that are created."""
 
     def __init__(self) -> None:
         self.body: list[ir.Stmt] = []
-        self.here: Span = GENERATED
+        self.position: Span = GENERATED
         self.calls: list[tuple[str, int, Span]] = []  # of the inlined functions: name, number, position
         self.stable: set[str] = set()  # registers that are assigned once, before their first use
-        self.taken: set[str] = set()
+        self.reserved_names: set[str] = set()
         self.unrolled: set[str] = set()  # counters of unrolled loops
         self._numbers = 0
 
@@ -57,15 +57,15 @@ class Emitter:
         if self.calls:
             user = names.in_call(user, *self.calls[-1][:2])
         result, count = user, 1
-        while result in self.taken:
+        while result in self.reserved_names:
             count += 1
             result = names.renamed(user, count)
-        self.taken.add(result)
+        self.reserved_names.add(result)
         return result
 
     def register(self, user: str, type: Scalar | Vector, stable: bool = False) -> ir.Reg:
         """Return a new register for a variable. stable: whether it is assigned once."""
-        register = ir.Reg(self.name(user), type, self.here)
+        register = ir.Reg(self.name(user), type, self.position)
         if stable:
             self.stable.add(register.name)
         return register
@@ -73,13 +73,13 @@ class Emitter:
     def let(self, value: ir.Expr | ir.Effect, stem: str) -> ir.Reg:
         """Assign a value to a new register."""
         type = cast(Any, value.type)
-        register = ir.Reg(names.temporary(stem, self.number()), type, self.here)
+        register = ir.Reg(names.temporary(stem, self.number()), type, self.position)
         self.stable.add(register.name)
-        self.emit(ir.Let(register, value, self.here))
+        self.emit(ir.Let(register, value, self.position))
         return register
 
     def read(self, register: ir.Reg) -> ir.Reg:
-        return replace(register, span=self.here)
+        return replace(register, span=self.position)
 
     def assign(self, register: ir.Reg, value: ir.Expr) -> None:
         """Assign a register. An effect that was just computed for it is assigned directly."""
@@ -91,17 +91,17 @@ class Emitter:
         ):  # fmt: skip
             self.body[-1] = replace(last, target=replace(register, span=last.span))
             return
-        self.emit(ir.Let(self.read(register), value, self.here))
+        self.emit(ir.Let(self.read(register), value, self.position))
 
     # -------------------------------------------------------------- expressions
     def constant(self, value: Any, type: Scalar) -> ir.Const:
         """Return a constant, wrapped or rounded to its type."""
         if type is BOOL:
-            return ir.Const(bool(value), type, self.here)
+            return ir.Const(bool(value), type, self.position)
         if type.is_float:
-            return ir.Const(float(type.dtype.type(value)), type, self.here)
+            return ir.Const(float(type.dtype.type(value)), type, self.position)
         low, high = type.range
-        return ir.Const((int(value) - low) % (high - low + 1) + low, type, self.here)
+        return ir.Const((int(value) - low) % (high - low + 1) + low, type, self.position)
 
     def operation(self, name: str, *args: ir.Expr) -> ir.Expr:
         """Return an operation, computed if all operands are constant and inside its domain."""
@@ -110,7 +110,7 @@ class Emitter:
         if kind not in row.types:
             raise Refusal(f"the operation {name} is not defined for {kind}")
         type = row.result_type(kind)
-        operation = ir.Op(name, args, type, self.here)
+        operation = ir.Op(name, args, type, self.position)
         if all(isinstance(arg, ir.Const) for arg in args):
             values = [np.array([arg.value], cast(Scalar, arg.type).dtype) for arg in args if isinstance(arg, ir.Const)]
             if row.domain is None or bool(np.all(row.domain.holds(*values))):
@@ -180,20 +180,20 @@ class Emitter:
         return self.operation("add", self.converted(a, wide), self.converted(b, wide))
 
     # -------------------------------------------------------------- values that keep
-    def kept(self, value: Any) -> Any:
+    def as_register(self, value: Any) -> Any:
         """Return a value that later assignments do not change."""
         if isinstance(value, Pointer):
-            return replace(value, terms=tuple((self.kept(index), size) for index, size in value.terms))
+            return replace(value, terms=tuple((self.as_register(index), size) for index, size in value.terms))
         if isinstance(value, Choice):
-            return Choice(self.kept(value.condition), self.kept(value.yes), self.kept(value.no))
+            return Choice(self.as_register(value.condition), self.as_register(value.yes), self.as_register(value.no))
         if not isinstance(value, ir.Expr) or self.is_stable(value):
             return value
         return self.let(value, "kept")
 
     def is_stable(self, value: ir.Expr) -> bool:
         return not any(
-            isinstance(one, ir.Item) or (isinstance(one, ir.Reg) and one.name not in self.stable)
-            for one in (value, *expressions(value))
+            isinstance(entry, ir.Item) or (isinstance(entry, ir.Reg) and entry.name not in self.stable)
+            for entry in (value, *expressions(value))
         )
 
     def must_be_guarded(self, value: Value) -> bool:

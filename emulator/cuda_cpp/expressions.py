@@ -46,7 +46,7 @@ class Expressions(Accesses):
         self.this: Place | None = None
 
     @abstractmethod
-    def call(self, node: Node, wanted: bool) -> Any:
+    def call(self, node: Node, needs_value: bool) -> Any:
         """Lower a call. Return its value, or the object that it returns a reference to."""
 
     @abstractmethod
@@ -58,11 +58,11 @@ class Expressions(Accesses):
         span = node.span
         for _, _, call in reversed(self.calls):
             span = span.inside(call)
-        self.here = span
+        self.position = span
 
     def refused(self, node: Node, message: str) -> CompileError:
         self.at(node)
-        return CompileError([Diagnostic("compile", message, self.here)])
+        return CompileError([Diagnostic("compile", message, self.position)])
 
     # -------------------------------------------------------------- values
     def value(self, node: Node) -> Any:
@@ -77,7 +77,7 @@ class Expressions(Accesses):
                 self.at(node)
                 return self.load(place)
         except Refusal as error:
-            raise CompileError([Diagnostic("compile", str(error), self.here)]) from None
+            raise CompileError([Diagnostic("compile", str(error), self.position)]) from None
         raise self.refused(node, "this expression is not supported here")
 
     def scalar(self, node: Node) -> ir.Expr:
@@ -114,7 +114,7 @@ class Expressions(Accesses):
         if isinstance(type, RecordType):
             return StructValue(type, {name: self.zero(kind) for name, (kind, _) in type.fields.items()})
         if isinstance(type, Vector):
-            return ir.Pack((self.constant(0, type.element),) * type.lanes, type, self.here)
+            return ir.Pack((self.constant(0, type.element),) * type.lanes, type, self.position)
         if isinstance(type, ArrayType):
             return [self.zero(type.element) for _ in range(type.count or 0)]
         return Pointer(None, to=type.to) if isinstance(type, PointerType) else self.constant(0, type)
@@ -123,7 +123,7 @@ class Expressions(Accesses):
         function = node.function
         assert function is not None and function.body is not None
         if function.copies:
-            names = [one.variable for one in function.body.walk() if one.kind == "name"]
+            names = [entry.variable for entry in function.body.walk() if entry.kind == "name"]
             for variable in names:
                 if (
                     variable in self.plan.changed
@@ -183,26 +183,26 @@ class Expressions(Accesses):
             return value
         return self.operation("neg" if sign == "-" else "invert", self.converted(value, cast(CType, node.type)))
 
-    def increment(self, node: Node, wanted: bool) -> Any:
+    def increment(self, node: Node, needs_value: bool) -> Any:
         """Lower `x++`, `++x`, `x--` or `--x`."""
         place = self._kept_place(node[0])
         before = self.load(place)
         self.at(node)
         step, after = (1 if "+" in node.sign else -1), node.sign[0] != "x"
         if isinstance(before, Pointer | Choice):
-            before = self.kept(before) if wanted and not after else before
+            before = self.as_register(before) if needs_value and not after else before
             to = cast(PointerType, node.type).to
             self.store(place, self.moved(before, self.constant(step, I32), size_of(to)))
         else:
             value = cast(ir.Expr, before)
-            if wanted and not after:
-                value = self.kept(value)
+            if needs_value and not after:
+                value = self.as_register(value)
             common = I32 if cast(Scalar, value.type).size < 4 else cast(Scalar, value.type)
-            one = self.constant(1, common)
-            result = self.operation("add" if step > 0 else "sub", self.converted(value, common), one)
+            entry = self.constant(1, common)
+            result = self.operation("add" if step > 0 else "sub", self.converted(value, common), entry)
             self.store(place, self.converted(result, cast(CType, node.type)))
             before = value
-        if not wanted:
+        if not needs_value:
             return None
         return self.load(place) if after else before
 
@@ -215,7 +215,7 @@ class Expressions(Accesses):
             return self._short_circuit(node, left, right)
         a = self.value(left)
         if any(True for _ in assigned(right)):  # C++ leaves the order open; the left operand is read first here
-            a = self.kept(a)
+            a = self.as_register(a)
         b = self.value(right)
         self.at(node)
         return self.binary(sign, a, b)
@@ -267,16 +267,16 @@ class Expressions(Accesses):
         if isinstance(a, ir.Const):
             return self.condition(right) if bool(a.value) == both else a
         if any(True for _ in assigned(right)):
-            a = self.kept(a)
+            a = self.as_register(a)
         with self.block() as effects:
             b = self.condition(right)
         self.at(node)
         if not effects and not self.must_be_guarded(b):
             return self.operation("both" if both else "either", a, b)
         result = self.register("both" if both else "either", BOOL)
-        self.emit(ir.Let(result, a, self.here))
-        arm = (*effects, ir.Let(result, b, self.here))
-        self.emit(ir.If(result, arm if both else (), () if both else arm, self.here))
+        self.emit(ir.Let(result, a, self.position))
+        arm = (*effects, ir.Let(result, b, self.position))
+        self.emit(ir.If(result, arm if both else (), () if both else arm, self.position))
         return self.read(result)
 
     def _conditional_value(self, node: Node) -> Any:
@@ -290,12 +290,12 @@ class Expressions(Accesses):
         self.at(node)
         type = node.type
         if isinstance(a, Pointer | Choice):
-            chosen = self.kept(condition)
+            chosen = self.as_register(condition)
             if then or orelse:
-                self.emit(ir.If(chosen, tuple(then), tuple(orelse), self.here))
+                self.emit(ir.If(chosen, tuple(then), tuple(orelse), self.position))
             return Choice(chosen, a, b)
         if type is None:
-            self.emit(ir.If(condition, tuple(then), tuple(orelse), self.here))
+            self.emit(ir.If(condition, tuple(then), tuple(orelse), self.position))
             return None
         guarded = then or orelse or self.must_be_guarded(a) or self.must_be_guarded(b)
         if not guarded and isinstance(type, Scalar):
@@ -307,7 +307,7 @@ class Expressions(Accesses):
                 self.body.extend(statements)
                 self.store(target, self.fitted(value, type))
             arms.append(tuple(arm))
-        self.emit(ir.If(condition, arms[0], arms[1], self.here))
+        self.emit(ir.If(condition, arms[0], arms[1], self.position))
         return self.load(target)
 
     def _assign_value(self, node: Node) -> Any:
@@ -348,15 +348,15 @@ class Expressions(Accesses):
         terms = place.pointer.terms if isinstance(place.pointer, Pointer) else ()
         if len(terms) == 1 and isinstance(terms[0][0], ir.Reg):
             return place
-        return replace(place, pointer=self.kept(place.pointer))
+        return replace(place, pointer=self.as_register(place.pointer))
 
     def _list_value(self, node: Node) -> Any:
         type, items = node.type, [self.value(item) for item in node.present]
         self.at(node)
         if isinstance(type, Vector):
-            parts = [self.converted(item, type.element) for item in items]
-            parts += [self.constant(0, type.element)] * (type.lanes - len(parts))
-            return ir.Pack(tuple(parts), type, self.here)
+            pieces = [self.converted(item, type.element) for item in items]
+            pieces += [self.constant(0, type.element)] * (type.lanes - len(pieces))
+            return ir.Pack(tuple(pieces), type, self.position)
         if isinstance(type, RecordType):
             fields = {}
             for number, (name, (kind, _)) in enumerate(type.fields.items()):
@@ -434,7 +434,7 @@ class Expressions(Accesses):
         raise self.refused(node, f"{variable.name} is not known here")
 
     def _index_axis(self, name: str, axis: str) -> ir.Expr:
-        return self.operation("cast_u32", ir.Special(f"{INDICES[name]}.{axis}", I32, self.here))
+        return self.operation("cast_u32", ir.Special(f"{INDICES[name]}.{axis}", I32, self.position))
 
     def _field(self, node: Node) -> Place:
         owner, name = node.children[0], str(node.value)

@@ -37,7 +37,7 @@ def operations() -> dict[str, tuple[str, tuple[int, ...]]]:
 @cache
 def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]], ...]:
     """Return name, types of the arguments, result, row and operands of each function that a row is spelled as."""
-    found: dict[
+    results: dict[
         tuple[str, tuple[object, ...], Scalar], tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]]
     ] = {}
     for row in TABLE.values():
@@ -51,8 +51,8 @@ def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, 
             types, result = tuple(operands[n] for n in places), row.result_type(type)
             # CUDA declares one of int and unsigned; both would make a call with a long ambiguous.
             sizes = tuple(t.size if t.is_integer else t for t in types)
-            found.setdefault((match[1], sizes, result), (match[1], types, result, row.name, places))
-    return tuple(found.values())
+            results.setdefault((match[1], sizes, result), (match[1], types, result, row.name, places))
+    return tuple(results.values())
 
 
 @cache

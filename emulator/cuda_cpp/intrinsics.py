@@ -25,10 +25,10 @@ def _named(*names: str) -> Callable[[Intrinsic], Intrinsic]:
     return enter
 
 
-def _effect(low: Calls, effect: ir.Effect, stem: str, wanted: bool) -> ir.Expr | None:
+def _effect(low: Calls, effect: ir.Effect, stem: str, needs_value: bool) -> ir.Expr | None:
     """Emit an effect. Return its result, if it is used."""
-    if not wanted:
-        low.emit(ir.Let(None, effect, low.here))
+    if not needs_value:
+        low.emit(ir.Let(None, effect, low.position))
         return None
     return low.let(effect, stem)
 
@@ -39,24 +39,26 @@ def _integer(low: Calls, value: ir.Expr | None, node: Node) -> ir.Expr | None:
 
 # ------------------------------------------------------------------ blocks
 @_named("__syncthreads", "__simtbed_grid_sync")
-def _barrier(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _barrier(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     mode: Any = "sync" if node.function is not None and node.function.name == "__syncthreads" else "grid"
-    low.emit(ir.Let(None, ir.Barrier(mode, low.constant(True, BOOL), BOOL, low.here), low.here))
+    low.emit(ir.Let(None, ir.Barrier(mode, low.constant(True, BOOL), BOOL, low.position), low.position))
 
 
 @_named("__syncthreads_count", "__syncthreads_and", "__syncthreads_or")
-def _counting_barrier(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _counting_barrier(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     mode: Any = _name(node).rpartition("_")[2]
     value = low.condition(arguments[0])
     low.at(node)
     return _integer(
-        low, _effect(low, ir.Barrier(mode, value, I32 if mode == "count" else BOOL, low.here), mode, wanted), node
+        low,
+        _effect(low, ir.Barrier(mode, value, I32 if mode == "count" else BOOL, low.position), mode, needs_value),
+        node,
     )
 
 
 @_named("__threadfence", "__threadfence_block", "__threadfence_system")
-def _fence(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
-    low.emit(ir.Fence("block" if _name(node).endswith("block") else "device", low.here))
+def _fence(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
+    low.emit(ir.Fence("block" if _name(node).endswith("block") else "device", low.position))
 
 
 def _name(node: Node) -> str:
@@ -70,45 +72,45 @@ def _mask(low: Calls, argument: Node) -> ir.Expr:
 
 
 @_named("__syncwarp")
-def _warp_barrier(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _warp_barrier(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     mask = _mask(low, arguments[0])
     low.at(node)
-    low.emit(ir.WarpBarrier(mask, low.here))
+    low.emit(ir.WarpBarrier(mask, low.position))
 
 
 @_named("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync")
-def _shuffle(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> ir.Expr | None:
+def _shuffle(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> ir.Expr | None:
     mode: Any = {"__shfl_sync": "idx"}.get(_name(node)) or _name(node).split("_")[3]
     mask, value = _mask(low, arguments[0]), low.scalar(arguments[1])
     lane, width = low.converted(low.scalar(arguments[2]), I32), low.scalar(arguments[3])
     low.at(node)
     if not isinstance(width, ir.Const):
         raise Refusal("the width of a shuffle must be a constant")
-    shuffle = ir.Shuffle(mode, value, lane, int(width.value), mask, cast(Scalar, value.type), low.here)
-    return _effect(low, shuffle, "shuffled", wanted)
+    shuffle = ir.Shuffle(mode, value, lane, int(width.value), mask, cast(Scalar, value.type), low.position)
+    return _effect(low, shuffle, "shuffled", needs_value)
 
 
 @_named("__ballot_sync", "__any_sync", "__all_sync")
-def _vote(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _vote(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     mode: Any = _name(node).split("_")[2]
     mask, value = _mask(low, arguments[0]), low.condition(arguments[1])
     low.at(node)
     type = U32 if mode == "ballot" else BOOL
-    return _integer(low, _effect(low, ir.Vote(mode, value, mask, type, low.here), mode, wanted), node)
+    return _integer(low, _effect(low, ir.Vote(mode, value, mask, type, low.position), mode, needs_value), node)
 
 
 @_named("__activemask")
-def _active(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _active(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     everyone = low.constant(0xFFFFFFFF, U32)
-    return _effect(low, ir.Vote("active", low.constant(True, BOOL), everyone, U32, low.here), "active", wanted)
+    return _effect(low, ir.Vote("active", low.constant(True, BOOL), everyone, U32, low.position), "active", needs_value)
 
 
 @_named("__match_any_sync", "__match_all_sync")
-def _match(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _match(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     mask, value = _mask(low, arguments[0]), low.scalar(arguments[1])
     mode: Any = "match" if "any" in _name(node) else "match_all"
     low.at(node)
-    lanes = low.let(ir.Vote(mode, value, mask, U32, low.here), "match")
+    lanes = low.let(ir.Vote(mode, value, mask, U32, low.position), "match")
     if mode == "match_all":
         equal = MemoryPlace(low.pointer(arguments[2]), I32)
         low.store(equal, low.converted(low.truth(lanes), I32))
@@ -116,11 +118,13 @@ def _match(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> A
 
 
 @_named(*(f"__reduce_{name}_sync" for name in ("add", "min", "max", "and", "or", "xor")))
-def _reduce(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _reduce(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     mode: Any = _name(node).split("_")[3]
     mask, value = _mask(low, arguments[0]), low.scalar(arguments[1])
     low.at(node)
-    return _effect(low, ir.Vote(mode, value, mask, cast(Scalar, value.type), low.here), f"reduced_{mode}", wanted)
+    return _effect(
+        low, ir.Vote(mode, value, mask, cast(Scalar, value.type), low.position), f"reduced_{mode}", needs_value
+    )
 
 
 # ------------------------------------------------------------------ atomics
@@ -146,19 +150,19 @@ def _target(low: Calls, pointer: Any, type: Scalar | Vector) -> tuple[str, ir.Ex
     return array, index, element
 
 
-def _atomic(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _atomic(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     match = re.fullmatch(r"atomic([A-Z][a-z]+|CAS)(?:_(block|system))?", _name(node))
     assert match is not None
     scope: Any = match[2] or "device"
     type = cast(Any, cast(PointerType, arguments[0].type).to)
-    pointer = low.kept(low.pointer(arguments[0]))
-    values = [low.kept(low.scalar(argument)) for argument in arguments[1:]]
+    pointer = low.as_register(low.pointer(arguments[0]))
+    values = [low.as_register(low.scalar(argument)) for argument in arguments[1:]]
     low.at(node)
     array, index, element = _target(low, pointer, type)
     if match[1] == "CAS":
-        expected, value = (low.bits(one, cast(Scalar, element)) for one in values)
-        swap = ir.CompareSwap(array, index, expected, value, cast(Scalar, element), low.here, scope=scope)
-        before = _effect(low, swap, "before", wanted)
+        expected, value = (low.bits(entry, cast(Scalar, element)) for entry in values)
+        swap = ir.CompareSwap(array, index, expected, value, cast(Scalar, element), low.position, scope=scope)
+        before = _effect(low, swap, "before", needs_value)
     else:
         operation: Any = _ATOMICS[match[1]]
         if element != type and not (
@@ -166,8 +170,8 @@ def _atomic(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> 
         ):
             raise Refusal(f"an atomic operation on {type} in memory of {element} is not supported")
         value = values[0] if element == type else low.bits(values[0], cast(Scalar, element))
-        update = ir.Atomic(operation, array, index, value, element, low.here, scope=scope)
-        before = _effect(low, update, "before", wanted)
+        update = ir.Atomic(operation, array, index, value, element, low.position, scope=scope)
+        before = _effect(low, update, "before", needs_value)
     return before if before is None or element == type else low.bits(before, type)
 
 
@@ -185,42 +189,46 @@ def _constant(argument: Node, names: dict[int, str]) -> Any:
     return names[value]
 
 
-def _ordered(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _ordered(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     """Lower nvcc's atomic functions with an order and a scope."""
     kind = _name(node).removeprefix("__nv_atomic_")
     order, scope = _constant(arguments[-3 if "compare" in kind else -2], _ORDERS), _constant(arguments[-1], _SCOPES)
     type = cast(Any, cast(PointerType, arguments[0].type).to)
-    pointer = low.kept(low.pointer(arguments[0]))
+    pointer = low.as_register(low.pointer(arguments[0]))
     if kind == "compare_exchange_n":
         return _compare_exchange(low, node, arguments, (pointer, type, order, scope))
-    values = [low.kept(low.converted(low.scalar(argument), type)) for argument in arguments[1:-2]]
+    values = [low.as_register(low.converted(low.scalar(argument), type)) for argument in arguments[1:-2]]
     low.at(node)
     array, index, element = _target(low, pointer, type)
     if kind == "load_n":
-        load = ir.Load(array, index, element, low.here, "acquire" if order == "acquire" else "volatile", scope)
+        load = ir.Load(array, index, element, low.position, "acquire" if order == "acquire" else "volatile", scope)
         return low.bits(low.let(load, "loaded"), type)
     value = low.bits(values[0], cast(Scalar, element))
     if kind == "store_n":
         low.emit(
-            ir.Store(array, index, value, low.here, order="release" if order == "release" else "volatile", scope=scope)
+            ir.Store(
+                array, index, value, low.position, order="release" if order == "release" else "volatile", scope=scope
+            )
         )
         return None
     operation: Any = "exchange" if kind == "exchange_n" else kind.removeprefix("fetch_")
-    before = _effect(low, ir.Atomic(operation, array, index, value, element, low.here, order, scope), "before", wanted)
+    before = _effect(
+        low, ir.Atomic(operation, array, index, value, element, low.position, order, scope), "before", needs_value
+    )
     return None if before is None else low.bits(before, type)
 
 
 def _compare_exchange(low: Calls, node: Node, arguments: Sequence[Node], target: tuple[Any, ...]) -> Any:
     pointer, type, order, scope = target
-    expected = MemoryPlace(low.kept(low.pointer(arguments[1])), type)
-    value = low.kept(low.converted(low.scalar(arguments[2]), type))
-    before = low.kept(low.load(expected))
+    expected = MemoryPlace(low.as_register(low.pointer(arguments[1])), type)
+    value = low.as_register(low.converted(low.scalar(arguments[2]), type))
+    before = low.as_register(low.load(expected))
     low.at(node)
     array, index, element = _target(low, pointer, type)
-    swap = ir.CompareSwap(array, index, before, value, cast(Scalar, element), low.here, order, scope)
-    found = low.let(swap, "before")
-    low.store(expected, found)
-    return low.operation("eq", found, before)
+    swap = ir.CompareSwap(array, index, before, value, cast(Scalar, element), low.position, order, scope)
+    results = low.let(swap, "before")
+    low.store(expected, results)
+    return low.operation("eq", results, before)
 
 
 for _kind in ("load_n", "store_n", "exchange_n", "compare_exchange_n"):
@@ -231,9 +239,9 @@ for _kind in ("add", "sub", "min", "max", "and", "or", "xor"):
 
 # ------------------------------------------------------------------ copies, clocks
 @_named("__pipeline_memcpy_async")
-def _copy(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _copy(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     size = whole(arguments[2])
-    target, source = (low.kept(low.value(argument)) for argument in arguments[:2])
+    target, source = (low.as_register(low.value(argument)) for argument in arguments[:2])
     low.at(node)
     if size is None or not all(isinstance(p, Pointer) and isinstance(p.memory, Memory) for p in (target, source)):
         raise Refusal("an asynchronous copy needs a constant size, and pointers into memory")
@@ -243,34 +251,34 @@ def _copy(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> No
     for number in range(size // type.size):
         offset = low.constant(number, I32)
         _, array, index, _ = low.element(source.moved(offset, type.size), type)
-        loaded = low.let(ir.Load(array, index, type, low.here, "async"), "copied")
+        loaded = low.let(ir.Load(array, index, type, low.position, "async"), "copied")
         _, array, index, _ = low.element(target.moved(offset, type.size), type)
-        low.emit(ir.Store(array, index, loaded, low.here, order="async"))
+        low.emit(ir.Store(array, index, loaded, low.position, order="async"))
 
 
 @_named("__pipeline_commit")
-def _commit(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
-    low.emit(ir.AsyncCommit(low.here))
+def _commit(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
+    low.emit(ir.AsyncCommit(low.position))
 
 
 @_named("__pipeline_wait_prior")
-def _wait(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _wait(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     pending = whole(arguments[0])
     if pending is None:
         raise Refusal("the number of pending copies must be a constant")
-    low.emit(ir.AsyncWait(pending, low.here))
+    low.emit(ir.AsyncWait(pending, low.position))
 
 
 @_named("clock", "clock64")
-def _clock(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
-    return _effect(low, ir.Clock(I32 if _name(node) == "clock" else I64, low.here), "clock", wanted)
+def _clock(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
+    return _effect(low, ir.Clock(I32 if _name(node) == "clock" else I64, low.position), "clock", needs_value)
 
 
 @_named("__nanosleep")
-def _sleep(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _sleep(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     time = low.converted(low.scalar(arguments[0]), U32)
     low.at(node)
-    low.emit(ir.Sleep(time, low.here))
+    low.emit(ir.Sleep(time, low.position))
 
 
 # ------------------------------------------------------------------ assertions, prints
@@ -283,50 +291,50 @@ def _text(node: Node) -> str:
 
 
 @_named("__simtbed_assert")
-def _assert(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _assert(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     condition = low.condition(arguments[0])
     low.at(node)
-    low.emit(ir.Assert(condition, _text(arguments[1]), low.here))
+    low.emit(ir.Assert(condition, _text(arguments[1]), low.position))
 
 
 @_named("__trap")
-def _trap(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
-    low.emit(ir.Assert(low.constant(False, BOOL), "__trap()", low.here))
+def _trap(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
+    low.emit(ir.Assert(low.constant(False, BOOL), "__trap()", low.position))
 
 
 _CONVERSION = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?(?:hh|ll|[hlzjt])?[a-zA-Z%])")
 
 
 @_named("printf")
-def _print(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _print(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     values, items = iter(arguments[1:]), list[Any]()
-    for part in _CONVERSION.split(_text(arguments[0]).removesuffix("\n")):
-        if not _CONVERSION.fullmatch(part):
-            items += [part] if part else []
-        elif part == "%%":
+    for piece in _CONVERSION.split(_text(arguments[0]).removesuffix("\n")):
+        if not _CONVERSION.fullmatch(piece):
+            items += [piece] if piece else []
+        elif piece == "%%":
             items.append("%")
         else:
             argument = next(values, None)
             if argument is None:
-                raise Refusal(f"printf has no value for {part}")
-            items.append(_text(argument) if part[-1] == "s" else low.kept(low.scalar(argument)))
+                raise Refusal(f"printf has no value for {piece}")
+            items.append(_text(argument) if piece[-1] == "s" else low.as_register(low.scalar(argument)))
     low.at(node)
-    low.emit(ir.Print(tuple(items), low.here))
-    return low.constant(len(arguments) - 1, I32) if wanted else None
+    low.emit(ir.Print(tuple(items), low.position))
+    return low.constant(len(arguments) - 1, I32) if needs_value else None
 
 
 @_named(
     "__builtin_inff", "__builtin_inf", "__builtin_nanf", "__builtin_nan", "__builtin_huge_valf", "__builtin_huge_val"
 )
-def _special(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> ir.Expr:
+def _special(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> ir.Expr:
     return low.constant(float("nan" if "nan" in _name(node) else "inf"), cast(Scalar, node.type))
 
 
 @_named("__builtin_assume", "__builtin_unreachable")
-def _no_effect(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> None:
+def _no_effect(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> None:
     pass
 
 
 @_named("__builtin_expect")
-def _expected(low: Calls, node: Node, arguments: Sequence[Node], wanted: bool) -> Any:
+def _expected(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
     return low.value(arguments[0])

@@ -70,12 +70,12 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
             if name not in self._cursors:
-                if found := self._errors(None):
-                    raise CompileError(found)
+                if results := self._errors(None):
+                    raise CompileError(results)
                 raise LaunchError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
-            functions = _reached(self._reader.kinds, self._cursors[name])
-            if found := self._errors(functions):
-                raise CompileError(found)
+            functions = _call_closure(self._reader.kinds, self._cursors[name])
+            if results := self._errors(functions):
+                raise CompileError(results)
             function = self._reader.function(self._cursors[name])
             self._kernels[name] = CudaKernel(self, name, function)
         return self._kernels[name]
@@ -103,16 +103,16 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         ranges = None
         if functions is not None:
             extents = [function.extent for function in functions if function.extent.start.file is not None]
-            ranges = [(one.start.file.name, one.start.offset, one.end.offset) for one in extents]
-        found = []
-        for one in self._unit.diagnostics:
-            file, offset = (one.location.file.name if one.location.file else ""), one.location.offset
+            ranges = [(entry.start.file.name, entry.start.offset, entry.end.offset) for entry in extents]
+        results = []
+        for entry in self._unit.diagnostics:
+            file, offset = (entry.location.file.name if entry.location.file else ""), entry.location.offset
             inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
-            if inside and (one.severity >= _ERROR or one.option == _UNINITIALISED):
-                found.append(
-                    Diagnostic("compile", _message(one), self.source.span(_Extent(one.location, one.location)))
+            if inside and (entry.severity >= _ERROR or entry.option == _UNINITIALISED):
+                results.append(
+                    Diagnostic("compile", _message(entry), self.source.span(_Extent(entry.location, entry.location)))
                 )
-        return found
+        return results
 
     @cached_property
     def digest(self) -> str:
@@ -145,7 +145,7 @@ class Variables(dict[str, Any]):
 
 def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, Any]:
     """Return the cursors of the kernels of a text: by name, and instances of templates as they were requested."""
-    kinds, found = reader.kinds, dict[str, Any]()
+    kinds, results = reader.kinds, dict[str, Any]()
 
     def visit(cursor: Any) -> None:
         for child in cursor.get_children():
@@ -154,32 +154,34 @@ def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, A
             if child.kind in (kinds.NAMESPACE, kinds.LINKAGE_SPEC, kinds.UNEXPOSED_DECL):
                 visit(child)
             elif child.kind == kinds.FUNCTION_DECL and child.is_definition() and _is_kernel(kinds, child):
-                found[child.spelling] = child
+                results[child.spelling] = child
             elif child.kind == kinds.VAR_DECL and child.spelling.startswith("simtbed_instance_"):
-                names = (one.referenced for one in child.walk_preorder() if one.kind == kinds.DECL_REF_EXPR)
-                function = next((one for one in names if one is not None and one.kind == kinds.FUNCTION_DECL), None)
+                names = (entry.referenced for entry in child.walk_preorder() if entry.kind == kinds.DECL_REF_EXPR)
+                function = next(
+                    (entry for entry in names if entry is not None and entry.kind == kinds.FUNCTION_DECL), None
+                )
                 if function is not None and function.is_definition():
-                    found[instances[int(child.spelling.rpartition("_")[2])]] = function
+                    results[instances[int(child.spelling.rpartition("_")[2])]] = function
 
     visit(unit.cursor)
-    return found
+    return results
 
 
 def _is_kernel(kinds: Any, cursor: Any) -> bool:
     return any(child.kind == kinds.CUDAGLOBAL_ATTR for child in cursor.get_children())
 
 
-def _reached(kinds: Any, kernel: Any) -> list[Any]:
+def _call_closure(kinds: Any, kernel: Any) -> list[Any]:
     """Return a kernel and the functions that it calls."""
-    found, pending = {kernel.hash: kernel}, [kernel]
+    results, pending = {kernel.hash: kernel}, [kernel]
     while pending:
-        for one in pending.pop().walk_preorder():
-            called = one.referenced if one.kind == kinds.CALL_EXPR else None
+        for entry in pending.pop().walk_preorder():
+            called = entry.referenced if entry.kind == kinds.CALL_EXPR else None
             definition = None if called is None or called.kind == kinds.VAR_DECL else called.get_definition()
-            if definition is not None and definition.hash not in found:
-                found[definition.hash] = definition
+            if definition is not None and definition.hash not in results:
+                results[definition.hash] = definition
                 pending.append(definition)
-    return list(found.values())
+    return list(results.values())
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ class CudaKernel(LaunchableKernel):
                 continue
             if bound[name] is None and not parameter.reference:
                 aliases[name] = Alias(None)
-            elif (first := next((one for one in owners if _is_same(bound[one], bound[name])), None)) is not None:
+            elif (first := next((entry for entry in owners if _is_same(bound[entry], bound[name])), None)) is not None:
                 aliases[name] = Alias(first)
             else:
                 owners.append(name)
@@ -260,10 +262,10 @@ class CudaKernel(LaunchableKernel):
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The contents of variables outside of functions."""
-        variables, found = self.owner.variables, dict[str, Any]()
+        variables, results = self.owner.variables, dict[str, Any]()
         names = {parameter.name for parameter in self.parameters}
         for name, variable in self._default.constants.items():
-            found[name] = self._constant(variable)
+            results[name] = self._constant(variable)
         for name, memory in self._default.arrays.items():
             if name not in names and memory.variable is not None:
                 if name not in variables:
@@ -274,8 +276,8 @@ class CudaKernel(LaunchableKernel):
                     variables[name] = DeviceArray(
                         np.ascontiguousarray(variables[name]).reshape(-1).view(_dtype(memory.element))
                     )
-                found[name] = variables[name]
-        return found
+                results[name] = variables[name]
+        return results
 
     def _constant(self, variable: Variable) -> Any:
         element = constant_element(variable.type)
@@ -316,10 +318,10 @@ class CudaKernel(LaunchableKernel):
                 return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
             return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
         if isinstance(type, RecordType):
-            parts = tuple(
+            pieces = tuple(
                 (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()
             )
-            return KernelParameter(RecordParameter(type.name, cast(Any, parts)))
+            return KernelParameter(RecordParameter(type.name, cast(Any, pieces)))
         return KernelParameter(cast(Any, type))
 
     def specialise(

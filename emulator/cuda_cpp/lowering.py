@@ -61,16 +61,16 @@ class _Lowering(Statements):
         self._globals: set[Any] = set()
 
     def _leave(self, value: Node | None) -> None:
-        self.emit(ir.Return(None, self.here))
+        self.emit(ir.Return(None, self.position))
 
     def kernel(self, kernel: Function) -> LoweredKernel:
         assert kernel.body is not None
         self.loop_counters |= loop_counters(kernel.body)
-        self.here = kernel.span
+        self.position = kernel.span
         memories = [memory for memory in self.plan.memories.values() if memory.space == "global"]
-        self.taken |= {memory.name for memory in memories}
+        self.reserved_names |= {memory.name for memory in memories}
         for parameter in kernel.parameters:
-            self.here = parameter.span
+            self.position = parameter.span
             self.homes[parameter] = ()
             self.places[parameter] = self._parameter(parameter)
         self.statement(kernel.body)
@@ -94,7 +94,7 @@ class _Lowering(Statements):
             return self.place_of_variable(parameter, pointer)
         if isinstance(type, Scalar | Vector):
             register = self.register(parameter.name, type, stable=parameter not in self.plan.changed)
-            self.params.append(ir.Param(register.name, type, self.here))
+            self.params.append(ir.Param(register.name, type, self.position))
             return RegisterPlace(register)
         if isinstance(type, RecordType):
             return self._struct(parameter.name, type, parameter not in self.plan.changed)
@@ -108,13 +108,13 @@ class _Lowering(Statements):
             if isinstance(type, RecordType):
                 fields[field] = self._struct(own, type, stable)
             elif isinstance(type, Scalar | Vector):
-                self.taken.add(own)
+                self.reserved_names.add(own)
                 self.stable |= {own} if stable else set()
-                self.params.append(ir.Param(own, type, self.here))
-                fields[field] = RegisterPlace(ir.Reg(own, type, self.here))
+                self.params.append(ir.Param(own, type, self.position))
+                fields[field] = RegisterPlace(ir.Reg(own, type, self.position))
             else:
                 message = f"{own.replace('@:', '.')} is {type}: not supported in a struct that is passed by value"
-                raise CompileError([Diagnostic("compile", message, self.here)])
+                raise CompileError([Diagnostic("compile", message, self.position)])
         return StructPlace(record, fields)
 
     # -------------------------------------------------------------- variables in memory
@@ -132,24 +132,24 @@ class _Lowering(Statements):
         return MemoryPlace(Pointer(memory, (), 0, to), type, variable.volatile)
 
     def _allocate(self, memory: Memory, variable: Variable) -> None:
-        outer = self.here, self.calls
-        self.here, self.calls = variable.span, []
+        outer = self.position, self.calls
+        self.position, self.calls = variable.span, []
         memory.name = self.name(variable.name)
         self.calls = outer[1]
         if memory.space == "constant":
             memory.values = self._contents(memory, variable)
         self.allocated.append(self.allocation(memory))
-        self.here = outer[0]
+        self.position = outer[0]
 
     def _contents(self, memory: Memory, variable: Variable) -> tuple[Any, ...]:
         """Return the elements of constant memory: set by the program, or those of the initialiser."""
         self.constants[variable.name] = variable
-        given = self.contents.get(variable.name)
-        if given is None:
-            given = initial_values(variable)
+        inputs = self.contents.get(variable.name)
+        if inputs is None:
+            inputs = initial_values(variable)
         if isinstance(memory.element, Vector):
             memory.element = memory.element.element
-        source = np.array(given, constant_element(variable.type).dtype)
+        source = np.array(inputs, constant_element(variable.type).dtype)
         return tuple(source.view(memory.element.dtype).tolist())
 
 
@@ -166,12 +166,12 @@ def initial_values(variable: Variable) -> tuple[Any, ...]:
     element = constant_element(variable.type)
     if variable.initial is None or variable.initial.kind == "zero":
         return (element.dtype.type(0),) * (size_of(variable.type) // element.size)
-    found: list[Any] = []
-    _flatten(variable.initial, variable.type, element, found)
-    return tuple(found)
+    results: list[Any] = []
+    _flatten(variable.initial, variable.type, element, results)
+    return tuple(results)
 
 
-def _flatten(node: Node, type: CType, element: Scalar, found: list[Any]) -> None:
+def _flatten(node: Node, type: CType, element: Scalar, results: list[Any]) -> None:
     if node.kind == "cast" and isinstance(type, ArrayType | RecordType):
         node = node[0]
     if isinstance(type, ArrayType | RecordType | Vector):
@@ -186,11 +186,11 @@ def _flatten(node: Node, type: CType, element: Scalar, found: list[Any]) -> None
         if items is None:
             raise _unknown(node)
         for kind, item in zip(kinds, items, strict=False):
-            _flatten(item, kind, element, found)
+            _flatten(item, kind, element, results)
         rest = sum(size_of(kind) for kind in kinds[len(items) :])
-        found += [element.dtype.type(0)] * (rest // element.size)
+        results += [element.dtype.type(0)] * (rest // element.size)
         return
-    found.append(_number(node, element))
+    results.append(_number(node, element))
 
 
 def _number(node: Node, element: Scalar) -> Any:

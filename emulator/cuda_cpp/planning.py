@@ -114,13 +114,13 @@ class Planner:
         if function.body is None:
             return {}
         if len(self.path) > MAX_CALLS or any(
-            one.function is function for one in self.path if function.name != "lambda"
+            entry.function is function for entry in self.path if function.name != "lambda"
         ):
             raise _refused(
                 node.span, f"{function.name} calls itself, or calls nest too deep: recursion is not supported"
             )
         arguments = node.children[1:]
-        given = [
+        inputs = [
             self.place(argument) if parameter.reference else self.visit(argument)
             for parameter, argument in zip(function.parameters, arguments, strict=False)
             if argument is not None
@@ -132,8 +132,8 @@ class Planner:
         outer = self.path, self.this, self.returned
         self.path, self.this, self.returned = (*self.path, node), this, {}
         self.plan.changed |= set(assigned(function.body))
-        for parameter, value, known in zip(function.parameters, given, loops, strict=False):
-            self._bind(parameter, value, known)
+        for parameter, value, unrolled in zip(function.parameters, inputs, loops, strict=False):
+            self._bind(parameter, value, unrolled)
         for _, value_node in function.members:
             self.visit(value_node)
         self.visit(function.body)
@@ -150,8 +150,8 @@ class Planner:
             self.loops[key] = loops
 
     def _add(self, key: Key, value: Targets) -> None:
-        known = self.targets.setdefault(key, {})
-        if (merged := _merged([known, value])) != known:
+        previous = self.targets.setdefault(key, {})
+        if (merged := _merged([previous, value])) != previous:
             self.targets[key] = merged
             self.grown = True
         if isinstance(key[1].type, PointerType) and key[1] in self.plan.changed:
@@ -186,8 +186,8 @@ class Planner:
 
     def _pointer(self, variable: Variable) -> Targets:
         key = self.homes.get(variable, ()), variable
-        found = self.targets.get(key, {})
-        return dict.fromkeys(found) if variable in self.plan.changed else found
+        results = self.targets.get(key, {})
+        return dict.fromkeys(results) if variable in self.plan.changed else results
 
     def _declare(self, node: Node) -> Targets:
         variable = node.variable
@@ -225,9 +225,9 @@ class Planner:
                 self.loops[self.homes.get(loop.variable, self.path), loop.variable] = _union(
                     [*bounds, frozenset([key])]
                 )
-        for part in rest:
-            if part is not None:
-                self.visit(part)
+        for piece in rest:
+            if piece is not None:
+                self.visit(piece)
         return {}
 
     def _return(self, node: Node) -> Targets:
@@ -255,7 +255,7 @@ class Planner:
             raise _refused(place.span, "a pointer in memory or in a struct is not supported")
         key = self.homes.get(variable, ()), variable
         self._add(key, value if node.kind == "assign" and not node.sign else self._pointer(variable))
-        if any(isinstance(one.type, Scalar) and one.type.size > 4 for one in node.walk()):
+        if any(isinstance(entry.type, Scalar) and entry.type.size > 4 for entry in node.walk()):
             self.plan.wide.add(key)
 
     def _unary(self, node: Node) -> Targets:
@@ -412,13 +412,13 @@ class Planner:
                 count *= extent
             spaces: dict[str, Any] = {"shared": "shared", "constant": "constant", "device": "global"}
             space = spaces.get(variable.place, "local")
-            known = None if variable.dynamic or space == "global" else count
+            elements = None if variable.dynamic or space == "global" else count
             self.plan.memories[key] = Memory(
                 variable.name,
                 space,
                 type,
                 variable.span,
-                known,
+                elements,
                 () if variable.dynamic else extents,
                 variable,
                 variable.volatile,
@@ -464,17 +464,17 @@ _OF_ANY_SIGN = ("Add", "Sub", "And", "Or", "Xor", "Exch", "CAS")
 def _accessed(type: CType) -> Iterable[CType]:
     """Return the types of the accesses that copy an object."""
     if isinstance(type, RecordType):
-        return [one for _, kind, _ in type.leaves() for one in _accessed(kind)]
+        return [entry for _, kind, _ in type.leaves() for entry in _accessed(kind)]
     return _accessed(type.innermost) if isinstance(type, ArrayType) else [type]
 
 
 def _union(loops: list[Loops]) -> Loops:
-    found: frozenset[Any] = frozenset()
-    for one in loops:
-        if one is None:
+    results: frozenset[Any] = frozenset()
+    for entry in loops:
+        if entry is None:
             return None
-        found |= one
-    return found
+        results |= entry
+    return results
 
 
 def _merged(several: list[Targets]) -> Targets:

@@ -46,33 +46,33 @@ class Reader(ExpressionReader):
             return self.functions[key]
         kinds = self.kinds
         result = self.type(definition, definition.result_type)
-        found = Function(definition.spelling, self.span(definition), result)
-        self.functions[key] = found
-        found.returns_reference = self.types.is_reference(definition.result_type)
-        found.constructor = definition.kind == kinds.CONSTRUCTOR
-        found.constant_method = found.constructor or (
+        entry = Function(definition.spelling, self.span(definition), result)
+        self.functions[key] = entry
+        entry.returns_reference = self.types.is_reference(definition.result_type)
+        entry.constructor = definition.kind == kinds.CONSTRUCTOR
+        entry.constant_method = entry.constructor or (
             definition.kind in (kinds.CXX_METHOD, kinds.CONVERSION_FUNCTION) and definition.is_const_method()
         )
         methods = (kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.CONVERSION_FUNCTION)
         if definition.kind in methods and not definition.is_static_method():
             owner = self.type(definition, definition.semantic_parent.type)
-            found.owner = owner if isinstance(owner, RecordType) else None
+            entry.owner = owner if isinstance(owner, RecordType) else None
         children = list(definition.get_children())
         body = next((child for child in children if child.kind == kinds.COMPOUND_STMT), None)
-        found.generated = definition.kind != kinds.FUNCTION_DECL and (body is None or definition.is_default_method())
-        found.parameters = [self.variable(child) for child in children if child.kind == kinds.PARM_DECL]
-        if body is not None and not found.generated:
-            found.members = self._members(children) if found.constructor else []
-            found.body = self.statement(body)
-        return found
+        entry.generated = definition.kind != kinds.FUNCTION_DECL and (body is None or definition.is_default_method())
+        entry.parameters = [self.variable(child) for child in children if child.kind == kinds.PARM_DECL]
+        if body is not None and not entry.generated:
+            entry.members = self._members(children) if entry.constructor else []
+            entry.body = self.statement(body)
+        return entry
 
     def _members(self, children: list[Any]) -> list[tuple[str, Node]]:
         """Return the fields that a constructor initialises before its body."""
-        found = []
+        entry = []
         for child, following in zip(children, [*children[1:], None], strict=True):
             if child.kind == self.kinds.MEMBER_REF and following is not None and following.kind.is_expression():
-                found.append((child.spelling, self.expression(following)))
-        return found
+                entry.append((child.spelling, self.expression(following)))
+        return entry
 
     def variable(self, cursor: Any) -> Variable:
         """Return a variable, read once."""
@@ -99,17 +99,17 @@ class Reader(ExpressionReader):
         )  # fmt: skip
         if static and place == "local":
             raise self.refuse(definition, f"{spelling} is a static variable of a function: not supported")
-        found = Variable(spelling, self.object_type(definition), self.span(definition), place)
-        self.variables[key] = found
-        found.reference = self.types.is_reference(definition.type)
-        found.fixed, found.volatile = fixed, volatile
-        found.dynamic = place == "shared" and (
+        entry = Variable(spelling, self.object_type(definition), self.span(definition), place)
+        self.variables[key] = entry
+        entry.reference = self.types.is_reference(definition.type)
+        entry.fixed, entry.volatile = fixed, volatile
+        entry.dynamic = place == "shared" and (
             definition.storage_class.name == "EXTERN"
-            or (isinstance(found.type, ArrayType) and found.type.count is None)
+            or (isinstance(entry.type, ArrayType) and entry.type.count is None)
         )
         initial = clang.initialiser(definition) if definition.kind == kinds.VAR_DECL and place != "index" else None
-        found.initial = None if initial is None else self.expression(initial)
-        return found
+        entry.initial = None if initial is None else self.expression(initial)
+        return entry
 
     # -------------------------------------------------------------- statements
     def statement(self, cursor: Any) -> Node:
@@ -130,17 +130,17 @@ class Reader(ExpressionReader):
             )
         if cursor.kind in self._statements:
             kind = self._statements[cursor.kind]
-            parts = tuple(self._part(child) for child in children)
-            return Node(kind, self.span(cursor), children=parts, unroll=self._unroll(cursor))
+            pieces = tuple(self._child(child) for child in children)
+            return Node(kind, self.span(cursor), children=pieces, unroll=self._unroll(cursor))
         if cursor.kind == kinds.UNEXPOSED_STMT:  # a statement with an attribute
             inner = [child for child in children if child.kind.is_statement() or child.kind.is_expression()]
             if len(inner) == 1:
-                return self._part(inner[0])
+                return self._child(inner[0])
         if cursor.kind.is_expression():
             return self.expression(cursor)
         raise self.refuse(cursor, f"this statement is not supported ({cursor.kind.name.lower()})")
 
-    def _part(self, cursor: Any) -> Node:
+    def _child(self, cursor: Any) -> Node:
         return self.expression(cursor) if cursor.kind.is_expression() else self.statement(cursor)
 
     def _declarations(self, children: list[Any]) -> list[Node]:
@@ -159,7 +159,7 @@ class Reader(ExpressionReader):
         condition = self.expression(children[0])
         value = condition.value if condition.kind == "constant" else None
         arms: list[Node | None] = [
-            Node("empty", self.span(arm)) if value is not None and bool(value) == (number == 1) else self._part(arm)
+            Node("empty", self.span(arm)) if value is not None and bool(value) == (number == 1) else self._child(arm)
             for number, arm in enumerate(children[1:3])
         ]
         node = Node("if", self.span(cursor), children=(condition, *arms, *[None] * (2 - len(arms))))
@@ -167,9 +167,9 @@ class Reader(ExpressionReader):
 
     def _for(self, cursor: Any, children: list[Any]) -> Node:
         *head, body = children
-        parts = self._head(cursor, head)
-        nodes = tuple(None if part is None else self._part(part) for part in parts)
-        return Node("for", self.span(cursor), children=(*nodes, self._part(body)), unroll=self._unroll(cursor))
+        pieces = self._head(cursor, head)
+        nodes = tuple(None if piece is None else self._child(piece) for piece in pieces)
+        return Node("for", self.span(cursor), children=(*nodes, self._child(body)), unroll=self._unroll(cursor))
 
     def _head(self, cursor: Any, head: list[Any]) -> list[Any]:
         """Return initialiser, condition and step of `for`, None for missing ones: libclang lists only those present."""
@@ -183,10 +183,10 @@ class Reader(ExpressionReader):
                 ends.append(position)
             depth += (letter in (b"(", b"[", b"{")) - (letter in (b")", b"]", b"}"))
             position += 1
-        found: list[Any] = [None, None, None]
-        for part in head:
-            found[sum(part.extent.start.offset > end for end in ends)] = part
-        return found
+        entry: list[Any] = [None, None, None]
+        for piece in head:
+            entry[sum(piece.extent.start.offset > end for end in ends)] = piece
+        return entry
 
     def _switch(self, cursor: Any, children: list[Any]) -> Node:
         kinds = self.kinds
@@ -202,7 +202,7 @@ class Reader(ExpressionReader):
                 cases.append(Node("case", self.span(child), sign=str(len(statements)), value=value))
                 read(inner)
             else:
-                statements.append(self._part(child))
+                statements.append(self._child(child))
 
         if children[-1].kind != kinds.COMPOUND_STMT or len(children) != 2:
             raise self.refuse(cursor, "this form of switch is not supported")

@@ -247,10 +247,10 @@ class ExpressionReader:
         children = (owner, *self._arguments(cursor, called, arguments))
         return Node("call", self.span(cursor), self.type(cursor), children, "lambda")
 
-    def _arguments(self, cursor: Any, called: Any, given: Sequence[Any]) -> list[Node]:
+    def _arguments(self, cursor: Any, called: Any, inputs: Sequence[Any]) -> list[Node]:
         """Return the arguments of a call; for those that are not written, the defaults of the parameters."""
         parameters, nodes = list(called.get_arguments()), []
-        for number, argument in enumerate(given):
+        for number, argument in enumerate(inputs):
             written = argument.kind != self.kinds.UNEXPOSED_EXPR or self._operands(argument)
             if not written and clang.constant(argument) is None and number < len(parameters):
                 defaults = self._operands(parameters[number])

@@ -40,7 +40,7 @@ class Statements(Calls):
             else:
                 self.discard(node)
         except Refusal as error:
-            raise CompileError([Diagnostic("compile", str(error), self.here)]) from None
+            raise CompileError([Diagnostic("compile", str(error), self.position)]) from None
 
     def lowered(self, node: Node | None) -> ir.Body:
         """Return the statements of a body."""
@@ -60,7 +60,7 @@ class Statements(Calls):
         self.returns(node[0] if node.children else None)
 
     def _break_statement(self, node: Node) -> None:
-        self.emit(ir.Break(self.here))
+        self.emit(ir.Break(self.position))
 
     def _continue_statement(self, node: Node) -> None:
         if self.loops[-1].is_switch:
@@ -68,12 +68,12 @@ class Statements(Calls):
         if (advance := self.loops[-1].advance) is not None:
             advance()
         self.at(node)
-        self.emit(ir.Continue(self.here))
+        self.emit(ir.Continue(self.position))
 
     def _if_statement(self, node: Node) -> None:
         condition = self.condition(node[0])
         self.at(node[0])
-        span = self.here
+        span = self.position
         if isinstance(condition, ir.Const):
             arm = node.children[1 if condition.value else 2]
             if arm is not None:
@@ -91,7 +91,7 @@ class Statements(Calls):
         with self.block() as setup:
             condition = self.condition(node[0])
         self.at(node[0])
-        span = self.here
+        span = self.position
         with self.block() as body:
             self._in_loop(node[1], _Loop())
         self.emit(ir.While(tuple(setup), condition, tuple(body), span))
@@ -99,7 +99,7 @@ class Statements(Calls):
     def _do_statement(self, node: Node) -> None:
         inner, test = node[0], node[1]
         self.at(test)
-        span = self.here
+        span = self.position
         if whole(test) == 0 and not jumps(inner):  # do { ... } while (0) of a macro
             self.statement(inner)
             return
@@ -130,7 +130,7 @@ class Statements(Calls):
         with self.block() as setup:
             condition: ir.Expr = self.constant(True, BOOL) if test is None else self.condition(test)
         self.at(node if test is None else test)
-        span = self.here
+        span = self.position
 
         def advance() -> None:
             if step is not None:
@@ -169,7 +169,7 @@ class Statements(Calls):
         self.places[variable] = RegisterPlace(register)
         self.unrolled |= {register.name} if unroll else set()
         self.at(node[1])
-        span = self.here
+        span = self.position
         with self.block() as body:
             self._in_loop(inner, _Loop())
         if outer is not None:
@@ -180,7 +180,7 @@ class Statements(Calls):
 
     # -------------------------------------------------------------- switch
     def _switch_statement(self, node: Node) -> None:
-        chosen, labels, body = self.kept(self.scalar(node[0])), node[1], node[2]
+        chosen, labels, body = self.as_register(self.scalar(node[0])), node[1], node[2]
         statements = list(body.present)
         starts: dict[int, list[int]] = {}
         default: int | None = None
@@ -191,13 +191,13 @@ class Statements(Calls):
             else:
                 starts.setdefault(start, []).append(int(case.value))
         self.at(node)
-        span = self.here
+        span = self.position
         result: ir.Body = () if default is None else self._arm(statements[default:])
         for start, values in reversed(starts.items()):
             if start == default:
                 continue
             test: ir.Expr | None = None
-            self.here = span
+            self.position = span
             for value in values:
                 equal = self.operation("eq", chosen, self.constant(value, cast(Scalar, chosen.type)))
                 test = equal if test is None else self.operation("either", test, equal)
@@ -208,26 +208,28 @@ class Statements(Calls):
     def _arm(self, statements: list[Node]) -> ir.Body:
         """Return the statements from a label to the break at the top level, through other labels."""
         flat = [
-            one for statement in statements for one in (statement.present if statement.kind == "block" else [statement])
+            entry
+            for statement in statements
+            for entry in (statement.present if statement.kind == "block" else [statement])
         ]
-        reached = []
-        for one in flat:
-            if one.kind == "break":
+        reachable = []
+        for entry in flat:
+            if entry.kind == "break":
                 break
-            reached.append(one)
-            if one.kind in ("return", "continue"):
+            reachable.append(entry)
+            if entry.kind in ("return", "continue"):
                 break
-        nested = any(_breaks(one) for one in reached)
+        nested = any(_breaks(entry) for entry in reachable)
         with self.block() as body:
             if nested:
                 self.loops.append(_Loop(is_switch=True))
-            for one in reached:
-                self.statement(one)
+            for entry in reachable:
+                self.statement(entry)
             if nested:
                 self.loops.pop()
         if not nested:
             return tuple(body)
-        return (ir.While((), self.constant(True, BOOL), (*body, ir.Break(self.here)), self.here),)
+        return (ir.While((), self.constant(True, BOOL), (*body, ir.Break(self.position)), self.position),)
 
     # -------------------------------------------------------------- declarations
     def _declare_statement(self, node: Node) -> None:
@@ -270,7 +272,7 @@ class Statements(Calls):
         length = None
         if memory.count is not None:
             length = (memory.count * size_of(memory.declared) // memory.element.size,)
-        return ir.Alloc(memory.name, Array(memory.element, length, memory.space), memory.values, self.here)
+        return ir.Alloc(memory.name, Array(memory.element, length, memory.space), memory.values, self.position)
 
     def _initialise(self, place: Place, type: CType, initial: Node) -> None:
         if isinstance(type, ArrayType) and initial.kind == "list":

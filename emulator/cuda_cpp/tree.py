@@ -117,16 +117,16 @@ def is_place(node: Node) -> bool:
 
 def assigned(node: Node) -> Iterator[Variable]:
     """Yield the variables that a statement may assign, also through references, addresses and lambdas."""
-    for one in node.walk():
-        if one.kind == "assign" or (one.kind == "unary" and one.sign in ("x++", "x--", "++x", "--x", "&")):
-            yield from root(one[0])
-        elif one.kind == "declare" and (variable := one.variable) is not None:
+    for entry in node.walk():
+        if entry.kind == "assign" or (entry.kind == "unary" and entry.sign in ("x++", "x--", "++x", "--x", "&")):
+            yield from root(entry[0])
+        elif entry.kind == "declare" and (variable := entry.variable) is not None:
             if variable.reference and not variable.fixed and variable.initial is not None:
                 yield from root(variable.initial)
-        elif one.kind == "lambda" and one.function is not None and one.function.body is not None:
-            yield from assigned(one.function.body)
-        elif one.kind == "call" and one.function is not None:
-            yield from _assigned_by_call(one, one.function)
+        elif entry.kind == "lambda" and entry.function is not None and entry.function.body is not None:
+            yield from assigned(entry.function.body)
+        elif entry.kind == "call" and entry.function is not None:
+            yield from _assigned_by_call(entry, entry.function)
 
 
 def _assigned_by_call(call: Node, function: Function) -> Iterator[Variable]:

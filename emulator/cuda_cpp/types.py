@@ -157,13 +157,13 @@ class Types:
         ):
             raise Refusal(f"{name} has a base class with fields: inheritance is not supported")
         fields: dict[str, tuple[CType, int]] = {}
-        for one in type.get_fields():
-            if one.is_bitfield() or not one.spelling:
+        for entry in type.get_fields():
+            if entry.is_bitfield() or not entry.spelling:
                 raise Refusal(
-                    f"{name} has {'a bit field' if one.is_bitfield() else 'an anonymous member'}: not supported"
+                    f"{name} has {'a bit field' if entry.is_bitfield() else 'an anonymous member'}: not supported"
                 )
-            kind = self.of(one.type)
-            if kind is None or self.is_reference(one.type):
-                raise Refusal(f"{name}.{one.spelling} is a reference: not supported in a struct")
-            fields[one.spelling] = (kind, one.get_field_offsetof() // 8)
+            kind = self.of(entry.type)
+            if kind is None or self.is_reference(entry.type):
+                raise Refusal(f"{name}.{entry.spelling} is a reference: not supported in a struct")
+            fields[entry.spelling] = (kind, entry.get_field_offsetof() // 8)
         return RecordType(name, type.get_size(), fields)

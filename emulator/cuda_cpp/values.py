@@ -50,13 +50,13 @@ class Memory:
 
         Raises Refusal for accesses of several sizes.
         """
-        exact = {one.type for one in self.accesses if isinstance(one, Atomic)}
-        plain = {one for one in self.accesses if not isinstance(one, Atomic)}
+        exact = {entry.type for entry in self.accesses if isinstance(entry, Atomic)}
+        plain = {entry for entry in self.accesses if not isinstance(entry, Atomic)}
         types = plain | exact or {self.declared}
         if len(types) == 1 and isinstance(only := next(iter(types)), Vector):
             self.element = only
             return
-        scalars = {scalar for one in types for scalar in components(one)}
+        scalars = {scalar for entry in types for scalar in components(entry)}
         if len({scalar.size for scalar in scalars}) > 1:
             if isinstance(self.declared, RecordType) and self.space == "global" and not exact:
                 self._split(self.declared)
@@ -64,14 +64,14 @@ class Memory:
             sizes = ", ".join(sorted(map(str, scalars)))
             raise Refusal(f"{self.name} is accessed with elements of several sizes ({sizes}): not supported")
         declared = set(components(self.declared))
-        needed = {one.type for one in self.accesses if isinstance(one, Atomic) and not one.any_sign}
-        wanted = [t for t in needed if isinstance(t, Scalar)] or [
+        needed = {entry.type for entry in self.accesses if isinstance(entry, Atomic) and not entry.any_sign}
+        needs_value = [t for t in needed if isinstance(t, Scalar)] or [
             t for t in exact if isinstance(t, Scalar) and t not in declared
         ]
-        if len(set(wanted)) > 1 and needed:
+        if len(set(needs_value)) > 1 and needed:
             raise Refusal(f"{self.name} has atomic operations of several types: not supported")
-        if wanted and not (exact <= declared):
-            self.element = wanted[0]
+        if needs_value and not (exact <= declared):
+            self.element = needs_value[0]
             return
         # min: f before i before u, so that floats are not accessed through casts of their bits
         self.element = min(declared & scalars or scalars, key=str)

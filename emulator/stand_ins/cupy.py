@@ -57,7 +57,7 @@ class _Numpy(ModuleType):
 class RawKernel:
     """A kernel of a CUDA C++ text."""
 
-    def __init__(self, code: str, name: str, options: Sequence[str] = (), *args: Any, **others: Any) -> None:
+    def __init__(self, code: str, name: str, options: Sequence[str] = (), *args: Any, **unused: Any) -> None:
         instances = (name,) if "<" in name else ()
         text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
         self.kernel = CudaSource(text, tuple(options), instances)[name]
@@ -73,7 +73,7 @@ class RawModule:
     """The kernels of a CUDA C++ text. name_expressions: instances of templates."""
 
     def __init__(
-        self, *, code: str, options: Sequence[str] = (), name_expressions: Sequence[str] | None = None, **others: Any
+        self, *, code: str, options: Sequence[str] = (), name_expressions: Sequence[str] | None = None, **unused: Any
     ) -> None:
         text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
         instances = tuple(name for name in name_expressions or () if "<" in name)
@@ -92,19 +92,19 @@ def _launch(kernel: CudaKernel, grid: Any, block: Any, args: Sequence[Any], shar
     names = [parameter.name for parameter in kernel.parameters]
     if len(args) != len(names):
         raise LaunchError(f"{kernel.__name__} takes {', '.join(names) or 'nothing'}: {len(args)} arguments are given")
-    given = {}
+    inputs = {}
     for parameter, value in zip(kernel.parameters, args, strict=True):
         type = parameter.type
         if isinstance(value, np.ndarray) and isinstance(type, PointerType):
-            given[parameter.name] = np.asarray(value).view(np.ndarray)
+            inputs[parameter.name] = np.asarray(value).view(np.ndarray)
             continue
         if isinstance(type, Scalar):
             _check_scalar(parameter.name, type, value)
             value = type.dtype.type(value)
-        given[parameter.name] = value
-    result = launch(kernel, grid=tuple(grid), block=tuple(block), args=given, shared=shared)
+        inputs[parameter.name] = value
+    result = launch(kernel, grid=tuple(grid), block=tuple(block), args=inputs, shared=shared)
     for name, array in result.buffers.items():
-        if isinstance(target := given.get(name), np.ndarray):
+        if isinstance(target := inputs.get(name), np.ndarray):
             target[...] = array
 
 

@@ -72,10 +72,10 @@ class Function:
         for arg, allocation in handlers:
             if arg.copies_in:
                 memcpy_htod(allocation, arg.array)
-        given = [addresses.get(id(arg), getattr(arg, "gpudata", arg)) for arg in args]
-        if wrong := [arg for arg in given if type(arg) in (int, float, bool)]:
+        inputs = [addresses.get(id(arg), getattr(arg, "gpudata", arg)) for arg in args]
+        if wrong := [arg for arg in inputs if type(arg) in (int, float, bool)]:
             raise LaunchError(f"PyCUDA takes NumPy numbers: give np.int32({wrong[0]}) or np.float32({wrong[0]})")
-        launch_by_address(self.kernel, tuple(grid), tuple(block), given, self.variables, shared)
+        launch_by_address(self.kernel, tuple(grid), tuple(block), inputs, self.variables, shared)
         for arg, allocation in handlers:
             if arg.copies_out:
                 memcpy_dtoh(arg.array, allocation)
@@ -88,8 +88,8 @@ class Function:
         return self
 
     def prepared_call(self, grid: Any, block: Any, *args: Any, shared_size: int = 0) -> None:
-        given = [arg if kind is np.intp else kind(arg) for kind, arg in zip(self.types, args, strict=True)]
-        self(*given, grid=grid, block=block, shared=shared_size)
+        inputs = [arg if kind is np.intp else kind(arg) for kind, arg in zip(self.types, args, strict=True)]
+        self(*inputs, grid=grid, block=block, shared=shared_size)
 
     def prepared_async_call(self, grid: Any, block: Any, stream: Any, *args: Any, shared_size: int = 0) -> None:
         self.prepared_call(grid, block, *args, shared_size=shared_size)
@@ -102,7 +102,7 @@ class SourceModule:
     """The kernels of a CUDA C++ text. nvcc, arch and other options of the compiler have no effect."""
 
     def __init__(
-        self, source: str, nvcc: str = "nvcc", options: Sequence[str] | None = None, *args: Any, **others: Any
+        self, source: str, nvcc: str = "nvcc", options: Sequence[str] | None = None, *args: Any, **operands: Any
     ) -> None:
         self.source = CudaSource(SourceText.inside(source, sys._getframe(1).f_code.co_filename), tuple(options or ()))
         self.variables = Variables(self.source)
@@ -184,8 +184,8 @@ class GPUArray:
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    def apply(self: GPUArray, *others: Any) -> Any:
-        values = [one.get() if isinstance(one, GPUArray) else one for one in others]
+    def apply(self: GPUArray, *operands: Any) -> Any:
+        values = [one.get() if isinstance(one, GPUArray) else one for one in operands]
         return to_gpu(np.asarray(getattr(self.get(), name)(*values)))
 
     return apply
@@ -218,8 +218,8 @@ def to_gpu(array: Any, *args: Any, **options: Any) -> GPUArray:
 
 def _filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     def create(*args: Any, **options: Any) -> GPUArray:
-        given = [one.get() if isinstance(one, GPUArray) else one for one in args]
-        return to_gpu(make(*given, **{key: value for key, value in options.items() if key == "dtype"}))
+        inputs = [one.get() if isinstance(one, GPUArray) else one for one in args]
+        return to_gpu(make(*inputs, **{key: value for key, value in options.items() if key == "dtype"}))
 
     return create
 

@@ -36,17 +36,17 @@ def run(path: str, description: str) -> None:
     try:
         content = _described(description)
         launches = content["launch"]
-        names = list(dict.fromkeys(one["kernel"] for one in launches))
+        names = list(dict.fromkeys(entry["kernel"] for entry in launches))
         templates = [name for name in names if "<" in name]
         source = cuda_file(path, content.get("options", ()), templates)
         kernels = {name: source[name] for name in names}
-        arguments = [_arguments(one.get("args", {}), f"{description}: {one['kernel']}") for one in launches]
+        arguments = [_arguments(entry.get("args", {}), f"{description}: {entry['kernel']}") for entry in launches]
         faults = 0
-        for one, args in zip(launches, arguments, strict=True):
-            how = {key: value for key, value in one.items() if key not in ("args", "kernel")}
+        for entry, args in zip(launches, arguments, strict=True):
+            how = {key: value for key, value in entry.items() if key not in ("args", "kernel")}
             how |= {key: tuple(value) for key, value in how.items() if isinstance(value, list)}
             try:
-                launch(kernels[one["kernel"]], args=args, **how)
+                launch(kernels[entry["kernel"]], args=args, **how)
             except FaultError:
                 faults += 1
         if faults:
@@ -63,13 +63,13 @@ def _described(description: str) -> dict[str, Any]:
     launches = content.get("launch")
     if set(content) - {"options", "launch"} or not isinstance(launches, list) or not launches:
         raise SimtbedError(f"{description}: expected tables [[launch]], and options = [...] before them")
-    for one in launches:
-        missing = [key for key in ("kernel", "grid", "block") if key not in one]
-        unknown = [key for key in one if key not in OPTIONS]
+    for entry in launches:
+        missing = [key for key in ("kernel", "grid", "block") if key not in entry]
+        unknown = [key for key in entry if key not in OPTIONS]
         if missing or unknown:
             wrong = f"has no {missing[0]}" if missing else f"has an unknown key {unknown[0]}"
             raise SimtbedError(f"{description}: a [[launch]] {wrong}; its keys are {', '.join(OPTIONS)}")
-        if not isinstance(one["kernel"], str) or not isinstance(one.get("args", {}), dict):
+        if not isinstance(entry["kernel"], str) or not isinstance(entry.get("args", {}), dict):
             raise SimtbedError(f"{description}: kernel is a text and args a table")
     return content
 
@@ -85,8 +85,8 @@ def _argument(value: Any, place: str) -> Any:
     type = SCALARS.get(str(value.get("type")))
     shape = value.get("shape")
     shape = tuple(shape) if isinstance(shape, list) else (shape,)
-    known = set(value) <= {"type", "shape", "values"}
-    if type is None or not known or not all(isinstance(n, int) and n > 0 for n in shape):
+    only_known = set(value) <= {"type", "shape", "values"}
+    if type is None or not only_known or not all(isinstance(n, int) and n > 0 for n in shape):
         raise SimtbedError(f'{place}: an array is {{type = "f32", shape = 1000, values = "random"}}')
     values, dtype = value.get("values", "empty"), type.dtype
     generator = np.random.default_rng(_SEED)

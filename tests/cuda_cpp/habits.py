@@ -251,9 +251,9 @@ def _steps(v: int) -> int:
             break
     n = sum(i * (10 - i) for i in range(5))
     while True:
-        go = n > 100
+        above = n > 100
         n -= 1
-        if not go:
+        if not above:
             break
         if n % 7 == 0:
             continue
@@ -354,7 +354,10 @@ _habit(
         wide[threadIdx.x] = (long long)v * v * v - (s >> 2) + (v % 5) + __popc(odd >> lane) + (unsigned char)(v - 3);
     }
     """,
-    grid=1, block=64, args=lambda rng: {"x": rng.integers(-50, 50, 64).astype(np.int32), "ballots": st.empty(2, "u32"), "scan": st.empty(64, "i32"), "wide": st.empty(64, "i64")},
+    grid=1, block=64, args=lambda rng: {
+        "x": rng.integers(-50, 50, 64).astype(np.int32), "ballots": st.empty(2, "u32"), "scan": st.empty(64, "i32"),
+        "wide": st.empty(64, "i64"),
+    },
     expected=lambda g: {
         "ballots": [sum(int(v & 1) << k for k, v in enumerate(row)) for row in g["x"].reshape(2, 32)],
         "scan": g["x"].reshape(2, 32).cumsum(1).ravel(),
@@ -424,7 +427,9 @@ _habit(
         out[threadIdx.x] = at;
     }
     """,
-    grid=1, block=32, args=lambda rng: (lambda k: {"keys": k, "queries": k, "out": st.empty(32, "i32"), "weights": None, "n": 16})(rng.permutation(32).astype(np.int32)),
+    grid=1, block=32, args=lambda rng: (
+        lambda k: {"keys": k, "queries": k, "out": st.empty(32, "i32"), "weights": None, "n": 16}
+    )(rng.permutation(32).astype(np.int32)),
     expected=lambda g: {"out": np.where(np.arange(32) < 16, np.arange(32), -1)},
 )  # fmt: skip
 
@@ -439,7 +444,9 @@ _habit(
         out[i] = z[i] * w + complex<float>(1.0f);
     }
     """,
-    grid=1, block=32, args=lambda rng: {"z": (f32(32)(rng) + 1j * f32(32)(rng)).astype(np.complex64), "out": np.zeros(32, np.complex64), "c": 0.6, "s": 0.8},
+    grid=1, block=32, args=lambda rng: {
+        "z": (f32(32)(rng) + 1j * f32(32)(rng)).astype(np.complex64), "out": np.zeros(32, np.complex64), "c": 0.6, "s": 0.8,
+    },
     expected=lambda g: {"out": g["z"] * np.complex64(0.6 + 0.8j) + 1}, rtol=1e-6,
 )  # fmt: skip
 

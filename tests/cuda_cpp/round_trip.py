@@ -31,7 +31,7 @@ def read_back(request: Request) -> tuple[CudaKernel, Source]:
 def arguments(kernel: CudaKernel, printed: Source, request: Request, empty: bool = False) -> dict[str, Any]:
     """Return the arguments of a request by the parameters of the printed kernel. empty: with arrays given as `empty` as such."""
     names = iter(kernel.parameters)
-    found: dict[str, Any] = {}
+    kinds: dict[str, Any] = {}
     for own, parameter in zip(printed.arguments, names, strict=False):
         value: Any = request.arguments[own]
         if isinstance(value, np.ndarray):
@@ -39,12 +39,12 @@ def arguments(kernel: CudaKernel, printed: Source, request: Request, empty: bool
             if empty and own in request.unwritten:
                 element = kernel.signature().parameters[parameter.name].type
                 value = st.empty(value.shape[:1], str(element.element)) if isinstance(element, Array) else value
-        found[parameter.name] = value
+        kinds[parameter.name] = value
     for own, parameter in zip(printed.lengths, names, strict=True):
         carved = request.dynamic_arrays or {}
         length = len(request.arguments[own]) if own in request.arguments else carved[own].length  # type: ignore[arg-type]
-        found[parameter.name] = np.int32(length)
-    return found
+        kinds[parameter.name] = np.int32(length)
+    return kinds
 
 
 @dataclass
@@ -80,11 +80,11 @@ class RoundTrips:
     def again(self, request: Request, **options: Any) -> tuple[st.Result, Source]:
         """Launch the printed text of a request."""
         kernel, printed = read_back(request)
-        kept = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
+        remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
         how = {"grid": request.grid, "block": request.block, "shared": shared, "cooperative": request.cooperative}
         return st.launch(
-            kernel, args=arguments(kernel, printed, request), device=request.device, **how, **kept
+            kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining
         ), printed
 
 

@@ -47,10 +47,10 @@ KINDS = {"row": "bounds"}
 
 def _launch(name: str, **options: Any) -> st.Result:
     kernel = st.cuda_source(MISTAKES)[name]
-    given: dict[str, Any] = {"x": np.ones(64, np.float32), "out": st.empty(64, "f32")}
+    inputs: dict[str, Any] = {"x": np.ones(64, np.float32), "out": st.empty(64, "f32")}
     if name == "arithmetic":
-        given = {"n": np.arange(64, dtype=np.int32), "out": st.empty(64, "i32")}
-    args = {parameter.name: given[parameter.name] for parameter in kernel.parameters}
+        inputs = {"n": np.arange(64, dtype=np.int32), "out": st.empty(64, "i32")}
+    args = {parameter.name: inputs[parameter.name] for parameter in kernel.parameters}
     return st.launch(kernel, grid=1, block=64, args=args, check="all", faults="return", **options)
 
 

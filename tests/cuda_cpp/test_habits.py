@@ -16,15 +16,15 @@ def test_the_answer_is_right(name: str) -> None:
     for engine in ("jit", "numpy"):
         source = st.cuda_source(habit.text, instances=habit.instances)
         kernel = source[habit.kernel or next(iter(source))]
-        given = habit.args(np.random.default_rng(1))
+        inputs = habit.args(np.random.default_rng(1))
         results.append(
             st.launch(
-                kernel, grid=habit.grid, block=habit.block, args=given, shared=habit.shared, engine=engine, check="all",
+                kernel, grid=habit.grid, block=habit.block, args=inputs, shared=habit.shared, engine=engine, check="all",
                 cooperative=habit.cooperative,
             )
         )  # fmt: skip
     jit, numpy = results
-    for array, expected in habit.expected(given).items():
+    for array, expected in habit.expected(inputs).items():
         actual = jit.buffers[array] if array in jit.buffers else source.variables[array].numpy()
         np.testing.assert_allclose(actual, np.asarray(expected), rtol=habit.rtol, atol=habit.rtol)
     assert {array: values.tobytes() for array, values in jit.buffers.items()} == {

@@ -85,7 +85,7 @@ def test_missing_files_are_refused(simtbed: Simtbed, project: Path) -> None:
 @pytest.mark.slow
 def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> None:
     simtbed = command_line(capfd)
-    script = str(ROOT / "examples/scripts/pycuda_histogram.py")
+    script = str(ROOT / "examples/cuda/pycuda_histogram.py")
     result = simtbed("check", "--emulate", "pycuda", script)
     assert result.code == 0 and "pycuda emulated" in result.err and "histogram" in result.err
     assert (

@@ -59,7 +59,7 @@ def test_memory_by_address(pycuda: Any) -> None:
     scale(np.intp(int(memory) + 16), np.float32(10), np.int32(2), block=(32, 1, 1))
     drv.memcpy_dtoh(x, memory)
     assert x.tolist() == [0, 1, 2, 3, 40, 50, 6, 7]
-    with pytest.raises(st.LaunchError, match="a copy of 32 bytes at .*: the allocation has 16 from there"):
+    with pytest.raises(st.LaunchError, match=r"a copy of 32 bytes at .*: the allocation has 16 from there"):
         drv.memcpy_htod(int(memory) + 16, x)
     memory.free()
     with pytest.raises(st.LaunchError, match="no allocation contains the address"):
@@ -82,7 +82,7 @@ def test_gpu_arrays_prepared_calls_and_variables(pycuda: Any) -> None:
     x = pycuda.gpuarray.to_gpu(np.ones(8, np.float32))
     module.get_function("k").prepare("P").prepared_call((1, 1), (8, 1, 1), x.gpudata)
     assert size == 16 and (x + x).get().tolist() == [2, 4, 6, 8] * 2
-    with pytest.raises(st.LaunchError, match="GPUArray.mean is not emulated"):
+    with pytest.raises(st.LaunchError, match=r"GPUArray.mean is not emulated"):
         x.mean()
 
 
@@ -102,7 +102,7 @@ def test_raw_kernels(cupy: Any) -> None:
     assert x.get().tolist() == [0, 3, 6, 9, 4, 5, 6, 7] and type(x.get()) is np.ndarray
     with pytest.raises(st.LaunchError, match="a is f32, the launch gives float64"):
         cupy.RawKernel(SCALE, "scale")((1,), (32,), (x, 3.0, 4))
-    with pytest.raises(st.LaunchError, match="cupy.ElementwiseKernel is not emulated"):
+    with pytest.raises(st.LaunchError, match=r"cupy.ElementwiseKernel is not emulated"):
         cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
 
 
