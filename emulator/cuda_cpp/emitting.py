@@ -112,7 +112,7 @@ class Emitter:
         type = row.result_type(kind)
         operation = ir.Op(name, args, type, self.position)
         if all(isinstance(arg, ir.Const) for arg in args):
-            values = [np.array([arg.value], cast(Scalar, arg.type).dtype) for arg in args if isinstance(arg, ir.Const)]
+            values = [np.array([arg.value], arg.type.dtype) for arg in args if isinstance(arg, ir.Const)]
             if row.domain is None or bool(np.all(row.domain.holds(*values))):
                 with np.errstate(all="ignore"):
                     return self.constant(row.meaning(*values)[0].item(), type)

@@ -159,7 +159,8 @@ class GPUArray:
     """An array on the device. Arithmetic is NumPy's."""
 
     def __init__(self, shape: Any, dtype: Any, **options: Any) -> None:
-        self.shape, self.dtype = (shape,) if isinstance(shape, int | np.integer) else tuple(shape), np.dtype(dtype)
+        self.shape: tuple[int, ...] = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
+        self.dtype = np.dtype(dtype)
         self.size = int(np.prod(self.shape))
         self.nbytes = self.mem_size = self.size * self.dtype.itemsize
         self.gpudata = DeviceAllocation(self.nbytes)

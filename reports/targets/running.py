@@ -162,8 +162,8 @@ def _is_setup(launch: Launch, target: Target) -> bool:
 
 def _command(target: Script | Module | Function | CudaFile) -> list[str]:
     if isinstance(target, CudaFile):
-        names = f"{str(target.path)!r}, {str(target.description)!r}"
-        return [sys.executable, "-c", f"from {__package__}.cuda_file import run; run({names})"]
+        call = f"run({str(target.path)!r}, {str(target.description)!r})"
+        return [sys.executable, "-c", f"from {__package__}.cuda_file import run; {call}"]
     if isinstance(target, Script) and (names := emulated_libraries(target.path, target.emulate)):
         call = f"run({names!r}, {str(target.path)!r}, {target.arguments!r})"
         return [sys.executable, "-c", f"from {__package__}.emulated import run; {call}"]

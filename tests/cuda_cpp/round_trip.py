@@ -82,7 +82,12 @@ class RoundTrips:
         kernel, printed = read_back(request)
         remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
-        how = {"grid": request.grid, "block": request.block, "shared": shared, "cooperative": request.cooperative}
+        how: dict[str, Any] = {
+            "grid": request.grid,
+            "block": request.block,
+            "shared": shared,
+            "cooperative": request.cooperative,
+        }
         return st.launch(
             kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining
         ), printed

@@ -56,8 +56,9 @@ def test_a_printed_frame_is_read_back() -> None:
     __device__ int sign(int x) { if (x > 0) return 1; for (int i = 0; i < 3; ++i) if (x < -i) return -1; return 0; }
     __global__ void signs(const int *x, int *out) { out[threadIdx.x] = sign(x[threadIdx.x]) + sign(5); }
     """
-    args = {"x": np.arange(-16, 16, dtype=np.int32), "out": st.empty(32, "i32")}
+    x = np.arange(-16, 16, dtype=np.int32)
+    args = {"x": x, "out": st.empty(32, "i32")}
     result = st.launch(st.cuda_source(text).signs, grid=1, block=32, args=args)
     again, printed = RoundTrips().again(result.request)
     assert "[&] {" in printed.text
-    np.testing.assert_array_equal(again.out, np.sign(args["x"]) + 1)
+    np.testing.assert_array_equal(again.out, np.sign(x) + 1)

@@ -98,6 +98,7 @@ def test_a_program_runs_and_counts_as_the_kernel_of_its_text() -> None:
     shape: dict[str, Any] = {"grid": 1, "block": 64, "args": {**_arguments(), "n": 64}, "check": "all"}
     ours, expected = st.launch(kernel, **shape), st.launch(reversed_block, **shape)
     np.testing.assert_array_equal(ours.out, expected.out)
+    assert ours.counts is not None and expected.counts is not None
     assert np.array_equal(ours.counts, expected.counts)
     assert ours.source == "the text" and "__global__" in expected.source
 
