@@ -63,15 +63,15 @@ def test_blocks_end_where_control_may_move() -> None:
     }  # fmt: skip
     assert cfg.exits == (3,)
     assert [cfg.is_convergence_point(block) for block in range(5)] == [False, False, True, False, False]
-    # the last block has no predecessor
-    assert [cfg.innermost_span(block) for block in range(5)] == [None, (1, 1), None, None, None]
+    assert [(loop.header, loop.latches, loop.body) for loop in cfg.loops] == [
+        (1, (1,), {1})
+    ]  # the last block has no predecessor
 
 
 def test_outlined_code_for_diverged_lanes_is_no_loop() -> None:
     code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
     cfg = graph(instructions(code))
-    assert [(edge.source, edge.target) for edge in cfg.back_edges] == [(2, 1)]
-    assert [cfg.innermost_span(block) for block in range(5)] == [None, (1, 2), (1, 2), None, None]
+    assert [(loop.header, loop.latches, loop.body) for loop in cfg.loops] == [(1, (2,), {1, 2})]
 
 
 def test_calls_return_and_a_predicated_exit_continues() -> None:
