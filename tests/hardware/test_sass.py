@@ -71,7 +71,7 @@ def test_blocks_end_where_control_may_move() -> None:
 def test_outlined_code_for_diverged_lanes_is_no_loop() -> None:
     code = "1 | S2R R0, SR_TID.X\n l:\n | BRA.DIV UR4, `(d)\n j:\n | @P0 BRA `(l)\n | EXIT\n d:\n | SHFL.UP PT, R1, R2\n | BRA `(j)"
     cfg = graph(instructions(code))
-    assert [(loop.header, loop.latches, loop.body) for loop in cfg.loops] == [(1, (2,), {1, 2})]
+    assert [(loop.header, loop.latches, set(loop.body)) for loop in cfg.loops] == [(1, (2,), {1, 2})]
 
 
 def test_calls_return_and_a_predicated_exit_continues() -> None:
