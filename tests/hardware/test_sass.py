@@ -63,7 +63,7 @@ def test_blocks_end_where_control_may_move() -> None:
     }  # fmt: skip
     assert cfg.exits == (3,)
     assert [cfg.is_convergence_point(block) for block in range(5)] == [False, False, True, False, False]
-    assert [(loop.header, loop.latches, loop.body) for loop in cfg.loops] == [
+    assert [(loop.header, loop.latches, set(loop.body)) for loop in cfg.loops] == [
         (1, (1,), {1})
     ]  # the last block has no predecessor
 
