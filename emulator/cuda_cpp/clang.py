@@ -22,6 +22,8 @@ ARGUMENTS = (
 USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""
 _KEEP_GOING = 0x200
+MIN_VERSION = 22
+"""libclang 18 does not report reads of unassigned variables and parses arguments of 16-bit floats otherwise."""
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*[<"]([^>"]+)[>"]""", re.MULTILINE)
 BINARY = (
     "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||",
@@ -33,14 +35,29 @@ UNARY = ("", "x++", "x--", "++x", "--x", "&", "*", "+", "-", "~", "!")
 
 @cache
 def cindex() -> Any:
-    """Return the module `clang.cindex`. Raises UnavailableError without a libclang of version 18 or newer."""
+    """Return the module `clang.cindex`. Raises UnavailableError without a libclang of version 22 or newer."""
     try:
         import clang.cindex as module
     except ImportError:
         raise UnavailableError(
             "CUDA C++ is parsed by libclang, which is not installed: pip install simtbed[cuda-source]"
         ) from None
+    version = _version(module)
+    if version < MIN_VERSION:
+        raise UnavailableError(
+            f"libclang {MIN_VERSION} or newer is required, this is {version}: pip uninstall libclang; "
+            "pip install simtbed[cuda-source]"
+        )
     return module
+
+
+def _version(module: Any) -> int:
+    """Return the number of the release of libclang, 0 if it is unknown."""
+    get = module.conf.lib.clang_getClangVersion
+    get.restype = module._CXString
+    text = module.conf.lib.clang_getCString(get())
+    number = re.search(r"version (\d+)", str(getattr(text, "value", text)))
+    return 0 if number is None else int(number[1])
 
 
 @cache
@@ -71,7 +88,7 @@ def _library() -> Any:
         try:
             function = getattr(lib, name)
         except AttributeError:
-            raise UnavailableError(f"libclang has no {name}: install version 18 or newer") from None
+            raise UnavailableError(f"libclang has no {name}: install version 22 or newer") from None
         function.argtypes, function.restype = argument_types, result_type
     return lib
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import simtbed as st
+from simtbed.cuda_cpp import clang
 
 from tests.cuda_cpp.refusals import REFUSALS
 from tests.pages import ROOT
@@ -24,3 +25,10 @@ def test_the_line_is_named(name: str) -> None:
 def test_the_page_lists_them() -> None:
     page = (ROOT / "docs/cuda-kernels.md").read_text(encoding="utf-8")
     assert f"Refused, with the line: {', '.join(sorted(REFUSALS, key=str.lower))}.\n" in page
+
+
+def test_an_older_libclang_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    clang.cindex.cache_clear()
+    monkeypatch.setattr(clang, "MIN_VERSION", 1_000)
+    with pytest.raises(st.UnavailableError, match="libclang 1000 or newer is required, this is 2"):
+        clang.cindex()
