@@ -55,7 +55,8 @@ def _version(module: Any) -> int:
     """Return the number of the release of libclang, 0 if it is unknown."""
     get = module.conf.lib.clang_getClangVersion
     get.restype = module._CXString
-    text = module.conf.lib.clang_getCString(get())
+    owner = get()  # frees the text at its end
+    text = module.conf.lib.clang_getCString(owner)
     number = re.search(r"version (\d+)", str(getattr(text, "value", text)))
     return 0 if number is None else int(number[1])
 
