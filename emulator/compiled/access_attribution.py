@@ -23,29 +23,28 @@ from ..profiler.accesses import WarpAccesses
 from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
-from .instructions import InstructionCount
-from .lane_accesses import (
+from .alignment import (
     NOT_PERFORMED,
     Accesses,
-    AccessReplay,
     ArrangementCache,
     Block,
-    LaneGroup,
-    LaneGroupSteps,
+    Key,
+    SiteAccesses,
+    SiteAssigner,
     Visit,
     address_of,
     align_visits,
-    blocks_of,
     performed,
-    steps_of,
 )
+from .instruction_counts import InstructionCount
+from .lane_accesses import AccessReplay, LaneGroup, LaneGroupSteps, blocks_of, shared_branch_accesses, steps_of
+from .loop_entries import loop_entry_flags, loop_marks
 from .opcode_classes import access_width
-from .operands import writes
 from .path_estimator import HARD_SEARCH_BUDGET, MIN_WARPS, SEARCH_BUDGET, PathEstimator, spread_sample
 from .reconvergence import LanePath
 from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from .source_statements import Statement
-from .tolerances import TOLERANCES, is_close
+from .uniformity import writes
 
 MAX_VISITS = 2_000_000
 """Visits of all warp groups together, at most."""
@@ -53,6 +52,8 @@ SLOW_PATH_BUDGET = 50_000
 """Visits aligned one group of lanes at a time, before the remaining warps are extrapolated (about 0.25 s)."""
 MAX_GROUPS = 256
 """Groups of equivalent warps before a sample is used."""
+MIN_COMPLETE_FRACTION, RELATIVE_TOLERANCE, SAMPLE_TOLERANCE = 0.9, 0.01, 0.05
+"""Minimal fraction of traced warps with complete records; tolerances of execution counts for all warps and for a sample."""
 _REGISTER = re.compile(r"U?R\d+")
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
@@ -93,16 +94,23 @@ class EquivalentWarps:
 class _AccessQuery:
     """Accesses to attribute and the instructions that implement them.
 
-    at_node: visits by node; instructions: their number; blocks: the same, as `NodeInstructions`. single: whether each matches one
-    access. arrangements: growing cache. sites_of_instruction: result. slow_visits: visits aligned one group of lanes at a time.
+    replay, replay_by_access: of all accesses together, and of each. shared_replay: with shared slots of opposite arms.
+    instructions: number by node. blocks: the same, as `NodeInstructions`. single: whether each matches one access.
+    predicated: whether any is predicated; marks: then, of the common loop. assigned_sites, arrangements: growing
+    caches. sites_of_instruction: result. slow_visits: visits aligned one group of lanes at a time.
     """
 
-    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], nodes: int) -> None:
+    def __init__(self, statements: Sequence[Statement], at_node: Mapping[int, Block], estimator: PathEstimator) -> None:
         self.statements, self.at_node, self.size = statements, at_node, statements[0].site.size
-        self.replay = AccessReplay(statements)
-        self.blocks = blocks_of(at_node, nodes)
+        self.replay, self.replay_by_access = AccessReplay(statements), [AccessReplay([one]) for one in statements]
+        shared = shared_branch_accesses(statements, estimator.launched.statements.deciding_arm)
+        self.shared_replay = AccessReplay(statements, shared) if shared else None
+        self.blocks = blocks_of(at_node, len(estimator.nodes.blocks))
         self.instructions = np.diff(self.blocks[0])
         self.single = all(one.accesses == 1 for block in at_node.values() for one in block)
+        self.predicated = any(one.predicated for block in at_node.values() for one in block)
+        self.marks = loop_marks(statements if self.predicated else (), estimator.matcher, estimator.nodes)
+        self.assigned_sites: dict[Key, int] = {}
         self.sites_of_instruction: dict[int, set[int]] = defaultdict(set)
         self.arrangements = ArrangementCache(self.size)
         self.slow_visits = 0
@@ -131,6 +139,9 @@ class AccessAttribution:
         single = len(statements) == len(compiled) and all(one.context.loop is None for one in statements)
         if single and all(one.instruction.predicate for one in compiled):
             return None  # one to one, with the source's lanes
+        sizes = {one.site.size for one in statements}
+        if len(sizes) > 1:
+            return self._costs_by_size(sizes, statements, compiled)
         kinds = {(one.site.kind, one.site.size, one.site.access) for one in statements}
         access, size = statements[0].site.access, statements[0].site.size
         numbers = [self._number[id(one)] for one in compiled]
@@ -141,8 +152,9 @@ class AccessAttribution:
         if len(kinds) > 1 or not plain or any(width % size for width in widths.values()):
             return None
         totals, executed, represented = np.zeros(3), 0.0, 0.0
-        at_node = self._instructions_at_nodes({n: width // size for n, width in widths.items()})
-        query = _AccessQuery(statements, at_node, len(self.estimator.nodes.blocks))
+        query = _AccessQuery(
+            statements, self._instructions_at_nodes({n: width // size for n, width in widths.items()}), self.estimator
+        )
         for number, group in enumerate(self.warp_groups):
             if query.slow_visits > SLOW_PATH_BUDGET and number >= MIN_WARPS:
                 break
@@ -163,17 +175,36 @@ class AccessAttribution:
         sampled = represented < population or any(group.weight > 1 for group in self.warp_groups)
         factors = self._population_factors(statements) if sampled else np.ones(3)
         totals, executed = totals * factors, executed * float(factors[0])
-        if not executed or not is_close(
-            executed, executed_total, TOLERANCES.sample if sampled else TOLERANCES.executions
+        if (
+            not executed
+            or abs(executed - executed_total) > (SAMPLE_TOLERANCE if sampled else RELATIVE_TOLERANCE) * executed_total
         ):
             return None
         in_source, mandatory = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
-        if sampled and mandatory and is_close(totals[0], in_source):
+        if sampled and mandatory and abs(totals[0] - in_source) <= RELATIVE_TOLERANCE * in_source:
             return None  # within sampling error of the source
         for n, sites in query.sites_of_instruction.items():
             self.sites_by_offset[self.instructions[n].instruction.offset] = tuple(sorted(sites))
         columns = zip(_COLUMNS[access.space], totals.tolist(), strict=False)
         return dict.fromkeys(("requests", "sectors", "wavefronts", "conflicts"), 0.0) | dict(columns)
+
+    def _costs_by_size(
+        self, sizes: set[int], statements: Sequence[Statement], compiled: Sequence[InstructionCount]
+    ) -> Costs | None:
+        """Return the costs of accesses of several sizes, each with instructions of its width."""
+        if {access_width(one.instruction) for one in compiled} != sizes:
+            return None
+        total: Costs = defaultdict(float)
+        for size in sizes:
+            costs = self.costs(
+                [one for one in statements if one.site.size == size],
+                [one for one in compiled if access_width(one.instruction) == size],
+            )
+            if costs is None:
+                return None
+            for what, n in costs.items():
+                total[what] += n
+        return dict(total)
 
     def _population_factors(self, statements: Sequence[Statement]) -> Floats:
         """Return ratios of all warps' costs to the sample's, from the source accesses."""
@@ -218,8 +249,9 @@ class AccessAttribution:
         begins = [0, *accumulate(visit.accesses for _, visit in visits)]
         unmatched: Sequence[LaneGroup] = group.lanes
         if query.single:
-            nodes, masks = group.nodes[relevant], group.masks[relevant]
-            rows, unmatched = query.replay.attribute(nodes, masks, query.blocks, group.lanes, group.steps)
+            selected = slice(None) if query.predicated else relevant  # all visits determine the loop entries
+            nodes, masks = group.nodes[selected], group.masks[selected]
+            rows, unmatched = query.replay.attribute(nodes, masks, query.blocks, query.marks, group.lanes, group.steps)
         else:
             rows = np.full((begins[-1], 32), NOT_PERFORMED)
         row = dict[tuple[int, int], int]()
@@ -277,32 +309,52 @@ class AccessAttribution:
             return self._accesses[int(group.sites[number])].site.array
 
         sequence = query.replay.replay(lanes)
-        accesses = align_visits(sequence, flat)
+        entries = self._entry_visits(group, lanes, query)
+        accesses = align_visits(sequence, flat, entries)
+        if accesses is None and query.shared_replay is not None:
+            accesses = align_visits(query.shared_replay.replay(lanes), flat, entries)
         if accesses is None and all(one.site.kind.endswith("load") for one in query.statements):
             once = {(array(number), address(number)): number for number in reversed(performed(sequence))}
-            if len(once) == sum(one.accesses for one in flat):  # ambiguous with predicated instructions off
+            required = sum(one.accesses for one in flat)
+            if len(once) == required:  # ambiguous with predicated instructions off
                 accesses = align_visits(sorted(once.values()), flat)  # repeated loads are elided
-        if accesses is None:
-            return None
-        remaining = iter(accesses)
-        blocks = [[next(remaining) for _ in block] for block in visited]
-        if all(one.accesses == 1 for one in flat):
-            return blocks
-        if len({one.site.array for one in query.statements}) > 1:
-            adjacent = all(
-                self._are_adjacent([(array(n), address(n)) for n in pairs], query.size) for pairs in accesses
-            )
-            return blocks if adjacent else None
-        arranged = [
-            query.arrangements.arrange(block, mine, address) for block, mine in zip(visited, blocks, strict=True)
-        ]
-        complete = [block for block in arranged if block is not None]
-        return complete if len(complete) == len(arranged) else None
+        if accesses is not None:
+            remaining = iter(accesses)
+            blocks = [[next(remaining) for _ in block] for block in visited]
+            if all(one.accesses == 1 for one in flat):
+                return blocks
+            if len({one.site.array for one in query.statements}) == 1:
+                arranged = query.arrangements.arrange
+                arrangements = [arranged(block, mine, address) for block, mine in zip(visited, blocks, strict=True)]
+                arranged_blocks = [block for block in arrangements if block is not None]
+                if len(arranged_blocks) == len(arrangements):
+                    return arranged_blocks
+            elif all(self._are_adjacent([(array(n), address(n)) for n in pairs], query.size) for pairs in accesses):
+                return blocks
+        pairs = zip(query.statements, query.replay_by_access, strict=True)
+        sites = [SiteAccesses(sequence.replay(lanes), one.site.kind.endswith("load")) for one, sequence in pairs]
+        assigner = SiteAssigner(sites, query.size, address)
+        if any(one.key not in query.assigned_sites for one in flat):
+            assignment = assigner.assign(visited, query.assigned_sites)
+            if assignment is None:
+                return None
+            query.assigned_sites |= assignment
+        return assigner.accesses_of_visits(visited, query.assigned_sites)
 
     @staticmethod
     def _are_adjacent(lying: Sequence[tuple[str, int]], size: int) -> bool:
         """Return whether accesses of an instruction are adjacent in one array. lying: array and address of each."""
         return all(lying[n] == (lying[0][0], lying[0][1] + size * n) for n in range(1, len(lying)))
+
+    def _entry_visits(self, group: EquivalentWarps, lanes: LaneGroup, query: _AccessQuery) -> list[int]:
+        """Return the visits before which lanes enter the common loop."""
+        if not query.predicated:
+            return []
+        when = np.flatnonzero(group.masks & np.uint32(lanes.mask))
+        instruction_counts = query.instructions[group.nodes[when]]
+        entered = loop_entry_flags(group.nodes, group.masks, lanes.mask, query.marks)[when] != 0
+        result = np.unique((np.cumsum(instruction_counts) - instruction_counts)[entered])
+        return list(result[result < instruction_counts.sum()].tolist())
 
     def _cost_of_rows(
         self, group: EquivalentWarps, rows: Words, width: int, size: int, statement: Statement
@@ -336,7 +388,7 @@ class AccessAttribution:
         """Traced warps by equal behavior; empty if too few are complete."""
         launched, estimator = self.estimator.launched, self.estimator
         decisions = launched.decisions
-        if decisions is None or not decisions.accesses:
+        if decisions is None or estimator.correspondence.has_silent_iterations or not decisions.accesses:
             return []
         groups: dict[object, list[TracedWarp]] = defaultdict(list)
         work = 0
@@ -355,7 +407,7 @@ class AccessAttribution:
                 traced_warp.warp[0], traced_warp.lanes, estimator.recorded.decision_key(traced_warp.warp), performed_key
             ].append(traced_warp)
         result = list[EquivalentWarps]()
-        sampled = {warp for warp, _, _ in estimator.sampled_warps}
+        sampled = {warp for warp, _, _ in estimator.sampled_warps}  # decides uniform branches first
         chosen, visited = list(groups.values()), estimator.search.visited
         if len(chosen) > MAX_GROUPS:  # reuse known paths
             already_sampled = [warps for warps in chosen if any(traced_warp.warp in sampled for traced_warp in warps)]
@@ -373,7 +425,7 @@ class AccessAttribution:
                 continue
             completed += len(warps)
             work += len(result[-1].masks)
-        if completed < TOLERANCES.complete_fraction * attempted:
+        if completed < MIN_COMPLETE_FRACTION * attempted:
             return []
         return [replace(traced_warp, weight=traced_warp.weight * len(traced) / attempted) for traced_warp in result]
 

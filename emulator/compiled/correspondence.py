@@ -9,23 +9,27 @@ subject to code motion and register allocation; else its instructions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
 
+from ..passes.decisions import atoms
 from .control_flow import Loop
-from .decision_bytecode import arm_event, slow_path_event
+from .decision_bytecode import arm_event, condition_event, slow_path_event
 from .expanded_cfg import ExpandedCfg
-from .matching import Key, LoopMatcher
+from .iteration_votes import Key
+from .lane_accesses import shared_branch_accesses
+from .matching import LoopMatcher
 from .opcode_classes import CONTROL, EXPANDED, OPERATIONS, is_elidable
 from .source_statements import BranchArm, Place, Segment, Statement
 
 Floats = npt.NDArray[np.float32]
 Emitted = dict[Key, float]
 """Amounts by feature."""
-CODE, ITERATION, ARMS, SLOW_PATH = "code", "iteration", ("then", "else"), "slow path"
+CODE, ITERATION, ARMS, SLOW_PATH, CODES = "code", "turn", ("then", "else"), "slow path", "codes"
 """Kinds of features without an effect or operation."""
 
 COST_MISSING_EFFECT = 1.0
@@ -34,6 +38,8 @@ COST_MISSING_LOAD = 0.9
 """Cost of a missing or excess load or local access: lower, as the compiler hoists and drops these."""
 COST_WRONG_BRANCH = 0.3
 """Cost of a path through the wrong arm of a branch: below any effect, as the compiler may use predication instead."""
+COST_NARROW_DIVISION = 0.1
+"""Cost of a 32-bit division next to a call of the 64-bit division (`Graph.narrow_divisions`): above the code of the call."""
 COST_MISSING_INSTRUCTION = 0.01
 """Cost of missing or unexpected code, per instruction: low, as address computations and constants move freely. Excess is free."""
 COST_INSTRUCTION, COST_TRIP = 1e-5, 0.005
@@ -57,7 +63,8 @@ class Correspondence:
 
     events: by event name of `DecisionReplay` (a site, or -1 - site for an iteration). keys: of the features. weights:
     cost per unit, missing or in excess. unconditional, predicated: float32[node, feature], emitted amounts. cost: fixed
-    cost by node. span: events a node may match.
+    cost by node. span: events a node may match. has_silent_iterations: whether iterations may be predicated code
+    without features.
     """
 
     def __init__(self, matcher: LoopMatcher, nodes: ExpandedCfg) -> None:
@@ -65,11 +72,13 @@ class Correspondence:
         self._matcher = matcher
         self.keys: list[Key] = []
         self.events: dict[int, list[Event]] = defaultdict(list)
+        self.has_silent_iterations = False
         self._numbers: dict[Key, int] = {}
         self._weights: list[float] = []
         self.units: list[float] = []
         self._by_place: dict[Place, list[Statement]] = self.source.by_place
         blocks = [self._emitted_by(span) for span in self.graph.blocks]
+        self._delay_hoisted_loads(blocks)
         emitting_blocks: dict[Key, set[int]] = defaultdict(set)
         for block, emitted in enumerate(blocks):
             for key in (*emitted[0], *emitted[1]):
@@ -80,6 +89,7 @@ class Correspondence:
         arm_counts = self._arm_features()
         for block, key in self._slow_path_features().items():
             arm_counts[block][key] = 1, 0
+        self._condition_features(arm_counts)
         self._fill_tables(nodes, blocks, code_counts, iteration_counts, arm_counts)
 
     def _emitted_by(self, span: tuple[int, int]) -> tuple[Emitted, Emitted]:
@@ -113,6 +123,24 @@ class Correspondence:
         """Return the branch arm of an instruction, if its location determines one."""
         choices = {self.source.branch_arm(one) for one in self._by_place.get(self.places[n], ()) if one.lanes}
         return choices.pop() if len(choices) == 1 else None
+
+    def _delay_hoisted_loads(self, blocks: Sequence[tuple[Emitted, Emitted]]) -> None:
+        """Move loads hoisted over barriers back behind these."""
+        for block, (unconditional, _) in enumerate(blocks):
+            block_behind, barriers = block, list[Statement]()
+            while len(self.graph.successors[block_behind]) == 1 and self.graph.is_barrier(
+                self.graph.successors[block_behind][0]
+            ):
+                (barrier,) = self.graph.successors[block_behind]
+                statements = self._by_place.get(self.places[self.graph.blocks[barrier][0]], ())
+                barriers += [one for one in statements if one.site.kind == "barrier"]
+                if len(self.graph.successors[barrier]) != 1:
+                    break
+                (block_behind,) = self.graph.successors[barrier]
+            for key in [key for key in unconditional if key[1].endswith("load")] if barriers else ():
+                loads = [one for one in self._by_place.get(key[0], ()) if one.site.kind == key[1]]
+                if all(a.context.loop is b.context.loop and a.number < b.number for a in barriers for b in loads):
+                    blocks[block_behind][0][key] = blocks[block_behind][0].get(key, 0.0) + unconditional.pop(key)
 
     # -------------------------------------------------------------- source
     def _effects(self, emitting_blocks: Mapping[Key, set[int]]) -> None:
@@ -151,6 +179,32 @@ class Correspondence:
                     n = self._matcher.statement_amounts(statement).get(key, 0)
                     if n and not moved_out(statement, key):
                         self.events[statement.number].append(Event(feature, n / self.units[feature]))
+        matched = set[tuple[int, Key]]()
+        for statement, other in self._shared_accesses():
+            for own, other_amount in zip(
+                self._matcher.statement_amounts(statement).items(), self._matcher.statement_amounts(other), strict=False
+            ):
+                has_feature = own[0] in emitting_blocks or (statement.number, own[0]) in matched
+                if not has_feature and other_amount in self._numbers and own[0][1] == other_amount[1]:
+                    self.events[statement.number].append(
+                        Event(self._numbers[other_amount], own[1] / self.units[self._numbers[other_amount]])
+                    )
+                    matched.add((statement.number, own[0]))
+
+    def _shared_accesses(self) -> Iterator[tuple[Statement, Statement]]:
+        """Yield pairs of accesses to one array in opposite arms of a branch: one instruction may implement both."""
+        kinds: dict[tuple[str, str, int], list[Statement]] = defaultdict(list)
+        for statement in self.source.statements.values():
+            if statement.lanes and "_" in statement.site.kind:
+                kinds[statement.site.kind, statement.site.array, statement.site.size].append(statement)
+        for similar in kinds.values():
+            groups: dict[int, list[Statement]] = {}
+            for other, representative in shared_branch_accesses(similar, self.source.deciding_arm).items():
+                groups.setdefault(representative, [self.source.statements[representative]]).append(
+                    self.source.statements[other]
+                )
+            for group in groups.values():
+                yield from permutations(group, 2)
 
     def _code_features(self) -> dict[int, dict[Place, tuple[int, bool]]]:
         """Add features of plain code, for locations in one statement list without better features and for expanded operations.
@@ -191,6 +245,8 @@ class Correspondence:
     def _iteration_features(self) -> dict[int, dict[Key, int]]:
         """Add iteration features of loops with at most loads in their bodies; return the iterations by block."""
         result: dict[int, dict[Key, int]] = defaultdict(dict)
+        instructions = zip(self.graph.instructions, self.places, strict=True)
+        predicated_places = {place for one, place in instructions if one.predicate and one.opcode not in CONTROL}
         for place, sites in self._matcher.sites_by_place.items():
             compiled_loops = self._matcher.natural_loops(place)
             copies, predicated_copies = self._matcher.copies(sites, compiled_loops)
@@ -202,6 +258,8 @@ class Correspondence:
             ]
             emitted_kinds = (self.keys[token.feature][1] for one in body for token in self.events.get(one.number, ()))
             kinds = {*emitted_kinds} - {CODE}
+            is_hidden = bool(compiled_loops) and not kinds and any(one.place in predicated_places for one in body)
+            self.has_silent_iterations |= is_hidden and not self._has_visible_statement(sites)
             if not compiled_loops or predicated_copies or not all(kind.endswith("load") for kind in kinds):
                 continue
             feature = self._add_feature((place, ITERATION), COST_MISSING_EFFECT, 1.0)
@@ -218,10 +276,16 @@ class Correspondence:
                 iterations_by_block |= in_loop
             for block, n in iterations_by_block.items():
                 result[block][place, ITERATION] = n
+            test_inside, mid_exit_statements = (
+                self._matcher.test_in_body(place),
+                self._matcher.mid_exit_statements(sites, iterations_by_block, compiled_loops),
+            )
             for site in sites:
-                self.events[-1 - site].append(Event(feature, 1.0))
+                self.events[mid_exit_statements.get(site, site if test_inside else -1 - site)].append(
+                    Event(feature, 1.0)
+                )
             for block in sorted(copies.keys() - self._matcher.loop_blocks(place)):
-                result[block][place, ITERATION] = copies[block]
+                result[self._matcher.iteration_start_before(block, sites)][place, ITERATION] = copies[block]
         return result
 
     def _trip_start(self, loop: Loop, block: int, place: Place) -> int:
@@ -235,6 +299,11 @@ class Correspondence:
                 break
             start = above
         return start
+
+    def _has_visible_statement(self, sites: Sequence[int]) -> bool:
+        """Return whether an arm or loop inside a loop has an effect or operation, emitted by predicated iterations too."""
+        inside = [one for one in self.source.statements.values() if one.context.is_inside(sites)]
+        return any(self.is_executed(token.feature) for one in inside for token in self.events.get(one.number, ()))
 
     def _arm_features(self) -> dict[int, dict[Key, tuple[int, int]]]:
         """Add features of branch arms with blocks of their own; return, by block, certain and possibly predicated arms."""
@@ -278,6 +347,33 @@ class Correspondence:
             result[block] = key
         return result
 
+    def _condition_features(self, arms: dict[int, dict[Key, tuple[int, int]]]) -> None:
+        """Add features of blocks reached by lanes with some condition codes only. arm_counts: extended in place."""
+        conditions = self._matcher.conditions
+
+        def key(place: Place, codes: int) -> Key:
+            return place, f"{CODES} {codes:x}"
+
+        partial = {block: test for block, test in conditions.blocks.items() if block not in self._matcher.arms.heads}
+        first_distance: dict[tuple[Place, int], int] = {}  # lanes reach the blocks of a code in this order
+        for block, test in partial.items():
+            place_and_codes = test.place, test.codes
+            first_distance[place_and_codes] = min(block - test.start, first_distance.get(place_and_codes, block))
+        for place, codes in sorted(
+            first_distance, key=lambda place_and_codes: (first_distance[place_and_codes], place_and_codes)
+        ):
+            self._add_feature(key(place, codes), COST_WRONG_BRANCH, 1.0)
+            for site in conditions.sites[place]:
+                for code in range(1 << len(atoms(self.source.conditions[site]))):
+                    tokens = self.events[condition_event(site, code)]
+                    tokens += [Event(self._numbers[key(place, codes)], 1.0)] * (codes >> code & 1)
+        for block, tested in partial.items():
+            arms[block][key(tested.place, tested.codes)] = 1, 0
+        for block, joint_tests in conditions.joint_tests.items():
+            arms[block] |= {
+                key(*place_and_codes): (0, 1) for place_and_codes in joint_tests if place_and_codes in first_distance
+            }
+
     def _add_feature(self, key: Key, weight: float, unit: float) -> int:
         """Return the number of a new feature."""
         self._numbers[key] = len(self.keys)
@@ -304,10 +400,14 @@ class Correspondence:
         around_calls = calls | {
             block + 1 for block in calls
         }  # argument setup and result moves belong to the code before
-        headers = {loop.header for loop in self.graph.loops}
+        headers, narrow = {loop.header for loop in self.graph.loops}, self._matcher.narrow_divisions
         for node, block in enumerate(nodes.blocks):
             first, past = self.graph.blocks[block]
-            self.cost[node] = COST_INSTRUCTION * (past - first) + COST_TRIP * (block in headers)
+            self.cost[node] = (
+                COST_INSTRUCTION * (past - first)
+                + COST_TRIP * (block in headers)
+                + COST_NARROW_DIVISION * (block in narrow)
+            )
             for table, amounts in zip((self.unconditional, self.predicated), blocks[block], strict=True):
                 for key, n in amounts.items():
                     if key in self._numbers:
@@ -335,6 +435,7 @@ class Correspondence:
                 if key not in unpredicated_keys[block] and self.predicated[node, feature]:
                     self.price[node, feature] = PREDICATED_COST_SHARE * self.weights[feature]
         self._spread_over_iterations(nodes)
+        self._allow_missing_operations(nodes)
         self.span = self._spans()
 
     def _spread_over_iterations(self, nodes: ExpandedCfg) -> None:
@@ -354,6 +455,23 @@ class Correspondence:
                     if is_gathered or (is_load and 0 < total < amount * len(starts)):
                         for block in spine:
                             self.unconditional[rows[block], anchor] = amount if block in starts else 0.0
+
+    def _allow_missing_operations(self, nodes: ExpandedCfg) -> None:
+        """Let peeled iterations omit operations needed by a next iteration only."""
+        for place, sites in self._matcher.sites_by_place.items():
+            loop_blocks = self._matcher.loop_blocks(place)
+            copies, _ = self._matcher.copies(sites, self._matcher.natural_loops(place))
+            per_iteration = {
+                anchor: n
+                for anchor, n in self._amounts_per_iteration(sites).items()
+                if self.keys[anchor][1] in OPERATIONS.values()
+            }
+            for node, block in enumerate(nodes.blocks):
+                for anchor, amount in per_iteration.items() if block in copies and block not in loop_blocks else ():
+                    missing = copies[block] * amount - self.unconditional[node, anchor] - self.predicated[node, anchor]
+                    if missing > 0:
+                        self.predicated[node, anchor] += missing
+                        self.price[node, anchor] = PREDICATED_COST_SHARE * self.weights[anchor]
 
     def _amounts_per_iteration(self, sites: Sequence[int]) -> dict[int, float]:
         """Return, by feature emitted by exactly one statement list of a loop, its amount per iteration."""
@@ -375,7 +493,7 @@ class Correspondence:
         return {anchor: n for anchor, n in amounts.items() if anchor not in excluded}
 
     def is_executed(self, feature: int) -> bool:
-        """Return whether a feature is an effect, operation or slow path, not subject to code motion."""
+        """Return whether a feature is an effect, operation, slow path or condition test, not subject to code motion."""
         return self.keys[feature][1] not in (CODE, ITERATION, *ARMS)
 
     def _spans(self) -> npt.NDArray[np.int32]:

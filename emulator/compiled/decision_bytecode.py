@@ -14,6 +14,7 @@ from .. import language as st
 from ..ir import nodes as ir
 from ..language.hints import Global, i32, i64, u32
 from ..native import native
+from ..passes.decisions import MAX_ATOMS
 from ..passes.slow_paths import MAX_SLOW_PATHS
 from .source_statements import ListKind
 
@@ -26,9 +27,9 @@ PLAIN, RETURN, BREAK, CONTINUE, IF, LOOP, SLOW_PATHS, BEGIN_FRAME, ELSE, END_IF,
 OUT_OF_SPACE, LANES_DIFFER, SUMMARIZED, TRAILING_RECORDS = -1, -2, -3, -4
 """Errors: the event buffer is full; no decision is recorded for these lanes; only a summary is recorded; decisions are
 left over."""
-_ARM_EVENTS, _SLOW_PATH_EVENTS = 1 << 24, 1 << 26
-_MAX_EVENTS_PER_STEP = max(3, MAX_SLOW_PATHS + 1)
-"""Events of a step, at most."""
+_ARM_EVENTS, _SLOW_PATH_EVENTS, _CONDITION_EVENTS = 1 << 24, 1 << 26, 1 << 28
+_MAX_EVENTS_PER_STEP = 3 + 32
+"""Events of a step, at most: a branch emits one for each lane's condition code."""
 _LOOP_STACK_WORDS, _FRAME_STACK_WORDS = 7, 3
 """Stack words of a loop and of an inlined call."""
 
@@ -36,6 +37,11 @@ _LOOP_STACK_WORDS, _FRAME_STACK_WORDS = 7, 3
 def arm_event(site: int, arm: ListKind) -> int:
     """Return the name of the event "lanes enter this arm of the branch"."""
     return _ARM_EVENTS + 2 * site + (arm == "else")
+
+
+def condition_event(site: int, code: int) -> int:
+    """Return the name of the event "the conditions of this branch have these truth values" (code: a bit each)."""
+    return _CONDITION_EVENTS + (site << MAX_ATOMS) + code
 
 
 def slow_path_event(site: int, number: int) -> int:
@@ -78,7 +84,7 @@ class DecisionProgram:
             match stmt:
                 case ir.If():
                     arms = arm_event(stmt.site, "then"), arm_event(stmt.site, "else")
-                    step = self._step(IF, stmt.site, stmt.site, *arms)
+                    step = self._step(IF, stmt.site, stmt.site, *arms, condition_event(stmt.site, 0))
                     self._nested(1, stmt.then)
                     self._step(ELSE)
                     self._nested(1, stmt.orelse)
@@ -244,6 +250,16 @@ def replay_steps(
                 return pattern
             if kind == IF:
                 true_lanes = _lanes_with_bit(values, pattern, 0) & mask
+                untagged = mask
+                while steps[step + 6] >= 0 and untagged != 0:
+                    code, same_code = i64(values[32 * pattern + i64(st.ffs(untagged)) - 1]) >> 1, i64(0)
+                    for lane in range(i64(32)):
+                        if (untagged >> lane & 1) != 0 and i64(values[32 * pattern + lane]) >> 1 == code:
+                            same_code |= i64(1) << lane
+                    events[n] = steps[step + 6] + i32(code)
+                    lanes[n] = u32(same_code)
+                    n += 1
+                    untagged &= ~same_code
                 if true_lanes != 0 and steps[step + 4] >= 0:
                     events[n] = steps[step + 4]
                     lanes[n] = u32(true_lanes)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter as Occurrences
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
+from .constant_bank import BankLayout, ConstantPropagation
 from .control_flow import Graph, graph
-from .flow import FlowEstimate, KnownCounts, SourceEvidence, estimate_executions
-from .instructions import LocatedInstruction
+from .flow import FlowEstimate, KnownCounts, LocatedInstruction, SourceEvidence, estimate_executions
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
+from .loop_counters import exhausted_loop_edges
 from .matching import LoopMatcher
-from .path_estimator import PathEstimate, PathEstimator
-from .tolerances import TOLERANCES
+from .opcode_classes import EFFECTS
+from .path_estimator import MIN_COMPLETE_FRACTION, PathEstimate, PathEstimator
+from .source_statements import Place
 
 Floats = npt.NDArray[np.float64]
 _RELATIVE_TOLERANCE = 0.01
@@ -24,15 +29,19 @@ _ROUNDING_TOLERANCE, _RESIDUAL_TOLERANCE = 1e-3, 1e-3
 """Rounding of computed integers; residual considered zero."""
 _MAX_EXCESS_CONVERGENCE = 0.2
 """Maximal excess of convergent operations under path sampling. Lanes in different copies of a loop double them."""
-_MAX_UNCERTAIN_FRACTION = 0.2
-"""Maximal uncertain fraction of the flow for which it is preferred to paths without lower residual. Fitted on the kernels of
-the records."""
+_MAX_SAMPLE_RESIDUAL = 0.05
+"""Maximal residual of a sample used for divergence."""
+_MAX_THREAD_DEVIATION = 0.2
+"""Maximal relative deviation of thread counts for divergence of a block."""
+_MAX_UNCERTAIN_FRACTION, _MAX_RESIDUAL = 0.2, 0.02
+"""Maximal uncertain fraction and maximal residual of the flow for which it is preferred to paths without lower
+residual. Fitted on the kernels of the records."""
 
 
 @dataclass(frozen=True)
 class Executions:
     """Executions by instruction: block, warps, threads, and certain bounds of `warps`. why: reason of uncertainty by
-    block. estimator: of the paths, used or not."""
+    block. walk: the path estimator, used or not."""
 
     placed: tuple[LocatedInstruction, ...]
     block_of: tuple[int, ...]
@@ -41,7 +50,7 @@ class Executions:
     least: Floats
     most: Floats
     uncertainty: dict[int, str]
-    estimator: PathEstimator
+    walk: PathEstimator
 
     @property
     def warp_instructions(self) -> int:
@@ -54,14 +63,16 @@ class Executions:
 
 def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Executions:
     """Count the instructions of a compiled kernel. launched: with counts and decisions. Raises LaunchError without highspy."""
-    whole = graph(tuple(one.instruction for one in placed))
+    whole = _graph(placed, launched)
     inlining_known = any(one.calls for one in placed)
     evidence = SourceEvidence(launched.executed, inlining_known)
     source = launched.statements if inlining_known else launched.statements.without_inlining()
     placed = with_fixed_lines(placed, source)
     matcher = LoopMatcher(whole, evidence.places(placed), source)
     known_counts, unmatched, evenly_split = _known_counts(matcher)
-    flow_estimate = estimate_executions(placed, evidence, launched.threads, launched.warps, known_counts, whole)
+    known_with_arms = replace(known_counts, blocks=_known_arms(matcher, launched.threads) | known_counts.blocks)
+    flow_estimate = estimate_executions(placed, evidence, launched.threads, launched.warps, known_with_arms, whole)
+    doubled = _duplicated_places(matcher)
     certain = [
         block
         for block, (first, _) in enumerate(whole.blocks)
@@ -74,12 +85,15 @@ def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches
             evidence,
             matcher,
             launched,
+            doubled,
         )
     ]
     estimator = PathEstimator(matcher, launched)
     from_paths = _from_paths(placed, estimator, flow_estimate, certain)
-    if from_paths is not None:
+    if isinstance(from_paths, Executions):
         return from_paths
+    if from_paths is not None:
+        flow_estimate = _with_path_divergence(estimator, flow_estimate, from_paths, certain)
     block_of = [block for block, (first, past) in enumerate(whole.blocks) for _ in range(first, past)]
     reasons: dict[int, str] = {}
     for block in range(len(whole.blocks)):
@@ -94,6 +108,18 @@ def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches
         )
         reasons[block] += f"; no path sampling: {estimator.failure}" if estimator.failure else ""
     return _bounded(placed, block_of, flow_estimate.warps, flow_estimate.threads, reasons, estimator)
+
+
+def _graph(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Graph:
+    """Return the graph without unreachable edges."""
+    whole = graph(tuple(one.instruction for one in placed))
+    layout = BankLayout.detect(whole.instructions)
+    never = (
+        frozenset[tuple[int, int]]()
+        if layout is None
+        else ConstantPropagation(whole, launched.bank(layout)).unreachable_edges
+    )
+    return whole.without_edges(never | exhausted_loop_edges(whole))
 
 
 def _bounded(
@@ -116,8 +142,8 @@ def _bounded(
 
 def _from_paths(
     placed: Sequence[LocatedInstruction], estimator: PathEstimator, flow: FlowEstimate, certain: Sequence[int]
-) -> Executions | None:
-    """Return the executions by path sampling if preferred, else None."""
+) -> Executions | PathEstimate | None:
+    """Return the executions by path sampling if preferred; the path estimate if only its divergence is usable; else None."""
     blocks = estimator.matcher.graph.blocks
     sizes = [past - first for first, past in blocks]
     firsts = [first for first, _ in blocks]
@@ -132,7 +158,14 @@ def _from_paths(
     if has_yields and estimator.mean_residual(path_estimate.threads) <= residual + _RESIDUAL_TOLERANCE:
         uncertain_fraction = 1.0  # the flow ignores YIELD in warp counts
     if not _prefers_paths(estimator, path_estimate, flow, certain, uncertain_fraction, residual):
-        return None
+        is_representative = estimator.mean_residual(path_estimate.threads) <= _MAX_SAMPLE_RESIDUAL
+        return (
+            path_estimate
+            if is_representative
+            and max(residual, estimator.mean_residual(path_estimate.threads, path_estimate.event_counts))
+            <= _MAX_RESIDUAL
+            else None
+        )
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     warps, threads = path_estimate.warps[block_of], path_estimate.threads[block_of]
     deviating = "sampled paths have residuals here"
@@ -143,12 +176,25 @@ def _from_paths(
     ):  # blocks with certain flow remain certain
         unconfirmed = "no statement determines the executions: estimated from sampled paths"
         reasons = {block: reasons.get(block, unconfirmed) for block in range(len(blocks)) if block not in certain}
-    if path_estimate.complete_fraction < TOLERANCES.complete_fraction:
+    if path_estimate.complete_fraction < MIN_COMPLETE_FRACTION:
         incomplete = (
             f"{path_estimate.complete_fraction:.0%} of the sampled warps have complete records and represent the others"
         )
         reasons = {block: reasons.get(block, incomplete) for block in range(len(blocks)) if block not in certain}
     return _bounded(placed, block_of.tolist(), warps, threads, reasons, estimator)
+
+
+def _with_path_divergence(
+    estimator: PathEstimator, flow: FlowEstimate, path_estimate: PathEstimate, certain: Sequence[int]
+) -> FlowEstimate:
+    """Return the flow's thread counts, with warp counts by the sampled divergence where thread counts agree."""
+    warps = flow.warps.copy()
+    for block, (first, past) in enumerate(estimator.matcher.graph.blocks):
+        threads = flow.threads[first]
+        if block not in certain and abs(path_estimate.threads[block] - threads) < _MAX_THREAD_DEVIATION * threads:
+            warps_per_thread = path_estimate.warps[block] / path_estimate.threads[block]
+            warps[first:past] = min(max(threads * warps_per_thread, threads / 32), threads)
+    return replace(flow, warps=warps)
 
 
 def _prefers_paths(
@@ -162,7 +208,7 @@ def _prefers_paths(
     """Return whether path sampling is preferred to the flow."""
     path_residual, is_incomplete = (
         estimator.mean_residual(path_estimate.threads),
-        path_estimate.complete_fraction < TOLERANCES.complete_fraction,
+        path_estimate.complete_fraction < MIN_COMPLETE_FRACTION,
     )
     firsts = [first for first, _ in estimator.matcher.graph.blocks]
     if (
@@ -210,7 +256,9 @@ def _prefers_paths(
 def _known_counts(matcher: LoopMatcher) -> tuple[KnownCounts, list[int], set[int]]:
     """Return known counts of matched loops, lines of unmatched loops, and blocks with assumed even splits."""
     known_counts, unmatched, evenly_split = (
-        KnownCounts(special_edges=matcher.special_edges, unused_slow_calls=matcher.unused_slow_calls),
+        KnownCounts(
+            arms=matcher.arms.shares, special_edges=matcher.special_edges, unused_slow_calls=matcher.unused_slow_calls
+        ),
         list[int](),
         set[int](),
     )
@@ -227,6 +275,19 @@ def _known_counts(matcher: LoopMatcher) -> tuple[KnownCounts, list[int], set[int
     return known_counts, sorted(set(unmatched)), evenly_split
 
 
+def _known_arms(matcher: LoopMatcher, threads: int) -> dict[int, tuple[float, float]]:
+    """Return counts of arms after tests executed once by all threads, if the arm starts in one block only."""
+    heads, result = matcher.arms.heads, dict[int, tuple[float, float]]()
+    occurrences = Occurrences(heads.values())
+    for block, arm in matcher.arms.shares.items():
+        if block in heads and occurrences[heads[block]] == 1 and _is_executed_by_all(matcher.graph, arm.head):
+            branches = [one for one in matcher.source.by_place[heads[block][0]] if one.site.kind == "branch"]
+            lanes, warps = sum(one.lanes for one in branches), sum(one.warps for one in branches)
+            if lanes == threads:
+                result[block] = arm.lanes * lanes, arm.warps * warps
+    return result
+
+
 def _is_executed_by_all(whole: Graph, block: int) -> bool:
     """Return whether all remaining threads execute a block exactly once."""
     current: int | None = 0
@@ -238,9 +299,24 @@ def _is_executed_by_all(whole: Graph, block: int) -> bool:
     return current == block and not whole.enclosing_loops(block)
 
 
+def _duplicated_places(matcher: LoopMatcher) -> frozenset[Place]:
+    """Return locations of effects in blocks without dominance: the compiler duplicated the code."""
+    blocks_by_place: dict[Place, set[int]] = defaultdict(set)
+    for block, span in enumerate(matcher.graph.blocks):
+        for n in range(*span):
+            if any(kind in EFFECTS.values() for _, kind in matcher.instruction_amounts(n)):
+                blocks_by_place[matcher.places[n]].add(block)
+    dominates = matcher.graph.dominates
+    return frozenset(
+        place
+        for place, blocks in blocks_by_place.items()
+        if any(not dominates(a, b) and not dominates(b, a) for a, b in combinations(blocks, 2))
+    )
+
+
 def _is_certain(
     block: int, warps: float, threads: float, known_counts: KnownCounts, evidence: SourceEvidence, matcher: LoopMatcher,
-    launched: KernelLaunches,
+    launched: KernelLaunches, duplicated: frozenset[Place],
 ) -> bool:  # fmt: skip
     """Return whether a matched loop or a statement has exactly these executions, or all threads execute the block."""
     if not threads or (threads == launched.threads and _is_executed_by_all(matcher.graph, block)):
@@ -248,7 +324,7 @@ def _is_certain(
     if block in known_counts.blocks:
         candidates = [known_counts.blocks[block]]
     else:
-        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])}
+        places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])} - duplicated
         candidates = [(e.lanes, e.warps) for place in places for e in evidence.statements.get(place, ())]
     return any(
         abs(t - threads) <= _RELATIVE_TOLERANCE * threads and abs(w - warps) <= _RELATIVE_TOLERANCE * warps

@@ -8,7 +8,7 @@ constraints), and executions of statements constrain sums over their instruction
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,12 +16,44 @@ import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
 from .control_flow import Graph, graph, is_conditional
-from .instructions import LocatedInstruction, StatementCounts
 from .linear_program import LinearProgram
-from .opcode_classes import EFFECTS, OPERATIONS, access_width
-from .source_statements import Place
+from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, access_width
 
 Floats = npt.NDArray[np.float64]
+Place = tuple[int, ...]
+"""Source location: a line, then the lines of inlined calls, innermost first."""
+
+
+@dataclass(frozen=True)
+class LocatedInstruction:
+    """An instruction and its line, 0 for none. calls: lines of the inlined calls, innermost first."""
+
+    instruction: Instruction
+    line: int
+    calls: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Its source location."""
+        return (self.line, *self.calls)
+
+
+@dataclass(frozen=True)
+class StatementCounts:
+    """Executions of a statement: line, kind (`profiler.events`), executions by warps and lanes, divergent executions,
+    bytes per lane, and operations by issue class. loop: location of the innermost loop; iterations: per entry if
+    constant, else 0. calls: lines of inlined calls, innermost first."""
+
+    line: int
+    kind: str
+    warps: int
+    lanes: int
+    divergent: int
+    size: int
+    costs: dict[str, int]
+    loop: Place = ()
+    iterations: int = 0
+    calls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,17 +88,31 @@ _EXPANDS_INTO = {"fp32": ("fdiv", "sfu"), "fp64": ("fdiv", "sfu"), "sfu": ("fdiv
 """By class, the classes whose expansion contains it: lines with these have more operations than the source."""
 _MISSING_LOAD_FACTOR = 0.1
 """Weight of a missing load relative to an excess one: loads are dropped or sunk, but not repeated."""
+_WEIGHT_ARM_SHARE = 0.01
+"""Weight of equal arm shares in all copies of a branch, below any count."""
+_WEIGHT_VOTE, _MAX_COPY_RATIO = 0.2, 1.2
+"""Weight of an instruction's vote for its block's executions; maximal ratio of the counts of copies."""
+
+
+@dataclass(frozen=True)
+class ArmShare:
+    """An arm of a branch behind the testing block `head`: its fraction of the arriving lanes and warps, over all copies."""
+
+    head: int
+    lanes: float
+    warps: float
 
 
 @dataclass
 class KnownCounts:
     """Known executions. blocks: by threads and warps. entries: of loops from outside, by header. divergences: by latch.
-    special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no
+    arms: by first block. special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no
     lane executed."""
 
     blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
     entries: dict[int, float] = field(default_factory=dict)
     divergences: dict[int, float] = field(default_factory=dict)
+    arms: dict[int, ArmShare] = field(default_factory=dict)
     special_edges: frozenset[tuple[int, int]] = frozenset()
     unused_slow_calls: frozenset[int] = frozenset()
 
@@ -136,6 +182,7 @@ class _FlowProgram:
         self.all_threads, self.all_warps = threads, warps
         self.into: dict[int, list[int]] = defaultdict(list)
         self.out: dict[int, list[int]] = defaultdict(list)
+        self.rolled = {places[whole.blocks[edge.source][1] - 1] for edge in whole.back_edges}
         for at, edge in enumerate(whole.edges):
             self.into[edge.target].append(at)
             if edge.kind != "call":
@@ -149,7 +196,9 @@ class _FlowProgram:
         unpenalized_callees = self.graph.long_division_callees
         for edge in edges:
             is_penalized = edge.kind == "call" and edge.target not in unpenalized_callees
-            is_penalized |= (edge.source, edge.target) in self.counted.special_edges
+            is_penalized |= (
+                edge.target in self.graph.narrow_divisions or (edge.source, edge.target) in self.counted.special_edges
+            )
             cost = _COST_CALL if is_penalized else _COST_INSTRUCTION * sizes[edge.target]
             is_unused = edge.kind == "divergent" or (
                 edge.kind == "call" and edge.source in self.counted.unused_slow_calls
@@ -187,6 +236,14 @@ class _FlowProgram:
                 program.soft_equal(
                     entry_edges, self.counted.entries[loop.header] / self.all_threads, _WEIGHT_COUNTED, _WEIGHT_COUNTED
                 )
+        for first, arm in self.counted.arms.items():
+            head = Counter(dict.fromkeys(self.into[arm.head], arm.lanes))
+            program.soft_equal(
+                _difference(entering[first], head),
+                arm.lanes * entry_flow[arm.head],
+                _WEIGHT_ARM_SHARE,
+                _WEIGHT_ARM_SHARE,
+            )
         solution = program.solve()
         self.edge_threads = solution[: len(edges)] * self.all_threads
         executions = np.array([
@@ -198,6 +255,7 @@ class _FlowProgram:
     def _constraints(self) -> list[_SoftConstraint]:
         amounts, constraints = self.evidence.amounts, list[_SoftConstraint]()
         members: dict[tuple[Place, str], list[tuple[int, int, bool]]] = defaultdict(list)
+        constrained = set()
         for block, n in self._numbered_instructions():
             instruction, line = self.graph.instructions[n], self.places[n]
             kind = EFFECTS.get(instruction.opcode) or OPERATIONS.get(instruction.opcode)
@@ -205,6 +263,8 @@ class _FlowProgram:
             if kind and not expands_here and (line, kind) in amounts:
                 width = 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1
                 members[line, kind].append((block, width, bool(instruction.predicate)))
+                if not instruction.predicate:
+                    constrained.add(block)
         for key, entries in members.items():
             max_width = max(width for _, width, _ in entries)
             weight = _WEIGHT_EFFECT if key[1] in EFFECTS.values() else _WEIGHT_OPERATION
@@ -217,12 +277,94 @@ class _FlowProgram:
             _SoftConstraint({block: 1.0}, threads, _WEIGHT_COUNTED, False)
             for block, (threads, _) in self.counted.blocks.items()
         ]
-        return constraints + known_counts
+        return constraints + known_counts + self._line_constraints(constrained) + self._vote_constraints()
 
     def _numbered_instructions(self) -> Iterator[tuple[int, int]]:
         """Yield the block and index of every instruction."""
         for block, (first, past) in enumerate(self.graph.blocks):
             yield from ((block, n) for n in range(first, past))
+
+    def _line_constraints(self, constrained: set[int]) -> list[_SoftConstraint]:
+        """Constrain blocks without effects by the executions of their lines; copies in several loops share them. Lines
+        with predicated instructions are no evidence."""
+        constraints = []
+        shares: dict[Place, dict[int, int]] = defaultdict(dict)
+        for block, n in self._numbered_instructions():
+            if (
+                block not in constrained
+                and self.graph.instructions[n].opcode not in CONTROL
+                and not self._is_branch_test(block, n)
+            ):
+                share = shares[self.places[n]]
+                share[block] = share.get(block, 0) + 1
+        constrained_places = {self.places[n] for block, n in self._numbered_instructions() if block in constrained}
+        predicated_places = self._predicated_places(lambda opcode: opcode not in CONTROL)
+        for line, share in shares.items():
+            if line in constrained_places or line in predicated_places:
+                continue
+            counts = {e.lanes for e in self.evidence.statements.get(line, ())}
+            if not counts:
+                continue
+            weight, max_lanes = _WEIGHT_LINE if len(counts) == 1 else _WEIGHT_LINE / 1000, float(max(counts))
+            loops: dict[tuple[int, int] | None, int] = defaultdict(int)
+            for block, n in share.items():
+                loops[self.graph.innermost_span(block)] += n
+            if len(loops) == 1:
+                constraints += [_SoftConstraint({block: 1.0}, max_lanes, weight, False) for block in share]
+            else:
+                least = min(n for loop, n in loops.items() if loop is not None)
+                constraints.append(
+                    _SoftConstraint({block: n / least for block, n in share.items()}, max_lanes, weight, False)
+                )
+        return constraints
+
+    def _vote_constraints(self) -> list[_SoftConstraint]:
+        """Constrain a block to the executions with most votes of its instructions with unambiguous locations.
+
+        A location is unambiguous if its statements are executed equally often and it occurs in one block, or in one
+        loop with all iterations unrolled. Branch tests of one or two instructions do not vote, as they may be
+        elsewhere.
+        """
+        shares: dict[Place, Counter[int]] = defaultdict(Counter)
+        for block, n in self._numbered_instructions():
+            if self.graph.instructions[n].opcode not in (*CONTROL, *EFFECTS) and not self._is_branch_test(block, n):
+                shares[self.places[n]][block] += 1
+        predicated_places = self._predicated_places(lambda opcode: opcode in EFFECTS)
+        votes: dict[int, Counter[float]] = defaultdict(Counter)
+        for place, share in shares.items():
+            statements = [e for e in self.evidence.statements.get(place, ()) if e.lanes]
+            counts = {self._executions_once(e) for e in statements}
+            if not counts or place in predicated_places:
+                continue
+            least = 3 if any(e.kind == "branch" for e in statements) else 1
+            written_out = all(e.kind == "compute" and e.iterations and e.loop not in self.rolled for e in statements)
+            in_one_loop = len({self.graph.innermost_span(block) for block in share}) == 1
+            if len(counts) == 1:
+                clear = len(share) == 1 or (written_out and in_one_loop)
+            else:
+                clear = len(share) == len(counts) and max(counts) < _MAX_COPY_RATIO * min(counts)
+            if clear:
+                for block, n in share.items():
+                    votes[block][sum(counts) / len(counts)] += n if n >= least else 0
+        constraints = []
+        for block, ballot in votes.items():
+            count, n = max(ballot.items(), key=lambda vote: (vote[1], vote[0]))
+            constraints.append(_SoftConstraint({block: 1.0}, count, _WEIGHT_VOTE * n, False))
+        return constraints
+
+    def _is_branch_test(self, block: int, n: int) -> bool:
+        """Return whether an instruction of an arm has the line of the test before it: executed by lanes of the arm only."""
+        arm = self.counted.arms.get(block)
+        return arm is not None and self.places[n] == self.places[self.graph.blocks[arm.head][1] - 1]
+
+    def _predicated_places(self, accepts: Callable[[str], bool]) -> set[Place]:
+        """Return the locations of predicated instructions with accepted opcodes."""
+        instructions = (self.graph.instructions[n] for n in range(len(self.places)))
+        return {place for i, place in zip(instructions, self.places, strict=True) if i.predicate and accepts(i.opcode)}
+
+    def _executions_once(self, e: StatementCounts) -> float:
+        """Return executions of a statement's instructions, with all iterations unrolled if its loop has no back edge."""
+        return e.lanes if not e.iterations or e.loop in self.rolled else e.lanes / e.iterations
 
     # -------------------------------------------------------------- warps
     def warps(self, threads: Floats) -> Floats:
@@ -274,6 +416,21 @@ class _FlowProgram:
         for at, edge in enumerate(edges):
             if edge.kind == "call" and not is_conditional(self.graph.last(edge.source)):
                 program.equal(_difference(arriving[edge.source], {at: 1}), -entry_flow[edge.source])
+        for widths, target in self._effect_rows(threads):
+            row: dict[int, float] = defaultdict(float)
+            for block, n in widths.items():
+                for edge_variable in arriving[block]:
+                    row[edge_variable] += n
+            constant = sum(n * entry_flow[block] for block, n in widths.items())
+            program.soft_equal(row, target / scale - constant, _WEIGHT_EFFECT, _WEIGHT_EFFECT)
+        for first, arm in self.counted.arms.items():
+            head = Counter(dict.fromkeys(self.into[arm.head], arm.warps))
+            program.soft_equal(
+                _difference(arriving[first], head),
+                arm.warps * entry_flow[arm.head],
+                _WEIGHT_ARM_SHARE,
+                _WEIGHT_ARM_SHARE,
+            )
         solution = program.solve()
         executions = np.array(
             [(entry_flow[b] + sum(solution[edge_variable] for edge_variable in arriving[b])) * scale for b in blocks]
@@ -292,6 +449,27 @@ class _FlowProgram:
         closest = min(branches, key=lambda e: abs(e.lanes - threads))
         share = threads / closest.lanes
         return closest.divergent * (share if share < _MIN_BRANCH_FRACTION else 1.0)
+
+    def _effect_rows(self, threads: Floats) -> Iterator[tuple[dict[int, float], float]]:
+        """Yield rows (instances by block, warp executions) of effects without predicates, except hoisted or dropped ones."""
+        widths: dict[tuple[Place, str], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        predicated = set()
+        for block, n in self._numbered_instructions():
+            instruction = self.graph.instructions[n]
+            kind = EFFECTS.get(instruction.opcode)
+            if kind is not None and "_" in kind:
+                key = (self.places[n], kind)
+                widths[key][block] += access_width(instruction)
+                if instruction.predicate:
+                    predicated.add(key)
+        for (place, kind), blocks in widths.items():
+            statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
+            expected = sum(e.warps * max(e.size, 1) for e in statements)
+            lanes = sum(e.lanes * max(e.size, 1) for e in statements)
+            is_reduced = sum(n * threads[block] for block, n in blocks.items()) < (1 - _RELATIVE_TOLERANCE) * lanes
+            if expected and not is_reduced and (place, kind) not in predicated:
+                unit = max(blocks.values())
+                yield {block: n / unit for block, n in blocks.items()}, expected / unit
 
     def _known_warps(self, block: int, threads: float) -> Iterator[tuple[float, float]]:
         """Yield known warp executions of a block with weights."""

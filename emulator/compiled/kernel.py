@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
@@ -15,13 +15,15 @@ from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
 from .access_attribution import AccessAttribution
+from .coefficient_tables import coefficient_loads
 from .executions import Executions, executions_of
-from .instructions import InstructionCount, LocatedInstruction
+from .flow import LocatedInstruction
+from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .memory import MemoryTraffic, memory_of
 from .pipes import PIPES, pipes_of
 from .shared_cas_loops import expand_cas_loops
-from .source_statements import SourceStatements
+from .source_statements import Place, SourceStatements
 
 
 @dataclass(frozen=True)
@@ -128,22 +130,42 @@ def counted(
     launched: KernelLaunches, placed: Sequence[LocatedInstruction], match_arrays: bool = False
 ) -> tuple[tuple[InstructionCount, ...], MemoryTraffic]:
     """Return the instructions with their executions, and the memory traffic. Raises LaunchError without highspy."""
-    executions = executions_of(placed, launched)
-    estimator = executions.estimator
-    by_place = estimator.matcher.source.by_place
-    instructions, retry_costs = expand_cas_loops(tuple(_counted(executions)), by_place, launched)
-    accesses = AccessAttribution(estimator, instructions)
-    return instructions, memory_of(launched, instructions, accesses, match_arrays, retry_costs)
+    coefficient_loads_at = coefficient_loads([one.instruction for one in placed])
+    load_lines = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
+    relocated = {
+        n for n in coefficient_loads_at if placed[n].line in load_lines
+    }  # tables share lines with source loads
+    executions = executions_of(
+        [replace(one, line=0, calls=()) if n in relocated else one for n, one in enumerate(placed)], launched
+    )
+    source = executions.walk.matcher.source
+    instructions, retry_costs = expand_cas_loops(
+        tuple(_counted(executions, {n: placed[n].place for n in coefficient_loads_at})), source.by_place, launched
+    )
+    return instructions, memory_of(
+        launched, instructions, AccessAttribution(executions.walk, instructions), match_arrays, retry_costs
+    )
 
 
-def _counted(executions: Executions) -> Iterator[InstructionCount]:
-    """Yield every instruction with its place and its executions."""
+def _counted(executions: Executions, coefficient_places: Mapping[int, Place]) -> Iterator[InstructionCount]:
+    """Yield every instruction with its place and its executions.
+
+    coefficient_places: source locations of coefficient-table loads, by instruction.
+    """
     for n, placed in enumerate(executions.placed):
         block = executions.block_of[n]
         yield InstructionCount(
-            placed.instruction, placed.place, block, pipes_of(placed.instruction), float(executions.warps[n]),
-            float(executions.threads[n]), float(executions.least[n]), float(executions.most[n]), executions.uncertainty.get(block, ""),
-        )  # fmt: skip
+            placed.instruction,
+            coefficient_places.get(n, placed.place),
+            block,
+            pipes_of(placed.instruction),
+            float(executions.warps[n]),
+            float(executions.threads[n]),
+            float(executions.least[n]),
+            float(executions.most[n]),
+            executions.uncertainty.get(block, ""),
+            n in coefficient_places,
+        )
 
 
 def without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:

@@ -11,14 +11,17 @@ import numpy as np
 
 from ..engines.cuda.printer import Source, cuda_source
 from ..engines.cuda.sass import Instruction
+from ..ir import nodes as ir
+from ..ir.walk import statements
 from ..profiler.counters import Counters
 from ..profiler.decisions import Decisions, merge
 from ..profiler.events import DIVERGENT, LANES, WARPS, Counts
 from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
-from .instructions import LocatedInstruction, StatementCounts
-from .source_statements import Place, SourceStatements
+from .constant_bank import BankLayout
+from .flow import LocatedInstruction, Place, StatementCounts
+from .source_statements import SourceStatements
 
 
 @dataclass
@@ -37,12 +40,17 @@ class KernelLaunches:
     counts: Counts | None = None
     shapes: list[tuple[int, int]] = field(default_factory=list)
     _decisions: list[Decisions] = field(default_factory=list)
+    _arguments_by_launch: list[tuple[tuple[int, ...], list[np.generic | None]]] = field(default_factory=list)
 
     def add(self, request: Request, counts: Counts | None, decisions: Decisions | None = None) -> None:
         """Add a launch of the same printed kernel."""
         blocks, threads = int(np.prod(request.grid)), int(np.prod(request.block))
         self.launches += 1
         self.shapes.append((blocks, threads))
+        numbers = [request.arguments.get(name) for name in self.source.arguments]
+        self._arguments_by_launch.append(
+            (request.grid, [one if isinstance(one, np.generic) else None for one in numbers])
+        )
         self.threads += blocks * threads
         self.warps += blocks * -(-threads // 32)
         if counts is not None:
@@ -54,6 +62,11 @@ class KernelLaunches:
     def decisions(self) -> Decisions | None:
         """Merged decisions of all launches; None if not recorded. Read only after the last `add`."""
         return merge(self._decisions) if len(self._decisions) > 1 else next(iter(self._decisions), None)
+
+    def bank(self, layout: BankLayout) -> dict[int, int]:
+        """Return the known bytes of the constant bank by offset, as far as all launches agree."""
+        banks = [layout.bank(self.request.block, grid, numbers) for grid, numbers in self._arguments_by_launch]
+        return {at: n for at, n in banks[0].items() if all(one.get(at) == n for one in banks)} if banks else {}
 
     @property
     def digest(self) -> str:
@@ -72,8 +85,10 @@ class KernelLaunches:
         """Executions of every statement."""
         assert self.counts is not None, "only an emulator counts"
         prepared = prepare(self.request.program)
+        loops = _enclosing_loops(prepared.program.kernel.body, self.counts)
         result = []
-        for site, row in zip(prepared.sites, self.counts, strict=True):
+        for number, (site, row) in enumerate(zip(prepared.sites, self.counts, strict=True)):
+            loop, iterations = loops.get(number, (None, 0))
             line, *calls = self._place(site.span)
             result.append(
                 StatementCounts(
@@ -84,6 +99,8 @@ class KernelLaunches:
                     int(row[DIVERGENT]),
                     site.size,
                     site.costs,
+                    self._place(prepared.sites[loop].span) if loop is not None else (),
+                    iterations,
                     tuple(calls),
                 )
             )
@@ -132,6 +149,31 @@ def printed_kernels(launches: Iterable[tuple[Request, Counts | None, Decisions |
         source = cuda_source(request.program, request.block)
         kernels.setdefault(source.text, KernelLaunches(request, source)).add(request, counts, decisions)
     return list(kernels.values())
+
+
+def _enclosing_loops(body: ir.Body, counts: Counts) -> dict[int, tuple[int, int]]:
+    """Return, by site, the innermost enclosing loop and its iterations per entry; 0 if these differ or lanes exit early."""
+    result: dict[int, tuple[int, int]] = {}
+    for loop in statements(body):
+        if isinstance(loop, ir.For | ir.While):
+            sites = [stmt.site for stmt in statements(loop.body)]
+            direct = (
+                stmt for stmt in loop.body if not isinstance(stmt, ir.For | ir.While)
+            )  # loops count their tests instead
+            iterations = max((int(counts[stmt.site, LANES]) for stmt in direct), default=0)
+            entries = int(counts[loop.site, LANES]) - iterations
+            leaves_early = any(
+                isinstance(s, ir.Break | ir.Return) and counts[s.site, WARPS] for s in statements(loop.body)
+            )
+            uniform = (
+                entries > 0
+                and iterations > 0
+                and not iterations % entries
+                and not counts[loop.site, DIVERGENT]
+                and not leaves_early
+            )
+            result |= dict.fromkeys(sites, (loop.site, iterations // entries if uniform else 0))
+    return result
 
 
 def digest(source: Source) -> str:

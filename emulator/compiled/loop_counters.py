@@ -1,4 +1,4 @@
-"""Induction variables of compiled loops: step per trip, and remainder loops with a bounded trip count."""
+"""Induction variables of compiled loops: step per trip, exit tests, and remainder loops with a bounded trip count."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ MAX_ITERATIONS = 256
 _STEP = re.compile(r"(?:IADD3|VIADD|UIADD3) (U?R\d+), (U?R\d+)(?:\.reuse)?, (-?0x[0-9a-f]+)")
 _COPY = re.compile(r"(?:U?MOV|IMAD\.MOV\.U32) (U?R\d+), (?:RZ, RZ, )?(U?R\d+)$")
 _NUMBER = r"(RZ|-?0x[0-9a-f]+)"
+_REMAINING_TEST = re.compile(
+    rf"ISETP\.(?:GT\.AND (P\d), PT, (R\d+), {_NUMBER}|GE\.AND (P\d), PT, (R\d+), (0x1)|LT\.AND (P\d), PT, {_NUMBER}, (R\d+)), PT$"
+)
+"""A test for remaining iterations of a counter."""
 _EXIT_TEST = re.compile(rf"ISETP\.(?:NE|GT)\.AND (P\d), PT, (R\d+), {_NUMBER}, PT$")
 _LOW_BITS = re.compile(r"U?LOP3\.LUT (?:U?P\d, )?(U?R\d+), U?R\d+, (0x1|0x3|0x7|0xf), U?RZ, 0xc0,")
 """Low bits of a count: the remainder after trips of 2, 4, 8 or 16 iterations."""
+_MAX_INTERVENING_BLOCKS = 4
+"""Blocks with convergence instructions only, between a test and its loop."""
 _WRITTEN = re.compile(r"[A-Z0-9_.]+ (U?R\d+),")
 
 
@@ -64,10 +70,30 @@ def iterations(amount: int, step: int) -> int:
     )
 
 
-def _signed(text: str) -> int:
-    """Return a 32-bit hexadecimal number as signed."""
-    number = int(text, 16) & 0xFFFFFFFF
-    return number - (1 << 32 if number >> 31 else 0)
+def exhausted_loop_edges(graph: Graph) -> frozenset[tuple[int, int]]:
+    """Return edges from a failed test for remaining iterations to a loop that counts down to the same bound: no lane
+    follows them."""
+    counting = {loop.header: (_steps_per_trip(graph, loop), *_exit_test(graph, loop)) for loop in graph.loops}
+    result = set()
+    for block in range(len(graph.blocks)):
+        successors, test = graph.successors[block], _remaining_test(graph, block)
+        if test is None or len(successors) != 2:
+            continue
+        register, end, jumps_if_remaining = test
+        jump = next((e.target for e in graph.edges if e.source == block and e.kind == "jump"), None)
+        target = next(to for to in successors if (to == jump) != jumps_if_remaining)
+        block_ahead = target
+        for _ in range(_MAX_INTERVENING_BLOCKS):
+            only_convergence = all(
+                one.opcode in ("BSSY", "BSYNC") for one in graph.instructions[slice(*graph.blocks[block_ahead])]
+            )
+            if block_ahead in counting or not only_convergence or len(graph.successors[block_ahead]) != 1:
+                break
+            (block_ahead,) = graph.successors[block_ahead]
+        steps, *exits = counting.get(block_ahead, ({},))
+        if steps.get(register, 0) < 0 and exits == [register, end] and not graph.dominates(block_ahead, block):
+            result.add((block, target))
+    return frozenset(result)
 
 
 def bounded_loops(graph: Graph) -> list[tuple[Loop, int]]:
@@ -94,6 +120,24 @@ def _maximum_count(graph: Graph, loop: Loop, register: str) -> int:
     return 0
 
 
+def _remaining_test(graph: Graph, block: int) -> tuple[str, int, bool] | None:
+    """Return, for a block's exit test of remaining iterations: the register, the bound, and whether it jumps if some remain."""
+    predicate = graph.last(block).predicate
+    result = None
+    for instruction in graph.instructions[slice(*graph.blocks[block])]:
+        test = _REMAINING_TEST.match(instruction.text.replace(".reuse", ""))
+        if test is not None and predicate and predicate.lstrip("@!") in test.groups():
+            _, a, b = (group for group in test.groups() if group)
+            register, end = (a, b) if a.startswith("R") and a != "RZ" else (b, a)
+            result = register, _number(end) - ("GE" in instruction.operation), not predicate.startswith("@!")
+        elif (
+            predicate
+            and predicate.lstrip("@!") in instruction.text.removeprefix(instruction.predicate).partition(",")[0]
+        ):
+            result = None
+    return result
+
+
 def _exit_test(graph: Graph, loop: Loop) -> tuple[str, int] | tuple[()]:
     """Return the register of a loop's exit test and the bound of its last trip."""
     for latch in loop.latches:
@@ -107,6 +151,12 @@ def _exit_test(graph: Graph, loop: Loop) -> tuple[str, int] | tuple[()]:
 
 def _number(text: str) -> int:
     return 0 if text == "RZ" else int(text, 16)
+
+
+def signed(text: str) -> int:
+    """Return a 32-bit hexadecimal number as signed."""
+    number = int(text, 16) & 0xFFFFFFFF
+    return number - (1 << 32 if number >> 31 else 0)
 
 
 def blocks_of_every_trip(graph: Graph, loop: Loop) -> list[int]:
@@ -124,7 +174,7 @@ def _steps_per_trip(graph: Graph, loop: Loop) -> dict[str, int]:
                 value[copied[1]] = value.get(copied[2], (copied[2], 0))
             elif stepped := _STEP.match(text):
                 base = value.get(stepped[2], (stepped[2], 0))
-                value[stepped[1]] = None if base is None else (base[0], base[1] + _signed(stepped[3]))
+                value[stepped[1]] = None if base is None else (base[0], base[1] + signed(stepped[3]))
             elif written := _WRITTEN.match(text):
                 value[written[1]] = None
     steps = {name: known[1] for name, known in value.items() if known is not None and known[0] == name}

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .branch_arms import BranchArms
+from .conditions import Conditions
 from .control_flow import Graph, Loop, is_conditional
+from .iteration_votes import BlockCopies, Key, most_agreed
 from .loop_counters import blocks_of_every_trip, counter_step, iterations, source_step
 from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, access_width
 from .source_statements import Place, SourceStatements, Statement
 from .special_operand_paths import special_operand_edges
 from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
-
-Key = tuple[Place, str]
-"""A source location, and a kind of effect or operation class."""
-BlockCopies = tuple[int, tuple[int, ...]]
-"""Unconditional iterations of a block, and those by predicate."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,7 @@ class LoopMatcher:
         for site in source.loops:
             self.sites_by_place[source.statements[site].place].append(site)
         self.place_by_header = {loop.header: self._place_of_loop(loop) for loop in graph.loops}
+        self.graph = replace(graph, merged_headers=self._merged_headers())
 
     @cached_property
     def expanded(self) -> frozenset[Place]:
@@ -60,9 +58,14 @@ class LoopMatcher:
         return list(matches.values())
 
     @cached_property
+    def conditions(self) -> Conditions:
+        """Blocks after tests of compound conditions."""
+        return Conditions(self.graph, self.places, self.source)
+
+    @cached_property
     def arms(self) -> BranchArms:
         """First blocks of branch arms."""
-        return BranchArms(self.graph, self.places, self.source)
+        return BranchArms(self.conditions, {loop: self.place_by_header[loop.header] for loop in self.graph.loops})
 
     @cached_property
     def special_edges(self) -> frozenset[tuple[int, int]]:
@@ -110,6 +113,16 @@ class LoopMatcher:
         return result
 
     @cached_property
+    def narrow_divisions(self) -> frozenset[int]:
+        """Blocks with a 32-bit division next to a 64-bit call, without recorded decisions."""
+        called = {
+            edge.source
+            for edge in self.graph.edges
+            if edge.kind == "call" and edge.target in self.graph.long_division_callees
+        }
+        return frozenset() if called <= self.slow_path_divisions.keys() else self.graph.narrow_divisions
+
+    @cached_property
     def unused_slow_calls(self) -> frozenset[int]:
         """Blocks with a slow-path call that no lane executed."""
         return frozenset(
@@ -133,6 +146,44 @@ class LoopMatcher:
                     if place is not None:
                         votes[place] += 1
         return max(votes, key=lambda place: votes[place], default=None)
+
+    def _merged_headers(self) -> frozenset[int]:
+        """Return headers of inner loops whose trips are iterations of the outer one: `continue` edges with separate
+        back edges."""
+        result = set()
+        for n, loop in enumerate(self.graph.loops):
+            outer = next((one for one in self.graph.loops[n + 1 :] if loop.body < one.body), None)
+            if outer is not None and self.graph.enters_directly(outer, loop):
+                place = self.place_by_header[loop.header]
+                if place is not None and place == self.place_by_header[outer.header]:
+                    result.add(loop.header)
+        return frozenset(result)
+
+    @cached_property
+    def hoisted_loads(self) -> frozenset[int]:
+        """Loads moved out of a loop without other code of its iterations."""
+        result = set[int]()
+        for place, sites in self.sites_by_place.items():
+            trip_blocks = self.loop_blocks(place)
+            own_places = {
+                one
+                for one, statements in self.source.by_place.items()
+                if all(each.context.is_inside(sites) and each.number not in self.source.loops for each in statements)
+            }
+            shared = ("global", "shared", "constant")
+            loading_places = {
+                one
+                for one in own_places
+                if any(each.site.kind.startswith(shared) for each in self.source.by_place[one])
+            }
+            inside, outside = set[Place](), set[Place]()
+            for block, span in enumerate(self.graph.blocks):
+                (inside if block in trip_blocks else outside).update(self.places[n] for n in range(*span))
+            if inside & (own_places - loading_places) and not outside & (own_places - loading_places):
+                outside_spans = (span for block, span in enumerate(self.graph.blocks) if block not in trip_blocks)
+                loads = (n for span in outside_spans for n in range(*span) if self.places[n] in loading_places)
+                result |= {n for n in loads if EFFECTS.get(self.graph.instructions[n].opcode, "").endswith("load")}
+        return frozenset(result)
 
     # -------------------------------------------------------------- iterations
     def natural_loops(self, place: Place) -> list[Loop]:
@@ -198,6 +249,15 @@ class LoopMatcher:
                         stage = self._with_mid_exit(sites, region_found, natural, stage)
                 stages.append(stage)
         return LoopMatch(place, sites, tuple(regions), tuple(stages), evenly_split)
+
+    def test_in_body(self, place: Place) -> bool:
+        """Return whether a loop's test is merged into its body, with an additional trip, and some lanes have no iteration."""
+        match = next((one for one in self.loops if one.place == place), None)
+        if match is None:
+            return False
+        in_body = all(self._has_test_in_body(match.sites[0], one) for one in match.regions)
+        executions_of_sites = map(self.source.loop_executions, match.sites)
+        return in_body and any(one.with_final_test is not one for one in executions_of_sites)
 
     def _within_scopes(
         self, sites: tuple[int, ...], scopes: Mapping[int | None, dict[int, int]]
@@ -283,6 +343,20 @@ class LoopMatcher:
                     places.setdefault(own, self.places[n])
         return places[max(votes, key=lambda vote: (votes[vote], vote))] if votes else None
 
+    def mid_exit_statements(
+        self, sites: Sequence[int], copies: Mapping[int, int], natural: Sequence[Loop]
+    ) -> dict[int, int]:
+        """Return, by instance of a loop with a mid-body exit, the statement executed as often as the compiled loop's trips."""
+        place = self._mid_exit_place(sites, copies, natural)
+        result = dict[int, int]()
+        for statement in self.source.by_place.get(place, ()) if place is not None else ():
+            if (
+                statement.context.site in sites
+                and statement.lanes < self.source.loop_executions(statement.context.site).total_iterations
+            ):
+                result.setdefault(statement.context.site, statement.number)
+        return result
+
     def _own_executions(self, sites: Sequence[int], place: Place) -> tuple[int, int] | None:
         """Return thread and warp executions of a body's own code at a location, if unique."""
         by_site: dict[int, set[tuple[int, int]]] = defaultdict(set)
@@ -332,6 +406,16 @@ class LoopMatcher:
             one.site.kind == "branch" and one.context.arm == "test" and one.context.site in sites
             for one in self.source.statements.values()
         )
+
+    def iteration_start_before(self, block: int, sites: Sequence[int]) -> int:
+        """Return the first block of a peeled iteration with a given block: the nearest dominator with code of every iteration."""
+        current: int | None = block
+        enclosing = self.graph.enclosing_loops(block)
+        while current is not None and self.graph.enclosing_loops(current) == enclosing:
+            if any(self._is_in_every_iteration(self.places[n], sites) for n in range(*self.graph.blocks[current])):
+                return current
+            current = self.graph.dominators[current]
+        return block
 
     def _is_in_every_iteration(self, place: Place, sites: Sequence[int]) -> bool:
         """Return whether a location's statements execute exactly once per iteration."""
@@ -399,7 +483,7 @@ class LoopMatcher:
         chosen: Counter[Key] = Counter()
         for enclosing in sorted(by_loop, key=lambda loop: loop is None):
             step = 0 if enclosing is None else self._step_copies(site, enclosing) or -1
-            result |= _most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
+            result |= most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
         return {block: n for block, (n, _) in result.items()}, {block: n for block, (_, n) in result.items() if n}
 
     def _is_in_every_trip(self, block: int, natural: list[Loop]) -> bool:
@@ -418,6 +502,8 @@ class LoopMatcher:
         """Return the amount of each feature of an instruction."""
         instruction, place = self.graph.instructions[n], self.places[n]
         kind = EFFECTS.get(instruction.opcode)
+        if n in self.hoisted_loads:
+            return {}
         if kind is not None:
             return {(place, kind): 4 if kind == "shuffle" else access_width(instruction) if "_" in kind else 1}
         name = OPERATIONS.get(instruction.opcode)
@@ -432,24 +518,3 @@ class LoopMatcher:
             costs = statement.site.costs.items()
             amounts |= {(statement.place, name): n for name, n in costs if name in OPERATIONS.values()}
         return amounts
-
-
-def _most_agreed(
-    copies_by_key: dict[Key, dict[int, BlockCopies]], direct: Collection[Key], chosen: Counter[Key], step: int
-) -> dict[int, BlockCopies]:
-    """Return iterations by block of the key with the most agreed total.
-
-    direct: keys not in arms. chosen: keys of other scopes, preferred. step: iterations by the loop counter, a vote of
-    its own; -1 if unknown, 0 if some trips skip these blocks.
-    """
-
-    def total(key: Key) -> int:
-        return sum(sure + sum(predicated) for sure, predicated in copies_by_key[key].values())
-
-    votes = Counter(map(total, copies_by_key))
-    best = max(votes, key=lambda n: (votes[n] + (n == step), n == step, n))
-    agreed = [key for key in copies_by_key if not step or total(key) == best]
-    agreed = [key for key in agreed if key in direct] or agreed
-    key = max(agreed, key=lambda key: (chosen[key], total(key), -min(copies_by_key[key])))
-    chosen[key] += 1
-    return copies_by_key[key]

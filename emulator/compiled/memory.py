@@ -8,22 +8,25 @@ width (`machine.banks`). A warp-aggregated atomic costs one lane's.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ..profiler.events import CONFLICTS, GLOBAL, REQUESTS, SECTORS, SHARED, WAVEFRONTS
 from .access_attribution import AccessAttribution
-from .instructions import InstructionCount
+from .coefficient_tables import table_traffic
+from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
+from .lane_accesses import shared_branch_accesses
 from .opcode_classes import EFFECTS, access_width, phases_of
 from .shared_cas_loops import RetryCost
 from .source_statements import Place, Statement
-from .tolerances import TOLERANCES, is_close
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
 _VOTE_OPCODES, _LEADER_OPCODES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
 """Opcodes of warp aggregation: the vote, and the choice of a leader."""
+_EXECUTION_TOLERANCE, _LANE_TOLERANCE = 0.01, 0.001
+"""Tolerances for equal executions: of path sampling, and of the solver."""
 _SECTOR_BYTES, _MIN_SECTOR_EFFICIENCY = 32, 0.9
 """Bytes of a sector; minimal used fraction of sectors from which lanes are assumed not to share any."""
 Accesses = dict[tuple[Place, str], list[Statement]]
@@ -62,6 +65,7 @@ def memory_of(
     of CAS loops, by location."""
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.deciding_arm)
+    _merge_by_line(accesses, compiled)
     aggregating = _aggregating_places(instructions) - {
         one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
     }
@@ -141,9 +145,16 @@ def memory_of(
             sums[kind][what] += n
             source[kind][what] += cost[what]
     for kind, sites in sums.items():
-        if not differs_from_source[kind] and is_close(sites["requests"], source[kind]["requests"]):
+        if not differs_from_source[kind] and _is_close(sites["requests"], source[kind]["requests"]):
             sites = source[kind]  # equal executions have the source's cost
         counters |= {f"{kind}_{what}": n for what, n in sites.items() if f"{kind}_{what}" in counters}
+    for place, (requests, sectors) in table_traffic(instructions).items():
+        counters["global_load_requests"] += requests
+        counters["global_load_sectors"] += sectors
+        what = (
+            "nvcc loads coefficients of a function from a table; a warp with lanes in two rows is assumed to load both"
+        )
+        differences.append(AccessDifference(place, "global_load", 0, 1, what))
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.uncertainty for one in shuffles):
         counters["shuffles"] = sum(one.warps for one in shuffles)
@@ -159,22 +170,57 @@ def memory_of(
 def _exact_traffic(
     accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
 ) -> dict[tuple[Place, str], dict[str, float]]:
-    """Return the traffic by recorded accesses, where instructions differ from the source: by location, or for all locations
-    of a kind in a loop with such (then at the first one)."""
-    result: dict[tuple[Place, str], dict[str, float]] = {}
-    unresolved: dict[object, list[tuple[Place, str]]] = defaultdict(list)
+    """Return the traffic by recorded accesses, where instructions differ from the source: by location, or for several
+    locations of a loop with shared instructions (then at the first one)."""
+    result = _exact_traffic_of_unmatched(accesses, compiled, accessed)
+    unresolved: dict[tuple[str, int], list[tuple[Place, str]]] = defaultdict(list)
     for key, instructions in compiled.items():
-        if instructions and _differs(accesses[key], instructions):
-            costs = accessed.costs(accesses[key], instructions)
-            if costs is None:
-                unresolved[key[1], accesses[key][0].context.loop].append(key)
-            else:
-                result[key] = costs
-    for keys in unresolved.values():
-        statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
-        costs = accessed.costs(statements, [one for key in keys for one in compiled[key]]) if len(keys) > 1 else None
+        if not instructions or not (
+            _differs(accesses[key], instructions) or _may_regroup_lanes(accesses[key], instructions)
+        ):
+            continue
+        costs = accessed.costs(accesses[key], instructions)
+        if costs is not None:
+            result[key] = costs
+            continue
+        first, *other_loops = _enclosing_loops(accesses[key])
+        if not other_loops:
+            unresolved[key[1], first].append(key)
+    for (kind, loop), keys in unresolved.items():
+        unmatched = [
+            key
+            for key, of in accesses.items()
+            if key[1] == kind and key not in compiled and _enclosing_loops(of) == {-1} == {loop}
+        ]
+        statements = sorted((one for key in (*keys, *unmatched) for one in accesses[key]), key=lambda one: one.number)
+        instructions_made = [one for key in keys for one in compiled[key]]
+        costs = accessed.costs(statements, instructions_made) if len(keys) + len(unmatched) > 1 else None
         if costs is not None:
             result |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
+    return result
+
+
+def _enclosing_loops(statements: Sequence[Statement]) -> set[int]:
+    """Return the innermost loops of statements, -1 for none."""
+    return {-1 if one.context.loop is None else one.context.loop.site for one in statements}
+
+
+def _exact_traffic_of_unmatched(
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
+) -> dict[tuple[Place, str], dict[str, float]]:
+    """The same for accesses with instructions on other lines, executed less often in total, such as shared by arms."""
+    result: dict[tuple[Place, str], dict[str, float]] = {}
+    for kind in {kind for (_, kind), of in compiled.items() if not of and kind.endswith(("load", "store"))}:
+        keys = [key for key, of in compiled.items() if key[1] == kind and not of]
+        named = {id(one) for key, of in compiled.items() for one in of}
+        moved = [
+            one for one in accessed.instructions if _access_kind(one) == kind and id(one) not in named and one.warps
+        ]
+        statements = sorted((one for key in keys for one in accesses[key]), key=lambda one: one.number)
+        if sum(one.warps for one in moved) < sum(one.warps for one in statements) - 0.5:
+            costs = accessed.costs(statements, moved)
+            if costs is not None:
+                result |= {keys[0]: costs} | {key: dict.fromkeys(costs, 0.0) for key in keys[1:]}
     return result
 
 
@@ -192,7 +238,7 @@ def _by_access(
     instructions: Sequence[InstructionCount], accesses: Accesses, chosen: Mapping[int, tuple[int, str]]
 ) -> dict[tuple[Place, str], list[InstructionCount]]:
     """Return the instructions of each access: those at its location. Others are assigned to the nearest access of their
-    kind with the most common calls. Helpers of an
+    kind with equal executions and no instruction, else to the nearest one with the most common calls. Helpers of an
     atomic on its line are skipped."""
     by_access: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
     strays: dict[tuple[Place, str], list[InstructionCount]] = defaultdict(list)
@@ -202,11 +248,22 @@ def _by_access(
             (by_access if (instruction.place, kind) in accesses else strays)[instruction.place, kind].append(
                 instruction
             )
+    for key, several in strays.items():
+        for instruction in list(several):
+            similar = [
+                at
+                for at, of in accesses.items()
+                if at not in by_access and at[1] == key[1] and _matches_executions(instruction, of)
+            ]
+            if similar:
+                by_access[min(similar, key=lambda at: _distance(instruction.place, at[0]))].append(instruction)
+                several.remove(instruction)
+    strays = {key: several for key, several in strays.items() if several}
     matched = set(by_access)
     for kind in {kind for _, kind in strays}:
         alone = {key: of for key, of in accesses.items() if key[1] == kind and key not in by_access}
         moved = [instruction for key, several in strays.items() if key[1] == kind for instruction in several]
-        if moved and is_close(
+        if moved and _is_close(
             sum(instruction.warps for instruction in moved),
             sum(instruction.warps for of in alone.values() for instruction in of),
         ):
@@ -227,7 +284,56 @@ def _by_access(
 
 def _access_kind(instruction: InstructionCount) -> str | None:
     """Return the kind of access of an instruction."""
-    return EFFECTS.get(instruction.instruction.opcode) if instruction.instruction.predicate != "@!PT" else None
+    return (
+        EFFECTS.get(instruction.instruction.opcode)
+        if instruction.instruction.predicate != "@!PT" and not instruction.table
+        else None
+    )
+
+
+def _merge_by_line(accesses: Accesses, compiled: dict[tuple[Place, str], list[InstructionCount]]) -> None:
+    """Merge calls on a line, and lines of a statement list, that match the source only in total: inlined or unrolled
+    code may have another line."""
+    of_line: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
+    for place, kind in accesses:
+        of_line[place[0], kind].append((place, kind))
+    _merge_groups(of_line.values(), accesses, compiled)
+    of_list: dict[Hashable, list[tuple[Place, str]]] = defaultdict(list)
+    for key, statements in accesses.items():
+        lists, sizes = {one.context for one in statements}, {one.site.size for one in statements}
+        if len(lists) == len(sizes) == 1:
+            of_list[lists.pop(), sizes.pop(), key[1]].append(key)
+    _merge_groups(of_list.values(), accesses, compiled)
+
+
+def _merge_groups(
+    groups: Iterable[list[tuple[Place, str]]],
+    accesses: Accesses,
+    compiled: dict[tuple[Place, str], list[InstructionCount]],
+) -> None:
+    """Merge groups that match the source only in total."""
+    for keys in groups:
+        statements = [one for key in keys for one in accesses[key]]
+        instructions_made = [one for key in keys for one in compiled.get(key, ())]
+        differs_separately = any(_differs(accesses[key], compiled.get(key, ())) for key in keys)
+        if len(keys) > 1 and differs_separately and not _differs(statements, instructions_made):
+            for key in keys:
+                del accesses[key]
+                compiled.pop(key, None)
+            accesses[keys[0]], compiled[keys[0]] = statements, instructions_made
+
+
+def _matches_executions(instruction: InstructionCount, statements: Sequence[Statement]) -> bool:
+    """Return whether an instruction has the executions and width of some statements."""
+    return (
+        access_width(instruction.instruction) == statements[0].site.size
+        and _is_close(instruction.warps, sum(each.warps for each in statements))
+        and _is_close(instruction.threads, sum(each.lanes for each in statements))
+    )
+
+
+def _is_close(a: float, b: float, tolerance: float = _EXECUTION_TOLERANCE) -> bool:
+    return abs(a - b) <= tolerance * b
 
 
 def _merge_unmatched(
@@ -235,7 +341,7 @@ def _merge_unmatched(
     accesses: Accesses,
     chosen: Mapping[int, tuple[int, str]],
 ) -> None:
-    """Merge an access without instructions with one of excess executions."""
+    """Merge an access without instructions with one of excess executions, or, in opposite arms, of excess lanes."""
     for (place, kind), unmatched in list(accesses.items()):
         if (place, kind) in by_access:
             continue
@@ -244,7 +350,11 @@ def _merge_unmatched(
             more = sum(one.warps for one in by_access[at, kind]) - sum(one.warps for one in accesses[at, kind])
             if any(one.instruction.predicate for one in by_access[at, kind]):
                 continue  # counts include predicated-off executions
-            if by_access[at, kind] and more >= (1 - TOLERANCES.executions) * warps:
+            lanes = sum(one.threads for one in by_access[at, kind]) - sum(one.lanes for one in accesses[at, kind])
+            arms = shared_branch_accesses([*accesses[at, kind], *unmatched], chosen) and _is_close(
+                lanes, sum(one.lanes for one in unmatched)
+            )
+            if by_access[at, kind] and (more >= (1 - _EXECUTION_TOLERANCE) * warps or arms):
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
 
@@ -312,7 +422,7 @@ def _traffic_of_site(
         sum(instruction.lanes for instruction in statements) * size,
         sum(instruction.threads * access_width(instruction.instruction) for instruction in compiled),
     )
-    more = (moved_bytes > (1 + TOLERANCES.executions) * source_bytes and (predicated or not kind.endswith("load"))) or (
+    more = (moved_bytes > (1 + _EXECUTION_TOLERANCE) * source_bytes and (predicated or not kind.endswith("load"))) or (
         predicated and executed >= warps
     )
     doubtful = any(instruction.uncertainty for instruction in compiled) and not (
@@ -368,9 +478,15 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[InstructionCoun
     size = statements[0].site.size
     return (
         any(one.instruction.predicate or one.uncertainty or access_width(one.instruction) != size for one in compiled)
-        or not is_close(sum(one.warps for one in compiled), warps, TOLERANCES.lanes)
-        or not is_close(sum(one.threads for one in compiled), lanes, TOLERANCES.lanes)
+        or not _is_close(sum(one.warps for one in compiled), warps, _LANE_TOLERANCE)
+        or not _is_close(sum(one.threads for one in compiled), lanes, _LANE_TOLERANCE)
     )
+
+
+def _may_regroup_lanes(statements: Sequence[Statement], compiled: Sequence[InstructionCount]) -> bool:
+    """Return whether lanes may access memory together with others than in the source, in copies of a loop body."""
+    partly = sum(one.lanes for one in statements) < 32 * sum(one.warps for one in statements)
+    return partly and len(compiled) > len(statements)
 
 
 def _traffic_per_execution(

@@ -3,8 +3,10 @@ SASS, simulate reconvergence, and weight the warps."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -22,7 +24,7 @@ from .reconvergence import Counts, LanePath, WarpReconvergence
 from .replay import DecisionReplay, RecordedDecisions, ReplayError, WarpName, WarpTrace
 from .residuals import Residuals
 from .sample_weights import calibrate
-from .tolerances import TOLERANCES
+from .uniformity import Uniformity
 
 MAX_WARPS = 128
 """Warps in the sample, at most."""
@@ -30,6 +32,13 @@ SEARCH_BUDGET, HARD_SEARCH_BUDGET = 25_000_000, 50_000_000
 """Expanded search nodes of a kernel before the sample stops growing, and at most (about 0.5 s and 1 s on one core)."""
 MIN_WARPS = 8
 """Warps in a valid sample, at least."""
+PILOT_WARPS = 4
+"""Warps searched first, to decide uniform branches."""
+MIN_COMPLETE_FRACTION = 0.9
+"""Fraction of sampled warps with complete records from which on no reservation is reported."""
+RELATIVE_TOLERANCE = 0.02
+"""Tolerance for equal execution counts."""
+
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
@@ -60,6 +69,7 @@ class PathEstimator:
         self.residuals = Residuals(self.correspondence, self.nodes)
         self.search = PathSearch(self.nodes, self.correspondence)
         self.search.close_edges(self.matcher.special_edges)
+        self.uniformity = Uniformity(self.matcher.graph)
         self.warps = WarpReconvergence(self.nodes)
 
     def mean_residual(self, threads: Floats, event_counts: Mapping[int, float] | None = None) -> float:
@@ -71,8 +81,8 @@ class PathEstimator:
         return _mean_or_zero(self.residuals.by_feature(threads)[self.residuals.mandatory])
 
     def uncertain_blocks(self, threads: Floats) -> list[int]:
-        """Return the blocks with a feature of residual above TOLERANCES.residual."""
-        features = np.flatnonzero(self.residuals.by_feature(threads) > TOLERANCES.residual)
+        """Return the blocks with a feature of residual above RELATIVE_TOLERANCE."""
+        features = np.flatnonzero(self.residuals.by_feature(threads) > RELATIVE_TOLERANCE)
         return sorted(
             {
                 block
@@ -83,6 +93,9 @@ class PathEstimator:
 
     def estimate(self) -> PathEstimate | None:
         """Return the estimate, or None with `failure` set."""
+        if self.correspondence.has_silent_iterations:
+            self.failure = "iterations may be predicated instructions without features"
+            return None
         min_weight = min((weight for _, _, weight in self.sampled_warps), default=0.0)
         ordered = sorted(self.sampled_warps, key=lambda one: one[2] == min_weight)
         represented, completed = (
@@ -151,6 +164,13 @@ class PathEstimator:
         body = prepare(self.launched.request.program).program.kernel.body
         return DecisionReplay(body, self.recorded, self.search.names)
 
+    @cached_property
+    def sampled_warps(self) -> list[tuple[WarpName, int, float]]:
+        """Sampled warps with active lanes and weight. Uniform branches are decided on first use."""
+        sampled = self._sample_warps()
+        self._close_uniform_branches([(warp, lanes) for warp, lanes, _ in sampled[:PILOT_WARPS]])
+        return sampled
+
     def lane_paths(self, warp: WarpName, lanes: int) -> list[LanePath]:
         """Return the lane paths of a warp. Raises ReplayError if its record is incomplete."""
         return self._lane_paths(self.replay.trace(warp, lanes), lanes)
@@ -159,8 +179,44 @@ class PathEstimator:
         groups = ((lane_hash, mask & (1 << lanes) - 1) for lane_hash, mask in steps.lane_groups_by_hash().items())
         return [LanePath(mask, self._find_path(lane_hash, steps, mask).path) for lane_hash, mask in groups if mask]
 
-    @cached_property
-    def sampled_warps(self) -> list[tuple[WarpName, int, float]]:
+    def _close_uniform_branches(self, pilots: Sequence[tuple[WarpName, int]]) -> None:
+        """Decide uniform branches: close all but one edge of each, by the least total cost of the pilot warps' paths."""
+        if self.launched.launches > 1:
+            return  # constants differ between launches
+        traces = list[tuple[int, WarpTrace, int]]()
+        for warp, lanes in pilots:
+            with suppress(ReplayError):
+                steps = self.replay.trace(warp, lanes)
+                traces += [
+                    (what, steps, mask) for what, mask in steps.lane_groups_by_hash().items() if mask & (1 << lanes) - 1
+                ]
+                for trace in traces:
+                    self._find_path(*trace)
+        for block in sorted(self.uniformity.branches):
+            edges = frozenset((block, onward) for onward in self.matcher.graph.successors[block])
+            used_edges = {pair for path in self.paths_by_hash.values() for pair in self._edges_of(path)} & edges
+            if len(used_edges) < 2:
+                continue
+            closed, paths = self.search.closed, self.paths_by_hash
+            costs = []
+            for edge in sorted(edges):
+                self.search.close_edges(edges - {edge})
+                self.paths_by_hash = {}
+                with suppress(ReplayError):
+                    costs.append((sum(self._find_path(*trace).cost for trace in traces), edge, self.paths_by_hash))
+                self.search.set_closed_edges(closed)
+            if costs:
+                _, edge, self.paths_by_hash = min(costs, key=lambda trace: trace[:2])
+                self.search.close_edges(edges - {edge})
+            else:
+                self.paths_by_hash = paths
+
+    def _edges_of(self, path: ScoredPath) -> set[tuple[int, int]]:
+        """Return the edges between blocks on a path."""
+        blocks = [self.nodes.blocks[node] for node in path.path]
+        return set(itertools.pairwise(blocks))
+
+    def _sample_warps(self) -> list[tuple[WarpName, int, float]]:
         """Return one warp per group of equal decisions, weighted by the group's size; a spread sample of warps,
         weighted per launch, if there are more than MAX_WARPS groups."""
         assert self.launched.decisions is not None, "recorded with the counts"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .correspondence import Correspondence
-from .decision_bytecode import slow_path_event
+from .decision_bytecode import condition_event, slow_path_event
 from .expanded_cfg import ExpandedCfg
 from .opcode_classes import CONVERGENT_KINDS, EFFECTS, is_elidable
 
@@ -90,4 +90,6 @@ class Residuals:
         lanes: dict[int, float] = {number: one.lanes for number, one in source.statements.items()}
         for number, divisions in source.slow_divisions.items():
             lanes |= {slow_path_event(number, n): source.slow_path_counts(number, n)[0] for n in range(len(divisions))}
+        for number in source.conditions:
+            lanes |= {condition_event(number, code): n for code, n in source.code_counts(number).items()}
         return lanes

@@ -15,7 +15,7 @@ import numpy as np
 from ..machine import shared_atomic_loops
 from ..profiler.trace import ENTRY
 from .control_flow import RECONVERGE_OPCODE
-from .instructions import InstructionCount
+from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .source_statements import Place, Statement
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
+from ..passes.decisions import atoms
 from ..passes.sites import Site
 from ..passes.slow_paths import is_long_division, slow_path_ops
 from ..profiler.decisions import Decisions, SiteDecisions
@@ -71,7 +72,8 @@ class SourceStatements:
     deciding_arm: by statement, the branch and arm that decide its execution; statements after an arm that leaves the
     list belong to the other arm. next_branch: by statement after a possible early exit, the next branch or loop of its
     list; both are executed equally often. slow_divisions: by statement, its divisions and roots with slow paths,
-    whether of integers.
+    whether of integers. conditions: of branches with several. remaining_arm: by branch with one leaving arm, the other
+    one.
     """
 
     statements: dict[int, Statement] = field(default_factory=dict)
@@ -80,6 +82,8 @@ class SourceStatements:
     deciding_arm: dict[int, tuple[int, ListKind]] = field(default_factory=dict)
     next_branch: dict[int, int] = field(default_factory=dict)
     slow_divisions: dict[int, tuple[bool, ...]] = field(default_factory=dict)
+    conditions: dict[int, ir.Expr] = field(default_factory=dict)
+    remaining_arm: dict[int, ListKind] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
 
     @staticmethod
@@ -104,10 +108,13 @@ class SourceStatements:
                         source.slow_divisions[stmt.site] = tuple(map(is_long_division, slow))
                 match stmt:
                     case ir.If():
+                        if atoms(stmt.cond):
+                            source.conditions[stmt.site] = stmt.cond
                         walk(stmt.then, StatementList(stmt.site, "then", context), (stmt.site, "then"))
                         walk(stmt.orelse, StatementList(stmt.site, "else", context), (stmt.site, "else"))
                         if _always_leaves(stmt.then) != _always_leaves(stmt.orelse):
-                            chosen = stmt.site, "else" if _always_leaves(stmt.then) else "then"
+                            source.remaining_arm[stmt.site] = "else" if _always_leaves(stmt.then) else "then"
+                            chosen = stmt.site, source.remaining_arm[stmt.site]
                     case ir.While():
                         source.loops[stmt.site] = stmt
                         walk(stmt.setup, StatementList(stmt.site, "test", context))
@@ -142,6 +149,16 @@ class SourceStatements:
         loop = statement.context.loop
         return self.statements[loop.site].place if loop is not None else None
 
+    def arm_around(self, statement: Statement, branches: Collection[int]) -> ListKind | None:
+        """Return the arm of one of some branches around a statement."""
+        at: Statement | None = statement
+        while at is not None:
+            site, arm = self.deciding_arm.get(at.number, (-1, "kernel"))
+            if site in branches:
+                return arm
+            at = self.statements.get(site if site >= 0 else at.context.site)
+        return None
+
     @cached_property
     def by_branch_arm(self) -> dict[BranchArm, list[Statement]]:
         """Statements by deciding branch arm."""
@@ -165,6 +182,22 @@ class SourceStatements:
         patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
         slow = patterns["value"] >> division & 1
         return int((patterns["count"] * slow.sum(axis=1)).sum()), int((patterns["count"] * slow.any(axis=1)).sum())
+
+    def arm_counts(self, number: int, arm: ListKind) -> tuple[int, int]:
+        """Return executions of an arm, by lanes and by warps."""
+        patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
+        arrived = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
+        selected = arrived & (patterns["value"] if arm == "then" else ~patterns["value"])
+        return int((patterns["count"] * selected.sum(axis=1)).sum()), int(
+            (patterns["count"] * selected.any(axis=1)).sum()
+        )
+
+    def code_counts(self, number: int) -> dict[int, int]:
+        """Return lanes at a branch by condition code (a bit per condition)."""
+        patterns = self.decisions.sites.get(number, SiteDecisions()).patterns
+        arrived = patterns["mask"][:, None] >> np.arange(32, dtype=np.uint32) & 1
+        lanes = np.bincount((patterns["value"] >> 1).reshape(-1), (arrived * patterns["count"][:, None]).reshape(-1))
+        return dict(enumerate(lanes.astype(np.int64).tolist()))
 
     def loop_executions(self, loop: int) -> LoopExecutions:
         """Return entries and iterations of a loop."""

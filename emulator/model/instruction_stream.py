@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.control_flow import Graph, graph
-from ..compiled.instructions import InstructionCount
+from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
 from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE

@@ -31,6 +31,18 @@ def dividing(conversion: str, callee: str) -> Graph:
     )
 
 
+def test_a_64_bit_division_is_no_slow_path() -> None:
+    whole = dividing("I2F.U32.RP R9, R8", "I2F.U64.RP R10, R8")
+    assert whole.long_division_callees == {5}
+    assert whole.narrow_divisions == {3}
+
+
+def test_no_other_callee_is_usual() -> None:
+    whole = dividing("I2F.U32.RP R9, R8", "MUFU.RSQ R10, R8")
+    assert not whole.long_division_callees and not whole.narrow_divisions
+    assert not dividing("FADD R9, R8, R8", "I2F.U64.RP R10, R8").narrow_divisions
+
+
 @pytest.mark.parametrize("barrier", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC.ALL"])
 def test_a_barrier_reconverges_a_warp(barrier: str) -> None:
     whole = sass("@P0 BRA 0x20", "MOV R1, R2", barrier, "STG.E [R2], R1", "EXIT")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.compiled import executions as executions_module
 from simtbed.compiled import path_estimator as walk_module
+from simtbed.compiled.correspondence import Correspondence
 from simtbed.compiled.executions import Executions, executions_of
+from simtbed.compiled.path_estimator import PathEstimate, PathEstimator
 from simtbed.compiled.replay import DecisionReplay, ReplayError, WarpName, WarpTrace
+from simtbed.compiled.residuals import Residuals
 from simtbed.language.hints import Global, f32, i32
 from simtbed.reports.hardware.cases import VARIANTS, find
 from simtbed.reports.hardware.recording import RecordingLauncher
@@ -31,12 +37,55 @@ def executions() -> Executions:
     return estimate_case("validation mandelbrot")[0]
 
 
+@pytest.mark.parametrize("believed", [False, True])
+def test_paths_with_excess_convergence_are_rejected(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes in different copies of a loop: 1.6 times the shuffles by warps, equal by threads."""
+    if believed:
+        monkeypatch.setattr(Residuals, "excess_convergence", lambda explained, warps: 0.0)
+    result, recorded = estimate_case("pairhmm intratask-warps-two-copies", VARIANTS, "h200")
+    assert (abs(result.warp_instructions / recorded - 1) > 0.1) == believed
+    assert ("reconverge later" in result.walk.failure) != believed
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_paths_with_missing_effects_are_rejected(believed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes remain converged, unlike in the source."""
+    if believed:
+        monkeypatch.setattr(PathEstimator, "missing_effects", lambda walk, threads: 0.0)
+    result, _ = estimate_case("validation expand_frontier")
+    efficiency = result.thread_instructions / (32 * result.warp_instructions)
+    assert (abs(efficiency - 0.5434) > 0.02) == believed
+    assert ("miss effects" in result.walk.failure) != believed
+
+
+@pytest.mark.parametrize("inflated", [False, True])
+def test_paths_that_agree_with_certain_flow_are_preferred(inflated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flow leaves 2 % uncertain and follows edges of large operands."""
+    run = PathEstimator.estimate
+
+    def other(walk: PathEstimator) -> PathEstimate | None:
+        result = run(walk)
+        if result is not None and inflated:
+            result.warps *= 1.1
+        return result
+
+    monkeypatch.setattr(PathEstimator, "estimate", other)
+    result, recorded = estimate_case("validation mri_q")
+    assert (abs(result.warp_instructions / recorded - 1) < 0.001) != inflated
+    assert abs(result.warp_instructions / recorded - 1) < 0.02
+
+
 def test_certain_flow_remains_certain_under_path_sampling() -> None:
     """nvcc dropped some loads, so residuals are nonzero."""
     result, recorded = estimate_case("sfs tiled", VARIANTS, "h200")
-    assert result.warp_instructions == recorded and result.estimator.paths_by_hash
+    assert result.warp_instructions == recorded and result.walk.paths_by_hash
     loads = [n for n, one in enumerate(result.placed) if one.instruction.opcode == "LDS"]
     assert loads and all(result.least[n] == result.most[n] for n in loads)
+
+
+def test_trips_of_a_loop_with_a_mid_exit_equal_the_statements_after_it() -> None:
+    result, recorded = estimate_case("nested_loops", "tests.validation.cases:cases", "h200")
+    assert result.warp_instructions == recorded
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +210,32 @@ def test_expanded_operations_exceed_the_source() -> None:
     )
     result = executions_of(listing, launches)
     assert [result.threads[n] for n in (0, 6, 10)] == [32, 24, 32]
+
+
+def off(name: str) -> float:
+    """Return the relative error of the instruction count for a kernel of the H100 record."""
+    result, recorded = estimate_case(f"validation {name}", record="kernels/h100")
+    return result.warp_instructions / recorded - 1
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize(
+    ("name", "owner", "attribute", "replacement", "least", "most"),
+    [
+        ("bond_yields", Correspondence, "_allow_missing_operations", lambda correspondence, nodes: None, 0.1, 0.01),
+        ("stencil_27_points", Correspondence, "_shared_accesses", lambda correspondence: iter(()), 0.01, 1e-9),
+        ("trinomial_options", executions_module, "_duplicated_places", lambda matcher: frozenset(), 0.1, 0.05),
+        ("common_subsequences", executions_module, "_with_path_divergence", lambda walk, flow, found, sure: flow, 0.05, 0.03),
+    ],
+)  # fmt: skip
+def test_what_the_compiler_does_to_loops_and_arms_is_known(
+    name: str, owner: Any, attribute: str, replacement: Any, least: float, most: float, applied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Dropped last-iteration code, merged stores of both arms, duplicated loops, and divergence of a sample."""
+    if not applied:
+        monkeypatch.setattr(owner, attribute, replacement)
+    monkeypatch.setattr(walk_module, "SEARCH_BUDGET", 5_000_000)
+    assert abs(off(name)) < most if applied else abs(off(name)) > least
 
 
 def test_long_divisions_of_inlined_calls_on_one_line_are_counted() -> None:

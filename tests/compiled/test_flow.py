@@ -9,22 +9,42 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.compiled.flow import FlowEstimate, KnownCounts, SourceEvidence
+from simtbed.compiled.flow import (
+    ArmShare,
+    FlowEstimate,
+    KnownCounts,
+    LocatedInstruction,
+    SourceEvidence,
+    StatementCounts,
+)
 from simtbed.compiled.flow import estimate_executions as estimated
-from simtbed.compiled.instructions import LocatedInstruction, StatementCounts
 from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.engines.cuda.sass import Instruction
+from simtbed.reports.hardware.cases import VARIANTS, find
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.testing.conformance import FEATURES
 
 from tests.hardware.listing import placed
 from tests.validation.recorded import load_record
 
 
-def statement_counts(
-    line: int, kind: str, lanes: int, warps: int = 0, divergent: int = 0, size: int = 4, calls: tuple[int, ...] = (), **costs: int
-) -> StatementCounts:  # fmt: skip
-    """A statement; full warps by default."""
-    return StatementCounts(line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, calls)
+def statement_counts(  # noqa: PLR0913 - one keyword for each field of StatementCounts
+    line: int,
+    kind: str,
+    lanes: int,
+    warps: int = 0,
+    divergent: int = 0,
+    size: int = 4,
+    loop: int = 0,
+    iterations: int = 0,
+    calls: tuple[int, ...] = (),
+    **costs: int,
+) -> StatementCounts:
+    """A statement; full warps by default. loop: the line of the loop around it."""
+    around = (loop,) if loop else ()
+    return StatementCounts(
+        line, kind, warps or -(-lanes // 32), lanes, divergent, size, costs, around, iterations, calls
+    )
 
 
 def estimate_executions(
@@ -195,6 +215,80 @@ def test_functions_are_distinguished_by_call() -> None:
     result = by_text(estimate_executions(code, executed, threads=32, warps=1))
     assert result["LDG.E R2, [R2]"] == (1, 5)
     assert result["LDG.E R3, [R3]"] == (1, 20)
+
+
+def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often() -> None:
+    """One of two loads on line 3 remains; the rest of its block determines its executions."""
+    code = placed(
+        "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
+    )
+    executed = [
+        statement_counts(3, "global_load", 320),
+        statement_counts(3, "global_load", 320),
+        statement_counts(4, "compute", 320),
+    ]
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["LDG.E R2, [R2]"] == (10, 320)
+
+
+ALTERNATING = """
+    1 | S2R R9, SR_TID.X
+    l:
+    2 | @P1 BRA `(a)
+    3 | LDS R0, [R0]
+    a:
+    4 | BAR.SYNC 0x0
+    2 | @P2 BRA `(b)
+    3 | LDS R1, [R1]
+    b:
+    4 | BAR.SYNC 0x0
+    5 | @P0 BRA `(l)
+    6 | EXIT
+"""
+
+
+def test_copies_of_a_branch_have_equal_shares() -> None:
+    """200 of 640 lanes, of all 20 warps, take the branch; equal shares determine each copy."""
+    executed = [statement_counts(3, "shared_load", 200, warps=20), statement_counts(4, "barrier", 640, size=1)]
+    code = placed(ALTERNATING)
+    counted = KnownCounts(arms={2: ArmShare(1, 200 / 640, 1.0), 4: ArmShare(3, 200 / 640, 1.0)})
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1, counted=counted))
+    assert [result[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
+
+
+def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
+    code = placed(
+        "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
+    )
+    executed = [
+        statement_counts(4, "compute", 1),
+        statement_counts(4, "global_store", 1),
+        statement_counts(5, "compute", 20),
+    ]
+    result = by_text(estimate_executions(code, executed, threads=32, warps=1))
+    assert result["@P1 STG.E [R2], R1"] == (1, 20)
+
+
+def test_iterations_are_counted_by_statements_that_are_no_loops() -> None:
+    """An inner loop counts its tests, one more than its iterations."""
+    launcher = RecordingLauncher("jit")
+    (naive,) = [case for case in find([VARIANTS]) if case.name == "pairhmm intratask-naive"]
+    naive.run(launcher)
+    (launched,) = launcher.kernels
+    bands = next(n for n, line in enumerate(launched.source.text.splitlines(), 1) if "first += 128" in line)
+    assert {e.iterations for e in launched.executed if e.loop == (bands,)} == {1}
+
+
+def test_iterations_are_known_if_all_lanes_agree() -> None:
+    launcher = RecordingLauncher("jit")
+    (transposing,) = [case for case in find(["tests.validation.cases:cases"]) if case.name == "transpose, pitch 33"]
+    transposing.run(launcher)
+    (launched,) = launcher.kernels
+    accesses = [
+        e for e in launched.executed if e.kind in ("global_load", "shared_store", "shared_load", "global_store")
+    ]
+    assert [e.iterations for e in accesses] == [4, 4, 4, 4]  # 8 rows of threads copy 32
+    assert {e.iterations for e in launched.executed if not e.loop} == {0}
 
 
 def test_an_unused_slow_path_is_not_called() -> None:

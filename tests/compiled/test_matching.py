@@ -8,6 +8,7 @@ import simtbed as st
 from simtbed.compiled import correspondence
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.language.hints import Global, f32, float4, i32
 
 from tests.compiled.listings import launched, matched, placed, walked
@@ -51,10 +52,21 @@ TURNING = [
 """A loop to whose second block an arm jumps back by itself."""
 
 
+def test_separate_back_edges_belong_to_one_loop() -> None:
+    (loop,) = matched(steps(), *TURNING).graph.loops
+    assert (loop.header, len(loop.latches)) == (1, 2)
+
+
 def test_a_loop_in_another_is_one_of_its_own() -> None:
     """The outer loop has code of its own in every iteration."""
     rows = [("MOV R3, RZ", WORD) if text.startswith("BSSY") else (text, part) for text, part in TURNING]
     assert len(matched(steps(), *rows).graph.loops) == 2
+
+
+def test_iterations_of_all_back_edges_are_summed() -> None:
+    result = walked(steps(), *TURNING)
+    executed_lanes = [one.lanes for one in steps().executed if one.kind in ("global_load", "global_store")]
+    assert [result[block][1] for block in (2, 3, 5, 8)] == executed_lanes
 
 
 @st.kernel
@@ -81,6 +93,15 @@ PREDICATED_COST_SHARE = [
 ]
 
 
+def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
+    """Unless an inner arm has an effect, which would be visible."""
+    launches = launched(marking, out=st.zeros(80, st.i32))
+    shown = matched(launches, *PREDICATED_COST_SHARE)
+    assert not PathEstimator(shown, launches).correspondence.has_silent_iterations
+    hidden = matched(launches, *((text, part) for text, part in PREDICATED_COST_SHARE if part != FIVE))
+    assert PathEstimator(hidden, launches).correspondence.has_silent_iterations
+
+
 @st.kernel
 def skipping(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
@@ -88,6 +109,20 @@ def skipping(x: Global[i32], out: Global[i32]) -> None:
     while x[at] == 0:
         at += 1
     out[t] = at
+
+
+def test_a_test_as_loop_body_has_an_additional_execution() -> None:
+    launches = launched(skipping, x=np.arange(64, dtype=np.int32) % 3, out=st.zeros(32, st.i32))
+    result = walked(
+        launches,
+        ("MOV R1, RZ", "int t"),
+        ("LDG.E R2, [R4]", "while (x"),
+        ("VIADD R1, R1, 0x1", "at += 1"),
+        ("@P0 BRA 0x10", "while (x"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    )
+    assert result == {0: (1, 32), 1: (2, 32 + 11), 2: (2, 32)}
 
 
 @st.kernel
@@ -182,6 +217,26 @@ def nesting(x: Global[i32], out: Global[i32]) -> None:
     out[t] = seen
 
 
+def test_an_arm_may_have_nothing_but_what_is_left_of_arms_inside() -> None:
+    """Only predicated code of two inner arms, and code on the test's line, identify the block."""
+    launches = launched(nesting, x=np.arange(64, dtype=np.int32), out=st.zeros(32, st.i32))
+    rows = [
+        ("MOV R1, R0", "int t"),
+        ("@P0 BRA 0xa0", "& 1) == 0"),
+        *[("ISETP.GT.AND P1, PT, R0, 0x5, PT", "& 1) == 0")] * 4,
+        ("@P1 LDG.E R2, [R4]", "x[t])"),
+        ("@P1 VIMNMX R1, R1, R2, PT", "x[t])"),
+        ("@P2 LDG.E R3, [R4+0x4]", "x[t + 1]"),
+        ("@P2 VIMNMX R1, R1, R3, PT", "x[t + 1]"),
+        ("STG.E [R6], R1", "out["),
+        ("EXIT", ""),
+    ]
+    ((block, (place, arm)),) = matched(launches, *rows).arms.heads.items()
+    assert (block, place[0], arm) == (1, placed(launches, *rows)[1].line, "then")
+    result = executions_of(placed(launches, *rows), launches)
+    assert [result.threads[n] for n in (0, 2, 10)] == [32, 16, 32]
+
+
 @st.kernel
 def gathering(value: Global[float4], column: Global[i32], x: Global[float4], out: Global[f32]) -> None:
     t = st.thread.x
@@ -221,6 +276,23 @@ def guarded(keys: Global[i32], out: Global[i32]) -> None:
         out[t] = 5
 
 
+def test_a_load_may_be_hoisted_over_a_barrier() -> None:
+    """It is the first of two on its line: lanes that fail its test skip the second."""
+    launches = launched(guarded, keys=np.arange(40, dtype=np.int32), out=st.zeros(32, st.i32))
+    result = walked(
+        launches,
+        ("MOV R1, R0", "int t"),
+        ("LDG.E R2, [R4]", "&&"),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", "syncthreads"),
+        ("@P0 BRA 0x70", "&&"),
+        ("LDG.E R2, [R4+0x4]", "&&"),
+        ("@P1 BRA 0x70", "&&"),
+        ("STG.E [R6], R5", FIVE),
+        ("EXIT", ""),
+    )
+    assert result == {0: (1, 32), 1: (1, 32), 2: (1, 32), 3: (1, 8), 4: (1, 5), 5: (3, 32)}
+
+
 @st.kernel
 def leaving(x: Global[i32], out: Global[i32]) -> None:
     t = st.thread.x
@@ -254,6 +326,27 @@ def searching(x: Global[i32], out: Global[i32]) -> None:
     out[t] = result
 
 
+def test_code_after_a_loop_exit_test_belongs_to_remaining_lanes() -> None:
+    """Only the loop's end remains there."""
+    x = np.array([0, 1, 2, 4, 5, 6, 7, 3, *[0] * 8], np.int32)
+    launches = launched(searching, x=x, out=st.zeros(32, st.i32))
+    rows = [
+        ("MOV R6, RZ", "for ("),
+        ("LDG.E R2, [R4]", "if ("),
+        ("ISETP.NE.AND P0, PT, R2, 0x3, PT", "if ("),
+        ("@!P0 BRA 0x70", "if ("),
+        ("VIADD R6, R6, 0x1", "for ("),
+        ("@P1 BRA 0x10", "for ("),
+        ("MOV R7, R6", "out["),
+        ("STG.E [R8], R6", "out["),
+        ("EXIT", ""),
+    ]
+    assert matched(launches, *rows).arms.heads[2] == ((placed(launches, *rows)[1].line,), "else")
+    result = {block: threads for block, (_, threads) in walked(launches, *rows).items()}
+    assert result == {0: 32, 1: 256, 2: 240, 3: 16, 4: 32}
+    assert executions_of(placed(launches, *rows), launches).threads[4] == 240
+
+
 @st.kernel
 def folding(x: Global[i32], out: Global[i32], rounds: i32) -> None:
     t = st.thread.x
@@ -262,6 +355,21 @@ def folding(x: Global[i32], out: Global[i32], rounds: i32) -> None:
         value = x[t]
         total = total * 3 ^ value
     out[t] = total
+
+
+def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
+    launches = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
+    rows = [
+        ("LDG.E R2, [R4]", "= x["),
+        ("IMAD R3, R3, 0x3, R2", "* 3"),
+        ("@P1 BRA 0x10", "for ("),
+        ("STG.E [R6], R3", "out["),
+        ("EXIT", ""),
+    ]
+    matcher = matched(launches, *rows)
+    ((place, sites),) = matcher.sites_by_place.items()
+    assert matcher.copies(sites, matcher.natural_loops(place))[0] == {1: 1}
+    assert executions_of(placed(launches, *rows), launches).threads.tolist() == [32, 192, 192, 32, 32]
 
 
 def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -> None:
@@ -314,3 +422,20 @@ def screening(x: Global[i32], out: Global[i32], n: i32) -> None:
         holds = x[t] % 3 == 0 and x[t + 32] % 2 == 0
         if not holds and x[t] > 5:
             out[t] = x[t + 64]
+
+
+def test_an_address_that_was_computed_before_makes_no_arm() -> None:
+    """Most of the block is on a line outside of the arm."""
+    launches = launched(screening, x=np.arange(96, dtype=np.int32), out=st.zeros(32, st.i32), n=np.int32(30))
+    rows = [
+        ("@P0 BRA 0x80", "t < n"),
+        ("IMAD.WIDE R4, R0, 0x4, R2", "out[t] = x"),
+        ("LDG.E R2, [R4]", "bool"),
+        ("LDG.E R3, [R4+0x80]", "bool"),
+        ("IMAD.HI R6, R2, 0x55555556, RZ", "bool"),
+        ("@P1 BRA 0x80", "> 5"),
+        ("LDG.E R7, [R4+0x100]", "out[t] = x"),
+        ("STG.E [R8], R7", "out[t] = x"),
+        ("EXIT", ""),
+    ]
+    assert 1 not in matched(launches, *rows).arms.heads

@@ -7,8 +7,10 @@ import re
 import numpy as np
 import simtbed as st
 from simtbed.compiled.control_flow import graph
+from simtbed.compiled.instruction_counts import InstructionCount
 from simtbed.compiled.kernel import CompiledKernel, counted
 from simtbed.compiled.matching import LoopMatcher
+from simtbed.compiled.memory import _accesses, _by_access, _merge_by_line
 from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, Shared, i32
@@ -26,6 +28,22 @@ def reading(x: Global[i32], out: Global[i32]) -> None:
         t += 1
         letter = x[t]
     out[t] = letter
+
+
+def test_a_misattributed_instruction_matches_equal_executions() -> None:
+    """Both loads have the line of the test on their value."""
+    launches = launched(reading, x=np.arange(40, 0, -1, dtype=np.int32), out=st.zeros(40, st.i32))
+    once, again = (each for each in launches.statements.statements.values() if each.site.kind == "global_load")
+    rows = placed(launches, ("LDG.E R4, [R2]", "while (letter"), ("LDG.E R4, [R6]", "while (letter"))
+    each_counted = [
+        InstructionCount(row.instruction, row.place, 0, (), each.warps, each.lanes, each.warps, each.warps)
+        for row, each in zip(rows, (once, again), strict=True)
+    ]
+    result = _by_access(each_counted, _accesses(launches, False), launches.statements.deciding_arm)
+    assert {key[0]: [each.instruction.text for each in of] for key, of in result.items()} == {
+        once.place: ["LDG.E R4, [R2]"],
+        again.place: ["LDG.E R4, [R6]"],
+    }
 
 
 def test_sites_are_reported_by_instruction_offset() -> None:
@@ -62,6 +80,22 @@ def counting(x: Global[i32], out: Global[i32]) -> None:
     out[t] = table[t]
 
 
+def test_what_is_inlined_may_have_the_line_of_another_call() -> None:
+    """Calls by 32 and by 8 lanes; both instructions have the first one's line."""
+    launches = launched(counting, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32))
+    stores = [e for e in launches.statements.statements.values() if e.site.kind == "shared_store" and len(e.place) > 1]
+    sass = Instruction(0, "STS [R2], R4")
+    each_counted = [InstructionCount(sass, stores[0].place, 0, (), e.warps, e.lanes, e.warps, e.warps) for e in stores]
+    accesses = _accesses(launches, True)
+    compiled = {(stores[0].place, "shared_store"): each_counted}
+    _merge_by_line(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores and (stores[1].place, "shared_store") not in accesses
+    compiled = {(stores[0].place, "shared_store"): each_counted[:1]}
+    accesses = _accesses(launches, True)
+    _merge_by_line(accesses, compiled)
+    assert accesses[stores[0].place, "shared_store"] == stores[:1]
+
+
 @st.kernel
 def four_counts(x: Global[i32], out: Global[i32], n: i32) -> None:
     bins = st.shared(i32, 64)
@@ -72,6 +106,24 @@ def four_counts(x: Global[i32], out: Global[i32], n: i32) -> None:
         st.atomic_add(bins, x[k] >> 6 & 63, 1)
     st.sync()
     out[st.thread.x] = bins[st.thread.x]
+
+
+def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -> None:
+    """All but one of the additions have the line of one of the two."""
+    launches = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
+    first, second = (e for e in launches.statements.statements.values() if e.site.kind == "shared_atomic")
+    add = Instruction(0, "ATOMS.POPC.INC.32 RZ, [R2+URZ]")
+    once = [InstructionCount(add, first.place, 0, (), 1, 32, 1, 1)] * 7 + [
+        InstructionCount(add, second.place, 0, (), 1, 32, 1, 1)
+    ]
+    accesses = _accesses(launches, True)
+    compiled = {(e.place, "shared_atomic"): [c for c in once if c.place == e.place] for e in (first, second)}
+    _merge_by_line(accesses, compiled)
+    assert accesses[first.place, "shared_atomic"] == [first, second] and (second.place, "shared_atomic") not in accesses
+    fewer = {key: of[:3] for key, of in compiled.items()}
+    accesses = _accesses(launches, True)
+    _merge_by_line(accesses, fewer)
+    assert (second.place, "shared_atomic") in accesses
 
 
 def test_a_misfit_is_that_of_all_calls_together() -> None:

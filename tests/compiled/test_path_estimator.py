@@ -16,7 +16,7 @@ from simtbed.compiled import replay as replay_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.expanded_cfg import ExpandedCfg
-from simtbed.compiled.flow import SourceEvidence
+from simtbed.compiled.flow import LocatedInstruction, SourceEvidence
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.matching import LoopMatcher
 from simtbed.compiled.path_estimator import PathEstimator
@@ -474,3 +474,13 @@ def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> No
     result = corresponded(("@P2 BRA 0x70", LOOP), *once, ("MOV R8, R8", ""), *twice, *rest)
     turning = {block: threads for block, (_, threads) in result.items() if threads not in (0, 32)}
     assert 4 * 32 in turning.values() and 256 not in turning.values()
+
+
+def test_a_block_that_lanes_may_pass_by_is_not_certain() -> None:
+    """Once per thread, with no source statement on its line executed once."""
+    launches, texts = recorded()
+    more = next(n for n, text in enumerate(texts, 1) if TRAILING_RECORDS in text)
+    rows = ("@P0 BRA 0x20", 0), ("IADD3 R1, R1, R2, RZ", more), *[("NOP", 0)] * 8, ("EXIT", 0)
+    placed = [LocatedInstruction(Instruction(16 * n, text), line) for n, (text, line) in enumerate(rows)]
+    result = executions_of(placed, launches)
+    assert result.threads[1] == 32 and set(result.uncertainty) == {1}

@@ -1,16 +1,106 @@
-"""Loop counters: steps per trip, remainder loops."""
+"""Loop counters: steps per trip, exhausted edges, remainder loops."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import simtbed as st
-from simtbed.compiled.control_flow import graph
+from simtbed.compiled.control_flow import Graph, graph
+from simtbed.compiled.executions import executions_of
 from simtbed.compiled.expanded_cfg import ExpandedCfg
-from simtbed.compiled.loop_counters import bounded_loops, iterations, source_step
+from simtbed.compiled.loop_counters import bounded_loops, exhausted_loop_edges, iterations, source_step
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.language.hints import Global, i32, u32
 
-from tests.compiled.listings import launched
+from tests.compiled.listings import launched, placed
+
+
+def counting(test: str, jump: str = "@!P0 BRA 0x30", step: str = "-0x4") -> Graph:
+    """Return a graph with a loop that counts down, after a test with two blocks in between."""
+    texts = (
+        test,
+        jump,
+        "MOV R9, R8",
+        f"IADD3 R3, R3, {step}, RZ",
+        "ISETP.NE.AND P0, PT, R3, RZ, PT",
+        "@P0 BRA 0x30",
+        "EXIT",
+    )
+    return graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
+
+
+@pytest.mark.parametrize(
+    ("test", "jump", "step", "result"),
+    [
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GT.AND P0, PT, R3.reuse, RZ, PT", "@!P0 BRA 0x30", "0xfffffffc", {(0, 2)}),
+        ("ISETP.LT.AND P0, PT, RZ, R3, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GE.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x30", "-0x4", {(0, 2)}),
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R4, RZ, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R3, 0xc, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P1, PT, R3, RZ, PT", "@!P0 BRA 0x30", "-0x4", set()),
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", "@!P0 BRA 0x30", "0x4", set()),
+    ],
+)
+def test_no_lane_continues_with_an_exhausted_count(
+    test: str, jump: str, step: str, result: set[tuple[int, int]]
+) -> None:
+    assert exhausted_loop_edges(counting(test, jump, step)) == result
+
+
+def test_a_count_may_end_below_zero_after_reconvergence() -> None:
+    texts = (
+        "ISETP.GT.AND P0, PT, R8, -0x1, PT",
+        "@!P0 BRA 0x30",
+        "MOV R9, R8",
+        "BSYNC B1",
+        "BSSY B1, 0x90",
+        "IADD3 R8, R8, -0x4, RZ",
+        "ISETP.NE.AND P0, PT, R8, {}, PT",
+        "@P0 BRA 0x50",
+        "EXIT",
+    )
+    result = [
+        exhausted_loop_edges(graph(tuple(Instruction(16 * n, text.format(end)) for n, text in enumerate(texts))))
+        for end in ("-0x1", "RZ")
+    ]
+    assert result == [{(0, 2)}, set()]
+
+
+@st.kernel
+def adding(x: Global[i32], out: Global[i32]) -> None:
+    t = st.thread.x
+    total = 0
+    for k in range(4 * (t % 4 + 1)):
+        total += x[k]
+    out[t] = total
+
+
+def test_lanes_pass_the_tests_for_larger_bodies() -> None:
+    """Bodies of eight and four iterations; the latter is also reachable with an exhausted count."""
+    launches = launched(adding, x=np.arange(16, dtype=np.int32), out=st.zeros(32, st.i32))
+    line, loop = "x[", "for ("
+    rows = [
+        ("ISETP.GT.AND P0, PT, R3, RZ, PT", loop),
+        ("@!P0 BRA 0x110", loop),
+        ("ISETP.GT.AND P1, PT, R3, 0x4, PT", loop),
+        ("@!P1 BRA 0x100", loop),
+        *[("LDG.E R4, [R6]", line)] * 8,
+        ("IADD3 R3, R3, -0x8, RZ", loop),
+        ("ISETP.GT.AND P1, PT, R3, 0x4, PT", loop),
+        ("@P1 BRA 0x40", loop),
+        ("MOV R9, R8", loop),
+        ("@!P0 BRA 0x180", loop),
+        *[("LDG.E R4, [R6]", line)] * 4,
+        ("IADD3 R3, R3, -0x4, RZ", loop),
+        ("ISETP.NE.AND P0, PT, R3, RZ, PT", loop),
+        ("@P0 BRA 0x110", loop),
+        ("STG.E [R6], R4", "out["),
+        ("EXIT", ""),
+    ]
+    result = executions_of(placed(launches, *rows), launches)
+    assert [result.threads[n] for n in (0, 2, 4, 16, 17, 24)] == [32, 32, 32, 32, 16, 32]
 
 
 # ------------------------------------------------------------------ steps of the source

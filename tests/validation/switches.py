@@ -114,7 +114,6 @@ SWITCHES: tuple[Switch, ...] = (
         lambda classes, blocks, sms, resident: np.arange(-(-blocks // sms)) * sms,
         TIME + "_blocks_of_simulated_sm",
     ),
-    _rule("eliminated sites", NO_EDGES, TIME + "_eliminated_sites"),
     _rule("longest warp alone", _always(lambda: 0.0), TIME + "single_warp_cycles"),
     _rule("loaded latency", 0.0, TIME + "LOADED_LATENCY_INCREASE"),
     _rule(
