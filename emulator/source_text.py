@@ -10,7 +10,7 @@ import linecache
 import os
 import tokenize
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from io import BytesIO, StringIO, TextIOWrapper
 from types import CodeType
 from typing import Any
@@ -56,6 +56,16 @@ class SourceFile:
                 codes |= {(code.co_name, code.co_firstlineno): code for code in inner}
                 pending += inner
         return self._functions[flags]
+
+
+@lru_cache(maxsize=64)
+def functions_in(text: str) -> tuple[ast.FunctionDef, ...]:
+    """Return the definitions of functions in a Python text; none in a text of another language."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def _decoded(data: bytes) -> list[str]:

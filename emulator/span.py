@@ -61,9 +61,14 @@ class Span:
         end = self.end_column - 1 if self.end_line == self.line else None
         return self.source[self.column - 1 : end]
 
+    @property
+    def without_calls(self) -> Span:
+        """The position without its call sites."""
+        return replace(self, calls=()) if self.calls else self
+
     def inside(self, call: Span) -> Span:
         """Return this span as inlined at `call`."""
-        return replace(self, calls=(*call.calls, replace(call, calls=()), *self.calls))
+        return replace(self, calls=(*call.calls, call.without_calls, *self.calls))
 
 
 GENERATED = Span("<generated>", 0, 1, 0, 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,6 +10,7 @@ import numpy as np
 from ..frontend.typing import must_be_guarded
 from ..ir import names
 from ..ir import nodes as ir
+from ..ir.building import BodyBuilder
 from ..ir.ops import TABLE
 from ..ir.walk import expressions
 from ..language.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, Scalar, Vector
@@ -23,11 +22,11 @@ _BIT_CASTS = {F32: ("as_f32", "as_i32", "as_u32"), F64: ("as_f64", "as_i64", "as
 _BIT_CASTS |= {F16: ("as_f16", "as_i16", "as_u16"), BF16: ("as_bf16", "as_i16", "as_u16")}
 
 
-class Emitter:
+class Emitter(BodyBuilder):
     """The statements of one program. position: that of the nodes that are created."""
 
     def __init__(self) -> None:
-        self.body: list[ir.Stmt] = []
+        super().__init__()
         self.position: Span = GENERATED
         self.calls: list[tuple[str, int, Span]] = []  # of the inlined functions: name, number, position
         self.stable: set[str] = set()  # registers that are assigned once, before their first use
@@ -36,18 +35,6 @@ class Emitter:
         self._numbers = 0
 
     # -------------------------------------------------------------- statements and registers
-    def emit(self, stmt: ir.Stmt) -> None:
-        self.body.append(stmt)
-
-    @contextmanager
-    def block(self) -> Iterator[list[ir.Stmt]]:
-        """Collect the statements emitted inside."""
-        outer, self.body = self.body, []
-        try:
-            yield self.body
-        finally:
-            self.body = outer
-
     def number(self) -> int:
         self._numbers += 1
         return self._numbers

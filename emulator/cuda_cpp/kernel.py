@@ -55,7 +55,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         self.source, self.options, self.instances = source, tuple(options), tuple(instances)
         unit = clang.parse(source.text, self.options, self.instances)
         reader = Reader(source)
-        self._cursors = _kernels(reader, unit, self.instances)
+        self._cursors, self._templates = _kernels(reader, unit, self.instances)
         self._reader, self._unit = reader, unit
         self._kernels: dict[str, CudaKernel] = {}
         self.variables = Variables()
@@ -72,6 +72,8 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             if name not in self._cursors:
                 if results := self._errors(None):
                     raise CompileError(results)
+                if name in self._templates:
+                    raise LaunchError(f'{name} is a template: name its instances, such as instances=("{name}<float>",)')
                 raise LaunchError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
             functions = _call_closure(self._reader.kinds, self._cursors[name])
             if results := self._errors(functions):
@@ -109,9 +111,10 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             file, offset = (entry.location.file.name if entry.location.file else ""), entry.location.offset
             inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
             if inside and (entry.severity >= _ERROR or entry.option == _UNINITIALISED):
-                results.append(
-                    Diagnostic("compile", _message(entry), self.source.span(_Extent(entry.location, entry.location)))
-                )
+                instance = entry.location.line - self.source.text.count("\n") - 2  # each in a line behind the text
+                requested = f"instance {self.instances[instance]}: " if file == clang.SOURCE and instance >= 0 else ""
+                span = self.source.span(_Extent(entry.location, entry.location))
+                results.append(Diagnostic("compile", requested + _message(entry), span))
         return results
 
     @cached_property
@@ -143,9 +146,9 @@ class Variables(dict[str, Any]):
     """Contents of variables outside of functions: NumPy arrays of constant memory, DeviceArrays of global memory."""
 
 
-def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, Any]:
-    """Return the cursors of the kernels of a text: by name, and instances of templates as they were requested."""
-    kinds, results = reader.kinds, dict[str, Any]()
+def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> tuple[dict[str, Any], set[str]]:
+    """Return the cursors of the kernels of a text, instances of templates as they were requested, and the names of templates."""
+    kinds, results, templates = reader.kinds, dict[str, Any](), set[str]()
 
     def visit(cursor: Any) -> None:
         for child in cursor.get_children():
@@ -155,6 +158,8 @@ def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, A
                 visit(child)
             elif child.kind == kinds.FUNCTION_DECL and child.is_definition() and _is_kernel(kinds, child):
                 results[child.spelling] = child
+            elif child.kind == kinds.FUNCTION_TEMPLATE and _is_kernel(kinds, child):
+                templates.add(child.spelling)
             elif child.kind == kinds.VAR_DECL and child.spelling.startswith("simtbed_instance_"):
                 names = (entry.referenced for entry in child.walk_preorder() if entry.kind == kinds.DECL_REF_EXPR)
                 function = next(
@@ -164,7 +169,7 @@ def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> dict[str, A
                     results[instances[int(child.spelling.rpartition("_")[2])]] = function
 
     visit(unit.cursor)
-    return results
+    return results, templates
 
 
 def _is_kernel(kinds: Any, cursor: Any) -> bool:
@@ -184,11 +189,8 @@ def _call_closure(kinds: Any, kernel: Any) -> list[Any]:
     return list(results.values())
 
 
-@dataclass(frozen=True)
-class _Variant:
-    """Pointer parameters without memory of their own."""
-
-    aliases: tuple[tuple[str, Alias], ...] = ()
+Aliases = tuple[tuple[str, Alias], ...]
+"""Pointer parameters without memory of their own."""
 
 
 class CudaKernel(LaunchableKernel):
@@ -200,15 +202,14 @@ class CudaKernel(LaunchableKernel):
 
     words = WORDS
 
-    def __init__(self, owner: CudaSource, name: str, function: Function, variant: _Variant | None = None) -> None:
+    def __init__(self, owner: CudaSource, name: str, function: Function, aliases: Aliases = ()) -> None:
         self.owner, self.function = owner, function
         self.__name__ = self.__qualname__ = name
         self.__doc__ = None
-        self.variant = variant or _Variant()
+        self.aliases = aliases
         self.text = owner.source.text
         self.places = f"{owner.source.file}:{owner.source.offset}"
-        self._variants: dict[_Variant, CudaKernel] = {}
-        self._lowered: dict[Any, LoweredKernel] = {}
+        self._variants: dict[Aliases, CudaKernel] = {}
 
     def __repr__(self) -> str:
         return f"<CudaKernel {self.__name__}>"
@@ -220,7 +221,7 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- arguments
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
         """Return the kernel for pointers that are null or share memory, and the arguments that it takes."""
-        if self.variant.aliases:
+        if self.aliases:
             return self, args
         if isinstance(args, tuple | list):
             names = [parameter.name for parameter in self.parameters]
@@ -250,14 +251,14 @@ class CudaKernel(LaunchableKernel):
         """Return the kernel for pointers into the memory of other parameters, created once."""
         if not aliases:
             return self
-        variant = _Variant(tuple(sorted(aliases.items(), key=lambda item: item[0])))
-        if variant not in self._variants:
-            self._variants[variant] = CudaKernel(self.owner, self.__name__, self.function, variant)
-        return self._variants[variant]
+        key = tuple(sorted(aliases.items(), key=lambda item: item[0]))
+        if key not in self._variants:
+            self._variants[key] = CudaKernel(self.owner, self.__name__, self.function, key)
+        return self._variants[key]
 
     @cached_property
     def _default(self) -> LoweredKernel:
-        return lower(self.__name__, self.function, dict(self.variant.aliases), {})
+        return lower(self.__name__, self.function, dict(self.aliases), {})
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -299,7 +300,7 @@ class CudaKernel(LaunchableKernel):
             name = parameter.name
             if name in lowered.arrays or not (isinstance(parameter.type, PointerType) or parameter.reference):
                 parameters[name] = self._parameter(parameter, lowered.arrays.get(name))
-            elif name not in dict(self.variant.aliases):  # it is never accessed
+            elif name not in dict(self.aliases):  # it is never accessed
                 parameters[name] = KernelParameter(None)
         for name, variable in lowered.constants.items():
             parameters[name] = KernelParameter(Array(constant_element(variable.type), None, "constant"))
@@ -333,10 +334,10 @@ class CudaKernel(LaunchableKernel):
         contents = {name: consts[name] for name in self._default.constants}
         if not contents:
             return self._default.program
-        return lower(self.__name__, self.function, dict(self.variant.aliases), contents).program
+        return lower(self.__name__, self.function, dict(self.aliases), contents).program
 
     def digest(self) -> str | None:
-        return sha256(repr((self.owner.digest, self.__name__, self.variant)).encode()).hexdigest()
+        return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()
 
 
 def _struct(name: str, type: RecordType, value: Any) -> Any:
@@ -389,6 +390,8 @@ def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str]
 
     Raises UnavailableError without libclang. Errors of a kernel are raised when it is taken from the result.
     """
+    if not isinstance(text, str):
+        raise LaunchError(f"text is CUDA C++ as a str, not {shown(text)}")
     caller = sys._getframe(1).f_code.co_filename
     return CudaSource(SourceText.inside(text, caller), options, instances)
 

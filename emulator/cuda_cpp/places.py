@@ -18,11 +18,12 @@ from .header import device_header, included
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text, and its position: the file, and the number of lines before it there."""
+    """A text, and its position: the file, the lines before it there, and the characters before it in its first line."""
 
     text: str
     file: str
     offset: int = 0
+    indent: int = 0
 
     @staticmethod
     def of_file(path: str) -> SourceText:
@@ -37,7 +38,8 @@ class SourceText:
         """Return a text at its position in the file of its caller, if it is there exactly once; else as a file of its own."""
         whole = "".join(linecache.getlines(caller))
         if text.strip() and whole.count(text) == 1:
-            return SourceText(text, caller, whole[: whole.index(text)].count("\n"))
+            before = whole[: whole.index(text)]
+            return SourceText(text, caller, before.count("\n"), len(before) - before.rfind("\n") - 1)
         name = f"<cuda {sha256(text.encode()).hexdigest()[:8]}>"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         return SourceText(text, name)
@@ -65,6 +67,7 @@ class SourceText:
         last = line + max(end.line - start.line, 0)
         column, end_column = start.column, end.column if end.line > start.line else max(end.column, start.column + 1)
         if file == clang.SOURCE:
+            column, end_column = column + self.indent * (line == 1), end_column + self.indent * (last == 1)
             return Span(self.file, line + self.offset, column, last + self.offset, end_column)
         if file.startswith(clang.ROOT):
             file = f"<{file.removeprefix(f'{clang.ROOT}/include/')}>"

@@ -13,6 +13,7 @@ from typing import Literal as Word
 import numpy as np
 
 from ..ir import nodes as ir
+from ..ir.building import BodyBuilder
 from ..ir.names import renamed, temporary
 from ..ir.ops import TABLE
 from ..ir.walk import expressions
@@ -42,10 +43,11 @@ from .values import (
 T = TypeVar("T")
 
 
-class FunctionScope:
+class FunctionScope(BodyBuilder):
     """The variables of one function, and the statements emitted so far."""
 
     def __init__(self, program: ProgramReader, source: FunctionSource) -> None:
+        super().__init__()
         self.program = program
         self.source = source
         self.names: dict[str, Value] = {}  # parameters, arrays and compile-time names
@@ -69,7 +71,6 @@ class FunctionScope:
         self.launch_known = LaunchKnown(source)
         self.in_kernel = False
         self.unresolved: set[str] = set()
-        self.body: list[ir.Stmt] = []
         self.fresh: ir.Let | None = None  # the last Let, while only the current expression uses its register
         self.rebound_reads = rebound_reads(source.tree)
         self._temporaries = 0
@@ -133,18 +134,6 @@ class FunctionScope:
     # -------------------------------------------------------------- emitting
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
-
-    def emit(self, stmt: ir.Stmt) -> None:
-        self.body.append(stmt)
-
-    @contextmanager
-    def block(self) -> Iterator[list[ir.Stmt]]:
-        """Collect the statements emitted inside."""
-        outer, self.body = self.body, []
-        try:
-            yield self.body
-        finally:
-            self.body = outer
 
     @contextmanager
     def arm(self) -> Iterator[list[ir.Stmt]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import replace
 
 from .. import source_text
 from ..ir.names import Name
@@ -28,7 +27,7 @@ def _describe(specialisation: Specialisation) -> CountedKernel:
 
     sites = tuple(
         Site(
-            Place(replace(site.span, calls=()), site.kind, Name.parse(site.array).user, site.size),
+            Place(site.span.without_calls, site.kind, Name.parse(site.array).user, site.size),
             site.costs,
             site.parent,
         )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ..machine.occupancy import occupancy
 from ..profiler.events import RULES
 from ..profiler.profile import Profile
+from ..source_text import functions_in
 from ..span import Span
 
 Figures = dict[str, Any]
@@ -68,16 +67,10 @@ def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
 
 
 def _function(text: str, number: int) -> tuple[str, int]:
-    """Return the innermost function around a line, and the line of its `def`."""
-    around = [(first, name) for first, last, name in _functions(text) if first <= number <= last]
-    return (max(around)[1], max(around)[0]) if around else ("", 1)
-
-
-@cache
-def _functions(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the functions of a file: first and last line, and name."""
-    entries = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
-    return tuple((node.lineno, node.end_lineno or node.lineno, node.name) for node in entries)
+    """Return the innermost Python function around a line, and the line of its `def`; in another language the first line of the file."""
+    around = [node for node in functions_in(text) if node.lineno <= number <= (node.end_lineno or node.lineno)]
+    innermost = max(around, key=lambda node: node.lineno, default=None)
+    return ("", 1) if innermost is None else (innermost.name, innermost.lineno)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def last_write(request: Request, array: str, index: int) -> Written | None:
             if written_array(stmt) == array:
                 write = performed(stmt)
                 result += _watch(write.index, index, len(spans))
-                spans.append(replace(write.span, calls=()))
+                spans.append(write.span.without_calls)
             result.append(map_bodies(stmt, watched))
         return tuple(result)
 

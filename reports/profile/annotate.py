@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import simtbed.kernels
 from simtbed import Profile
 from simtbed.profiler.line_table import COLUMNS
 from simtbed.profiler.sums import INSTRUCTIONS, SECTORS, WAVEFRONTS
+from simtbed.source_text import functions_in
 from simtbed.span import Span
 
 Row = dict[str, int]
@@ -74,16 +74,13 @@ def annotated(profile: Profile) -> str:
 
 
 def _functions(source: str, counted: set[int]) -> list[tuple[int, int]]:
-    """Return first and last line of each innermost Python function with a counted line, and of groups of other counted lines: these
-    are kernels of another language, in a file or in a text."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _groups(counted)
+    """Return first and last line of each innermost Python function with a counted line.
+
+    Other counted lines are kernels of another language: return first and last line of each group of them.
+    """
     ranges = [
         (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
+        for node in functions_in(source)
     ]
     around = {line: [r for r in ranges if r[0] <= line <= r[1]] for line in counted}
     functions = {max(found) for found in around.values() if found}

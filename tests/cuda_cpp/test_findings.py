@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.testing import verify
+from simtbed.testing.figures import figures
 
 MISTAKES = """
 __device__ float neighbour(const float *x, int i) { return x[i + 1]; }  // bounds
@@ -157,3 +158,20 @@ def test_errors_of_the_host_do_not_matter() -> None:
 def test_unknown_kernels_are_named() -> None:
     with pytest.raises(st.LaunchError, match="the text has no kernel two; it has one"):
         st.cuda_source("__global__ void one(int *x) { }")["two"]
+
+
+def test_a_text_in_the_middle_of_a_line_has_its_columns() -> None:
+    kernel = st.cuda_source("__global__ void last(float *x) { x[threadIdx.x] = 1; }").last  # one line
+    with pytest.raises(st.FaultError) as fault:
+        st.launch(kernel, grid=1, block=2, args=(np.zeros(1, np.float32),))
+    assert fault.value.result.faults[0].span.text == "x[threadIdx.x] = 1"
+
+
+def test_budgets_take_lines_of_other_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The baseline of a `.cu` file has its lines."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ones.cu").write_text("__global__ void ones(float *x)\n{\n    x[threadIdx.x] = 1;\n}\n")
+    kernel = st.cuda_file("ones.cu")["ones"]
+    result = st.launch(kernel, grid=1, block=32, args=(st.empty(32, "f32"),))
+    lines = figures(result.profile(), [(32, 0)])["lines"]
+    assert [(line["line"], line["source"]) for line in lines] == [(2, "x[threadIdx.x] = 1;")]

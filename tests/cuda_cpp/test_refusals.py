@@ -32,3 +32,29 @@ def test_an_older_libclang_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clang, "MIN_VERSION", 1_000)
     with pytest.raises(st.UnavailableError, match="libclang 1000 or newer is required, this is 2"):
         clang.cindex()
+
+
+TEMPLATE = "template <typename T> __global__ void scale(T *x) { x[0] = 2; }"
+
+
+@pytest.mark.parametrize(
+    ("text", "instances", "name", "reason"),
+    [
+        (TEMPLATE, (), "scale", "scale is a template: name its instances"),
+        (
+            TEMPLATE,
+            ("scale<half_size>",),
+            "scale<half_size>",
+            "instance scale<half_size>: use of undeclared identifier",
+        ),
+        ("void f() { }", (), "f", "the text has no kernel f; it has none"),
+    ],
+)
+def test_kernels_that_are_not_there_are_named(text: str, instances: tuple[str, ...], name: str, reason: str) -> None:
+    with pytest.raises(st.SimtbedError, match=reason):
+        st.cuda_source(text, instances=instances)[name]
+
+
+def test_a_text_is_a_str() -> None:
+    with pytest.raises(st.LaunchError, match="text is CUDA C\\+\\+ as a str, not 5"):
+        st.cuda_source(5)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType, TracebackType
 from typing import Any
 
@@ -189,9 +189,9 @@ def _printed(request: Request) -> Code:
     progress: set[Span] = set()
     for loop in (s for s in statements(prepared.body) if isinstance(s, ir.While)):
         if waits(loop) or may_stall(loop):
-            waiting[_base(loop.span)] = not waits(loop)
+            waiting[loop.span.without_calls] = not waits(loop)
             inside = statements((*loop.setup, *loop.body))
-            progress |= {_base(stmt.span) for stmt in inside if stmt.site in may_stall(loop)}
+            progress |= {stmt.span.without_calls for stmt in inside if stmt.site in may_stall(loop)}
     limits = request.iteration_limits[0], request.step_limit
     lockstep = request.device.warp_synchronous
     rules = Rules("uninitialised" in request.checks, lockstep, limits, waiting, frozenset(progress))
@@ -203,7 +203,3 @@ def _printed(request: Request) -> Code:
     kernel = instrument(program.kernel, 0, checks)
     printer = FunctionPrinter(kernel, rules, functions)
     return Code(printer.compiled(True), program.kernel.params)
-
-
-def _base(span: Span) -> Span:
-    return replace(span, calls=()) if span.calls else span

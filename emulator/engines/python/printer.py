@@ -7,6 +7,7 @@ with an operation for which threads wait is a generator (`threads`): it yields t
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -63,7 +64,7 @@ def written_flags(array: str) -> str:
 
 
 class FunctionPrinter(Expressions):
-    """Printer of one function. waiting: names of the functions that are generators. functions: printed before."""
+    """Printer of one function. functions: the Python functions printed before, by name. waits: whether the function is a generator."""
 
     def __init__(self, function: ir.Function, rules: Rules, functions: Mapping[str, Any]) -> None:
         super().__init__()
@@ -149,7 +150,7 @@ class FunctionPrinter(Expressions):
         if type(stmt) in OPERATIONS or type(node) in OPERATIONS or self.loop_waits(stmt):
             return True
         if isinstance(node, ir.Call):
-            return bool(self.functions[node.function].__code__.co_flags & 0x20)  # a generator
+            return bool(self.functions[node.function].__code__.co_flags & inspect.CO_GENERATOR)
         if isinstance(node, ir.Load | ir.Store):
             shared = self.spaces[node.array].space in ("global", "shared")
             return node.order not in PLAIN_ORDERS or (self.rules.lockstep and shared)
@@ -179,7 +180,7 @@ class FunctionPrinter(Expressions):
         new: list[ast.stmt] = []
         if self.rules.initialised:
             new += self.register_checks(stmt)
-        if _base(stmt.span) in self.rules.progress:
+        if stmt.span.without_calls in self.rules.progress:
             team = attribute(name(THREAD), "team")
             new.append(ast.Assign([ast.Attribute(team, "idle", ast.Store())], ast.Constant(0)))
         new += self.statement(stmt)
@@ -438,11 +439,6 @@ def _attribute_target(base: str, path: list[str]) -> ast.Attribute:
 
 def _counter(loop: ir.While | ir.For) -> str:
     return f"@iteration{loop.site}"
-
-
-def _base(span: Span) -> Span:
-    """Return a span without its calls."""
-    return replace(span, calls=()) if span.calls else span
 
 
 def _numbered(function: ir.Function) -> ir.Function:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
+from ...source_text import functions_in
 from ...span import Span
 
 Loop = ast.For | ast.While
@@ -64,21 +64,13 @@ def bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
 def _function_body(place: Span) -> list[ast.stmt] | None:
     """Return the body of the innermost function that contains a position."""
     text = "".join(linecache.getlines(place.file))
-    functions = [node for node in _functions(text) if _contains(node, place)]
+    functions = [node for node in functions_in(text) if _contains(node, place)]
     if not functions:
         return None
     innermost = max(functions, key=lambda node: node.lineno)
     # A position inside a text is one of another language, such as a CUDA C++ kernel in a Python function.
     texts = (node for node in ast.walk(innermost) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return None if any(_contains(node, place) for node in texts) else innermost.body
-
-
-@lru_cache(maxsize=64)
-def _functions(text: str) -> Sequence[ast.FunctionDef]:
-    try:
-        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    except (SyntaxError, ValueError):
-        return []
 
 
 def _contains(node: ast.stmt | ast.expr, place: Span) -> bool:
