@@ -26,13 +26,16 @@ try:
     from simtbed.reports.cli.app import main
     main()
 finally:
-    if moment == 0:
+    if Finder.count < moment or moment == 0:
         os.write(2, f"\\n{Finder.count}".encode())
 """
 
 
 def run(moment: int, number: signal.Signals, command: tuple[str, ...], folder: Path) -> tuple[int, str]:
-    """Return the exit code, as a shell reports it, and stderr of a command with a signal at its import `moment`."""
+    """Return the exit code, as a shell reports it, and stderr of a command with a signal at its import `moment`.
+
+    A command with fewer imports ends without the signal: code 0, and stderr ends with their number.
+    """
     completed = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(moment), str(int(number)), *command],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120,

@@ -22,6 +22,8 @@ COMMANDS = (
 )  # fmt: skip
 STEP = 37
 """Imports between two moments."""
+NEARLY = 0.9
+"""Fraction of the imports that every run of a command makes."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,7 +38,10 @@ def test_a_signal_at_an_import(command: tuple[str, ...], tmp_path: Path) -> None
     def check(moment: int) -> None:
         number = SIGNALS[moment % len(SIGNALS)]
         code, errors = moments.run(moment, number, command, tmp_path)
-        assert (code, errors) == (128 + number, "")
+        if code == 0 and moment > NEARLY * imports:  # threads that optimise import in some runs only
+            assert int(errors.splitlines()[-1]) < moment
+        else:
+            assert (code, errors) == (128 + number, "")
         assert list(tmp_path.iterdir()) == []
 
     check_each(range(moments.FIRST, imports, STEP), check)
