@@ -239,3 +239,9 @@ def test_texts_name_no_machine() -> None:
         f"{p.relative_to(ROOT)}: {m[0]}" for p in texts for m in machine_path.finditer(p.read_text(encoding="utf-8"))
     ]
     assert matches == []
+
+
+def test_validation_tests_are_not_marked_slow() -> None:
+    """The mark excludes a test from the default run; the command of tests/validation runs all of that folder."""
+    marked = [path for path in (ROOT / "tests/validation").rglob("*.py") if "mark.slow" in path.read_text("utf-8")]
+    assert marked == []

@@ -127,6 +127,7 @@ def _run(sequence: Sequence, engine: EngineName, device: st.Device, fences: int)
     return np.asarray(state.findings).tolist(), [ranks.tolist(), (epochs % TICK).tolist(), rows.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fences", [0, 1])
 @pytest.mark.parametrize("device", [st.devices.H200, st.devices.K40], ids=["independent lanes", "warp-synchronous"])
 @settings(max_examples=25, deadline=None)

@@ -17,6 +17,7 @@ def folders() -> dict[str, dict[str, Tally]]:
     return tallies()
 
 
+@pytest.mark.slow
 def test_prose_has_few_private_words(folders: dict[str, dict[str, Tally]]) -> None:
     over = {
         name: dict(kinds["prose"].private)
@@ -26,6 +27,7 @@ def test_prose_has_few_private_words(folders: dict[str, dict[str, Tally]]) -> No
     assert over == {}, "python -m tests.prose FOLDER lists them with their lines"
 
 
+@pytest.mark.slow
 def test_identifiers_are_names_of_the_field(folders: dict[str, dict[str, Tally]]) -> None:
     over = {
         name: dict(kinds["identifiers"].private)
@@ -35,6 +37,7 @@ def test_identifiers_are_names_of_the_field(folders: dict[str, dict[str, Tally]]
     assert over == {}, "python -m tests.prose FOLDER lists them with their lines"
 
 
+@pytest.mark.slow
 def test_sentences_have_few_relative_clauses(folders: dict[str, dict[str, Tally]]) -> None:
     over = {
         name: round(kinds["prose"].relative_rate, 1)

@@ -6,7 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
 from simtbed.engines.cuda import nvcc
 from simtbed.reports.hardware.recording import RecordingLauncher
 
@@ -14,7 +13,6 @@ from tests.compilers import needs_nvcc
 from tests.validation.cases import EXAMPLES, cases
 
 
-@pytest.mark.slow
 @needs_nvcc
 def test_nvcc_compiles_every_printed_kernel(tmp_path: Path) -> None:
     """Each kernel is in its own namespace of one file: the start of nvcc needs half a second."""

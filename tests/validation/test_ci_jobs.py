@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from tests.reports.conftest import Simtbed
@@ -83,7 +82,6 @@ def test_the_jobs_of_gitlab_run(simtbed: Simtbed, project: Path, tmp_path: Path)
     assert not any((store / f"simtbed-run-{'2' * 40}").glob("*")), "a failed run is no base"
 
 
-@pytest.mark.slow
 def test_the_jobs_of_github_run(simtbed: Simtbed, project: Path, tmp_path: Path) -> None:
     simtbed("ci", "init", "github")
     one_architecture(project / ACTION)

@@ -17,8 +17,6 @@ from distributed import Client, LocalCluster
 from simtbed import cluster
 from simtbed.cluster import connected, map_over_cluster
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:

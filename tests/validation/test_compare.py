@@ -31,7 +31,6 @@ def few_recorded() -> record.Record:
     )
 
 
-@pytest.mark.slow
 def test_different_metric_is_unexplained(few_recorded: record.Record) -> None:
     kernel = few_recorded.counters["pairhmm intertask-naive"][0]
     wrong = replace(kernel, figures=kernel.figures | {"global_load_sectors": kernel.figures["global_load_sectors"] + 1})
@@ -45,7 +44,6 @@ def test_different_metric_is_unexplained(few_recorded: record.Record) -> None:
     assert "UNEXPLAINED" in text.table(comparison)
 
 
-@pytest.mark.slow
 def test_changed_kernel_is_stale(few_recorded: record.Record) -> None:
     changed = replace(few_recorded.counters["pairhmm intertask-naive"][0], source="0" * 64)
     comparison = compare(
@@ -84,7 +82,6 @@ def test_tolerances() -> None:
 # ------------------------------------------------------------------ the command line
 
 
-@pytest.mark.slow
 def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     plain = simtbed("hardware", "compare", "--cases", FEW)
     assert plain.code == 0
@@ -94,7 +91,6 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront-loaded, kernel 1"}
 
 
-@pytest.mark.slow
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     record.save(load_record("h200"), path)

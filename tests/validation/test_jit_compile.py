@@ -143,7 +143,6 @@ def _run_in_child(_: int) -> bool:
     return run()
 
 
-@pytest.mark.slow
 def test_processes_share_the_cache(cache: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         assert all(pool.map(_run_in_child, range(4)))
@@ -160,7 +159,6 @@ def test_features(target: str) -> None:
     check_each(FEATURES[::3] if target == "x86-64-v2" else FEATURES[1::9], check, lambda feature: feature.name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [g for g in groups() if group_id(g) in CHANGED], ids=group_id)
 def test_operations(group: Group) -> None:
     """Without FMA and vector conversions in hardware the bits are the same."""

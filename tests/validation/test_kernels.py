@@ -34,7 +34,6 @@ def test_outputs_of_counted_launches(kernel: ValidationKernel) -> None:
     check_launch(kernel.small, "all")
 
 
-@pytest.mark.slow
 @ALL_KERNELS
 def test_outputs_in_every_block(kernel: ValidationKernel) -> None:
     """The smallest size; a launch with a wrong answer has no time."""

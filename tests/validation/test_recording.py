@@ -143,7 +143,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "version", lambda nvcc: RECORD.toolkit)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_a_record_is_taken_case_by_case() -> None:
     recorded, differences = record.take([FEW])
@@ -152,7 +151,6 @@ def test_a_record_is_taken_case_by_case() -> None:
     assert recorded.counters == {case.name: RECORD.counters[case.name] for case in find([FEW])}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_some_cases_are_recorded_again() -> None:
     recorded, _ = record.take([FEW], "*naive")
@@ -165,7 +163,6 @@ def test_some_cases_are_recorded_again() -> None:
         record.take([FEW], "none")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("gpu")
 def test_rows_of_the_op_table_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not profiled: ncu fails without a launch."""
@@ -263,7 +260,6 @@ def test_launches_that_do_not_match_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 # ------------------------------------------------------------------ files
-@pytest.mark.slow
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
     assert any(ran.placed.calls for kernels in RECORD.counters.values() for one in kernels for ran in one.sass)
     record.save(RECORD, tmp_path / "again.json")

@@ -98,7 +98,6 @@ LARGE = ("pairhmm/10s.in", "alignment/sit2_10s.tsv")
 """
 RUNS = [(*case, engine) for case in DATA_SETS for engine in ("jit", "numpy") if engine == "jit" or case[3] not in LARGE]
 SMALL = ("pairhmm/tiny.in", "alignment/edge.tsv", "alignment/ren64.tsv")
-PARAMETERS = [pytest.param(*run, marks=[] if run[3] in SMALL else [pytest.mark.slow]) for run in RUNS]
 VARIANTS = [f"{family.name} {variant}" for family in FAMILIES.values() for variant in family.variants]
 
 
@@ -117,16 +116,13 @@ def test_waiting_cases_exist_and_are_not_recorded(device: str) -> None:
     assert set(LOADED[device].waiting) <= names - recorded_names
 
 
-@pytest.fixture(autouse=True)
-def optimised_where_slow(request: pytest.FixtureRequest) -> None:
-    """Compare optimised code with the GPU's bits on the large data sets."""
-    if request.node.get_closest_marker("slow"):
-        request.getfixturevalue("optimised")
-
-
 @pytest.mark.skipif("SIMTBED_DATA" not in os.environ, reason="SIMTBED_DATA names no folder with the data sets")
-@pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), PARAMETERS)
-def test_variant(device: str, family: str, variant: str, data: str, engine: EngineName) -> None:
+@pytest.mark.parametrize(("device", "family", "variant", "data", "engine"), RUNS)
+def test_variant(
+    device: str, family: str, variant: str, data: str, engine: EngineName, request: pytest.FixtureRequest
+) -> None:
+    if data not in SMALL:
+        request.getfixturevalue("optimised")
     name = f"{family} {variant} {data}"
     expected = LOADED[device].answers[name]
     run = partial(solve_data_set, family, variant, Path(os.environ["SIMTBED_DATA"]) / data)

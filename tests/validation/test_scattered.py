@@ -33,7 +33,6 @@ def random_indices(threads: int, iterations: int, mask: int, group: int = 1) -> 
     return np.array(indices)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("device", ["H200", "H100"])
 def test_the_record_is_of_these_kernels(device: str) -> None:
     times = load_times(f"scattered_{device.lower()}")

@@ -177,7 +177,6 @@ def test_a_measured_row_is_a_device(tmp_path: Path) -> None:
     assert "not measured: schedulers, issue, vote" in device.timing.source
 
 
-@pytest.mark.slow
 def test_all_sections_run_on_an_emulator() -> None:
     trouble: dict[str, str] = {}
     bench = measuring.Bench(SMALL, timing.Runner("jit"), 256)
@@ -193,7 +192,6 @@ def test_launches_have_unique_names() -> None:
     assert len({case.kernel.__name__ for case in all_cases}) >= 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", ["polynomial64 132 * 64", "conflicts stride 32*", "matmul 512 8x8", "rows*64", "histogram*256"]
 )
@@ -202,7 +200,6 @@ def test_the_timed_kernels_have_no_faults(pattern: str) -> None:
     assert not st.launch(case.kernel, grid=case.grid, block=case.block, args=dict(case.make())).faults
 
 
-@pytest.mark.slow
 def test_every_variant_is_timed() -> None:
     timed = list(variants())
     assert len(timed) == sum(len(family.variants) for family in FAMILIES.values())
@@ -266,7 +263,6 @@ def take_times(cases: Sequence[Timed], earlier: Mapping[str, Any] | None = None)
     return timing.take(cases, SMALL, lambda record: None, lambda name: None, earlier)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
 def test_validation_kernels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "WARM", 1)
@@ -459,7 +455,6 @@ def test_hit_rates_of_nsight_compute() -> None:
 
 
 # ------------------------------------------------------------------ commands
-@pytest.mark.slow
 def test_the_errors_of_a_record(simtbed: Simtbed, tmp_path: Path) -> None:  # noqa: F811
     names = [case.name for case in cases() if case.name.startswith(("polynomial 132", "exponentials 132", "conflicts"))]
     path = tmp_path / "times.json"

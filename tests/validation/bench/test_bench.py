@@ -40,7 +40,6 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "_process", lambda module, words, **_: started(words[0], Size(*map(int, words[1:]))))
 
 
-@pytest.mark.slow
 def test_every_work_has_a_row(short: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.bench(2, False, True, TINY) == 0
     content = json.loads(capsys.readouterr().out)
@@ -70,7 +69,6 @@ def test_a_wrong_answer_of_oclgrind_is_no_figure(tmp_path: Path) -> None:
         oclgrind.simulated(str(program), _work("block sum"), 1)
 
 
-@pytest.mark.slow
 def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simtbed.reports.bench.start", "block sum", "4", "2", "32"]
     states = []
@@ -83,7 +81,6 @@ def test_the_second_start_finds_what_the_first_compiled(tmp_path: Path) -> None:
     assert states[0] and states[0] == states[1]
 
 
-@pytest.mark.slow
 def test_the_tables_have_the_same_rows(short: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.bench(1, False, False, TINY) == 0
     out = capsys.readouterr().out

@@ -15,7 +15,6 @@ from simtbed.reports.launchers import Runner
 from tests.reports.conftest import Simtbed
 
 
-@pytest.mark.slow
 def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """On an emulator, whose launches are said to take a millisecond each."""
 

@@ -19,7 +19,6 @@ from simtbed.reports.bench import files, generated_inputs
 from tests.reports.conftest import Simtbed
 
 
-@pytest.mark.slow
 def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = files._simulated(1_000, 20, 36, "reads.fastq")
     small = (
@@ -44,7 +43,6 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     assert "absent: SIMTBED_DATA names no folder" in table_of
 
 
-@pytest.mark.slow
 def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_others(
     simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,6 @@ def test_rens_sets_are_the_papers() -> None:
     assert (sets[1], sets[9], sets[16], sets[22], sets[26]) == ((32, 32), (64, 64), (96, 96), (128, 128), (128, 256))
 
 
-@pytest.mark.slow
 def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "INTERTASK_SETS", {1: (24, 24)})
     monkeypatch.setattr(pairhmm, "INTRATASK_SETS", {1: (32, 32)})
@@ -43,7 +42,6 @@ def test_every_variant_is_counted(simtbed: Simtbed, monkeypatch: pytest.MonkeyPa
     assert naive > 3 * tiled
 
 
-@pytest.mark.slow
 def test_only_selected_sections_are_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairhmm, "LENGTHS", (32,))
     result = simtbed(

@@ -51,7 +51,6 @@ def test_what_follows_from_the_times(gpu: None) -> None:
     assert row["share_of_peak"] == pytest.approx(2 * 16**2 * 8000 / (132 * 64 * devices.H200.clock * 1e6))
 
 
-@pytest.mark.slow
 def test_the_rows(gpu: None, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sfs, "BYTES", 24 * 16 * 4)
     result = simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1", "--json")

@@ -155,7 +155,6 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
 
 
-@pytest.mark.slow
 @needs_nvcc
 def test_compiler_counters_are_compared_only_on_request(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--compiled", "--update-budget", "steps.py")
@@ -175,7 +174,6 @@ def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.
     assert simtbed("check", "--compile", "sm_90", "steps.py").code == 3
 
 
-@pytest.mark.slow
 @needs_nvcc
 def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, project: Path) -> None:
     assert "knows no architecture 'sm_1'" in simtbed("check", "--compile", "sm_1", "steps.py").refused()

@@ -85,7 +85,6 @@ def test_other_names_are_refused(
 
 
 # ------------------------------------------------------------------ programs
-@pytest.mark.slow
 @pytest.mark.parametrize("name", programs.PROGRAMS)
 def test_an_observed_program_behaves_as_alone(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(folder, "program_other.py", f"{programs.KERNELS}\nrun()\n")
@@ -119,7 +118,6 @@ run()
 """
 
 
-@pytest.mark.slow
 def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", f"{programs.KERNELS}\n{OTHERWISE}")
     assert simtbed("verify", "--engine", "numpy", "-o", "report.txt", "program.py").code == 1
@@ -129,7 +127,6 @@ def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
     assert "written by block (1, 0, 0), thread (5, 0, 0) = warp 0 lane 5" in report
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "verify"])
 def test_what_a_kernel_prints_is_shown_once(command: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """check and verify launch the kernel more than once."""
@@ -140,7 +137,6 @@ def test_what_a_kernel_prints_is_shown_once(command: str, folder: Path, capfd: p
     assert capfd.readouterr().out.count("spoken") == 1
 
 
-@pytest.mark.slow
 def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", programs.text(programs.CATCHES))
     assert simtbed("check", "--schedules", "2", "-o", "report.txt", "program.py").code == 1
@@ -148,7 +144,6 @@ def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Si
     assert report.count("global write out of bounds: out[64]") == 1
 
 
-@pytest.mark.slow
 def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", f"{programs.KERNELS}\nrun(); run(); run(racy)\n")
     assert simtbed("cuda", "--json", "-o", "kernels.json", "program.py").code == 0
@@ -157,7 +152,6 @@ def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path,
     assert all("__global__" in kernel["source"] for kernel in kernels)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_program_is_reported_on(number: signal.Signals, folder: Path) -> None:
     """The signals reach the program, and what it launched until then is in the report."""
@@ -182,7 +176,6 @@ def test_an_interrupted_program_is_reported_on(number: signal.Signals, folder: P
     assert '"launches": 1' in report
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", ["mine.py", "mine:bad"])
 def test_a_finding_that_ends_a_program_is_reported_once(
     folder: Path, capfd: pytest.CaptureFixture[str], target: str
@@ -196,7 +189,6 @@ def test_a_finding_that_ends_a_program_is_reported_once(
     assert "FaultError: a finding, see the report\n" in message and message.count("out of bounds") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("command", "count"), [(("check", "--kernel", "past"), 2), (("profile",), 1)])
 def test_a_traceback_has_a_finding_that_the_report_may_lack(
     command: tuple[str, ...], count: int, folder: Path, capfd: pytest.CaptureFixture[str]
@@ -206,7 +198,6 @@ def test_a_traceback_has_a_finding_that_the_report_may_lack(
     assert capfd.readouterr().err.count("out of bounds") == count
 
 
-@pytest.mark.slow
 def test_a_function_of_a_file_imports_its_neighbours(folder: Path) -> None:
     write(folder, "mine.py", f"{programs.KERNELS}\nimport neighbour\n")
     write(folder, "neighbour.py", "")
@@ -249,7 +240,6 @@ def test_a_missing_import_of_a_function_is_an_error_of_its_module(
 
 
 # ------------------------------------------------------------------ the report
-@pytest.mark.slow
 def test_the_report_is_separate_from_the_output(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "racy.py", f"{programs.KERNELS}\nprint(run(racy).faults)\nrun()\n")
     result = simtbed("check", "-o", "report.txt", "racy.py")

@@ -151,7 +151,6 @@ def test_a_table_converts_to_a_data_frame() -> None:
     assert "<table>" in table._repr_html_()
 
 
-@pytest.mark.slow
 def test_a_cluster_gives_the_rows_of_the_serial_run() -> None:
     serial = exchanged(const={"STRIDE": [1, 2, 4]}, cold=True)
     assert list(exchanged(const={"STRIDE": [1, 2, 4]}, cold=True, dask="local")) == list(serial)

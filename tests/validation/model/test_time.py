@@ -39,7 +39,6 @@ H200, H100, A100, K40 = devices.H200, devices.H100, devices.A100, devices.K40
 ROWS = devices.DEVICES.values()
 
 
-@pytest.mark.slow
 def test_a_large_copy_takes_what_device_memory_takes() -> None:
     """Measured on an H200: 4.52 TB/s of reads; block launches take less."""
     result = estimate(observed(copy, 1 << 17), H200)
@@ -47,7 +46,6 @@ def test_a_large_copy_takes_what_device_memory_takes() -> None:
     assert result.bound == "blocks" and result.limits["DRAM"] < result.limits["blocks"] < result.time_us
 
 
-@pytest.mark.slow
 def test_the_two_hoppers_differ_as_their_memories_do() -> None:
     launch = observed(copy, 1 << 17)
     memories = (one.bandwidth * one.timing.dram_share for one in (H200, H100))

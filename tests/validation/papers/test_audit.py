@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
 from simtbed.reports.papers.claims import MAX_TOLERANCE, Claim, Comparison, Holds, Source, Verdict, verdict
 
 from .test_report import cached_report, every_paper
@@ -26,14 +25,12 @@ def moved_outside(comparison: Comparison) -> Iterator[Comparison]:
             yield replace(comparison, value=math.nextafter(end, direction))
 
 
-@pytest.mark.slow
 @every_paper
 def test_each_item_has_a_main_claim(name: str) -> None:
     for item, shown in cached_report(name).shown:
         assert any(claim.main for claim in shown.claims), f"{item.name} has no main claim"
 
 
-@pytest.mark.slow
 @every_paper
 def test_each_claim_states_its_condition(name: str) -> None:
     for item, _, claim in claims(name):
@@ -45,7 +42,6 @@ def test_each_claim_states_its_condition(name: str) -> None:
             assert comparison.origin.source is not Source.gpu or comparison.origin.dated or comparison.value is None
 
 
-@pytest.mark.slow
 @every_paper
 def test_intervals_of_numbers_are_narrow(name: str) -> None:
     """An interval with two ends is at most MAX_TOLERANCE wide on each side."""
@@ -56,7 +52,6 @@ def test_intervals_of_numbers_are_narrow(name: str) -> None:
                 assert margin <= MAX_TOLERANCE * abs(middle) * (1 + 1e-9), f"{item}: {comparison}"
 
 
-@pytest.mark.slow
 @every_paper
 def test_a_value_outside_its_interval_changes_the_verdict(name: str) -> None:
     for item, listed, claim in claims(name):

@@ -85,7 +85,6 @@ def test_a_super_band_matrix() -> None:
     np.testing.assert_array_equal(super_band(np.array([1.0, 2.0]), 3), [[1, 0, 0], [2, 1, 0], [0, 2, 1]])
 
 
-@pytest.mark.slow
 def test_the_reduction_is_three_times_as_fast_though_it_has_more_instructions() -> None:
     """Fig. 7b with Algorithm 1 as printed and no caches: memory bounds it, instructions the reduction. Fig. 12b: 9 times."""
     iterative = counting.counted("iterative", 1024, 32, "jit")

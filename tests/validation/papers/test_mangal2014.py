@@ -45,7 +45,6 @@ def test_the_filter_may_be_split_anywhere() -> None:
         assert all(kmer in bloom for kmer in kmers)
 
 
-@pytest.mark.slow
 def test_a_smaller_first_region_is_queried_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
     standard, wide, narrow = (
@@ -55,7 +54,6 @@ def test_a_smaller_first_region_is_queried_more_often() -> None:
     assert narrow.bits / standard.bits == pytest.approx(91_551_531 / 68_381_701, abs=0.06)
 
 
-@pytest.mark.slow
 def test_the_steps_change_no_read() -> None:
     answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in items.STEPS]
     few = len(answers[1])  # one lane per warp: the first reads alone
@@ -63,7 +61,6 @@ def test_the_steps_change_no_read() -> None:
     assert all(answer == answers[0] for answer in answers[2:])
 
 
-@pytest.mark.slow
 def test_no_error_rate_gives_3_5_per_cent() -> None:
     """Fewer errors, fewer lanes; but even few errors leave more than that, and one lane a warp leaves 3.1 %."""
     result = [
@@ -75,7 +72,6 @@ def test_no_error_rate_gives_3_5_per_cent() -> None:
     assert 1 / 32 <= alone < 0.035
 
 
-@pytest.mark.slow
 def test_the_filter_has_the_size_of_the_paper() -> None:
     """18 MB: most queries miss an L2 of 1.25 MB."""
     work = Work(profiles.BEFORE, SMALL, "jit")
@@ -83,7 +79,6 @@ def test_the_filter_has_the_size_of_the_paper() -> None:
     assert throughput(work, GPU).hits < 0.2
 
 
-@pytest.mark.slow
 def test_a_block_has_the_threads_of_the_paper() -> None:
     assert pipeline.WARPS * WARP_SIZE == BLOCK == 256
     assert throughput(Work(profiles.AFTER, SMALL, "jit"), GPU).shared_bytes == pipeline.WARPS * 36 * (1 + 4) + 4 * BLOCK

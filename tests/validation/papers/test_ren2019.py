@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.reports.papers import library
@@ -42,7 +41,6 @@ def results(shown: Shown) -> list[Holds]:
     return [claim.holds for claim in shown.claims]
 
 
-@pytest.mark.slow
 def test_times_of_a_gpu_support_or_contradict_claims() -> None:
     """A GPU on which larger blocks are faster up to 100 pairs, gpu-pairAlign never, and a slow core."""
     timings: list[tuple[str, Timing]] = []
@@ -67,7 +65,6 @@ def test_times_of_a_gpu_support_or_contradict_claims() -> None:
     assert "a GPU over a CPU: up to 100 times" in items.speedups(result).claims[0].remark
 
 
-@pytest.mark.slow
 def test_the_time_model_computes_batches_up_to_a_size() -> None:
     some = library.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
     names = {column.name for column in items.two_solutions(some).tables[0].columns if column.source is Source.model}
@@ -76,7 +73,6 @@ def test_the_time_model_computes_batches_up_to_a_size() -> None:
     assert not items.first_stage_of_peer(setting()).claims[0].comparisons
 
 
-@pytest.mark.slow
 def test_the_plain_loop_is_timed() -> None:
     loop = next(one for one in timing.benchmarks(setting()) if one.machine is Machine.core)
     assert loop.name == "plain loop, 64 bases, stage 1"

@@ -55,18 +55,15 @@ def check_page(path: Path, text: str, request: pytest.FixtureRequest) -> None:
 
 
 # ------------------------------------------------------------------ the papers
-@pytest.mark.slow
 @every_paper
 def test_the_kept_page_is_what_is_reported(name: str, request: pytest.FixtureRequest) -> None:
     check_page(DOCS / f"{name}.md", formats.markdown(cached_report(name)), request)
 
 
-@pytest.mark.slow
 def test_the_kept_index_counts_all_papers(request: pytest.FixtureRequest) -> None:
     check_page(DOCS / "index.md", formats.markdown_index([cached_report(name) for name in library.PAPERS]), request)
 
 
-@pytest.mark.slow
 @every_paper
 def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
     text = formats.html(cached_report(name))
@@ -77,7 +74,6 @@ def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
     assert "http://" not in text and 'src="' not in text  # it needs no network
 
 
-@pytest.mark.slow
 @every_paper
 def test_json_says_what_the_page_says(name: str) -> None:
     content = json.loads(formats.json(cached_report(name)))
@@ -228,7 +224,6 @@ def test_failures_are_reported_and_other_results_remain() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "only", "options"),
     [

@@ -71,7 +71,6 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("body", STATEMENTS.values(), ids=list(STATEMENTS))
 def test_too_many_statements_are_refused(body: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="statements are read up to here"):
@@ -98,7 +97,6 @@ DEEP: dict[str, tuple[str, Callable[[int], float]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DEEP)
 def test_what_is_deep_or_long_runs_on_every_engine(name: str, tmp_path: Path) -> None:
     body, expected = DEEP[name]

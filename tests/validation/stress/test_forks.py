@@ -65,7 +65,6 @@ print(wrong)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_children_launch_correctly(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))  # threads compile too

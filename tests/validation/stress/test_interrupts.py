@@ -51,7 +51,6 @@ except BaseException as error:
 '''
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("barrier", ["barrier", "no barrier"])
 @pytest.mark.parametrize("grid", [1, 100])
 @pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "SystemExit")])

@@ -75,7 +75,6 @@ def named(kernel: st.Kernel) -> str:
     return kernel.__name__
 
 
-@pytest.mark.slow
 def test_faults_and_kernels_pass_between_processes() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         with pytest.raises(FaultError, match="global read out of bounds") as caught:
@@ -124,7 +123,6 @@ def test_a_result_is_one_line() -> None:
     assert result._repr_html_().count("<tr>") == 3
 
 
-@pytest.mark.slow
 def test_launches_do_not_grow_memory() -> None:
     """A leak grows in every round; memory retained by the allocator does not."""
 

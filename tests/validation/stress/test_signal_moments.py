@@ -27,7 +27,6 @@ NEARLY = 0.9
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_signal_at_an_import(command: tuple[str, ...], tmp_path: Path) -> None:
     for _ in range(4):  # later runs find all code in the cache
@@ -47,7 +46,6 @@ def test_a_signal_at_an_import(command: tuple[str, ...], tmp_path: Path) -> None
     check_each(range(moments.FIRST, imports, STEP), check)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [("check", "--family", "sfs"), ("pairhmm", "--example", "--dask", "local")], ids=" ".join
 )

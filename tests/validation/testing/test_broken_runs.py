@@ -22,7 +22,6 @@ def test_update_is_refused_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.
     assert not baseline(pytester).exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "options", "code", "reason"),
     [
@@ -59,7 +58,6 @@ def test_a_broken_run_does_not_pass(
     assert reason in result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.slow
 def test_a_missing_engine_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyCUDA is not installed."""
     (pytester.path / "pycuda.py").write_text("raise ModuleNotFoundError(name='pycuda')")
@@ -89,7 +87,6 @@ def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device ke
 """PyCUDA with a driver that rejects nvcc's output."""
 
 
-@pytest.mark.slow
 @needs_nvcc
 def test_a_driver_that_is_too_old_fails_with_both_versions(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
@@ -104,7 +101,6 @@ def test_a_driver_that_is_too_old_fails_with_both_versions(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--simtbed-write-launches", "--simtbed-report", "--simtbed-update"])
 def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, option: str) -> None:
     """Files are limited to a few bytes, as on a full disk."""
@@ -134,7 +130,6 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
     assert [path.name for path in baseline(pytester).parent.iterdir()] == [baseline(pytester).name]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_ended_for_its_time_does_not_pass(pytester: pytest.Pytester, number: signal.Signals) -> None:
     """CI services send these signals at the end of a job's time."""

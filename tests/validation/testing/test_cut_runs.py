@@ -56,7 +56,6 @@ def test_no_launches_are_recorded_or_compared(pytester: pytest.Pytester, baselin
     assert "did not finish" in line and not (pytester.path / "other").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["in a test", "at its end"])
 def test_a_worker_that_dies_takes_no_baseline_with_it(pytester: pytest.Pytester, baselines: str, when: str) -> None:
     """At its end a worker has reported its tests' results but not their launches; pytest-xdist accepts that."""

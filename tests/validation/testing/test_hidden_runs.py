@@ -17,7 +17,6 @@ def in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_launches_of_other_processes_are_checked(pytester: pytest.Pytester, method: str) -> None:
     (pytester.path / "own.py").write_text(LAUNCHED + "\ndef launch():\n    st.launch(transpose, **HOW)\n")
@@ -64,7 +63,6 @@ def test_launches_of_modules_are_checked(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.INTERRUPTED and "race on shared memory" in result.stdout.str()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -157,7 +155,6 @@ def test_an_empty_set_of_parameters_uses_no_baseline(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(["FAILED *not used any more: whole of test_a.py::test_costs[[]1[]]"])
 
 
-@pytest.mark.slow
 def test_the_same_tests_elsewhere_must_launch_there(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """A direct launch in a test uses an emulator, independent of the selected engine."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -12,7 +12,6 @@ from tests.pages import ROOT
 from tests.testing.projects import COSTS, PLAIN, TRANSPOSE, baseline, run
 
 
-@pytest.mark.slow
 def test_a_gpu_counts_nothing_and_its_baselines_are_used(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,7 +30,6 @@ def test_a_gpu_counts_nothing_and_its_baselines_are_used(
         assert baseline(pytester).read_text() == text
 
 
-@pytest.mark.slow
 def test_workers_of_xdist_share_one_tally(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS, test_b=COSTS)
     assert run(pytester, "-n", "2", "--simtbed-update").ret == 0
@@ -41,7 +39,6 @@ def test_workers_of_xdist_share_one_tally(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["2 launches on jit"])
 
 
-@pytest.mark.slow
 def test_device_arrays_on_a_gpu_are_not_compared(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulator has the array in memory, a GPU does not send it; results computed from it are compared."""
     test = TRANSPOSE + (
@@ -58,7 +55,6 @@ def test_device_arrays_on_a_gpu_are_not_compared(pytester: pytest.Pytester, monk
     result.stdout.fnmatch_lines(["the bits of 2 of 2 launches compared with made"])
 
 
-@pytest.mark.slow
 def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=PLAIN, test_b=PLAIN)
     reports = ("--simtbed-report", "page.html", "--simtbed-report", "run.json")
@@ -69,7 +65,6 @@ def test_a_report_is_one_page_and_a_run(pytester: pytest.Pytester) -> None:
     assert len(content["launches"]) == 2 and all(one["counts"] and one["samples"] for one in content["launches"])
 
 
-@pytest.mark.slow
 @needs_nvcc
 def test_every_kernel_is_compiled(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(PLAIN)
