@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ..errors import UnavailableError
-from .header import device_header, included
+from .header_files import included
 
 ROOT = "/simtbed"
 """Folder of the files in memory."""
@@ -49,6 +52,16 @@ def cindex() -> Any:
             "pip install simtbed[cuda-source]"
         )
     return module
+
+
+def identity() -> str:
+    """Return a digest of the installed libclang, by the size and time of its file, without importing it; empty without one."""
+    spec = find_spec("clang")
+    if spec is None or spec.origin is None:
+        return ""
+    files = [entry for entry in os.scandir(Path(spec.origin).parent) if entry.is_dir()]
+    libraries = [file for folder in files for file in os.scandir(folder) if file.name.startswith("libclang")]
+    return repr(sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in libraries))
 
 
 def _version(module: Any) -> int:
@@ -96,6 +109,8 @@ def _library() -> Any:
 
 def parse(text: str, options: Sequence[str], instances: Sequence[str]) -> Any:
     """Return the translation unit of a text. instances: template instances, such as `scale<float>`, that it need not name itself."""
+    from .header import device_header  # late: it reads the table of operations
+
     _library()
     requests = "".join(f"\nauto *simtbed_instance_{n} = &{name};" for n, name in enumerate(instances))
     files = {HEADER: device_header(), SOURCE: text + requests}

@@ -1,13 +1,13 @@
-"""The headers of a CUDA C++ text: declarations of `headers/`, and one declaration for each CUDA name in the table of operations."""
+"""The header that precedes a CUDA C++ text: files of `headers/`, and one declaration for each CUDA name in the table of operations."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
 from ..ir.ops import CUDA_NAMES, TABLE
 from ..language.types import BOOL, Scalar
+from .header_files import FOLDER
 
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
 _OF_THE_PRINTER = {"floor_div", "floor_mod", "frexp_fraction", "frexp_exponent"}
@@ -18,12 +18,6 @@ _ROUNDED = {
     "__dsqrt_rn": "sqrt",
 }  # fmt: skip
 """Names of operations that are rounded to nearest, with their rows. A name with f is of f32, with d of f64."""
-FOLDER = Path(__file__).with_name("headers")
-INCLUDED = {"cooperative_groups.h": "cooperative_groups.h", "cooperative_groups/reduce.h": "cooperative_groups.h"}
-"""Files of `headers/` by the name in an `#include`. Other files that a text includes are empty."""
-INCLUDED |= dict.fromkeys(
-    ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
-)
 
 
 @cache
@@ -85,9 +79,3 @@ def _single(name: str, types: tuple[Scalar, ...]) -> str:
     letters = "abc"[: len(types)]
     declared = ", ".join(f"{'float' if t.is_float else CUDA_NAMES[t]} {x}" for t, x in zip(types, letters, strict=True))
     return f"SIMTBED_INLINE float {name}({declared}) {{ return {name}f({', '.join(letters)}); }}"
-
-
-def included(name: str) -> str:
-    """Return the text of an included file, empty for files without declarations for kernels."""
-    file = INCLUDED.get(name)
-    return "" if file is None else (FOLDER / file).read_text(encoding="utf-8")

@@ -5,28 +5,31 @@ from __future__ import annotations
 import sys
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import disk_cache
 from ..checked import shown
-from ..errors import CompileError, Diagnostic, LaunchError
+from ..cuda_text import CudaText, TextArgument
+from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
-from ..ir import nodes as ir
-from ..language.types import Array, ArrayLayout, Scalar, Vector
-from ..runtime.arrays import DeviceArray, NewArray
+from ..frontend.signature import RecordArrayParameter, Signature
+from ..language.types import Array, ArrayLayout, Scalar
+from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
-from .lowering import LoweredKernel, constant_element, initial_values, lower
+from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
+from .header_files import headers_digest
 from .places import SourceText
-from .planning import Alias
-from .reading import Reader
-from .tree import Function, Variable
-from .types import CType, PointerType, RecordType, components, size_of
-from .values import Memory
+from .types import RecordType, components, size_of
+
+if TYPE_CHECKING:
+    from ..ir import nodes as ir
+    from .lowering import LoweredKernel
+    from .parsed import ParsedText
+    from .tree import Function
 
 WORDS = {
     "st.sync()": "__syncthreads()",
@@ -48,145 +51,72 @@ WORDS = {
 class CudaSource(Mapping[str, "CudaKernel"]):
     """The kernels of a CUDA C++ text, by name. variables: contents of its `__constant__` and `__device__` variables.
 
-    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write.
+    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write. The text is parsed at the first
+    request that the cache on disk does not answer.
     """
 
     def __init__(self, source: SourceText, options: Sequence[str] = (), instances: Sequence[str] = ()) -> None:
         self.source, self.options, self.instances = source, tuple(options), tuple(instances)
-        unit = clang.parse(source.text, self.options, self.instances)
-        reader = Reader(source)
-        self._cursors, self._templates = _kernels(reader, unit, self.instances)
-        self._reader, self._unit = reader, unit
         self._kernels: dict[str, CudaKernel] = {}
         self.variables = Variables()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._cursors)
+        return iter(self.parsed.kernels)
 
     def __len__(self) -> int:
-        return len(self._cursors)
+        return len(self.parsed.kernels)
 
     def __getitem__(self, name: str) -> CudaKernel:
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
-            if name not in self._cursors:
-                if results := self._errors(None):
-                    raise CompileError(results)
-                if name in self._templates:
-                    raise LaunchError(f'{name} is a template: name its instances, such as instances=("{name}<float>",)')
-                raise LaunchError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
-            functions = _call_closure(self._reader.kinds, self._cursors[name])
-            if results := self._errors(functions):
-                raise CompileError(results)
-            function = self._reader.function(self._cursors[name])
-            self._kernels[name] = CudaKernel(self, name, function)
+            key = sha256(repr((self.digest, name)).encode()).hexdigest()
+            declaration = cached(key, Declaration.decode, lambda: _declaration(self.parsed.function(name)))
+            self._kernels[name] = CudaKernel(self, name, declaration)
         return self._kernels[name]
 
     def __getattr__(self, name: str) -> CudaKernel:
-        if name.startswith("_") or name not in self._cursors:
-            raise AttributeError(f"the text has no kernel {name}; it has {', '.join(self._cursors) or 'none'}")
-        return self[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except LaunchError as error:
+            raise AttributeError(str(error)) from None
+
+    @cached_property
+    def parsed(self) -> ParsedText:
+        """The text after libclang. Raises UnavailableError without libclang."""
+        from .parsed import ParsedText  # late: most processes find their kernels on the disk
+
+        return ParsedText(self.source, self.options, self.instances)
 
     def initial(self, name: str) -> np.ndarray[Any, Any]:
         """Return the initial contents of a `__constant__` or `__device__` variable, flat. Raises LaunchError for other names."""
-        kinds = self._reader.kinds
-        for cursor in self._unit.cursor.walk_preorder():
-            if cursor.kind == kinds.VAR_DECL and cursor.spelling == name:
-                variable = self._reader.variable(cursor)
-                if variable.place in ("constant", "device"):
-                    return np.array(initial_values(variable), constant_element(variable.type).dtype)
-        raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
+        return self.parsed.initial(name)
 
     def __repr__(self) -> str:
-        return f"<CudaSource {self.source.file}: {', '.join(self._cursors)}>"
-
-    def _errors(self, functions: Sequence[Any] | None) -> list[Diagnostic]:
-        """Return the compiler's errors inside these functions, or all: errors in the host's code of a file do not matter."""
-        ranges = None
-        if functions is not None:
-            extents = [function.extent for function in functions if function.extent.start.file is not None]
-            ranges = [(entry.start.file.name, entry.start.offset, entry.end.offset) for entry in extents]
-        results = []
-        for entry in self._unit.diagnostics:
-            file, offset = (entry.location.file.name if entry.location.file else ""), entry.location.offset
-            inside = ranges is None or any(name == file and low <= offset <= high for name, low, high in ranges)
-            if inside and (entry.severity >= _ERROR or entry.option == _UNINITIALISED):
-                instance = entry.location.line - self.source.text.count("\n") - 2  # each in a line behind the text
-                requested = f"instance {self.instances[instance]}: " if file == clang.SOURCE and instance >= 0 else ""
-                span = self.source.span(_Extent(entry.location, entry.location))
-                results.append(Diagnostic("compile", requested + _message(entry), span))
-        return results
+        return f"<CudaSource {self.source.file}>"
 
     @cached_property
     def digest(self) -> str:
-        # Compiled programs are cached for one edition of the package, its headers included.
-        return sha256(repr((self.source, self.options, self.instances)).encode()).hexdigest()
+        """A digest of everything that the kernels of the text depend on."""
+        inputs = (self.source, self.options, self.instances, clang.identity(), headers_digest(), disk_cache.edition())
+        return sha256(repr(inputs).encode()).hexdigest()
 
-
-_ERROR, _UNINITIALISED = 3, "-Wuninitialized"
-
-
-def _message(diagnostic: Any) -> str:
-    """Return the message of the compiler in this project's words."""
-    text = str(diagnostic.spelling)
-    if diagnostic.option == _UNINITIALISED:
-        return f"{text.removeprefix('variable ').partition(' is ')[0]} is read before it is assigned".replace("'", "")
-    if "cudaLaunchDevice" in text:
-        return "launches of kernels in kernels are not supported"
-    return text
-
-
-@dataclass
-class _Extent:
-    start: Any
-    end: Any
+    @cached_property
+    def translation_unit(self) -> str:
+        """The text for another compiler, with the user's lines and the requested instances."""
+        requests = "".join(f"\nstatic auto *simtbed_instance_{n} = &{name};" for n, name in enumerate(self.instances))
+        file = self.source.file.replace("\\", "\\\\").replace('"', '\\"')
+        return f'#line {self.source.offset + 1} "{file}"\n{self.source.text}{requests}\n'
 
 
 class Variables(dict[str, Any]):
     """Contents of variables outside of functions: NumPy arrays of constant memory, DeviceArrays of global memory."""
 
 
-def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> tuple[dict[str, Any], set[str]]:
-    """Return the cursors of the kernels of a text, instances of templates as they were requested, and the names of templates."""
-    kinds, results, templates = reader.kinds, dict[str, Any](), set[str]()
-
-    def visit(cursor: Any) -> None:
-        for child in cursor.get_children():
-            if child.location.file is None or child.location.file.name != clang.SOURCE:
-                continue
-            if child.kind in (kinds.NAMESPACE, kinds.LINKAGE_SPEC, kinds.UNEXPOSED_DECL):
-                visit(child)
-            elif child.kind == kinds.FUNCTION_DECL and child.is_definition() and _is_kernel(kinds, child):
-                results[child.spelling] = child
-            elif child.kind == kinds.FUNCTION_TEMPLATE and _is_kernel(kinds, child):
-                templates.add(child.spelling)
-            elif child.kind == kinds.VAR_DECL and child.spelling.startswith("simtbed_instance_"):
-                names = (entry.referenced for entry in child.walk_preorder() if entry.kind == kinds.DECL_REF_EXPR)
-                function = next(
-                    (entry for entry in names if entry is not None and entry.kind == kinds.FUNCTION_DECL), None
-                )
-                if function is not None and function.is_definition():
-                    results[instances[int(child.spelling.rpartition("_")[2])]] = function
-
-    visit(unit.cursor)
-    return results, templates
-
-
-def _is_kernel(kinds: Any, cursor: Any) -> bool:
-    return any(child.kind == kinds.CUDAGLOBAL_ATTR for child in cursor.get_children())
-
-
-def _call_closure(kinds: Any, kernel: Any) -> list[Any]:
-    """Return a kernel and the functions that it calls."""
-    results, pending = {kernel.hash: kernel}, [kernel]
-    while pending:
-        for entry in pending.pop().walk_preorder():
-            called = entry.referenced if entry.kind == kinds.CALL_EXPR else None
-            definition = None if called is None or called.kind == kinds.VAR_DECL else called.get_definition()
-            if definition is not None and definition.hash not in results:
-                results[definition.hash] = definition
-                pending.append(definition)
-    return list(results.values())
+def _declaration(function: Function) -> Declaration:
+    parameters = (HostParameter(p.name, p.type, p.reference) for p in function.parameters)
+    return Declaration(function.symbol, tuple(parameters))
 
 
 Aliases = tuple[tuple[str, Alias], ...]
@@ -202,8 +132,8 @@ class CudaKernel(LaunchableKernel):
 
     words = WORDS
 
-    def __init__(self, owner: CudaSource, name: str, function: Function, aliases: Aliases = ()) -> None:
-        self.owner, self.function = owner, function
+    def __init__(self, owner: CudaSource, name: str, declaration: Declaration, aliases: Aliases = ()) -> None:
+        self.owner, self.declaration = owner, declaration
         self.__name__ = self.__qualname__ = name
         self.__doc__ = None
         self.aliases = aliases
@@ -215,8 +145,8 @@ class CudaKernel(LaunchableKernel):
         return f"<CudaKernel {self.__name__}>"
 
     @property
-    def parameters(self) -> list[Variable]:
-        return self.function.parameters
+    def parameters(self) -> tuple[HostParameter, ...]:
+        return self.declaration.parameters
 
     # -------------------------------------------------------------- arguments
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
@@ -235,7 +165,7 @@ class CudaKernel(LaunchableKernel):
             name = parameter.name
             if name in bound and isinstance(parameter.type, RecordType) and not parameter.reference:
                 bound[name] = _struct(name, parameter.type, bound[name])
-            if name not in bound or not (isinstance(parameter.type, PointerType) or parameter.reference):
+            if name not in bound or not parameter.is_address:
                 continue
             if bound[name] is None and not parameter.reference:
                 aliases[name] = Alias(None)
@@ -253,77 +183,37 @@ class CudaKernel(LaunchableKernel):
             return self
         key = tuple(sorted(aliases.items(), key=lambda item: item[0]))
         if key not in self._variants:
-            self._variants[key] = CudaKernel(self.owner, self.__name__, self.function, key)
+            self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, key)
         return self._variants[key]
 
-    @cached_property
-    def _default(self) -> LoweredKernel:
-        return lower(self.__name__, self.function, dict(self.aliases), {})
+    # -------------------------------------------------------------- protocol
+    def signature(self) -> Signature:
+        return self._interface.signature
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The contents of variables outside of functions."""
-        variables, results = self.owner.variables, dict[str, Any]()
-        names = {parameter.name for parameter in self.parameters}
-        for name, variable in self._default.constants.items():
-            results[name] = self._constant(variable)
-        for name, memory in self._default.arrays.items():
-            if name not in names and memory.variable is not None:
-                if name not in variables:
-                    variables[name] = DeviceArray(
-                        np.array(initial_values(memory.variable)).view(_dtype(memory.element))
-                    )
-                elif not isinstance(variables[name], DeviceArray):
-                    variables[name] = DeviceArray(
-                        np.ascontiguousarray(variables[name]).reshape(-1).view(_dtype(memory.element))
-                    )
-                results[name] = variables[name]
+        variables, interface = self.owner.variables, self._interface
+        results: dict[str, Any] = {name: self._constant(name, row) for name, row in interface.constants.items()}
+        for name, row in interface.variables.items():
+            contents = variables.get(name)
+            if not isinstance(contents, DeviceArray):
+                contents = np.frombuffer(row.contents, np.uint8) if contents is None else np.ascontiguousarray(contents)
+                variables[name] = DeviceArray(contents.reshape(-1).view(split(row.element)[0].dtype).copy())
+            results[name] = variables[name]
         return results
 
-    def _constant(self, variable: Variable) -> Any:
-        element = constant_element(variable.type)
-        values = self.owner.variables.get(variable.name)
-        count = size_of(variable.type) // element.size
+    def _constant(self, name: str, row: OutsideVariable) -> Any:
+        values = self.owner.variables.get(name)
+        dtype, size = split(row.element)[0].dtype, len(row.contents)
         if values is None:
-            return np.array(initial_values(variable), element.dtype)
+            return np.frombuffer(row.contents, dtype)
         array = np.ascontiguousarray(values)
-        array = array.reshape(-1) if array.dtype == element.dtype else array.reshape(-1).view(np.uint8)
-        if array.nbytes != size_of(variable.type):
-            raise LaunchError(f"{variable.name} has {count} elements of {element}, its contents are {shown(values)}")
-        return array.view(element.dtype)
-
-    # -------------------------------------------------------------- protocol
-    def signature(self) -> Signature:
-        lowered = self._default
-        parameters: dict[str, KernelParameter] = {}
-        for parameter in self.parameters:
-            name = parameter.name
-            if name in lowered.arrays or not (isinstance(parameter.type, PointerType) or parameter.reference):
-                parameters[name] = self._parameter(parameter, lowered.arrays.get(name))
-            elif name not in dict(self.aliases):  # it is never accessed
-                parameters[name] = KernelParameter(None)
-        for name, variable in lowered.constants.items():
-            parameters[name] = KernelParameter(Array(constant_element(variable.type), None, "constant"))
-        for name, memory in lowered.arrays.items():
-            parameters.setdefault(name, KernelParameter(Array(memory.element, None, "global")))
-        return Signature(parameters)
-
-    def _parameter(self, parameter: Variable, memory: Memory | None) -> KernelParameter:
-        """Return a parameter by value, or a pointer to memory."""
-        name, type = parameter.name, parameter.type
-        if memory is not None:
-            if memory.fields is not None:
-                fields = tuple(
-                    (own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values()
-                )
-                return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
-            return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
-        if isinstance(type, RecordType):
-            pieces = tuple(
-                (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()
-            )
-            return KernelParameter(RecordParameter(type.name, cast(Any, pieces)))
-        return KernelParameter(cast(Any, type))
+        array = array.reshape(-1) if array.dtype == dtype else array.reshape(-1).view(np.uint8)
+        if array.nbytes != size:
+            count = size // row.element.size
+            raise LaunchError(f"{name} has {count} elements of {row.element}, its contents are {shown(values)}")
+        return array.view(dtype)
 
     def specialise(
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
@@ -331,13 +221,65 @@ class CudaKernel(LaunchableKernel):
         for name, layout in layouts.items():
             if not layout.contiguous:
                 raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
-        contents = {name: consts[name] for name in self._default.constants}
-        if not contents:
-            return self._default.program
-        return lower(self.__name__, self.function, dict(self.aliases), contents).program
+        contents = {name: consts[name] for name in self._interface.constants}
+        return self._lowered.program if not contents else self._lower(contents).program
 
-    def digest(self) -> str | None:
+    def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables or arrays of structs."""
+        interface = self._interface
+        fields = [p for p in interface.signature.parameters.values() if isinstance(p.type, RecordArrayParameter)]
+        if interface.variables or fields:
+            return None
+        constants = {
+            row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()
+            for name, row in interface.constants.items()
+        }
+        arguments = [self._argument(parameter) for parameter in self.parameters]
+        return CudaText(
+            self.owner.translation_unit,
+            self.owner.options,
+            self.declaration.symbol,
+            tuple(arguments),
+            tuple(constants.items()),
+        )
+
+    def _argument(self, parameter: HostParameter) -> TextArgument:
+        """Return the bytes of a parameter of the text."""
+        name, type = parameter.name, parameter.type
+        if parameter.is_address:
+            alias = dict(self.aliases).get(name, Alias(name))
+            known = self._interface.signature.parameters.get(alias.parameter or "")
+            has_memory = known is not None and isinstance(known.type, Array)
+            contents = ((0, str(alias.parameter)),) if has_memory else ()
+            return TextArgument(8, 8, contents, alias.offset, alias.parameter is None)
+        if isinstance(type, RecordType):
+            leaves = [(f"{name}@:{path.replace('.', '@:')}", kind, offset) for path, kind, offset in type.leaves()]
+            alignment = max((kind.size for kind in components(type)), default=1)
+            return TextArgument(type.size, alignment, tuple((offset, own) for own, _, offset in leaves))
+        return TextArgument(size_of(type), size_of(type), ((0, name),))
+
+    def digest(self) -> str:
         return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()
+
+    # -------------------------------------------------------------- the kernel's program
+    @cached_property
+    def _interface(self) -> HostInterface:
+        def make() -> HostInterface:
+            from .host_interface import host_interface  # late: most processes find it on the disk
+
+            return host_interface(self._lowered, self.parameters, dict(self.aliases))
+
+        key = sha256(f"interface {self.digest()}".encode()).hexdigest()
+        return cached(key, HostInterface.decode, make)
+
+    @cached_property
+    def _lowered(self) -> LoweredKernel:
+        return self._lower({})
+
+    def _lower(self, contents: Mapping[str, tuple[Any, ...]]) -> LoweredKernel:
+        from .lowering import lower  # late, as above
+
+        return lower(self.__name__, self.owner.parsed.function(self.__name__), dict(self.aliases), contents)
 
 
 def _struct(name: str, type: RecordType, value: Any) -> Any:
@@ -370,16 +312,6 @@ def _is_same(a: Any, b: Any) -> bool:
         return False
     first, second = a.__array_interface__["data"][0], b.__array_interface__["data"][0]
     return bool(first == second and a.nbytes == b.nbytes and a.flags.c_contiguous and b.flags.c_contiguous)
-
-
-def _dtype(element: Scalar | Vector) -> np.dtype[Any]:
-    return (element.element if isinstance(element, Vector) else element).dtype
-
-
-def _accepted(type: CType) -> tuple[str, ...]:
-    """Return the element types of arrays that a pointer to a type accepts, in NumPy's words; structs are accepted by their size."""
-    kinds = sorted({kind.name for kind in components(type)})
-    return (f"V{size_of(type)}", *kinds) if isinstance(type, RecordType | Vector) else tuple(kinds)
 
 
 def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str] = ()) -> CudaSource:

@@ -13,8 +13,9 @@ from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..language.types import Array, Scalar, Vector
 from .counted import loop_counters
+from .declaration import Alias
 from .intrinsics import INTRINSICS
-from .planning import Alias, Plan, plan_memory
+from .planning import Plan, plan_memory
 from .statements import Statements
 from .tree import Function, Node, Variable
 from .types import ArrayType, CType, PointerType, RecordType, Refusal, components, size_of

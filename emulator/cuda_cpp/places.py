@@ -13,7 +13,7 @@ from ..errors import SimtbedError
 from ..escaping import printable
 from ..span import Span
 from . import clang
-from .header import device_header, included
+from .header_files import included
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class SourceText:
         """Return the text of a file of the translation unit."""
         if name == clang.SOURCE:
             return self.text
+        from .header import device_header  # late: it reads the table of operations
+
         return device_header() if name == clang.HEADER else included(name.removeprefix(f"{clang.ROOT}/include/"))
 
     def text_of(self, cursor: Any) -> str:

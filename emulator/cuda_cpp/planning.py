@@ -15,6 +15,7 @@ from ..errors import CompileError, Diagnostic
 from ..language.types import Scalar, Vector
 from ..span import Span
 from .counted import MAX_TRIPS, counted_loop, jumps
+from .declaration import Alias
 from .tree import Function, Node, Variable, assigned
 from .types import ArrayType, CType, PointerType, RecordType, Refusal
 from .values import Atomic, Memory
@@ -30,14 +31,6 @@ Loops = frozenset[Any] | None
 """The unrolled loops that determine an index; None if it is known at run time only."""
 Targets = dict[Any, Loops]
 """Objects that a pointer may refer to, or in which an object is: a Memory, a Key of a variable in registers, None for null."""
-
-
-@dataclass(frozen=True)
-class Alias:
-    """A pointer parameter into the memory of another one: its name, None for a null pointer, and an offset in bytes."""
-
-    parameter: str | None
-    offset: int = 0
 
 
 @dataclass

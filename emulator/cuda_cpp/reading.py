@@ -46,7 +46,7 @@ class Reader(ExpressionReader):
             return self.functions[key]
         kinds = self.kinds
         result = self.type(definition, definition.result_type)
-        entry = Function(definition.spelling, self.span(definition), result)
+        entry = Function(definition.spelling, self.span(definition), result, symbol=definition.mangled_name or "")
         self.functions[key] = entry
         entry.returns_reference = self.types.is_reference(definition.result_type)
         entry.constructor = definition.kind == kinds.CONSTRUCTOR
@@ -103,6 +103,7 @@ class Reader(ExpressionReader):
         self.variables[key] = entry
         entry.reference = self.types.is_reference(definition.type)
         entry.fixed, entry.volatile = fixed, volatile
+        entry.symbol = (definition.mangled_name or "") if place in ("constant", "device") else ""
         entry.dynamic = place == "shared" and (
             definition.storage_class.name == "EXTERN"
             or (isinstance(entry.type, ArrayType) and entry.type.count is None)

@@ -23,7 +23,7 @@ class Variable:
     """A variable, a parameter or a field of a class.
 
     type: of the object, also for a reference. initial: its initialiser. places: "parameter" and "local" of a function; others are
-    memory. fixed: whether it is const, with its elements.
+    memory. fixed: whether it is const, with its elements. symbol: in compiled code, of a variable outside of functions.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Variable:
     fixed: bool = False
     volatile: bool = False
     dynamic: bool = False
+    symbol: str = ""
     initial: Node | None = None
 
 
@@ -42,7 +43,7 @@ class Function:
     """A function, a method or a lambda.
 
     body: None for an intrinsic. owner: the struct of a method. members: initialisers of a constructor. generated: a constructor or an
-    assignment that the compiler writes.
+    assignment that the compiler writes. symbol: in compiled code.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Function:
     constant_method: bool = False
     members: list[tuple[str, Node]] = field(default_factory=list)
     copies: bool = False
+    symbol: str = ""
 
 
 @dataclass(eq=False, slots=True)

@@ -10,6 +10,7 @@ from ..language.types import ArrayLayout, Scalar
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from ..cuda_text import CudaText
     from ..ir import nodes as ir
 
 
@@ -72,6 +73,10 @@ class LaunchableKernel(ABC):
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
     ) -> ir.Program:
         """Return the program for these Const values, this type of Real and these array layouts. Raises CompileError."""
+
+    def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
+        """Return the user's own CUDA C++ text for these Const values, which the cuda engine compiles; None for the printed program."""
+        return None
 
     def digest(self) -> str | None:
         """Return a digest of everything that determines the programs, the key of caches on disk; None for no such cache."""

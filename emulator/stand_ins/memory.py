@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..cuda_cpp.declaration import Alias, HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
-from ..cuda_cpp.planning import Alias
-from ..cuda_cpp.tree import Variable
 from ..cuda_cpp.types import CType, PointerType, RecordType, components, size_of
 from ..errors import LaunchError
 from ..language.types import Scalar
@@ -106,7 +105,7 @@ def launch_by_address(
     owners: dict[int, str] = {}
     for parameter, value in zip(kernel.parameters, args, strict=True):
         name = parameter.name
-        if not (isinstance(parameter.type, PointerType) or parameter.reference):
+        if not parameter.is_address:
             values[name] = _by_value(parameter, value)
             continue
         address = 0 if value is None else int(value)
@@ -132,7 +131,7 @@ def launch_by_address(
     return result
 
 
-def _elements(block: Bytes, parameter: Variable) -> npt.NDArray[Any]:
+def _elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     """Return an allocation as an array of the elements that a parameter points to."""
     to: CType | None = parameter.type.to if isinstance(parameter.type, PointerType) else parameter.type
     if to is None:
@@ -142,7 +141,7 @@ def _elements(block: Bytes, parameter: Variable) -> npt.NDArray[Any]:
     return block[:whole].view(element.dtype)
 
 
-def _by_value(parameter: Variable, value: Any) -> Any:
+def _by_value(parameter: HostParameter, value: Any) -> Any:
     """Return an argument that a driver copies byte by byte. Raises LaunchError for another type than the parameter's."""
     name, type = parameter.name, parameter.type
     if isinstance(type, RecordType):

@@ -18,6 +18,7 @@ from simtbed.reports.launchers import ConcurrentRunner
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.device_arrays import sequence
 
+from tests.cuda_cpp.habits import HABITS
 from tests.validation.cases import feature_case, operations
 
 
@@ -50,6 +51,20 @@ def gpu(pytestconfig: pytest.Config) -> None:
         pytest.fail(reason)
     if reason:
         pytest.skip(reason)
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_a_users_text(name: str) -> None:
+    """nvcc compiles the text itself; without mathematical functions the bits are those of the emulator."""
+    habit = HABITS[name]
+    source = st.cuda_source(habit.text, ("--expt-relaxed-constexpr",), habit.instances)
+    kernel = source[habit.kernel or next(iter(source))]
+    how = {"grid": habit.grid, "block": habit.block, "shared": habit.shared, "cooperative": habit.cooperative}
+    emulated, compiled = (
+        launch(kernel, args=habit.args(np.random.default_rng(1)), engine=engine, **how) for engine in ("jit", "cuda")
+    )
+    for array, expected in emulated.buffers.items():
+        np.testing.assert_allclose(compiled.buffers[array], expected, rtol=habit.rtol)
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)

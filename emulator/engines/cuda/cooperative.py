@@ -33,11 +33,20 @@ class CooperativeFunction:
         status = cuda_driver().cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode())
         _check(status, f"loading {name}")
 
+    def get_global(self, symbol: str) -> tuple[int, int]:
+        """Return the address and the bytes of a variable of the module."""
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        status = cuda_driver().cuModuleGetGlobal_v2(
+            ctypes.byref(address), ctypes.byref(size), self.module, symbol.encode()
+        )
+        _check(status, f"{self.name}: the variable {symbol}")
+        return address.value or 0, size.value
+
     def set_attribute(self, attribute: Any, value: int) -> None:
         """Set the limit of dynamic shared memory, the only attribute in use."""
         _check(cuda_driver().cuFuncSetAttribute(self.function, MOST_DYNAMIC_SHARED, value), self.name)
 
-    def __call__(self, *arguments: np.number[Any], grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
+    def __call__(self, *arguments: np.generic, grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
         """Launch. Raises LaunchError where the blocks cannot all be resident."""
         values = [ctypes.create_string_buffer(np.asarray(value).tobytes()) for value in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))

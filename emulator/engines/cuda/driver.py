@@ -22,6 +22,7 @@ from .cooperative import CooperativeFunction
 from .filling import fill
 from .interface import Interface
 from .nvcc import Built
+from .own_text import joined, packed
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
@@ -154,6 +155,10 @@ def load(request: Request) -> _Loaded:
         else:
             module = _module(built)
             handles = [module, module.get_function(interface.kernel)]
+        own = request.specialisation.cuda_text
+        for symbol, contents in () if own is None else own.constants:
+            address, _ = handles[0].get_global(symbol)
+            pycuda_driver().memcpy_htod(address, contents)
         cache[request.block] = _Loaded.create(context, interface, resources, *handles)
     return cache[request.block]
 
@@ -290,9 +295,12 @@ class DeviceLaunch:
             attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.loaded.function.set_attribute(attribute, self.dynamic_shared)
 
-    def arguments(self) -> list[np.number[Any]]:
+    def arguments(self) -> list[np.generic]:
         """The kernel's arguments in order: addresses (0 for an array without elements), scalars, lengths."""
-        arguments: list[np.number[Any]] = []
+        if (packing := self.loaded.interface.packing) is not None:
+            values = packed(packing, self.request.arguments, self.addresses)
+            return values if self.loaded.interface.cooperative else joined(packing, values)
+        arguments: list[np.generic] = []
         for name in self.loaded.interface.arguments:
             value = self.request.arguments[name]
             if isinstance(value, np.ndarray):

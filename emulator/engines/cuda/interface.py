@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...cuda_text import TextArgument
 
 
 @dataclass(frozen=True)
@@ -12,7 +15,8 @@ class Interface:
     kernel: its name in C++. arguments: the program's parameters in the order of the kernel's; they precede
     `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
     carved_bytes: dynamic shared memory that the launch must add for the kernel's shared arrays, if they are too large
-    together to be static. cooperative: whether its blocks wait for the grid.
+    together to be static. cooperative: whether its blocks wait for the grid. packing: the parameters of the user's own
+    text; None for a printed kernel.
     """
 
     kernel: str
@@ -21,18 +25,25 @@ class Interface:
     written: frozenset[str]
     carved_bytes: int
     cooperative: bool
+    packing: tuple[TextArgument, ...] | None = None
 
     def encode(self) -> dict[str, object]:
         return {**asdict(self), "written": sorted(self.written)}
 
     @staticmethod
-    def decode(data: dict[str, object]) -> Interface:
-        interface = Interface(**data)  # type: ignore[arg-type]  # the disk cache gives what `encode` made
+    def decode(data: dict[str, Any]) -> Interface:
+        """Return the interface written by `encode`, from JSON."""
+        packing = data["packing"]
+        names = {name: tuple(data[name]) for name in ("arguments", "lengths")}
         return Interface(
-            interface.kernel,
-            tuple(interface.arguments),
-            tuple(interface.lengths),
-            frozenset(interface.written),
-            interface.carved_bytes,
-            interface.cooperative,
+            **{
+                **data,
+                **names,
+                "written": frozenset(data["written"]),
+                "packing": None if packing is None else tuple(map(_argument, packing)),
+            }
         )
+
+
+def _argument(data: dict[str, Any]) -> TextArgument:
+    return TextArgument(**{**data, "contents": tuple((offset, name) for offset, name in data["contents"])})

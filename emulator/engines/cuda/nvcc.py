@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,14 +40,15 @@ class Built:
     compiler: str
 
 
-def build(text: str, kernel: str, arch: str) -> Built:
-    """Compile `text`, whose kernel has the C++ name `kernel`, for an architecture such as "sm_90".
+def build(text: str, kernel: str, arch: str, options: Sequence[str] | None = None) -> Built:
+    """Compile `text`, whose kernel has the symbol `kernel`, for an architecture such as "sm_90".
 
-    Raises LaunchError without nvcc, or with nvcc's message for invalid text.
+    options: of nvcc, OPTIONS without any. Raises LaunchError without nvcc, or with nvcc's message for invalid text.
     """
     nvcc = find_nvcc()
     compiler = version(nvcc)
-    key = hashlib.sha256("\0".join((text, arch, *OPTIONS, compiler)).encode()).hexdigest()
+    options = OPTIONS if options is None else options
+    key = hashlib.sha256("\0".join((text, arch, *options, compiler)).encode()).hexdigest()
 
     def built(data: bytes) -> Built:
         report, _, cubin = data.partition(b"\0")
@@ -54,7 +56,7 @@ def build(text: str, kernel: str, arch: str) -> Built:
 
     result = disk_cache.load(f"{key}.cubin", built)
     if result is None:
-        cubin, report = _compile(nvcc, text, arch)
+        cubin, report = _compile(nvcc, text, arch, options)
         result = built(whole := report.encode() + b"\0" + cubin)
         disk_cache.save(f"{key}.cubin", whole)
     return result
@@ -121,21 +123,21 @@ def architectures(nvcc: Path) -> tuple[str, ...]:
     return tuple(sorted(result, key=lambda name: int(name[3:])))
 
 
-def _compile(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
+def _compile(nvcc: Path, text: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
     """The cubin and nvcc's report. Raises UnavailableError where temporary files cannot be written."""
     try:
-        return _compile_in_folder(nvcc, text, arch)
+        return _compile_in_folder(nvcc, text, arch, options)
     except OSError as error:
         raise UnavailableError(
             f"temporary files cannot be written (TMPDIR names their folder): {error.strerror}"
         ) from None
 
 
-def _compile_in_folder(nvcc: Path, text: str, arch: str) -> tuple[bytes, str]:
+def _compile_in_folder(nvcc: Path, text: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")
-        process = run([str(nvcc), "-cubin", f"-arch={arch}", *OPTIONS, "-o", target.name, source.name], folder)
+        process = run([str(nvcc), "-cubin", f"-arch={arch}", *options, "-o", target.name, source.name], folder)
         if process.returncode:
             raise LaunchError(f"nvcc does not compile the kernel for {arch}\n{output_of(process)}")
         return target.read_bytes(), process.stdout + process.stderr

@@ -1,0 +1,131 @@
+"""The host's view of a kernel: parameters, symbols, and the variables outside of functions. It is data, cached on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .. import disk_cache
+from ..frontend.signature import Signature, type_of, type_text
+from ..language.types import Scalar, Vector
+from .types import ArrayType, CType, PointerType, RecordType
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A pointer parameter into the memory of another one: its name, None for a null pointer, and an offset in bytes."""
+
+    parameter: str | None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class HostParameter:
+    """A parameter of a kernel. type: of the object, also for a reference."""
+
+    name: str
+    type: CType
+    reference: bool
+
+    @property
+    def is_address(self) -> bool:
+        return self.reference or isinstance(self.type, PointerType)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A kernel's parameters in order, and its symbol in compiled code."""
+
+    symbol: str
+    parameters: tuple[HostParameter, ...]
+
+    def encode(self) -> bytes:
+        return json.dumps([self.symbol, [[p.name, _encoded(p.type), p.reference] for p in self.parameters]]).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> Declaration:
+        symbol, parameters = json.loads(data)
+        return Declaration(
+            symbol, tuple(HostParameter(name, _decoded(type), reference) for name, type, reference in parameters)
+        )
+
+
+@dataclass(frozen=True)
+class OutsideVariable:
+    """A `__constant__` or `__device__` variable. element: of its array in the program. contents: its initial bytes."""
+
+    symbol: str
+    element: Scalar | Vector
+    contents: bytes
+
+
+@dataclass(frozen=True)
+class HostInterface:
+    """The signature of a kernel, and the variables outside of functions that it accesses, by name."""
+
+    signature: Signature
+    constants: Mapping[str, OutsideVariable]
+    variables: Mapping[str, OutsideVariable]
+
+    def encode(self) -> bytes:
+        groups = [
+            {name: [v.symbol, type_text(v.element), v.contents.hex()] for name, v in group.items()}
+            for group in (self.constants, self.variables)
+        ]
+        return json.dumps([self.signature.encode().decode(), *groups]).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> HostInterface:
+        signature, *groups = json.loads(data)
+        constants, variables = (
+            {name: OutsideVariable(symbol, _value_type(text), bytes.fromhex(contents)) for name, (symbol, text, contents) in group.items()}
+            for group in groups
+        )  # fmt: skip
+        return HostInterface(Signature.decode(signature.encode()), constants, variables)
+
+
+Content = TypeVar("Content", Declaration, HostInterface)
+
+
+def cached(digest: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:
+    """Return data about a text with this digest, from the disk cache if it has them."""
+    result = disk_cache.load(f"{digest}.json", decode)
+    if result is None:
+        result = make()
+        disk_cache.save(f"{digest}.json", result.encode())
+    return result
+
+
+def _encoded(type: CType | None) -> Any:
+    match type:
+        case PointerType(to=to):
+            return ["*", _encoded(to)]
+        case ArrayType(element=element, count=count):
+            return ["[]", _encoded(element), count]
+        case RecordType(name=name, size=size, fields=fields):
+            return [
+                "struct",
+                name,
+                size,
+                [[field, _encoded(inner), offset] for field, (inner, offset) in fields.items()],
+            ]
+    return None if type is None else str(type)
+
+
+def _decoded(data: Any) -> Any:
+    match data:
+        case "*", to:
+            return PointerType(_decoded(to))
+        case "[]", element, count:
+            return ArrayType(_decoded(element), count)
+        case "struct", name, size, fields:
+            return RecordType(name, size, {field: (_decoded(inner), offset) for field, inner, offset in fields})
+    return None if data is None else type_of(data)
+
+
+def _value_type(text: str) -> Scalar | Vector:
+    type = type_of(text)
+    assert isinstance(type, Scalar | Vector)
+    return type

@@ -1,0 +1,67 @@
+"""The host interface of a lowered kernel: its signature, and the variables outside of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
+from ..language.types import Array, Vector
+from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
+from .lowering import LoweredKernel, constant_element, initial_values
+from .tree import Variable
+from .types import CType, RecordType, components, size_of
+from .values import Memory
+
+
+def host_interface(
+    lowered: LoweredKernel, parameters: tuple[HostParameter, ...], aliases: Mapping[str, Alias]
+) -> HostInterface:
+    """Return the interface of a kernel with these parameters, of which `aliases` have no memory of their own."""
+    signature: dict[str, KernelParameter] = {}
+    for parameter in parameters:
+        name = parameter.name
+        if name in lowered.arrays or not parameter.is_address:
+            signature[name] = _parameter(parameter, lowered.arrays.get(name))
+        elif name not in aliases:  # it is never accessed
+            signature[name] = KernelParameter(None)
+    constants, variables = {}, {}
+    for name, variable in lowered.constants.items():
+        element = constant_element(variable.type)
+        signature[name] = KernelParameter(Array(element, None, "constant"))
+        constants[name] = OutsideVariable(variable.symbol, element, _contents(variable))
+    for name, memory in lowered.arrays.items():
+        signature.setdefault(name, KernelParameter(Array(memory.element, None, "global")))
+        if memory.variable is not None:
+            variables[name] = OutsideVariable(memory.variable.symbol, memory.element, _contents(memory.variable))
+    return HostInterface(Signature(signature), constants, variables)
+
+
+def _contents(variable: Variable) -> bytes:
+    return np.array(initial_values(variable), constant_element(variable.type).dtype).tobytes()
+
+
+def _parameter(parameter: HostParameter, memory: Memory | None) -> KernelParameter:
+    """Return a parameter by value, or a pointer to memory."""
+    name, type = parameter.name, parameter.type
+    if memory is not None:
+        if memory.fields is not None:
+            fields = tuple(
+                (own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values()
+            )
+            return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
+        return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
+    if isinstance(type, RecordType):
+        pieces = tuple(
+            (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()
+        )
+        return KernelParameter(RecordParameter(type.name, cast(Any, pieces)))
+    return KernelParameter(cast(Any, type))
+
+
+def _accepted(type: CType) -> tuple[str, ...]:
+    """Return the element types of arrays that a pointer to a type accepts, in NumPy's words; structs are accepted by their size."""
+    kinds = sorted({kind.name for kind in components(type)})
+    return (f"V{size_of(type)}", *kinds) if isinstance(type, RecordType | Vector) else tuple(kinds)

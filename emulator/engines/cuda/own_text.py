@@ -1,0 +1,84 @@
+"""Kernels compiled from the user's own CUDA C++ text: options of nvcc, and the bytes of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...cuda_text import CudaText, TextArgument
+from ...runtime.engine import Request
+from . import nvcc
+from .interface import Interface
+
+OPTIONS = ("-fmad=false", "-lineinfo", "--resource-usage")
+"""Options in addition to the user's. -fmad=false: as on the emulators, x * y + z rounds twice."""
+STANDARD = "-std=c++17"
+"""The standard of the parser, where the user's options have none."""
+_REPLACED = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-code", "--gpu-code", "-fmad", "--fmad")
+"""Options of the user that the engine sets itself."""
+_INCLUDED = (("pycuda", "cuda"), ("cupy", "_core/include"))
+"""Packages with headers for kernels, and the folders of those."""
+UNUSED_ADDRESS = 256
+"""Address of a pointer that is compared with null, but never dereferenced."""
+
+
+def compiled(own: CudaText, request: Request, arch: str) -> tuple[Interface, nvcc.Built]:
+    """Return the kernel of the user's text for an architecture such as "sm_90". Raises the errors of `nvcc.build`."""
+    summary = request.specialisation.summary
+    interface = Interface(
+        own.kernel, tuple(summary.parameters), (), frozenset(summary.changed), 0, summary.cooperative, own.arguments
+    )
+    return interface, nvcc.build(own.text, own.kernel, arch, options(own))
+
+
+def options(own: CudaText) -> tuple[str, ...]:
+    """Return all options of nvcc but the architecture."""
+    users: list[str] = []
+    words = iter(own.options)
+    for word in words:
+        if not word.startswith(_REPLACED):
+            users.append(word)
+        elif "=" not in word:
+            next(words, None)  # its value
+    standard = () if any("-std" in word for word in users) else (STANDARD,)
+    return (*users, *standard, *OPTIONS, *_include_options(own.text))
+
+
+def _include_options(text: str) -> list[str]:
+    results = []
+    for package, folder in _INCLUDED:
+        if package in text and (spec := find_spec(package)) is not None and spec.origin is not None:
+            results += ["-I", str(Path(spec.origin).parent / folder)]
+    return results
+
+
+def packed(
+    arguments: tuple[TextArgument, ...], values: Mapping[str, Any], addresses: Mapping[str, Any]
+) -> list[np.generic]:
+    """Return the parameters of the kernel as bytes. values: arguments of the program; addresses: of its arrays with elements."""
+    return [np.void(_bytes(argument, values, addresses)) for argument in arguments]
+
+
+def _bytes(argument: TextArgument, values: Mapping[str, Any], addresses: Mapping[str, Any]) -> bytes:
+    data = bytearray(argument.size)
+    if not argument.contents and not argument.null:
+        data[:] = np.uintp(UNUSED_ADDRESS).tobytes()
+    for offset, name in argument.contents:
+        value = values[name]
+        if isinstance(value, np.ndarray):  # without elements, it has no address
+            value = np.uintp(int(addresses[name]) + argument.shift if name in addresses else 0)
+        field = np.asarray(value).tobytes()
+        data[offset : offset + len(field)] = field
+    return bytes(data)
+
+
+def joined(arguments: tuple[TextArgument, ...], values: list[np.generic]) -> list[np.generic]:
+    """Return the parameters as one value with their alignment, which PyCUDA copies to the kernel as it is."""
+    data = bytearray()
+    for argument, value in zip(arguments, values, strict=True):
+        data += bytes(-len(data) % argument.alignment) + value.tobytes()
+    return [np.void(bytes(data))] if data else []

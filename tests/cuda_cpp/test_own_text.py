@@ -1,0 +1,103 @@
+"""The cuda engine compiles the user's text, and later processes find a kernel on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.cuda_cpp import clang
+from simtbed.cuda_cpp.kernel import CudaSource
+from simtbed.cuda_text import CudaText
+from simtbed.engines.cuda import own_text
+from simtbed.engines.cuda.binary import binary
+from simtbed.runtime.request import prepare_request
+
+from tests.compilers import needs_nvcc
+
+TEXT = """
+struct Range { unsigned char kind; double low; int count; };
+__constant__ short table[3];
+namespace { template <typename T> __device__ T twice(T x) { return x + x; } }
+template <typename T, int N> __global__ void
+sums(const T *x, bool all, Range range, T *out, const int *mask, long long n)
+{
+    int i = threadIdx.x;
+    if (i < n && i < range.count && all && (mask == nullptr || mask[i])) out[i] = twice(x[i]) + T(table[N] + range.low) + FACTOR;
+}
+"""
+OPTIONS = ("-DFACTOR=3", "-arch=sm_50", "-fmad", "true", "-O1")
+
+
+def source() -> CudaSource:
+    return st.cuda_source(TEXT, OPTIONS, ("sums<float, 1>",))
+
+
+def request(**changes: Any) -> Any:
+    texts = source()
+    texts.variables["table"] = np.array([1, 2, 3], np.int16)
+    x = np.arange(32, dtype=np.float32)
+    args = {"x": x, "all": True, "range": (7, 2.5, 9), "out": st.empty(32, "f32"), "mask": None, "n": 20} | changes
+    return prepare_request(texts["sums<float, 1>"], grid=1, block=32, args=args)
+
+
+def own(prepared: Any) -> CudaText:
+    result: CudaText = prepared.specialisation.cuda_text
+    return result
+
+
+def test_the_arguments_have_the_layout_of_the_text() -> None:
+    prepared = request()
+    text = own(prepared)
+    values = own_text.packed(text.arguments, prepared.arguments, {"x": 4096, "out": 8192})
+    (joined,) = own_text.joined(text.arguments, values)
+    struct = np.dtype([("kind", "u1"), ("low", "f8"), ("count", "i4")], align=True)
+    layout = np.dtype(
+        [("x", "u8"), ("all", "?"), ("range", struct), ("out", "u8"), ("mask", "u8"), ("n", "i8")], align=True
+    )
+    assert joined.itemsize == layout.itemsize
+    (fields,) = np.frombuffer(joined.tobytes(), layout)
+    assert fields.tolist() == (4096, True, (7, 2.5, 9), 8192, 0, 20)
+    assert text.constants == ((text.constants[0][0], np.array([1, 2, 3], np.int16).tobytes()),)
+
+
+def test_an_array_given_twice_is_one_address() -> None:
+    x = np.ones(32, np.float32)
+    prepared = request(x=x, out=x, mask=np.ones(0, np.int32))
+    values = own_text.packed(own(prepared).arguments, prepared.arguments, {"x": 4096})
+    assert [value.tobytes() for value in values[::3]] == [np.uintp(4096).tobytes()] * 2
+    assert values[4].tobytes() == bytes(8)
+
+
+def test_the_options_are_the_users_without_those_of_the_engine() -> None:
+    text = own(request())
+    assert own_text.options(text) == ("-DFACTOR=3", "-O1", "-std=c++17", "-fmad=false", "-lineinfo", "--resource-usage")
+    line = Path(__file__).read_text(encoding="utf-8").split('TEXT = """')[0].count("\n") + 1
+    assert text.text.startswith(f'#line {line} "{__file__}"\n\nstruct Range')
+
+
+@needs_nvcc
+def test_nvcc_compiles_the_text_with_the_users_lines() -> None:
+    compiled = binary(request(), "sm_90")
+    assert compiled.interface.kernel.startswith("_Z4sums") and compiled.built.resources.constant_bytes == 6
+    assert b"test_own_text.py" in compiled.built.cubin and b"sums" in compiled.built.cubin
+    wrong = st.cuda_source("\n__global__ void f(int *x) { x[0] = 1;\n#ifndef __clang__\n error;\n#endif\n}")["f"]
+    with pytest.raises(st.LaunchError, match=r"\(4\): error"):
+        binary(prepare_request(wrong, grid=1, block=1, args=(np.zeros(1, np.int32),)), "sm_90")
+
+
+def test_a_later_process_does_not_parse_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(texts: CudaSource, value: float) -> Any:
+        texts.variables["table"] = np.array([1, 2, 3], np.int16)
+        args = (np.full(32, value, np.float32), True, (0, 0.5, 9), st.empty(32, "f32"), None, 20)
+        return st.launch(texts["sums<float, 1>"], grid=1, block=32, args=args).out[:9].tolist()
+
+    assert launch(source(), 1) == [7.5] * 9
+    monkeypatch.setattr(clang, "parse", lambda *args: pytest.fail("the text is parsed again"))
+    assert launch(source(), 2) == [9.5] * 9
+    with pytest.raises(pytest.fail.Exception, match="parsed again"):
+        launch(st.cuda_source(TEXT.replace("twice(x[i])", "x[i]"), OPTIONS, ("sums<float, 1>",)), 1)
+    with pytest.raises(pytest.fail.Exception, match="parsed again"):
+        launch(st.cuda_source(TEXT, ("-DFACTOR=4",), ("sums<float, 1>",)), 1)
