@@ -215,16 +215,26 @@ def test_other_engines_name_this_one() -> None:
     assert [d.notes for d in caught.value.diagnostics] == [(hint,), (hint,)]
 
 
-def test_races_are_refused() -> None:
-    with pytest.raises(st.LaunchError, match='engine="python" has no check races: write check="bounds,'):
-        st.launch(
-            shift,
-            grid=1,
-            block=2,
-            args={"x": np.zeros(4, np.float32), "out": st.empty(2, f32)},
-            engine="python",
-            check="all",
-        )
+RACES = ("blocks_share_an_output", "everybody_writes_one_cell", "syncwarp_of_the_wrong_half", "through_global_memory")
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_races_are_found(name: str) -> None:
+    """`tests/validation/test_python_engine.py` runs the other kernels of the corpus."""
+    assert [fault.kind for fault in PAIRS[name].launch(False, "python").faults] == ["race"]
+    assert PAIRS[name].launch(True, "python").faults == []
+
+
+def test_a_read_before_a_write_without_a_barrier_is_one_race() -> None:
+    """The reading thread runs first: the element is still unwritten then."""
+    (fault,) = PAIRS["missing_barrier_after_the_load"].launch(False, "python").faults
+    assert fault.kind == "race"
+
+
+def test_races_ordered_by_fences_are_refused() -> None:
+    match = 'engine="python" finds no races in a kernel with fences or releases: write check="bounds,'
+    with pytest.raises(st.LaunchError, match=match):
+        PAIRS["flag_between_blocks"].launch(False, "python")
 
 
 # ------------------------------------------------------------------ tuples, structs and vectors

@@ -71,6 +71,36 @@ def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> No
             assert _text(python[0]) in map(_text, jit)
 
 
+REFUSED_RACES = {
+    "barrier_without_a_wait",
+    "copied_for_another_warp_without_a_barrier",
+    "copy_that_is_not_waited_for",
+    "fence_of_the_block_only",
+    "flag_between_blocks",
+    "flag_by_plain_stores",
+    "hand_over_without_a_release",
+    "last_block_without_a_fence",
+    "pipeline_that_waits_for_too_few",
+    "release_to_its_own_block",
+}
+"""Kernels whose corrected form has fences, releases or asynchronous copies."""
+RACES = [name for name, pair in PAIRS.items() if pair.fault == "race"]
+
+
+def test_races_of_the_corpus_are_found_or_refused_by_name() -> None:
+    def kinds(name: str, fixed: bool) -> list[str]:
+        return [fault.kind for fault in PAIRS[name].launch(fixed, "python").faults]
+
+    def check(name: str) -> None:
+        if name in REFUSED_RACES:
+            with pytest.raises(st.LaunchError, match="no races in a kernel with (fences|asynchronous)"):
+                kinds(name, True)
+        else:
+            assert (kinds(name, False), kinds(name, True)) == (["race"], [])
+
+    check_each(RACES, check, str)
+
+
 TIMES = """
 import json, time
 from simtbed.reports.bench.cudasim import KERNELS, simulated

@@ -16,7 +16,7 @@ from ...ir.names import element
 from ...language.types import Array, Vector
 from ...sanitizer import barriers, bounds, checkers, uninitialised
 from ...span import Span
-from .threads import Fault, Thread
+from .threads import Access, Fault, Thread
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,41 @@ class AccessFaults:
         persistent = origin.name in request.device_arrays
         facts = origin.name, origin.type, int(index), thread.place(), request.forms, persistent
         return launch.finding(uninitialised.read(request.prepared.program.kernel, span, *facts))
+
+
+def memory_key(thread: Thread, origin: Origin) -> tuple[Any, ...]:
+    """Return the key of an array that a thread sees: its name, with the block of a shared one and the thread of a local one."""
+    block = thread.block.linear
+    return (origin.name, *{"shared": (block,), "local": (block, thread.linear)}.get(origin.type.space, ()))
+
+
+def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any) -> Fault | None:
+    """Pass an access to the observers of the launch. value: of a store. Return a finding to raise."""
+    launch, block = thread.block.launch, thread.block.linear
+    origin = launch.origins[id(memory)]
+    thread.accesses += 1
+    access = Access(
+        node=node,
+        span=thread.span(node.span),
+        memory=memory_key(thread, origin),
+        array=origin.name,
+        index=int(index),
+        value=memory[index].copy() if isinstance(node, ir.Load) else value,
+        block=block,
+        thread=thread.linear,
+        number=thread.accesses,
+        line=thread.line,
+        executions=thread.executions[node],
+        phase=launch.phase(block),
+        grid_phase=launch.grid_phase,
+        epoch=thread.epoch,
+        lane_epochs=thread.lane_epochs,
+    )
+    thread.executions[node] += 1
+    for observer in launch.observers:
+        if (fault := observer.access(access)) is not None:
+            return fault
+    return None
 
 
 _OPERATIONS = {ir.Load: Operation.LOAD, ir.Store: Operation.STORE}

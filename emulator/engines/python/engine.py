@@ -1,19 +1,20 @@
 """The python engine: a kernel for a debugger, one Python function a thread, with the values of the other engines to the bit.
 
-A launch ends at its first finding, which is an exception at its line. Known limits: it counts nothing, and finds no races.
+A launch ends at its first finding, which is an exception at its line. Known limits: it counts nothing, and finds races only in
+kernels without fences, releases and asynchronous copies.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Generator
-from dataclasses import dataclass
-from types import FunctionType, TracebackType
+from dataclasses import dataclass, replace
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 import numpy as np
 
-from ...errors import Diagnostic, LaunchError
+from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
@@ -30,10 +31,7 @@ from ...span import Span
 from .access import Origin
 from .expressions import THREAD
 from .printer import FunctionPrinter, Rules
-from .threads import Block, Fault, Thread, Warp
-
-UNSUPPORTED = frozenset({"races", "benign", "acquire"})
-"""Checks that need the compiled happens-before analysis."""
+from .threads import Block, Fault, Observer, Thread, Warp
 
 
 class PythonEngine:
@@ -42,29 +40,46 @@ class PythonEngine:
     name = "python"
 
     def run(self, request: Request) -> Outcome:
-        """Run one launch. Raises LaunchError for a check that this engine does not have."""
-        if wrong := UNSUPPORTED & request.checks:
-            raise LaunchError(
-                f'engine="python" has no check {", ".join(sorted(wrong))}: write '
-                'check="bounds,uninitialised,barriers,arithmetic", or engine="jit"'
-            )
-        launch = Launch(request, _code(request))
+        """Run one launch. Raises LaunchError for races in a kernel that `races.require_exact` refuses."""
+        launch, fault = run_to_fault(request)
         outcome = Outcome({})
         outcome.faults = launch.allowed
-        try:
-            with np.errstate(all="ignore"):
-                launch.run()
-        except Fault as fault:
+        if fault is not None:
             outcome.faults.append(fault.diagnostic)
-            outcome.trace = _kernel_frames(fault.__traceback__)
+            outcome.trace = kernel_frames(fault.__traceback__)
         outcome.printed = launch.prints.finish()
         outcome.buffers = {name: launch.buffers[name] for name in request.prepared.changed}
-        if "uninitialised" in request.checks:
+        if "uninitialised" in launch.request.checks:
             outcome.written = {name: launch.written[name] for name in request.unwritten if name in launch.written}
         return outcome
 
 
-def _kernel_frames(trace: TracebackType | None) -> TracebackType | None:
+def run_to_fault(request: Request) -> tuple[Launch, Fault | None]:
+    """Run a launch to its end or to its first finding.
+
+    A thread may read an element before another thread, which runs later, writes it without a barrier between them. That read of an
+    unwritten element is a race: the launch runs again without the check for unwritten elements. The returned launch is that one then.
+    """
+    launch, fault = _run(request)
+    if fault is not None and fault.diagnostic.kind == "uninitialised" and "races" in request.checks:
+        ordered = replace(request, checks=request.checks - {"uninitialised"}, show_prints=False)
+        race_launch, race = _run(ordered)
+        if race is not None and fault.diagnostic.span in (race.diagnostic.span, race.diagnostic.related):
+            return race_launch, race
+    return launch, fault
+
+
+def _run(request: Request) -> tuple[Launch, Fault | None]:
+    launch = Launch(request)
+    try:
+        with np.errstate(all="ignore"):
+            launch.run()
+    except Fault as fault:
+        return launch, fault
+    return launch, None
+
+
+def kernel_frames(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback from the kernel's frame on."""
     while trace is not None and THREAD not in trace.tb_frame.f_code.co_varnames:
         trace = trace.tb_next
@@ -73,17 +88,22 @@ def _kernel_frames(trace: TracebackType | None) -> TracebackType | None:
 
 @dataclass(frozen=True)
 class Code:
-    """The Python functions of a program."""
+    """The Python functions of a program. objects: the code objects of the kernel and its device functions."""
 
     kernel: FunctionType
     parameters: tuple[ir.Param, ...]
+    objects: frozenset[CodeType]
 
 
 class Launch:
-    """One launch: its memory, its output, and the order of its blocks and warps."""
+    """One launch: its memory, its output, and the order of its blocks and warps.
 
-    def __init__(self, request: Request, code: Code) -> None:
-        self.request, self.code = request, code
+    recorded: whether observers receive its accesses; the check for races has one.
+    """
+
+    def __init__(self, request: Request, recorded: bool = False) -> None:
+        self.request = request
+        self.code = code_of(request, recorded or "races" in request.checks)
         self.prints = Prints(request)
         self.memory: dict[Any, Any] = {}
         self.origins: dict[int, Origin] = {}
@@ -94,9 +114,16 @@ class Launch:
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
         self._phases: dict[int, int] = {}
+        self.grid_phase = 0
+        self.observers: list[Observer] = []
+        if "races" in request.checks:
+            from .races import Races, require_exact  # late: it needs the messages of the compiled detector
+
+            require_exact(request)
+            self.observers.append(Races(self))
         kernel = request.prepared.program.kernel
         self._declared = {s.span: s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
-        for param in code.parameters:
+        for param in self.code.parameters:
             self._add_argument(param)
 
     def _add_argument(self, param: ir.Param) -> None:
@@ -132,35 +159,54 @@ class Launch:
             self.allowed.append(diagnostic)
         return None
 
+    def blocks(self) -> list[int]:
+        """Return the blocks in the order of their execution."""
+        numbers = list(range(int(np.prod(self.request.grid))))
+        return numbers if self.schedule is None else [int(n) for n in self.schedule.blocks[numbers]]
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether all blocks run from one barrier of the grid to the next."""
+        return is_cooperative(self.request.prepared.program.kernel)
+
     def run(self) -> None:
         """Run all blocks: one after another, or from one barrier of the grid to the next."""
-        order = range(int(np.prod(self.request.grid)))
-        blocks = (Block(self, int(n)) for n in (order if self.schedule is None else self.schedule.blocks[list(order)]))
-        if not is_cooperative(self.request.prepared.program.kernel):
-            for block in blocks:
-                for _ in block.run():
-                    pass
+        if not self.is_cooperative:
+            for number in self.blocks():
+                self.run_block(number)
             return
-        resident = list(blocks)
-        steps = {block.linear: block.run() for block in resident}
-        passed = 0
+        steps = {number: Block(self, number).run() for number in self.blocks()}
+        resident = list(steps)
         while steps:
             arrived = {number: group for number, run in steps.items() if (group := next(run, None)) is not None}
             if arrived:
-                self._check_arrivals(arrived, [b.linear for b in resident if b.linear not in arrived], passed)
+                self._check_arrivals(arrived, [number for number in resident if number not in arrived])
             steps = {number: steps[number] for number in arrived}
-            passed += 1
+            self.grid_phase += 1
 
-    def _check_arrivals(self, arrived: dict[int, list[Thread]], missing: list[int], passed: int) -> None:
+    def run_block(self, number: int) -> None:
+        """Run one block of a kernel without barriers of the grid."""
+        for _ in Block(self, number).run():
+            pass
+
+    def ends(self, thread: Thread, fault: Fault) -> bool:
+        """Return whether a finding ends the launch, and not its thread alone."""
+        return True
+
+    def _check_arrivals(self, arrived: dict[int, list[Thread]], missing: list[int]) -> None:
         faults, first = Faults(), arrived[min(arrived)][0]
         span = first.operation.span
-        grids.check_arrivals(faults, span, 0, passed, sorted(arrived), sorted(missing), self.request.grid)
+        grids.check_arrivals(faults, span, 0, self.grid_phase, sorted(arrived), sorted(missing), self.request.grid)
         for diagnostic in faults.diagnostics():
             first.fail(diagnostic)
 
     def begin_phase(self, block: Block) -> None:
         """Count a barrier of a block."""
         self._phases[block.linear] = self._phases.get(block.linear, 0) + 1
+
+    def phase(self, block: int) -> int:
+        """Return the number of barriers of a block."""
+        return self._phases.get(block, 0)
 
     def warp_order(self, block: Block) -> list[Warp]:
         """Return the warps of a block in the order in which they run up to the next barrier."""
@@ -173,17 +219,16 @@ class Launch:
 _CODE: weakref.WeakKeyDictionary[ir.Program, dict[Any, Code]] = weakref.WeakKeyDictionary()
 
 
-def _code(request: Request) -> Code:
+def code_of(request: Request, recorded: bool) -> Code:
     """Return the Python functions of a request's program. Cached while the program lives."""
-    limit, lockstep = request.step_limit, request.device.warp_synchronous
-    key = request.checks, limit, lockstep
+    key = request.checks, request.step_limit, request.device.warp_synchronous, recorded
     variants = _CODE.setdefault(request.program, {})
     if key not in variants:
-        variants[key] = _printed(request)
+        variants[key] = _printed(request, recorded)
     return variants[key]
 
 
-def _printed(request: Request) -> Code:
+def _printed(request: Request, recorded: bool) -> Code:
     program, prepared = request.program, request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()
@@ -194,7 +239,7 @@ def _printed(request: Request) -> Code:
             progress |= {stmt.span.without_calls for stmt in inside if stmt.site in may_stall(loop)}
     limits = request.iteration_limits[0], request.step_limit
     lockstep = request.device.warp_synchronous
-    rules = Rules("uninitialised" in request.checks, lockstep, limits, waiting, frozenset(progress))
+    rules = Rules("uninitialised" in request.checks, recorded, lockstep, limits, waiting, frozenset(progress))
     functions: dict[str, Any] = {}
     checks = request.checks - {"uninitialised"}
     for function in program.functions:
@@ -202,4 +247,6 @@ def _printed(request: Request) -> Code:
         functions[function.name] = FunctionPrinter(own, rules, functions).compiled(False)
     kernel = instrument(program.kernel, 0, checks)
     printer = FunctionPrinter(kernel, rules, functions)
-    return Code(printer.compiled(True), program.kernel.params)
+    main = printer.compiled(True)
+    objects = frozenset(one.__code__ for one in (main, *functions.values()))
+    return Code(main, program.kernel.params, objects)

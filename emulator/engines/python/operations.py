@@ -13,7 +13,7 @@ from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
 from ...sanitizer import barriers
 from .expressions import pack
-from .threads import Thread
+from .threads import Thread, order_lanes
 
 
 class WarpOperation:
@@ -120,6 +120,15 @@ class Collective(WarpOperation):
         return [None] * len(group)
 
 
+class WarpBarrier(Collective):
+    """A barrier of lanes. Operand: the mask."""
+
+    def results(self, group: list[Thread]) -> list[Any]:
+        for mask in {int(thread.operands[0]) for thread in group}:
+            order_lanes([thread for thread in group if mask >> int(thread.lane) & 1])
+        return super().results(group)
+
+
 class Vote(Collective):
     """A vote or a reduction, by the NumPy meaning of its row. Operands: value, mask."""
 
@@ -178,5 +187,5 @@ OPERATIONS: dict[type, type[WarpOperation]] = {
     ir.Print: Printed,
     ir.Shuffle: Shuffle,
     ir.Vote: Vote,
-    ir.WarpBarrier: Collective,
+    ir.WarpBarrier: WarpBarrier,
 }

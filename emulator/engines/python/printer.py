@@ -46,12 +46,14 @@ POSITION, FINDING = "@position", "@finding"
 class Rules:
     """Properties of a launch that change the code.
 
-    initialised: whether reads of unwritten elements are faults. lockstep: whether a warp executes accesses to shared and
+    initialised: whether reads of unwritten elements are faults. recorded: whether observers receive accesses.
+    lockstep: whether a warp executes accesses to shared and
     global memory together. limits: iterations of a loop that waits, and of any other; None for no limit of others.
     waiting: spans of the loops that wait, and whether their work may stall. progress: spans of statements that end a stall.
     """
 
     initialised: bool
+    recorded: bool
     lockstep: bool
     limits: tuple[int, int | None]
     waiting: Mapping[Span, bool]
@@ -237,10 +239,13 @@ class FunctionPrinter(Expressions):
 
     def finding_check(self, holds: ast.expr, failed: Any, *args: ast.expr) -> ast.stmt:
         """Return the statement that raises a finding unless a condition holds, or a comment allows it: then its exception is None."""
-        error = ast.Assign([target(FINDING)], call(self.constants.node(failed), name(THREAD), *args))
+        return ast.If(ast.UnaryOp(ast.Not(), holds), self.raised_finding(failed, *args), [])
+
+    def raised_finding(self, finding: Any, *args: ast.expr) -> list[ast.stmt]:
+        """Return the statements that raise the result of a function of the thread, unless it is None."""
+        error = ast.Assign([target(FINDING)], call(self.constants.node(finding), name(THREAD), *args))
         is_error = ast.Compare(name(FINDING), [ast.IsNot()], [ast.Constant(None)])
-        raised = ast.If(is_error, [ast.Raise(name(FINDING), None)], [])
-        return ast.If(ast.UnaryOp(ast.Not(), holds), [error, raised], [])
+        return [error, ast.If(is_error, [ast.Raise(name(FINDING), None)], [])]
 
     def let(self, stmt: ir.Let) -> list[ast.stmt]:
         node = stmt.value
@@ -335,7 +340,11 @@ class FunctionPrinter(Expressions):
             checks.append(self.finding_check(written, faults.uninitialised, memory, self.value(node.index)))
         if self.is_wait(stmt) and isinstance(node, ir.Load | ir.Store):
             checks.insert(0, ast.Expr(self.wait(stmt, WarpOperation(node))))
-        return [*checks, *effect]
+        if not self.rules.recorded:
+            return [*checks, *effect]
+        value = self.value(node.value) if isinstance(node, ir.Store) else ast.Constant(None)
+        recorded = self.raised_finding(access.record, self.constants.node(node), memory, self.value(node.index), value)
+        return [*checks, *recorded, *effect] if isinstance(node, ir.Load | ir.Store) else [*checks, *effect, *recorded]
 
     def stored(self, stmt: ir.Store) -> list[ast.stmt]:
         element = ast.Subscript(name(flat(stmt.array)), self.value(stmt.index), ast.Store())

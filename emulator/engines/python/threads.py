@@ -8,8 +8,9 @@ A kernel without such operations is a plain function.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Protocol
 
@@ -37,6 +38,42 @@ class Fault(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
         self.diagnostic = diagnostic
+        self.other: Access | None = None
+        """The earlier access of a race."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access to an element.
+
+    memory: key of the array (`access.memory_key`). array: its name in the prepared program. value: read or
+    written; None for an atomic operation. block, thread: linear. number: among the accesses of the thread. line: number of the
+    thread's statement under a debugger. executions: of the statement in this thread before. phase, grid_phase: barriers of the
+    block and the grid before. epoch: `syncwarp` of the thread before; lane_epochs: epochs of the other lanes that are ordered before it.
+    """
+
+    node: Any
+    span: Span
+    memory: tuple[Any, ...]
+    array: str
+    index: int
+    value: Any
+    block: int
+    thread: int
+    number: int
+    line: int
+    executions: int
+    phase: int
+    grid_phase: int
+    epoch: int
+    lane_epochs: Mapping[int, int]
+
+
+class Observer(Protocol):
+    """Receives the accesses and assignments of a launch."""
+
+    def access(self, access: Access) -> Fault | None:
+        """Receive an access, before a load or a store and after an atomic operation. Return a finding to raise."""
 
 
 class Operation(Protocol):
@@ -56,6 +93,14 @@ class Launch(Protocol):
     prints: Prints
     memory: dict[Any, Any]
     origins: dict[int, Any]
+    observers: list[Observer]
+    grid_phase: int
+
+    def phase(self, block: int) -> int:
+        """Return the number of barriers of a block."""
+
+    def ends(self, thread: Thread, fault: Fault) -> bool:
+        """Return whether a finding ends the launch, and not its thread alone."""
 
     def start(self, thread: Thread) -> Generator[Any, Any, None] | None:
         """Start the kernel in a thread; None if it has run to its end."""
@@ -89,6 +134,9 @@ class Thread:
                 setattr(self, f"{index}_{axis}", np.int32(value))
         self.lane, self.warp = np.int32(linear % WARP_SIZE), np.int32(linear // WARP_SIZE)
         self.calls: list[Span] = []
+        self.accesses = self.line = self.epoch = 0
+        self.executions: Counter[Any] = Counter()
+        self.lane_epochs: Mapping[int, int] = {}
         self.clock = count()
         self.memory: dict[Any, Any] = {}
         self.team = block.warps[linear // WARP_SIZE]
@@ -100,7 +148,11 @@ class Thread:
 
     def start(self) -> None:
         """Run to the first wait, or to the end."""
-        self.steps = self.block.launch.start(self)
+        try:
+            self.steps = self.block.launch.start(self)
+        except Fault as fault:
+            if self.block.launch.ends(self, fault):
+                raise
         if self.steps is not None:
             self.resume(None)
 
@@ -111,6 +163,10 @@ class Thread:
             self.position, self.operation, self.operands = self.steps.send(result)
         except StopIteration as stop:
             self.position, self.end = None, stop.value or END
+        except Fault as fault:
+            if self.block.launch.ends(self, fault):
+                raise
+            self.position = None
 
     def is_alive(self, position: Position | None) -> bool:
         """Return whether the thread has not returned where others are at a position, as when a warp executes statements together."""
@@ -135,6 +191,18 @@ class Thread:
         """Raise a finding in the statement at which this thread waits."""
         assert self.steps is not None
         self.steps.throw(self.fault(diagnostic))
+
+
+def order_lanes(group: list[Thread]) -> None:
+    """Order the accesses of threads of one warp before their next ones, at a `syncwarp`."""
+    merged: dict[int, int] = {}
+    for thread in group:
+        thread.epoch += 1
+        for other, epoch in thread.lane_epochs.items():
+            merged[other] = max(epoch, merged.get(other, 0))
+    merged |= {thread.linear: thread.epoch for thread in group}
+    for thread in group:
+        thread.lane_epochs = merged
 
 
 class Warp:

@@ -1,0 +1,160 @@
+"""Races between threads: the accesses to each element since its last ordered write, in Python objects.
+
+Barriers of the block and the grid and `syncwarp` order accesses. Kernels with fences, releases or asynchronous copies are refused:
+they need the vector clocks of the compiled detector, whose messages these findings have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import Diagnostic, LaunchError
+from ...ir import nodes as ir
+from ...ir.access import Operation
+from ...language.intrinsics import WARP_SIZE
+from ...language.types import Array
+from ...runtime.engine import Request
+from ...sanitizer.races import detect, report, shadow
+from ...sanitizer.tracking import AccessId, Plan
+from ...span import Span
+from .threads import Access, Fault, Launch
+
+
+def require_exact(request: Request) -> None:
+    """Raise LaunchError for a kernel whose races this engine does not find exactly."""
+    plan = Plan.for_kernel(request.prepared.program.kernel, {"races"}, ())
+    if plan.fenced or any(role & shadow.ASYNCHRONOUS for role in plan.roles.values()):
+        what = "fences or releases" if plan.fenced else "asynchronous copies"
+        raise LaunchError(
+            f'engine="python" finds no races in a kernel with {what}: write '
+            'check="bounds,uninitialised,barriers,arithmetic", or engine="jit"'
+        )
+
+
+@dataclass
+class Element:
+    """The last write of an element, and by thread the reads and atomic operations since then. block_scope: whether one of those is
+    atomic for its block only."""
+
+    write: Access | None = None
+    reads: dict[tuple[int, int], Access] = field(default_factory=dict)
+    atomics: dict[tuple[int, int], Access] = field(default_factory=dict)
+    block_scope: bool = False
+
+    def copy(self) -> Element:
+        return Element(self.write, dict(self.reads), dict(self.atomics), self.block_scope)
+
+    def earlier(self, kind: int) -> Iterator[Access]:
+        """Yield the accesses with which one of a kind may race."""
+        if self.write is not None:
+            yield self.write
+        if kind != shadow.LOADS:
+            yield from self.reads.values()
+        if kind < shadow.ATOMICS or self.block_scope:
+            yield from self.atomics.values()
+
+    def add(self, access: Access, kind: int) -> None:
+        """Record an access of a kind."""
+        if kind == shadow.STORES:
+            self.write, self.block_scope = access, False
+            self.reads.clear()
+            self.atomics.clear()
+            return
+        accesses = self.reads if kind == shadow.LOADS else self.atomics
+        accesses[access.block, access.thread] = access
+
+
+class Races:
+    """The shadow memory of a launch: an `Element` for each accessed element of a tracked array."""
+
+    def __init__(self, launch: Launch, elements: Mapping[Any, Element] | None = None) -> None:
+        self.launch = launch
+        self.elements = {key: element.copy() for key, element in (elements or {}).items()}
+        kernel = launch.request.prepared.program.kernel
+        plan = Plan.for_kernel(kernel, {"races"}, ())
+        self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+
+    def access(self, access: Access) -> Fault | None:
+        """Compare an access with the earlier ones of its element. Return the finding of an unordered one."""
+        if access.array not in self.tracked:
+            return None
+        element = self.elements.setdefault((access.memory, access.index), Element())
+        kind = _kind(access)
+        element.block_scope |= kind == shadow.BLOCK_ATOMICS
+        finding: Fault | None = None
+        for earlier in element.earlier(kind):
+            relation = self.relation(earlier, access)
+            if relation != detect.ORDERED and _conflict(_kind(earlier), kind, relation):
+                finding = self.finding(earlier, access, relation)
+                break
+        element.add(access, kind)
+        return finding
+
+    def relation(self, earlier: Access, access: Access) -> int:
+        """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""
+        if earlier.grid_phase < access.grid_phase:
+            return detect.ORDERED
+        if earlier.block != access.block:
+            return detect.WITHIN_GRID
+        if earlier.thread == access.thread or earlier.phase < access.phase:
+            return detect.ORDERED
+        if earlier.thread // WARP_SIZE != access.thread // WARP_SIZE:
+            return detect.WITHIN_BLOCK
+        if earlier.epoch < access.lane_epochs.get(earlier.thread, 0):
+            return detect.ORDERED
+        same = self.is_same_instruction(earlier, access)
+        return detect.ORDERED if self.launch.request.device.warp_synchronous and not same else detect.WITHIN_WARP
+
+    def is_same_instruction(self, earlier: Access, access: Access) -> bool:
+        return earlier.node is access.node and earlier.executions == access.executions
+
+    def finding(self, earlier: Access, access: Access, relation: int) -> Fault | None:
+        """Return the exception of a race with the text of the compiled detector; None if a comment or its kind allows it."""
+        request = self.launch.request
+        stores = _kind(earlier) == _kind(access) == shadow.STORES
+        row = np.zeros(shadow.PAIR, np.int64)
+        row[detect.USED], row[detect.COUNT], row[detect.RELATION], row[detect.INDEX] = 1, 1, relation, access.index
+        row[detect.FIRST], row[detect.SECOND] = _kind(earlier), 4 + _kind(access)
+        row[detect.BLOCK_1], row[detect.THREAD_1] = earlier.block, earlier.thread
+        row[detect.BLOCK_2], row[detect.THREAD_2] = access.block, access.thread
+        row[detect.PHASE_2] = access.phase
+        row[detect.REMARK] = detect.SAME_VALUE if stores and _equal(earlier.value, access.value) else detect.HARMFUL
+        overlaps = stores and relation == detect.WITHIN_WARP and self.is_same_instruction(earlier, access)
+        row[detect.OVERLAP] = detect.SAME_INSTRUCTION if overlaps else detect.SEPARATE
+        sites: dict[int, Span] = {0: earlier.span, 1: access.span}
+        types: list[Array] = [self.types[access.array]]
+        racing = report.RacingLaunch(
+            self.kernel, [access.array], types, sites, request.grid, request.block, request.forms, False, False
+        )
+        diagnostic: Diagnostic = report.findings(_Findings(row), racing)[0][2]  # type: ignore[arg-type]
+        fault = self.launch.finding(diagnostic)
+        if fault is not None:
+            fault.other = earlier
+        return fault
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """The findings of a race state."""
+
+    findings: Any
+
+
+def _conflict(first: int, second: int, relation: int) -> bool:
+    """Return whether accesses of two kinds need an order."""
+    if min(first, second) >= shadow.ATOMICS:
+        return relation == detect.WITHIN_GRID and max(first, second) == shadow.BLOCK_ATOMICS
+    return (first, second) != (shadow.LOADS, shadow.LOADS)
+
+
+def _kind(access: Access) -> int:
+    operation = Operation.LOAD if isinstance(access.node, ir.Load) else Operation.STORE
+    return AccessId.for_access(0, operation, access.node).effect
+
+
+def _equal(first: Any, second: Any) -> bool:
+    return bool(np.asarray(first).tobytes() == np.asarray(second).tobytes())
