@@ -93,7 +93,7 @@ def test_races_of_the_corpus_are_found_or_refused_by_name() -> None:
 
     def check(name: str) -> None:
         if name in REFUSED_RACES:
-            with pytest.raises(st.LaunchError, match="no races in a kernel with (fences|asynchronous)"):
+            with pytest.raises(st.LaunchError, match=r"no races in a kernel with (fences|asynchronous)"):
                 kinds(name, True)
         else:
             assert (kinds(name, False), kinds(name, True)) == (["race"], [])
