@@ -35,7 +35,7 @@ class Insertion:
 class Diagnostic:
     """One finding.
 
-    kind: "compile", "bounds", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
+    kind: "compile", "bounds", "alignment", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
     race", "unacquired race", "arithmetic" or "schedule"; "unwritten" for elements of an output that no thread wrote;
     "spill" for a compiler message; "budget" for costs. notes: lines of explanation (position, values, allocation,
     advice). count: occurrences of the finding (thread executions for a fault). related: the position of the other

@@ -10,7 +10,8 @@ one `Results` value until calls are inlined.
 Arrays have one dimension. An access to an array or a view with strides or more dimensions has a Within as its index: the `flat`
 index and, for messages and checks, the indices and extents of the array `shown` in the source. An index is in 0 ... extent - 1;
 None is a dimension that a view preserves. Extents and strides of such arrays of a launch are parameters of their own
-(`names.extent`, `names.stride`).
+(`names.extent`, `names.stride`). An access may have another type than the element of its array (`wide`): its index is in units of
+its own type.
 """
 
 from __future__ import annotations

@@ -12,19 +12,20 @@ from .effects import Effect, performed, row_of
 from .names import elements
 from .ops import TABLE
 from .walk import bodies, children
+from .wide import access_type
 
 
 def verify(program: ir.Program) -> None:
     """Raise VerifyError at the first node that breaks a rule."""
     functions: dict[str, ir.Function] = {}
     for function in (*program.functions, program.kernel):
-        _Checker(function, functions).run()
+        _Checker(function, functions, function is program.kernel).run()
         functions[function.name] = function
 
 
 class _Checker:
-    def __init__(self, function: ir.Function, functions: Mapping[str, ir.Function]) -> None:
-        self.function, self.functions = function, functions
+    def __init__(self, function: ir.Function, functions: Mapping[str, ir.Function], is_kernel: bool) -> None:
+        self.function, self.functions, self.is_kernel = function, functions, is_kernel
         self.registers: dict[str, Value] = {}
         self.arrays: dict[str, Array] = {}
 
@@ -131,8 +132,7 @@ class _Checker:
             array = self.array(effect.array, effect)
             spaces = " or ".join(row.spaces)
             self.require(array.space in row.spaces, effect, f"{row.node.__name__} accesses {spaces} memory")
-            element = array.element
-            self.require(getattr(effect, "type", element) == element, effect, "an access has its array's type")
+            element = self.accessed(effect, array)
             self.index(effect.index, effect)
         for name, operand in row.operands.items():
             match operand.type:
@@ -147,6 +147,16 @@ class _Checker:
             self.require(holds(effect), effect, message)
         if isinstance(effect, ir.Call):
             self.call(effect)
+
+    def accessed(self, access: ir.Access, array: Array) -> Value:
+        """Return the type of an access: the element, or another one in the kernel itself (`wide`)."""
+        type, element = access_type(access), array.element
+        if type == element:
+            return type
+        rule = "an access of another type than its array's element has whole elements and a flat index, and is in the kernel"
+        whole = type.size >= element.size and BOOL not in (type, element) and not isinstance(access.index, ir.Within)
+        self.require(whole and array.space != "register" and self.is_kernel, access, rule)
+        return type
 
     def call(self, call: ir.Call) -> None:
         self.require(call.function in self.functions, call, "callees precede callers")

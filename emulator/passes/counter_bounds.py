@@ -16,6 +16,7 @@ from ..ir import counting
 from ..ir import nodes as ir
 from ..ir.names import temporary
 from ..ir.walk import map_bodies, statements
+from ..ir.wide import array_types
 from ..language.types import BOOL, Array, Scalar
 from .intervals import OPERATIONS, CountedLoop, Counters, Term
 
@@ -156,7 +157,7 @@ class _Encoder:
                 return self.add(replace(unknown, kind="leaf", name=f"st.{name}"))
             case ir.Extent(array=array):
                 return self.of_array(function, array, unknown, "length", depth)
-            case ir.Load(array=array):
+            case ir.Load(array=array, type=type) if type == array_types(function)[array].element:
                 return self.of_array(function, array, unknown, "values", depth)
             case ir.Reg(name=name):
                 return self.register(function, name, unknown, depth)

@@ -10,6 +10,7 @@ from ..ir.access import AccessKind, Operation
 from ..ir.effects import REDUCTIONS, performed, row_of
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
+from ..ir.wide import access_type
 from ..language.types import I32, U32, Array, Scalar
 from ..span import Span
 
@@ -86,7 +87,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         action, issue, span = row.action or action, row.issue, node.span
         if row.spaces:
             array, accessed = arrays[node.array], node.array
-            action, size = AccessKind(array.space, _operation(stmt, array)), array.element.size
+            action, size = AccessKind(array.space, _operation(stmt, array)), access_type(node).size
             combines = _combines(stmt)
             if action.operation is Operation.COPY:
                 issue = ""  # the load of the copy is its one instruction
@@ -108,7 +109,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
 def _operation(stmt: ir.Stmt, array: Array) -> Operation:
     """The operation of an access: that of its effect, or the one that GPUs have a faster or slower instruction for."""
     match stmt:
-        case ir.Store(order="async") if array.element.size < 16:
+        case ir.Store(order="async") if access_type(stmt).size < 16:
             return Operation.COPY
         case ir.Let(value=ir.CompareSwap()) if array.space == "shared":
             return Operation.SWAP

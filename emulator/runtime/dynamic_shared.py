@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeclaredArray:
-    """A declared array of dynamic shared memory. size: bytes of an element.
+    """A declared array of dynamic shared memory. size: bytes of an element. alignment: of the array, in bytes.
 
     count: elements, encoded as data; None for the array of all remaining bytes.
     """
@@ -24,6 +24,7 @@ class DeclaredArray:
     name: str
     size: int
     count: Any
+    alignment: int
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,17 @@ def declared_arrays(kernel: ir.Function) -> tuple[DeclaredArray, ...]:
     """Return the arrays of dynamic shared memory of a kernel, in source order."""
     from ..ir import nodes as ir
     from ..ir.walk import statements
+    from ..ir.wide import widest_accesses
 
+    widest = widest_accesses(kernel)
     allocations = {s.array: s for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "shared"}
     return tuple(
-        DeclaredArray(name, s.type.element.size, None if s.count is None else _written(s.count))
+        DeclaredArray(
+            name,
+            s.type.element.size,
+            None if s.count is None else _written(s.count),
+            max(s.type.element.size, widest.get(name, 0)),
+        )
         for name, s in allocations.items()
         if s.type.length is None
     )
@@ -61,7 +69,7 @@ def place_arrays(
     placed: dict[str, PlacedArray] = {}
     end, sizes_text = 0, []
     for array in arrays:
-        offset = -(-end // array.size) * array.size
+        offset = -(-end // array.alignment) * array.alignment
         length = (
             max(available - offset, 0) // array.size if array.count is None else _value(array.count, sizes, arguments)
         )

@@ -82,7 +82,7 @@ class ProgramSummary:
 
     def encode(self) -> bytes:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
-        dynamic = [[array.name, array.size, array.count] for array in self.dynamic]
+        dynamic = [[array.name, array.size, array.count, array.alignment] for array in self.dynamic]
         needs = [[need.word, need.capability, need.place] for need in self.needs]
         rest = [dynamic, needs, self.cooperative, self.waits, self.counters.encode()]
         return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()

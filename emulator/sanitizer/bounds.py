@@ -1,4 +1,4 @@
-"""Bounds checker: diagnostics of accesses outside an array, and of views that begin outside theirs."""
+"""Bounds checker: diagnostics of accesses outside an array, of misaligned ones, and of views that begin outside theirs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..ir import nodes as ir
 from ..ir.access import Operation
 from ..ir.names import Name
 from ..ir.walk import expressions
+from ..ir.wide import access_type
 from ..language.types import Array
 from ..span import Span
 
@@ -40,11 +41,14 @@ def out_of_bounds(
 ) -> Diagnostic:
     """Return the diagnostic of one access.
 
-    numbers: its flat index, the elements of the array, and `shown_dimensions`. values: the registers of the index.
+    numbers: its flat index, the elements of the array, and `shown_dimensions`; of an access of another type than the element, both in
+    units of that type. values: the registers of the index.
     """
     name, shown = user_name(node.array), user_name(node.array)
     index, length, *dimensions = numbers
     what = f"{name}[{index}], but {name} has {_elements(length)}"
+    if access_type(node) != type.element:
+        what = f"{name}[{index}] as {access_type(node)}, but {name} has {length} of these"
     extents = [length]
     if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):
         what, shown = left, node.index.shown
@@ -53,7 +57,7 @@ def out_of_bounds(
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
-    form = f"{type.space} {type.element}[{', '.join(map(str, extents))}]"
+    form = f"{type.space} {access_type(node)}[{', '.join(map(str, extents))}]"
     notes.append(
         f"{name}: {form}, {verb} at {allocated.place}"
         if shown == name
@@ -103,3 +107,12 @@ def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thr
         )
     advice = "arrays do not wrap around in a kernel"
     return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (thread, advice))
+
+
+def misaligned(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
+    """Return the diagnostic of a misaligned access. values: of `wide.alignment_check`."""
+    assert isinstance(check.subject, ir.Extent)
+    offset, unit, size = (int(str(value)) for value in values)
+    name = user_name(check.subject.array)
+    message = f"misaligned access: {size} bytes from byte {offset * unit} of {name}, not a multiple of {size}"
+    return Diagnostic("alignment", message, check.span, (thread,))

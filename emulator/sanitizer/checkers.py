@@ -1,6 +1,7 @@
 """The table of checkers, one row each, and the meaning of `check=`.
 
-Independently of `check=`, engines report accesses outside an array, divergent barriers and warp operations, and endless loops.
+Independently of `check=`, engines report accesses outside an array, misaligned accesses, divergent barriers and warp operations, and
+endless loops.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from .races import shadow
 
 CHECKERS = (
     Checker("bounds", ("bounds",), always=True, describe=bounds.bad_view),
+    Checker("alignment", ("alignment",), always=True, describe=bounds.misaligned),
     Checker(
         "uninitialised",
         ("uninitialised",),

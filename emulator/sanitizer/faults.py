@@ -40,7 +40,7 @@ class Faults:
     def diagnostics(self) -> list[Diagnostic]:
         """Return the findings in execution order. Copies of an unrolled line are merged."""
         merged: dict[tuple[object, ...], Diagnostic] = {}
-        for (kind, _), entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1])):
+        for (kind, _), entry in sorted(self._entries.items(), key=lambda item: (item[1].order, item[0][1], item[0][0])):
             finding = entry.build()
             place = (kind, finding.span, finding.related)
             count = entry.count + (merged[place].count if place in merged else 0)

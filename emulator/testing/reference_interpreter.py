@@ -20,6 +20,7 @@ from ..ir import nodes as ir
 from ..ir.effects import TABLE as EFFECTS
 from ..ir.ops import TABLE
 from ..ir.updates import update_of
+from ..ir.wide import access_type
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Vector
 from ..runtime.engine import Request
@@ -238,7 +239,7 @@ class _Thread:
                 value = yield from self.right_side(stmt, frame, position)
                 self.assign(stmt.target, value, frame)
             case ir.Store():
-                array, index = self.element(stmt.array, stmt.index, frame)
+                array, index = self.element(stmt, frame)
                 array[index] = _flat(self.value(stmt.value, frame))
             case ir.Alloc():
                 self.allocate(stmt, frame)
@@ -306,18 +307,18 @@ class _Thread:
     def right_side(self, stmt: ir.Let, frame: _Frame, position: Position) -> Generator[Wait, Any, Value | None]:
         match stmt.value:
             case ir.Load() as load:
-                array, index = self.element(load.array, load.index, frame)
+                array, index = self.element(load, frame)
                 result = array[index : index + 1].copy()
                 return tuple(result[:, n] for n in range(result.shape[1])) if isinstance(load.type, Vector) else result
             case ir.Atomic() as atomic:
                 operand = self.value(atomic.value, frame)
-                array, index = self.element(atomic.array, atomic.index, frame)
+                array, index = self.element(atomic, frame)
                 old = array[index : index + 1].copy()
                 array[index] = update_of(atomic)(old, np.array([_flat(operand)], array.dtype))[0]
                 return tuple(old[:, n] for n in range(old.shape[1])) if isinstance(atomic.type, Vector) else old
             case ir.CompareSwap() as swap:
                 expected, operand = self.number(swap.expected, frame), self.number(swap.value, frame)
-                array, index = self.element(swap.array, swap.index, frame)
+                array, index = self.element(swap, frame)
                 old = array[index : index + 1].copy()
                 if old[0] == expected[0]:
                     array[index] = operand[0]
@@ -390,8 +391,10 @@ class _Thread:
             return piece.view(element.element.dtype).reshape(-1, element.lanes)
         return piece.view(element.dtype)
 
-    def element(self, name: str, index: ir.Expr, frame: _Frame) -> tuple[Buffer, int]:
-        array, at = frame.arrays[name], self.integer(index, frame)
+    def element(self, access: ir.Access, frame: _Frame) -> tuple[Buffer, int]:
+        """Return an array in units of an access, and the index."""
+        name, index = access.array, access.index
+        array, at = _as_type(frame.arrays[name], access_type(access)), self.integer(index, frame)
         if isinstance(index, ir.Within):
             for dimension, extent in zip(index.index, index.extents, strict=True):
                 if dimension is not None and not 0 <= self.integer(dimension, frame) < self.integer(extent, frame):
@@ -438,6 +441,14 @@ class _Thread:
             case ir.Extent():
                 return np.array([len(frame.arrays[expr.array])], expr.type.dtype)
         raise TypeError(f"{type(expr).__name__} is no expression")
+
+
+def _as_type(array: Buffer, type: Any) -> Buffer:
+    """Return memory as elements of another type, as many as it has whole ones."""
+    element, lanes = (type.element, type.lanes) if isinstance(type, Vector) else (type, 0)
+    data = array.reshape(-1).view(np.uint8)
+    elements = data[: len(data) // type.size * type.size].view(element.dtype)
+    return elements.reshape(-1, lanes) if lanes else elements
 
 
 def _flat(value: Value) -> Any:

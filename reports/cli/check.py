@@ -61,7 +61,8 @@ class CheckOptions:
     check: Annotated[
         str,
         Option(
-            metavar="NAMES", help="Checkers to run: all, or some of bounds,uninitialised,races,barriers,arithmetic."
+            metavar="NAMES",
+            help="Checkers to run: all, or some of bounds,alignment,uninitialised,races,barriers,arithmetic.",
         ),
     ] = "all"
     selection: SelectionOptions

@@ -165,7 +165,7 @@ def test_findings_are_those_of_jit(name: str) -> None:
     }
     for fixed in (False, True):
         args = {**pair.args, "FIXED": fixed}
-        check = "bounds,uninitialised,barriers,arithmetic"
+        check = "bounds,alignment,uninitialised,barriers,arithmetic"
         python, jit = (
             st.launch(pair.kernel, args=args, check=check, engine=engine, **options).faults
             for engine in ("python", "jit")

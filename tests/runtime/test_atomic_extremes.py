@@ -21,6 +21,7 @@ from simtbed.frontend.reader import specialise
 from simtbed.frontend.signature import Signature
 from simtbed.ir import nodes as ir
 from simtbed.ir.spec import verify
+from simtbed.language.types import F16
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.reference_interpreter import run
 
@@ -109,7 +110,7 @@ def test_every_engine_has_the_values_of_min_and_max(kernel: st.Kernel, op: str) 
     _same(run(prepare_request(Extremes(kernel, op), **shape))["out"], expected)
 
 
-@pytest.mark.parametrize("rest", [{"order": "release"}, {"type": st.f16}])
+@pytest.mark.parametrize("rest", [{"order": "release"}, {"type": F16}])
 def test_the_verifier_refuses_what_a_swap_of_words_cannot_do(rest: dict[str, Any]) -> None:
     program = specialise(of_f32, {}).program
     body = tuple(_with(s, "min", **rest) for s in program.kernel.body)

@@ -24,7 +24,7 @@ from simtbed.testing.strategies import Generated, kernels
 from tests.checkers.corpus import PAIRS
 from tests.table_checks import check_each
 
-CHECKS = "bounds,uninitialised,barriers,arithmetic"
+CHECKS = "bounds,alignment,uninitialised,barriers,arithmetic"
 MISTAKES = [name for name, pair in PAIRS.items() if pair.fault not in ("race", "schedule")]
 SHOWN_VALUE = "off_by_one_in_a_function"
 """Its finding shows the value of an argument that the other engines fold."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.effects import REDUCTIONS, is_extreme_of_floats
+from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
-from ...language.types import F64, HALVES, I32, I64, U32, Results, Scalar, Value, Vector
+from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
 from .operators import (
     ANY,
@@ -37,22 +38,25 @@ UNSIGNED_64 = "unsigned long long"
 class Expressions:
     """Prints expressions under the C++ names of one function.
 
-    names: C++ identifiers of registers and arrays. indices: those of `lane` and `warp`, where they have a variable.
+    names: C++ identifiers of registers and arrays. arrays: their types. indices: those of `lane` and `warp`, where they have a variable.
     lengths: of arrays, by array name. functions: C++ names of functions, and the arrays whose lengths each takes.
-    structs: C++ names of several results.
+    structs: C++ names of several results. widest: bytes of accesses wider than the element of their array (`wide`).
     """
 
     def __init__(
         self,
         names: dict[str, str],
-        arrays: Mapping[str, int | None],
+        arrays: Mapping[str, Array],
         lengths: Mapping[str, str],
         functions: Mapping[str, tuple[str, tuple[int, ...]]],
         block: Dim3,
         structs: Mapping[Any, str],
+        widest: Mapping[str, int],
     ) -> None:
-        self.names, self.arrays, self.lengths, self.functions, self.block = names, arrays, lengths, functions, block
-        self.structs = structs
+        self.names, self.lengths, self.functions, self.block = names, lengths, functions, block
+        self.arrays = {array: type.length for array, type in arrays.items()}
+        self.elements = {array: type.element for array, type in arrays.items()}
+        self.structs, self.widest = structs, widest
         self.indices: dict[str, str] = {}
 
     def __call__(self, node: Any, level: int = ANY, symbol: str = "") -> str:
@@ -131,8 +135,21 @@ class Expressions:
     def element(self, array: str, index: Any) -> Fragment:
         return Fragment(f"{self.names[array]}[{self(index)}]")
 
+    def declared(self, array: str, type: Value) -> str:
+        """The type of an array in its declaration, aligned to its widest access."""
+        alignment = f"__align__({self.widest[array]}) " if array in self.widest else ""
+        return f"{alignment}{self.type_name(type)}"
+
+    def accessed(self, node: ir.Access) -> Fragment:
+        """The memory of an access; of another type than the array's element, behind a cast of the array."""
+        type = access_type(node)
+        if type == self.elements.get(node.array, type):
+            return self.element(node.array, node.index)
+        const = "const " if isinstance(node, ir.Load) and node.order != "acquire" else ""
+        return Fragment(f"reinterpret_cast<{const}{type_name(type)}*>({self.names[node.array]})[{self(node.index)}]")
+
     def _Load(self, node: ir.Load) -> Fragment:
-        place = self.element(node.array, node.index)
+        place = self.accessed(node)
         if node.order == "volatile":
             return Fragment(f"*(const volatile {type_name(node.type)}*)&{place.text}", UNARY)
         if node.order == "acquire":
@@ -141,10 +158,10 @@ class Expressions:
         return place
 
     def _Store(self, node: ir.Store) -> Fragment:
-        place, value = self.element(node.array, node.index).text, self(node.value)
+        place, value = self.accessed(node).text, self(node.value)
         if node.order == "async":
             assert isinstance(node.value, ir.Load)  # folded into its store
-            source = self.element(node.value.array, node.value.index).text
+            source = self.accessed(node.value).text
             return Fragment(f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})")
         if node.order == "volatile":
             assert node.value.type is not None
@@ -155,14 +172,12 @@ class Expressions:
 
     def _Atomic(self, node: ir.Atomic) -> Fragment:
         if is_extreme_of_floats(node):
-            place = self.element(node.array, node.index).text
+            place = self.accessed(node).text
             return Fragment(f"atomic_{node.op}_{node.scope}(&{place}, {self(node.value)})")
         if node.order != "relaxed":
             name = "exchange_n" if node.op == "exchange" else f"fetch_{node.op}"
             how = f"__NV_ATOMIC_{node.order.upper()}, __NV_THREAD_SCOPE_{node.scope.upper()}"
-            return Fragment(
-                f"__nv_atomic_{name}(&{self.element(node.array, node.index).text}, {self(node.value)}, {how})"
-            )
+            return Fragment(f"__nv_atomic_{name}(&{self.accessed(node).text}, {self(node.value)}, {how})")
         if node.op == "sub" and node.type not in (I32, U32):
             assert isinstance(node.type, Scalar)
             negative = ir.Op("neg", (node.value,), node.type, node.span)
@@ -172,7 +187,7 @@ class Expressions:
 
     def _CompareSwap(self, node: ir.CompareSwap) -> Fragment:
         if node.order != "relaxed":
-            place = f"&{self.element(node.array, node.index).text}"
+            place = f"&{self.accessed(node).text}"
             name = f"compare_swap_{node.order}_{node.scope}"
             return Fragment(f"{name}({place}, {self(node.expected)}, {self(node.value)})")
         return self.atomic(f"atomicCAS{SCOPES[node.scope]}", node, [node.expected, node.value], False)
@@ -181,7 +196,7 @@ class Expressions:
         self, function: str, node: ir.Atomic | ir.CompareSwap, values: list[ir.Expr], signed_64: bool
     ) -> Fragment:
         """Print an atomic function. CUDA has the 64-bit forms for unsigned numbers; other types are cast to them."""
-        place = f"&{self.element(node.array, node.index).text}"
+        place = f"&{self.accessed(node).text}"
         if node.type is F64 and function.startswith("atomicExch"):
             bits = f"{function}(({UNSIGNED_64}*){place}, __double_as_longlong({self(values[0])}))"
             return Fragment(f"__longlong_as_double({bits})")

@@ -17,6 +17,7 @@ from ...ir import nodes as ir
 from ...ir.effects import TABLE
 from ...ir.halves import widened
 from ...ir.walk import statements
+from ...ir.wide import widest_accesses
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
 from ...passes.grids import is_cooperative
 from ...runtime.engine import Dim3
@@ -106,9 +107,10 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
     tables = [(f, alloc) for f, alloc in allocations if alloc.type.space == "constant"]
     constants = {(f.name, table.array): scope.new(table.array) for f, table in tables}
 
+    widest = widest_accesses(program.kernel)
     lines = list(_header(functions, block))
     for function, table in tables:
-        lines += [_table(table, constants[function.name, table.array]), Line("")]
+        lines += [_table(table, constants[function.name, table.array], widest.get(table.array, 0)), Line("")]
     structs: dict[Results, str] = {}
     for function in functions:
         if isinstance(function.result, Results) and function.result not in structs:
@@ -117,7 +119,7 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
         items = (f"{type_name(item)} item{n};" for n, item in enumerate(results.items))
         lines += [Line(f"struct {name} {{"), *(Line(f"{INDENT}{item}") for item in items), Line("};"), Line("")]
     cooperative = any(map(is_cooperative, functions))
-    common = _Common(signatures, scope, block, structs, cooperative)
+    common = _Common(signatures, scope, block, structs, cooperative, widest)
     for function in functions:
         own = {array: name for (owner, array), name in constants.items() if owner == function.name}
         shared = whole.shared if function is functions[-1] else ()
@@ -159,14 +161,15 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
         yield Line("")
 
 
-def _table(alloc: ir.Alloc, name: str) -> Line:
+def _table(alloc: ir.Alloc, name: str, widest: int) -> Line:
     element = alloc.type.element
+    head = f"__constant__ {f'__align__({widest}) ' if widest else ''}{type_name(element)} {name}[{alloc.type.length}]"
     if element in HALVES:  # C++ runs no function to initialise constant memory
         bits = np.array(alloc.values, element.dtype).view(np.uint16)
         values = ", ".join(f"{type_name(element)}_raw{{{int(n):#06x}}}" for n in bits)
-        return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
+        return Line(f"{head} = {{{values}}};", alloc.span)
     values = ", ".join(literal(ir.Const(v, element, alloc.span)).text for v in alloc.values)  # type: ignore[arg-type]
-    return Line(f"__constant__ {type_name(element)} {name}[{alloc.type.length}] = {{{values}}};", alloc.span)
+    return Line(f"{head} = {{{values}}};", alloc.span)
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,7 @@ class _Common:
     """Names and facts common to the functions of a program.
 
     signatures: by function, its C++ name and the positions of arrays whose length it takes. scope: the names in use.
-    structs: by type of results, the name of its struct.
+    structs: by type of results, the name of its struct. widest: of the kernel, as in `Expressions`.
     """
 
     signatures: dict[str, tuple[str, tuple[int, ...]]]
@@ -182,6 +185,7 @@ class _Common:
     block: Dim3
     structs: dict[Any, str]
     cooperative: bool
+    widest: dict[str, int]
 
 
 class _Function:
@@ -206,8 +210,9 @@ class _Function:
         # The user's names first: a generated one must not take them.
         names = constants | {n: self.scope.new(n) for n in sorted(own, key=lambda n: "@" in n)}
         self.lengths = {array: self.scope.new(f"{array}_length") for array in lengths}
-        extents = {n: t.length for n, t in self.types.items() if isinstance(t, Array)}
-        self.expr = Expressions(names, extents, self.lengths, signatures, common.block, common.structs)
+        arrays = {n: t for n, t in self.types.items() if isinstance(t, Array)}
+        widest = common.widest if self.kernel else {}
+        self.expr = Expressions(names, arrays, self.lengths, signatures, common.block, common.structs, widest)
         self.name = signatures[function.name][0]
         elsewhere = {*constants, *(p.name for p in function.params), *(a.array for a in shared)}
         self.places = places(function.body, [n for n in self.types if n not in elsewhere])
@@ -267,7 +272,7 @@ class _Function:
         for name in self.places.before.get(id(stmt), []):
             type = self.types[name]
             element, length = (type.element, f"[{type.length}]") if isinstance(type, Array) else (type, "")
-            by_type.setdefault(self.expr.type_name(element), []).append(f"{self.expr.names[name]}{length}")
+            by_type.setdefault(self.expr.declared(name, element), []).append(f"{self.expr.names[name]}{length}")
         yield from (Line(f"{lead}{type} {', '.join(names)};", stmt.span) for type, names in by_type.items())
 
     def statement(self, stmt: Any, lead: str) -> Iterator[Line]:
@@ -279,7 +284,8 @@ class _Function:
                 place = self.expr.element(stmt.array, stmt.index).text
                 yield at(f"{lead}{place} {stmt.symbol}= {self.expr(stmt.value)};")
             case ir.Alloc(type=array) if array.space in ("register", "local") and id(stmt) in self.places.at_assignment:
-                yield at(f"{lead}{type_name(array.element)} {self.expr.names[stmt.array]}[{array.length}];")
+                declared = self.expr.declared(stmt.array, array.element)
+                yield at(f"{lead}{declared} {self.expr.names[stmt.array]}[{array.length}];")
             case ir.If():
                 yield from self.branch(stmt, lead)
             case ir.While():

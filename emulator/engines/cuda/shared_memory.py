@@ -31,7 +31,8 @@ def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) 
     together = too_large(shared)
     if not together:
         for alloc in fixed:
-            yield f"__shared__ {type_name(alloc.type.element)} {expr.names[alloc.array]}[{alloc.type.length}];", alloc
+            type = expr.declared(alloc.array, alloc.type.element)
+            yield f"__shared__ {type} {expr.names[alloc.array]}[{alloc.type.length}];", alloc
     if not together and len(dynamic) == 1 and dynamic[0].count is None:
         (alloc,) = dynamic
         type = type_name(alloc.type.element)
@@ -54,11 +55,12 @@ def _dynamic(
     aligned = UNIT  # divides the end
     for alloc in arrays:
         size = alloc.type.element.size
+        alignment = max(size, expr.widest.get(alloc.array, 0))
         if isinstance(end, int):
-            start: int | str = -(-end // size) * size
+            start: int | str = -(-end // alignment) * alignment
         else:
             start = scope.new(f"{expr.names[alloc.array]}_start")
-            rounded = end if size <= aligned else f"({end} + {size - 1}) & ~{size - 1}"
+            rounded = end if alignment <= aligned else f"({end} + {alignment - 1}) & ~{alignment - 1}"
             yield f"const int {start} = {rounded};", alloc
         yield _declaration(alloc, expr, memory, start), alloc
         count = alloc.count

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...ir import nodes as ir
 from ...ir.ops import TABLE
 from ...ir.walk import statements
+from ...ir.wide import accessed_array, widest_accesses, width
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import I32, Array, Scalar, Vector
 from ...llvm.builder import FULL, LANES, FunctionBuilder, literal, memory_type, quoted, vector
@@ -31,6 +32,8 @@ class ArrayLocation:
 
     base: address; for a local array, of the copies of the current warp. elements: number of elements, None if only the launch knows
     it. shift: for an array in dynamic shared memory, the elements between the start of a bank word and the start of the array.
+    warp_bytes: of a local array, the bytes of a warp's copies; cell: the elements of a lane that are together in them. alignment: of
+    its memory, in bytes.
     """
 
     name: str
@@ -39,6 +42,9 @@ class ArrayLocation:
     elements: int | None
     allocated: Span
     shift: int = 0
+    warp_bytes: int = 0
+    cell: int = 1
+    alignment: int = 1
 
     @property
     def length(self) -> str:
@@ -47,13 +53,16 @@ class ArrayLocation:
 
     @property
     def scalar(self) -> Scalar:
-        element = self.type.element
-        return element.element if isinstance(element, Vector) else element
+        return _component(self.type)
 
     @property
     def components(self) -> int:
         element = self.type.element
         return element.lanes if isinstance(element, Vector) else 1
+
+
+def _component(type: Array) -> Scalar:
+    return type.element.element if isinstance(type.element, Vector) else type.element
 
 
 @dataclass
@@ -176,7 +185,10 @@ class CodegenContext:
         for param in params:
             if isinstance(param.type, Array):
                 base = f"%{quoted(param.name)}"
-                self.arrays[param.name] = ArrayLocation(param.name, param.type, base, None, param.span)
+                alignment = _component(param.type).size
+                self.arrays[param.name] = ArrayLocation(
+                    param.name, param.type, base, None, param.span, alignment=alignment
+                )
         for stmt in statements(self.kernel.body):
             if isinstance(stmt, ir.Alloc) and stmt.type.space != "register":
                 self.arrays[stmt.array] = self._allocate(stmt)
@@ -188,16 +200,30 @@ class CodegenContext:
         assert length is not None
         base = self._constant(stmt) if type.space == "constant" else f"%{name}"
         shift = carved.shift(type.element.size, self.options.device.bank_width) if carved is not None else 0
-        register_value = ArrayLocation(stmt.array, type, base, length, stmt.span, shift)
         if stmt.array in self.arrays:
             return self.arrays[stmt.array]
+        location = ArrayLocation(stmt.array, type, base, length, stmt.span, shift, alignment=_component(type).size)
         if type.space == "shared":
             self.builder.do(f"{base} = getelementptr i8, ptr %.shared, i64 {self.shared_bytes}")
             self.shared_bytes += -(-length * type.element.size // 128) * 128
         elif type.space == "local":
             self.builder.do(f"{base} = getelementptr i8, ptr %.local, i64 {self.local_bytes}")
-            self.local_bytes += -(-length * type.element.size * LANES * self.warps // 128) * 128
-        return register_value
+            cell = widest_accesses(self.kernel).get(stmt.array, type.element.size) // type.element.size
+            size = -(-length // cell) * cell * type.element.size * LANES
+            location = replace(location, warp_bytes=size, cell=cell)
+            self.local_bytes += -(-size * self.warps // 128) * 128
+        return location
+
+    def accessed(self, access: ir.Access) -> ArrayLocation:
+        """Return the array of an access, in units of the access."""
+        location = self.arrays[access.array]
+        type, ratio = accessed_array(access, location.type), width(access, location.type)
+        if ratio == 1:
+            return replace(location, type=type)
+        location = replace(location, type=type, shift=location.shift // ratio, cell=max(1, location.cell // ratio))
+        if location.elements is None:
+            return replace(location, base=f"{location.base}.by{ratio}")
+        return replace(location, elements=location.elements // ratio)
 
     def _constant(self, stmt: ir.Alloc) -> str:
         element = stmt.type.element

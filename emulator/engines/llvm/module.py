@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ir import nodes as ir
+from ...ir.effects import accesses
 from ...ir.walk import statements
+from ...ir.wide import width
 from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import FunctionBuilder, quoted, scalar_type
 from ...llvm.compiler import ModuleText
@@ -52,6 +54,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         *(quoted(p.name) + end for p in kernel.params for end in ("", ".length", ".limit", ".reach", ".byte"))
     )
     builder.reserve(*(quoted(s.array) for s in _allocations(kernel)))
+    builder.reserve(*(name + end for name, _, _ in _wide_views(kernel) for end in ("", ".length", ".limit", ".reach")))
     builder.slots.append("  %.alive = alloca i32")
     divergence_of = analyse_divergence(kernel, prepared.private, options.block)
     plan = Plan.for_kernel(kernel, options.checks, options.unwritten)
@@ -105,12 +108,13 @@ def _entry(context: CodegenContext) -> None:
     for param in context.kernel.params:
         name = quoted(param.name)
         if isinstance(param.type, Array):
-            # Lengths as unsigned numbers for 32-bit indices, which are always below 2 ** 31.
-            builder.declared.add("declare i64 @llvm.umin.i64(i64, i64)")
-            builder.do(f"%{name}.reach = call i64 @llvm.umin.i64(i64 %{name}.length, i64 {1 << 31})")
-            builder.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
+            _limits(builder, name)
         elif param.type is BOOL:
             builder.do(f"%{name} = icmp ne i8 %{name}.byte, 0")
+    for name, array, ratio in _wide_views(context.kernel):
+        builder.do(f"%{name} = getelementptr i8, ptr %{array}, i64 0")
+        builder.do(f"%{name}.length = lshr i64 %{array}.length, {ratio.bit_length() - 1}")
+        _limits(builder, name)
     if context.plan.tracked:
         tracking.load_table(context)
     builder.slots.append("  %.block.number = alloca i64")
@@ -142,6 +146,20 @@ def _entry(context: CodegenContext) -> None:
             builder.call(
                 "void", "llvm.memset.p0.i64", ("ptr", buffer), ("i8", "0"), ("i64", str(size)), ("i1", "false")
             )
+
+
+def _limits(builder: FunctionBuilder, name: str) -> None:
+    """Define the length of an array as unsigned numbers for 32-bit indices, which are always below 2 ** 31."""
+    builder.declared.add("declare i64 @llvm.umin.i64(i64, i64)")
+    builder.do(f"%{name}.reach = call i64 @llvm.umin.i64(i64 %{name}.length, i64 {1 << 31})")
+    builder.do(f"%{name}.limit = trunc i64 %{name}.reach to i32")
+
+
+def _wide_views(kernel: ir.Function) -> list[tuple[str, str, int]]:
+    """Return the global arrays in units of wider accesses: name of the view, of the array, elements of an access."""
+    types = {param.name: param.type for param in kernel.params if isinstance(param.type, Array)}
+    ratios = {(a.array, width(a, types[a.array])) for _, a in accesses(kernel) if a.array in types}
+    return [(f"{quoted(name)}.by{ratio}", quoted(name), ratio) for name, ratio in sorted(ratios) if ratio > 1]
 
 
 def _text(context: CodegenContext) -> ModuleText:

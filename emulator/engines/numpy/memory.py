@@ -12,14 +12,16 @@ from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.effects import lane_bits
 from ...ir.updates import update_of
+from ...ir.wide import access_type, width
 from ...language.intrinsics import WARP_SIZE
-from ...language.types import Array, Vector
+from ...language.types import Array
 from ...machine import transactions
 from ...profiler import events, samples
 from ...profiler.block_sampling import sampled_blocks
 from ...profiler.events import Counts
 from ...profiler.samples import Table
 from ...profiler.trace import ENTRY, Tracer
+from ...runtime.arrays import split
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
 from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
@@ -54,7 +56,9 @@ class Access:
         self.index = scalar(node.index)
         self.dimensions = [(scalar(component), scalar(extent)) for component, extent in open_dimensions(node.index)]
         self.shown = [scalar(component) for component in shown_dimensions(node.index)]
-        self.size = array.element.size
+        self.type, self.width = access_type(node), width(node, array)
+        self.exact = self.type == array.element
+        self.size = self.type.size
         self.space = array.space
         self.name = node.array
         self.out_of_bounds = 0  # lanes, in the last execution
@@ -63,7 +67,7 @@ class Access:
     def lanes(self, group: WarpGroup) -> tuple[Values, Mask]:
         """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
-        length = group.memory.lengths[self.name]
+        length = group.memory.lengths[self.name] // self.width
         for component, extent in self.dimensions:
             at = group.full(component(group))
             index = np.where((at < 0) | (at >= group.full(extent(group))), -1, index)
@@ -97,7 +101,7 @@ class Access:
         out = self._out
         out[:] = 0
         if self.space == "shared":
-            index = index + group.memory.shifts.get(self.name, 0)
+            index = index + group.memory.shifts.get(self.name, 0) // self.width
         transactions.count(self.space, self.kind.operation, index, active, self.size, group.request.device, out)
         return out
 
@@ -134,8 +138,32 @@ class Access:
         entries["index"] = np.where(active[rows], index[rows], 0)
         tracer.take(entries)
 
+    def places(self, group: WarpGroup, index: Values) -> Values:
+        """Positions in the array's storage, of an access of another type than the element int64[..., width]."""
+        if self.exact:
+            return self.positions(group, index)
+        first = index.astype(np.int64) * self.width
+        return np.stack([self.positions(group, first + n) for n in range(self.width)], axis=-1)
+
+    def read(self, storage: Values, places: Values) -> Values:
+        """Return values of the access's type at `places`; of a vector, with an axis for its components."""
+        taken = storage.take(places, axis=0)
+        if self.exact:
+            return taken
+        scalar, components = split(self.type)
+        lanes = places.shape[:-1]
+        values = np.ascontiguousarray(taken).reshape(*lanes, -1).view(scalar.dtype)
+        return values if components else values.reshape(lanes)
+
+    def write(self, storage: Values, places: Values, values: Values) -> None:
+        """Store values such as `read` returns, in ascending order of lanes."""
+        if not self.exact:
+            shape = (*places.shape, *storage.shape[1:])
+            values = np.ascontiguousarray(values).reshape(*places.shape[:-1], -1).view(storage.dtype).reshape(shape)
+        storage[places] = values
+
     def positions(self, group: WarpGroup, index: Values) -> Values:
-        """Positions in the array's storage."""
+        """Positions of elements in the array's storage."""
         if self.space == "shared":
             offset = np.arange(group.shape[0], dtype=np.int64) * group.memory.lengths[self.name]
             moved: Values = index.reshape(group.shape) + offset.reshape(-1, 1, 1)
@@ -156,26 +184,22 @@ class Access:
         race_state, number = group.memory.race_state, self.tracked.number
         assert race_state is not None
         mask = int(lane_bits(inside)[0, 0])
-        at = (self.positions(group, index) if self.space == "local" else index).reshape(WARP_SIZE).astype(np.int64)
         race_state(happens_before.resume_warp, int(group.warps[0]))
         if self.node.order in RELEASES:
             race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
-        if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
-            unwritten = race_state(happens_before.unwritten, number, mask, at)
-            if unwritten:
-                self._report_uninitialised(group, index, unwritten)
-        if self.tracked.for_races:
-            operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
-            race_state(
-                detect.access,
-                number,
-                self.id.number,
-                mask,
-                np.concatenate([at, *operand_values]),
-                len(operand_values) // 2,
-            )
-        elif self.id.effect != shadow.LOADS:
-            race_state(happens_before.record_writes, number, mask, at)
+        operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
+        for part in range(self.width):
+            element = index.astype(np.int64) * self.width + part
+            at = (self.positions(group, element) if self.space == "local" else element).reshape(WARP_SIZE)
+            if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
+                unwritten = race_state(happens_before.unwritten, number, mask, at)
+                if unwritten:
+                    self._report_uninitialised(group, element, unwritten)
+            if self.tracked.for_races:
+                operands = np.concatenate([at.astype(np.int64), *operand_values])
+                race_state(detect.access, number, self.id.number, mask, operands, len(operand_values) // 2)
+            elif self.id.effect != shadow.LOADS:
+                race_state(happens_before.record_writes, number, mask, at.astype(np.int64))
 
     def _report_uninitialised(self, group: WarpGroup, index: Values, mask: int) -> None:
         assert self.tracked is not None
@@ -210,17 +234,16 @@ def _bits(values: Values) -> Values:
 
 def load(access: Access) -> Effect:
     """The value that each lane loads; 0 where it is out of bounds."""
-    array = access.array
-    components = array.element.lanes if isinstance(array.element, Vector) else 0
+    scalar_type, components = split(access.type)
 
     def run(group: WarpGroup) -> Register:
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        if storage.shape[0] == 0:
-            blank = np.zeros(group.shape, storage.dtype)
+        if storage.shape[0] < access.width:
+            blank = np.zeros(group.shape, scalar_type.dtype)
             return (blank,) * components if components else blank
         access.track(group, index, inside)
-        loaded = storage.take(access.positions(group, index), axis=0)
+        loaded = access.read(storage, access.places(group, index))
         if access.out_of_bounds:
             loaded[~inside] = 0
         if components:
@@ -230,54 +253,54 @@ def load(access: Access) -> Effect:
     return run
 
 
+def _whole(group: WarpGroup, values: Register) -> Values:
+    """Return the values of all lanes, of a vector with an axis for its components."""
+    if isinstance(values, tuple):
+        return np.stack([group.full(component) for component in values], axis=-1)
+    return group.full(values)
+
+
 def store(access: Access, stmt: ir.Store) -> Effect:
     """A store. Lanes write in ascending order; lanes out of bounds write nothing."""
     source = value(stmt.value)
+    dtype = split(access.type)[0].dtype
 
     def run(group: WarpGroup) -> None:
-        operand_values = source(group)
+        new = _whole(group, source(group)).astype(dtype, copy=False)
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        at = access.positions(group, index)[inside]
-        if access.tracked is not None and len(storage):
-            components = operand_values if isinstance(operand_values, tuple) else (operand_values,)
-            new = np.stack([group.full(component)[0].astype(storage.dtype) for component in components], axis=-1)
-            access.track(group, index, inside, new, storage[access.positions(group, index)[0]])
-        if isinstance(operand_values, tuple):
-            for component, values in enumerate(operand_values):
-                storage[at, component] = group.full(values)[inside]
-        else:
-            storage[at] = group.full(operand_values)[inside]
+        if storage.shape[0] < access.width:
+            return
+        places = access.places(group, index)
+        if access.tracked is not None:
+            access.track(group, index, inside, new[0], access.read(storage, places[0]))
+        access.write(storage, places[inside], new[inside])
 
     return run
 
 
 def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     """An atomic operation. Lanes are serialised in ascending order; the result is the old value of each."""
-    operand, components = value(node.value), isinstance(node.type, Vector)
+    operand = value(node.value)
+    scalar_type, components = split(access.type)
     update = update_of(node)
 
     def run(group: WarpGroup) -> Register | None:
-        operands = operand(group)
-        operand_values = (
-            np.stack([group.full(component) for component in operands], axis=-1)
-            if isinstance(operands, tuple)
-            else group.full(operands)
-        )
+        operand_values = _whole(group, operand(group))
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        positions = access.positions(group, index)
+        places = access.places(group, index)
         access.track(group, index, inside)
-        if isinstance(update, np.ufunc) and not used:
-            update.at(storage, positions[inside], operand_values[inside])
+        if isinstance(update, np.ufunc) and not used and access.exact:
+            update.at(storage, places[inside], operand_values[inside])
             return None
-        old = np.zeros((*index.shape, *storage.shape[1:]), storage.dtype)
+        old = np.zeros((*index.shape, *[components] * bool(components)), scalar_type.dtype)
         for row, lane in np.argwhere(inside):
-            at = positions[row, lane]
-            old[row, lane] = storage[at]
-            storage[at] = update(storage[at], operand_values[row, lane])
+            at = places[row, lane]
+            old[row, lane] = before = access.read(storage, at)
+            access.write(storage, at, update(before, operand_values[row, lane]))
         if components:
-            return tuple(np.ascontiguousarray(old[..., p]).reshape(group.shape) for p in range(old.shape[-1]))
+            return tuple(np.ascontiguousarray(old[..., p]).reshape(group.shape) for p in range(components))
         return old.reshape(group.shape)
 
     return run
@@ -291,14 +314,14 @@ def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
         expected_values, operand_values = group.full(expected(group)), group.full(operand(group))
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
-        positions = access.positions(group, index)
+        places = access.places(group, index)
         access.track(group, index, inside)
-        old = np.zeros(index.shape, storage.dtype)
+        old = np.zeros(index.shape, node.type.dtype)
         for row, lane in np.argwhere(inside):
-            at = positions[row, lane]
-            old[row, lane] = storage[at]
-            if storage[at] == expected_values[row, lane]:
-                storage[at] = operand_values[row, lane]
+            at = places[row, lane]
+            old[row, lane] = before = access.read(storage, at)
+            if before == expected_values[row, lane]:
+                access.write(storage, at, operand_values[row, lane])
         return old.reshape(group.shape)
 
     return run

@@ -5,7 +5,9 @@ A function of this module returns an exception; the generated code raises it, so
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.access import Operation
 from ...ir.names import element
-from ...language.types import Array, Vector
+from ...ir.wide import width
+from ...language.types import Array, Scalar, Vector
+from ...runtime.arrays import split
 from ...sanitizer import barriers, bounds, checkers, uninitialised
 from ...span import Span
 from .threads import Access, Fault, Thread
@@ -51,18 +55,41 @@ def allocate(thread: Thread, alloc: ir.Alloc) -> Any:
     return owner[key]
 
 
-class AccessFaults:
-    """The findings of one access."""
+@cache
+def as_type(type: Scalar | Vector) -> Callable[[Any], Any]:
+    """Return a function from memory to the same memory as elements of another type, as many as it has whole ones."""
+    scalar, lanes = split(type)
 
-    def __init__(self, node: ir.Access) -> None:
-        self.node = node
+    def view(memory: Any) -> Any:
+        data = memory.reshape(-1).view(np.uint8)
+        elements = data[: len(data) // type.size * type.size].view(scalar.dtype)
+        return elements.reshape(-1, lanes) if lanes else elements
+
+    return view
+
+
+def elements(index: Any, count: int) -> slice:
+    """Return the elements of an access with this index."""
+    return slice(int(index) * count, (int(index) + 1) * count)
+
+
+def first_unwritten(flags: Any, index: Any, count: int) -> int:
+    """Return the first element of an access with this index that is not written."""
+    return int(index) * count + int(np.argmin(flags[elements(index, count)]))
+
+
+class AccessFaults:
+    """The findings of one access. width: elements of the array that it reads or writes."""
+
+    def __init__(self, node: ir.Access, array: Array) -> None:
+        self.node, self.width = node, width(node, array)
         self.registers = bounds.index_registers(node.index)
 
     def out_of_bounds(self, thread: Thread, memory: Any, index: Any, shown: Any, values: Any) -> Fault:
         """Return the exception of an access outside the array. shown: of `shown_dimensions`. values: of `registers`."""
         origin = thread.block.launch.origins[id(memory)]
         node, operation = replace(self.node, array=origin.name), _OPERATIONS.get(type(self.node), Operation.ATOMIC)
-        numbers = (int(index), len(memory), *map(int, shown))
+        numbers = (int(index), len(memory) // self.width, *map(int, shown))
         named = {bounds.user_name(n): v.item() for n, v in zip(self.registers, values, strict=True)}
         place = thread.place()
         return thread.fault(bounds.out_of_bounds(operation, node, origin.type, numbers, place, named, origin.span))

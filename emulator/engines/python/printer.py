@@ -18,6 +18,7 @@ from ...ir import nodes as ir
 from ...ir.access import open_dimensions, shown_dimensions
 from ...ir.effects import PLAIN_ORDERS, performed
 from ...ir.walk import bodies, expressions, map_bodies, statements
+from ...ir.wide import access_type, width
 from ...language.types import Array, Vector
 from ...sanitizer import barriers
 from ...span import Span
@@ -251,13 +252,13 @@ class FunctionPrinter(Expressions):
         node = stmt.value
         match node:
             case ir.Load():
-                element: ast.expr = item(name(flat(node.array)), self.value(node.index))
+                element: ast.expr = item(self.memory(node), self.value(node.index))
                 if isinstance(node.type, Vector):
                     element = call(self.constants.node(pack(node.type)), element)
                 return self.access(stmt, node, self.assigned(stmt, element))
             case ir.Atomic() | ir.CompareSwap():
                 values = [node.value] if isinstance(node, ir.Atomic) else [node.expected, node.value]
-                operands = [name(flat(node.array)), self.value(node.index), *map(self.value, values)]
+                operands = [self.memory(node), self.value(node.index), *map(self.value, values)]
                 result = self.wait(stmt, OPERATIONS[type(node)](node), *operands)
                 return self.access(stmt, node, [*self.assigned(stmt, result), *self.marked(node)])
             case ir.Shuffle():
@@ -319,10 +320,11 @@ class FunctionPrinter(Expressions):
     # -------------------------------------------------------------- accesses
     def access(self, stmt: ir.Stmt, node: ir.Access, effect: list[ast.stmt]) -> list[ast.stmt]:
         """Return an access behind the checks of its index."""
-        memory, faults = name(flat(node.array)), access.AccessFaults(node)
-        inside = [
-            ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [self.value(node.index), self.length(node.array)])
-        ]
+        memory, faults = name(flat(node.array)), access.AccessFaults(node, self.spaces[node.array])
+        length = self.length(node.array)
+        if faults.width > 1:
+            length = ast.BinOp(length, ast.FloorDiv(), ast.Constant(faults.width))
+        inside = [ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [self.value(node.index), length])]
         for index, extent in open_dimensions(node.index):
             limits = [self.value(index), self.value(extent)]
             inside.append(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], limits))
@@ -336,8 +338,12 @@ class FunctionPrinter(Expressions):
         if self.rules.initialised and not isinstance(node, ir.Store):
             flags = name(written_flags(node.array))
             untracked = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
-            written = ast.BoolOp(ast.Or(), [untracked, item(flags, self.value(node.index))])
-            checks.append(self.finding_check(written, faults.uninitialised, memory, self.value(node.index)))
+            flag, index = self.flag(node, ast.Load()), self.value(node.index)
+            if faults.width > 1:
+                flag = call(attribute(flag, "all"))
+                index = call(self.constants.node(access.first_unwritten), flags, index, ast.Constant(faults.width))
+            written = ast.BoolOp(ast.Or(), [untracked, flag])
+            checks.append(self.finding_check(written, faults.uninitialised, memory, index))
         if self.is_wait(stmt) and isinstance(node, ir.Load | ir.Store):
             checks.insert(0, ast.Expr(self.wait(stmt, WarpOperation(node))))
         if not self.rules.recorded:
@@ -347,15 +353,29 @@ class FunctionPrinter(Expressions):
         return [*checks, *recorded, *effect] if isinstance(node, ir.Load | ir.Store) else [*checks, *effect, *recorded]
 
     def stored(self, stmt: ir.Store) -> list[ast.stmt]:
-        element = ast.Subscript(name(flat(stmt.array)), self.value(stmt.index), ast.Store())
+        element = ast.Subscript(self.memory(stmt), self.value(stmt.index), ast.Store())
         return [ast.Assign([element], self.value(stmt.value)), *self.marked(stmt)]
+
+    def memory(self, node: ir.Access) -> ast.expr:
+        """Return the memory of an access, in units of the access."""
+        memory, type = name(flat(node.array)), access_type(node)
+        if type == self.spaces[node.array].element:
+            return memory
+        return call(self.constants.node(access.as_type(type)), memory)
+
+    def flag(self, node: ir.Access, context: ast.expr_context) -> ast.expr:
+        """Return the flag of the element of an access, or the flags of all."""
+        index, count = self.value(node.index), width(node, self.spaces[node.array])
+        if count > 1:
+            index = call(self.constants.node(access.elements), index, ast.Constant(count))
+        return ast.Subscript(name(written_flags(node.array)), index, context)
 
     def marked(self, node: ir.Access) -> list[ast.stmt]:
         """Return the statement that marks an element as written."""
         if not self.rules.initialised:
             return []
         flags = name(written_flags(node.array))
-        mark = ast.Assign([ast.Subscript(flags, self.value(node.index), ast.Store())], ast.Constant(True))
+        mark = ast.Assign([self.flag(node, ast.Store())], ast.Constant(True))
         return [ast.If(ast.Compare(flags, [ast.IsNot()], [ast.Constant(None)]), [mark], [])]
 
     def register_checks(self, stmt: ir.Stmt) -> list[ast.stmt]:

@@ -12,6 +12,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.ops import BITS
 from ...ir.walk import rewrite
+from ...language.types import Value
 from ...runtime.engine import Engine
 from ...runtime.registry import EngineName
 from ...runtime.request import prepare_request
@@ -22,6 +23,7 @@ from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
 from .operations import Group, group_id, groups, request, shifts
 from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
+from .wide_accesses import FAULTY, PAIRS, faulty_request, wide_case
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     result = [Case(f"feature {one.name}", partial(_feature, tested, one, emulates)) for one in FEATURES]
     rows = [*groups(), *shifts()]
     result += [Case(f"operations {group_id(one)}", partial(_operations, tested, one, emulates)) for one in rows]
+    result += [Case(f"wide {e} as {t}", partial(_wide, tested, (e, t), emulates)) for e, t in PAIRS]
     if emulates:
+        result += [Case(f"wide {name}", partial(_faulty, tested, name)) for name in FAULTY]
         result += [Case(f"samples {one.name}", partial(_samples, tested, one)) for one in FEATURES]
         result += [Case(f"decisions {one.name}", partial(_decisions, tested, one)) for one in FEATURES]
         result += [Case(f"trace {one.name}", partial(_trace, tested, one)) for one in FEATURES]
@@ -61,6 +65,27 @@ def _feature(engine: Engine, feature: Feature, emulates: bool) -> None:
     assert np.asarray(feature.expected).ravel().tolist() == launch.shaped(actual.buffers)["out"].ravel().tolist()
     if emulates:
         assert_same(actual, engine_of("numpy").run(launch), launch)
+
+
+def _wide(engine: Engine, pair: tuple[Value, Value], emulates: bool) -> None:
+    """Accesses of another type than the element have the bits of the memory; an emulator counts and checks as the numpy engine."""
+    case = wide_case(*pair)
+    buffers = engine.run(case.request).buffers
+    actual = {name: np.ascontiguousarray(buffers[name]).tobytes() for name in case.expected if name in buffers}
+    assert actual == {name: case.expected[name] for name in actual} and "out" in actual
+    if emulates:
+        checked = replace(case.request, checks=frozenset({"races", "uninitialised"}), detail=True)
+        outcome = engine.run(checked)
+        assert outcome.faults == []
+        assert_same(outcome, engine_of("numpy").run(checked), checked)
+
+
+def _faulty(engine: Engine, name: str) -> None:
+    """A wide access that is misaligned, ends outside, races or reads unwritten elements has the findings of the numpy engine."""
+    launch = faulty_request(*FAULTY[name])
+    actual, expected = engine.run(launch), engine_of("numpy").run(launch)
+    assert len(actual.faults) >= 1 + (name != "out of bounds")
+    assert_same(actual, expected, launch)
 
 
 def _samples(engine: Engine, feature: Feature) -> None:

@@ -38,7 +38,7 @@ def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
     else:
         loaded = elements.load_lanes(context, array, access.index, context.mask)
     loaded = access.finish(loaded)
-    return tuple(loaded) if isinstance(array.type.element, Vector) else loaded[0]
+    return tuple(loaded) if isinstance(node.type, Vector) else loaded[0]
 
 
 def store(context: CodegenContext, stmt: ir.Store) -> None:
@@ -77,22 +77,15 @@ class _Access:
             (context.expression(part), context.expression(extent)) for part, extent in open_dimensions(node.index)
         ]
         self.index = self._of_all_lanes(_index(context, self.full_index))
-        self.array = elements.own(context, context.arrays[node.array])
+        self.array = elements.own(context, context.accessed(node))
         multiple = context.divergence.multiple(node.index)
         self.transactions = TransactionCounter.of_array(context, self.kind, site, self.array, self.index, multiple)
         tracked = node.array in context.plan.tracked
-        self.tracked_access = (
-            TrackedAccess(
-                context,
-                node,
-                site,
-                AccessId.for_access(site, self.kind.operation, node),
-                self.array,
-                self.index,
-                new_values,
-            )
+        access = AccessId.for_access(site, self.kind.operation, node)
+        self.tracked_accesses = (
+            TrackedAccess.of_elements(context, node, site, access, self.array, self.index, new_values)
             if tracked
-            else None
+            else []
         )
 
     def _of_all_lanes(self, index: Value) -> Value:
@@ -117,8 +110,8 @@ class _Access:
         builder.branch(whole, inside, self.out_of_bounds, rarely=True)
         builder.place(inside)
         self.transactions.inside()
-        if self.tracked_access:
-            self.tracked_access.inside()
+        for tracked_access in self.tracked_accesses:
+            tracked_access.inside()
 
     def finish(self, loaded: Sequence[Value], new_values: Sequence[Value] = (), word: str = "") -> list[Value]:
         """Generate the code for accesses with lanes out of bounds. Return the loaded values of both cases."""
@@ -127,8 +120,8 @@ class _Access:
         builder.jump(self.exit_label)
         builder.place(self.out_of_bounds)
         self.index = dimensions.invalid(context, self.index, self.dimensions)
-        if self.tracked_access:
-            self._track_others(self.tracked_access)
+        if self.tracked_accesses:
+            self._track_others()
         record = self._record()
         pointer = builder.element("i64", "%.faults", record.start, "record")
         lanes_before = builder.load("i64", pointer, "seen")
@@ -144,7 +137,7 @@ class _Access:
         builder.place(self.exit_label)
         return [_either(context, a, good, b, bad) for a, b in zip(loaded, other, strict=False)]
 
-    def _track_others(self, tracked_access: TrackedAccess) -> None:
+    def _track_others(self) -> None:
         """Check the lanes in bounds of an access with other lanes out of bounds."""
         builder, element = self.context.builder, scalar_type(self.index.type)
         beyond = atomics.beyond(builder, lanes(builder, self.index), element, limit(self.array, self.index.type))
@@ -154,7 +147,8 @@ class _Access:
         some, on = builder.label("some"), builder.label("on")
         builder.branch(builder.let(f"icmp eq i32 {right}, 0", "nobody"), on, some)
         builder.place(some)
-        tracked_access.partly_inside(right)
+        for tracked_access in self.tracked_accesses:
+            tracked_access.partly_inside(right)
         builder.jump(on)
         builder.place(on)
 
@@ -182,6 +176,7 @@ class _Access:
     def _record(self) -> FaultRecord:
         """Return the fault record; the values after BOUNDS are the registers of the index."""
         node, array = self.node, self.array
+        type = self.context.arrays[node.array].type
         registers = self._registers()
         names = [bounds.user_name(r.name) for r in registers]
         operation = self.kind.operation
@@ -190,7 +185,7 @@ class _Access:
             rest, tail = loaded[2 : 2 + len(names)], loaded[2 + len(names) :]
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
             numbers = [int(number) for number in (*loaded[:2], *tail)]
-            return bounds.out_of_bounds(operation, node, array.type, numbers, place, shown, array.allocated)
+            return bounds.out_of_bounds(operation, node, type, numbers, place, shown, array.allocated)
 
         types = [r.type for r in (*registers, *shown_dimensions(node.index)) if isinstance(r.type, Scalar)]
         index = self.full_index.type if self.full_index.type.size == 8 else self.index.type

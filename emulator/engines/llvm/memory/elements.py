@@ -10,6 +10,7 @@ from ....llvm.builder import FULL, IOTA, LANES, many, memory_type, scalar_type, 
 from ....llvm.casts import extended
 from ....llvm.shape import Shape
 from ....llvm.values import Value, chosen, lanes
+from ....machine.device import log2
 from ..context import ArrayLocation, CodegenContext
 from . import atomics
 
@@ -21,12 +22,11 @@ def wide(context: CodegenContext, index: Value) -> Value:
 
 
 def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:
-    """Return the array of the current warp: the layout of local memory is [warp][element][lane]."""
+    """Return the array of the current warp: the layout of local memory is [warp][cell][lane][element of the cell]."""
     if array.type.space != "local":
         return array
-    assert array.elements is not None
-    size = array.elements * array.type.element.size * LANES
-    return replace(array, base=context.builder.element(f"[{size} x i8]", array.base, context.warp, "own", "i32"))
+    size = f"[{array.warp_bytes} x i8]"
+    return replace(array, base=context.builder.element(size, array.base, context.warp, "own", "i32"))
 
 
 def one_for_all(array: ArrayLocation, index: Value) -> bool:
@@ -39,8 +39,15 @@ def _positions(context: CodegenContext, array: ArrayLocation, index: Value, comp
     builder = context.builder
     at = lanes(builder, wide(context, index))
     if array.type.space == "local":
+        within = ""
+        if array.cell > 1:
+            within = builder.let(f"and {many('i64')} {at}, {splat('i64', array.cell - 1)}", "within")
+            at = builder.let(f"lshr {many('i64')} {at}, {splat('i64', log2(array.cell))}", "whole")
         at = builder.let(f"mul {many('i64')} {at}, {splat('i64', LANES)}", "row")
         at = builder.let(f"add {many('i64')} {at}, {vector('i64', IOTA)}", "cell")
+        if within:
+            at = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.cell)}", "cell")
+            at = builder.let(f"add {many('i64')} {at}, {within}", "element")
     if array.components > 1:
         at = builder.let(f"mul {many('i64')} {at}, {splat('i64', array.components)}", "part")
         at = builder.let(f"add {many('i64')} {at}, {splat('i64', component)}", "part") if component else at
@@ -61,7 +68,7 @@ def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, compo
 def _in_a_row(array: ArrayLocation, index: Value) -> bool:
     """Return whether the lanes access consecutive elements."""
     if array.type.space == "local":
-        return index.uniform and array.components == 1
+        return index.uniform and array.components == 1 and array.cell == 1
     return index.step == 1
 
 
@@ -101,7 +108,7 @@ def load_one(context: CodegenContext, array: ArrayLocation, index: Value) -> lis
             element, array.base, builder.let(f"add i64 {at}, {component}", "part") if component else at
         )
         loaded.append(
-            _read(context, array, builder.load(element, element_pointer, array.name, array.scalar.size), uniform=True)
+            _read(context, array, builder.load(element, element_pointer, array.name, array.alignment), uniform=True)
         )
     return loaded
 
@@ -112,10 +119,10 @@ def load_lanes(context: CodegenContext, array: ArrayLocation, index: Value, mask
         return gather(context, array, index, str(FULL) if mask is None else mask)
     element_pointer = _row(context, array, index)
     if array.components > 1:
-        wide = builder.load(f"<{LANES * array.components} x {element}>", element_pointer, array.name, array.scalar.size)
+        wide = builder.load(f"<{LANES * array.components} x {element}>", element_pointer, array.name, array.alignment)
         return [_component_of_each(context, array, wide, component) for component in range(array.components)]
     if mask is None:
-        return [_read(context, array, builder.load(many(element), element_pointer, array.name, array.scalar.size))]
+        return [_read(context, array, builder.load(many(element), element_pointer, array.name, array.alignment))]
     active = (many("i1"), chosen(builder, mask))
     function = f"llvm.masked.load.{suffix(many(element))}.p0"
     pointer = ("ptr", element_pointer)
@@ -184,7 +191,7 @@ def store_one(context: CodegenContext, array: ArrayLocation, index: Value, value
         element_pointer = builder.element(
             element, array.base, builder.let(f"add i64 {at}, {component}", "part") if component else at
         )
-        builder.store(element, ref, element_pointer, array.scalar.size)
+        builder.store(element, ref, element_pointer, array.alignment)
 
 
 def store_lanes(
@@ -196,7 +203,7 @@ def store_lanes(
         return
     element_pointer, ref = _row(context, array, index), _stored(context, values[0])
     if mask is None:
-        builder.store(many(element), ref, element_pointer, array.scalar.size)
+        builder.store(many(element), ref, element_pointer, array.alignment)
     else:
         function = f"llvm.masked.store.{suffix(many(element))}.p0"
         builder.call(

@@ -42,6 +42,8 @@ def access_out_of_bounds(
             *(["one"] if single_element else []),
             *([word] if word else []),
             *([f"from_{array.shift}"] if array.shift else []),
+            *([f"cells_of_{array.cell}"] if array.cell > 1 else []),
+            *([f"aligned_to_{array.alignment}"] if array.alignment != array.scalar.size else []),
         )
     )
     counters, constant_cost = "0", (0, 0)

@@ -13,10 +13,11 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.effects import performed, row_of
 from ....ir.walk import statements
+from ....ir.wide import width
 from ....language.types import I64
 from ....llvm.builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
 from ....llvm.casts import extended
-from ....llvm.values import Value, broadcast, chosen, lanes
+from ....llvm.values import Value, broadcast, chosen, lanes, moved
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
@@ -112,8 +113,22 @@ def state(context: CodegenContext, which: int, hint: str) -> str:
 
 
 # ------------------------------------------------------------------ one access
+def _element_index(context: CodegenContext, index: Value, ratio: int, element: int) -> Value:
+    """Return the index of one of the `ratio` elements that an access with this index reads or writes."""
+    if ratio == 1:
+        return index
+    builder, whole = context.builder, elements.wide(context, index)
+    if whole.uniform:
+        return moved(builder, Value(I64, builder.let(f"mul i64 {whole.ref}, {ratio}", "first")), element)
+    first = builder.let(f"mul {W} {lanes(builder, whole)}, {splat('i64', ratio)}", "first")
+    return moved(builder, Value(I64, first, None), element)
+
+
 class TrackedAccess:
-    """An access to a tracked array: generates the check before the access. given: values of a store."""
+    """An access to an element of a tracked array in each lane: generates the check before the access.
+
+    array, index: in units of the access; elements, at: in elements of the array. stored_values: of a store.
+    """
 
     def __init__(
         self,
@@ -124,15 +139,31 @@ class TrackedAccess:
         array: ArrayLocation,
         index: Value,
         stored_values: Sequence[Value],
+        element: int = 0,
     ) -> None:
         tracked = context.plan.tracked.get(node.array)
         assert tracked is not None
         self.context, self.builder, self.node = context, context.builder, node
         self.site, self.access = site, access
         self.tracked: TrackedArray = tracked
-        self.array, self.index = array, index
+        self.array, self.unit = context.arrays[node.array], array
+        self.index = _element_index(context, index, width(node, self.array.type), element)
         self.stored_values = stored_values if access.effect == shadow.STORES else ()
         self.reads = not isinstance(node, ir.Store)
+
+    @staticmethod
+    def of_elements(
+        context: CodegenContext,
+        node: ir.Access,
+        site: int,
+        access: AccessId,
+        array: ArrayLocation,
+        index: Value,
+        stored_values: Sequence[Value],
+    ) -> list[TrackedAccess]:
+        """Return the accesses to each element of an access."""
+        count = width(node, context.arrays[node.array].type)
+        return [TrackedAccess(context, node, site, access, array, index, stored_values, n) for n in range(count)]
 
     def inside(self) -> None:
         """Check an access with all active lanes in bounds."""
@@ -313,14 +344,18 @@ class TrackedAccess:
         name = "_".join(
             str(part) for part in ("define", self.array.type.space, self.array.type.element, *["store"] * bool(stored))
         )
+        if self.unit.type.element != self.array.type.element:
+            name += f"_by_{self.unit.type.element}"
+        if self.unit.cell > 1:
+            name += f"_cells_of_{self.unit.cell}"
         self.context.helper(name, lambda: self._slow_path(name))
         at = (W, lanes(builder, elements.wide(self.context, self.index)))
         fixed = (("ptr", "%.shadow"), ("i64", str(tracked.number)), ("i64", str(self.access.number)))
-        builder.call("void", name, *fixed, ("ptr", self.array.base), at, ("i32", mask), *stored)
+        builder.call("void", name, *fixed, ("ptr", self.unit.base), at, ("i32", mask), *stored)
 
     def _slow_path(self, name: str) -> str:
         """Return the text of the function: it stores elements and values in a buffer and calls `detect.access`."""
-        builder, array = FunctionBuilder(), replace(self.array, base="%base")
+        builder, array = FunctionBuilder(), replace(self.unit, base="%base")
         inner = replace(self.context, builder=builder, buffers={}, mask="%mask")
         lanes_stored = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.stored_values)]
         parameters = [
@@ -332,7 +367,9 @@ class TrackedAccess:
         _look_up(builder, ARRAYS, len(FUNCTIONS))
         buffer = builder.slot(f"[{1 + 2 * len(lanes_stored)} x {W}]", "lanes")
         builder.store(W, "%at", buffer)
-        old_values = elements.gather(inner, array, Value(I64, "%at", None), "%mask") if lanes_stored else []
+        ratio = width(self.node, self.array.type)
+        at = "%at" if ratio == 1 else builder.let(f"lshr {W} %at, {splat('i64', ratio.bit_length() - 1)}", "unit")
+        old_values = elements.gather(inner, array, Value(I64, at, None), "%mask") if lanes_stored else []
         for number, value in enumerate((*lanes_stored, *old_values)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
         rest = (
