@@ -15,7 +15,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir.access import Operation
 from ...ir.names import element
-from ...ir.wide import width
+from ...ir.wide import access_type, width
 from ...language.types import Array, Scalar, Vector
 from ...runtime.arrays import split
 from ...sanitizer import barriers, bounds, checkers, uninitialised
@@ -110,17 +110,20 @@ def memory_key(thread: Thread, origin: Origin) -> tuple[Any, ...]:
 
 
 def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any) -> Fault | None:
-    """Pass an access to the observers of the launch. value: of a store. Return a finding to raise."""
+    """Pass an access to the observers of the launch, for each of its elements. value: of a store. Return a finding to raise."""
     launch, block = thread.block.launch, thread.block.linear
     origin = launch.origins[id(memory)]
     thread.accesses += 1
+    count, type = width(node, origin.type), access_type(node)
+    if isinstance(node, ir.Load):
+        value = (memory if type == origin.type.element else as_type(type)(memory))[index].copy()
     access = Access(
         node=node,
         span=thread.span(node.span),
         memory=memory_key(thread, origin),
         array=origin.name,
-        index=int(index),
-        value=memory[index].copy() if isinstance(node, ir.Load) else value,
+        index=int(index) * count,
+        value=value,
         block=block,
         thread=thread.linear,
         number=thread.accesses,
@@ -132,9 +135,10 @@ def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any)
         lane_epochs=thread.lane_epochs,
     )
     thread.executions[node] += 1
-    for observer in launch.observers:
-        if (fault := observer.access(access)) is not None:
-            return fault
+    for element_access in (replace(access, index=access.index + n) if n else access for n in range(count)):
+        for observer in launch.observers:
+            if (fault := observer.access(element_access)) is not None:
+                return fault
     return None
 
 

@@ -31,7 +31,7 @@ def require_exact(request: Request) -> None:
         what = "fences or releases" if plan.fenced else "asynchronous copies"
         raise LaunchError(
             f'engine="python" finds no races in a kernel with {what}: write '
-            'check="bounds,uninitialised,barriers,arithmetic", or engine="jit"'
+            'check="bounds,alignment,uninitialised,barriers,arithmetic", or engine="jit"'
         )
 
 
