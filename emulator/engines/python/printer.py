@@ -338,12 +338,13 @@ class FunctionPrinter(Expressions):
         if self.rules.initialised and not isinstance(node, ir.Store):
             flags = name(written_flags(node.array))
             untracked = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
-            flag, index = self.flag(node, ast.Load()), self.value(node.index)
+            flag: ast.expr = self.flag(node, ast.Load())
+            element = self.value(node.index)
             if faults.width > 1:
                 flag = call(attribute(flag, "all"))
-                index = call(self.constants.node(access.first_unwritten), flags, index, ast.Constant(faults.width))
+                element = call(self.constants.node(access.first_unwritten), flags, element, ast.Constant(faults.width))
             written = ast.BoolOp(ast.Or(), [untracked, flag])
-            checks.append(self.finding_check(written, faults.uninitialised, memory, index))
+            checks.append(self.finding_check(written, faults.uninitialised, memory, element))
         if self.is_wait(stmt) and isinstance(node, ir.Load | ir.Store):
             checks.insert(0, ast.Expr(self.wait(stmt, WarpOperation(node))))
         if not self.rules.recorded:
