@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 from .span import name_of
@@ -80,11 +80,20 @@ def user_frames(error: BaseException, trace: TracebackType | None) -> TracebackT
 
 
 def _is_own(trace: TracebackType) -> bool:
-    return _package(trace) == __name__.partition(".")[0]
+    return is_own_frame(trace.tb_frame)
+
+
+def is_own_frame(frame: FrameType) -> bool:
+    """Return whether a frame is of this package."""
+    return _package_of(frame) == __name__.partition(".")[0]
 
 
 def _package(trace: TracebackType) -> str:
-    return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+    return _package_of(trace.tb_frame)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def notebook_lines(error: BaseException) -> list[str]:

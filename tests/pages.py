@@ -5,6 +5,7 @@ A mark is an HTML comment on the line above a fence, invisible to the reader of 
     <!-- output -->                 output of the Python block before it
     <!-- output of X.py -->         output of the script
     <!-- output of simtbed X -->    output of the command
+    <!-- session of simtbed X -->   a session of `simtbed debug` in the folder examples/debugging, with its commands
     <!-- excerpt of simtbed X -->   some lines of that output, found by their text after ` | `
     <!-- file: X.py -->             verbatim excerpt of the file
     <!-- needs a GPU -->            Python that the tests only compile
@@ -21,6 +22,7 @@ import io
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -113,6 +115,24 @@ def printed(run: Any) -> str:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         run()
     return out.getvalue()
+
+
+PROMPT = "(simtbed) "
+
+
+def session_of(what: str, shown: str) -> str:
+    """Return a session of `simtbed debug` with the commands of the page's session."""
+    commands = [line.removeprefix(PROMPT) for line in shown.splitlines() if line.startswith(PROMPT)]
+    completed = subprocess.run(
+        [sys.executable, "-m", "simtbed", *shlex.split(what)[1:]],
+        cwd=ROOT / "examples/debugging",
+        input="".join(f"{command}\n" for command in commands),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    return completed.stdout
 
 
 def output_of(what: str) -> str:

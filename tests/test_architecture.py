@@ -59,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "native",
     },
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
+    "debugger": {*BASE, "tracebacks", "machine", "sanitizer", "runtime", "engines"},
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API

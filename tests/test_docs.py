@@ -34,6 +34,7 @@ from tests.pages import (
     name,
     output_of,
     prose,
+    session_of,
 )
 from tests.table_checks import check_each
 
@@ -85,6 +86,18 @@ def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, req
     shown(page, outputs, request)
 
 
+@pytest.mark.slow
+@pytest.mark.integration
+def test_sessions_of_the_debugger_are_what_the_page_shows(request: pytest.FixtureRequest) -> None:
+    page, outputs = ROOT / "docs/debugging.md", []
+    for block in blocks(read(page)):
+        kind, _, what = block.mark.partition(" of ")
+        if kind == "session":
+            outputs.append((block, session_of(what, block.text)))
+    assert len(outputs) >= 5
+    shown(page, outputs, request)
+
+
 def check_quoted_files(page: Path) -> None:
     quoted = [block for block in blocks(read(page)) if block.mark.startswith("file: ")]
     assert [b.mark for b in quoted if b.text not in read(ROOT / b.mark.removeprefix("file: "))] == []
@@ -95,7 +108,9 @@ def test_quoted_files_hold_the_quoted_text() -> None:
 
 
 def check_marks(page: Path) -> None:
-    pattern = re.compile(rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|file: \S+|{GPU}")
+    pattern = re.compile(
+        rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}"
+    )
     assert [block.mark for block in blocks(read(page)) if not pattern.fullmatch(block.mark)] == []
 
 

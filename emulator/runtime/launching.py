@@ -60,7 +60,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     types : {"Real": "f32"}, if no array determines it.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
-        write the same value) and "acquire" (also reads of released data without acquire). Blocks run in sequence
+        write the same value), "acquire" (also reads of released data without acquire) and, not in "all", "nan". Blocks run in sequence
         for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
     cooperative : whether blocks may wait at `grid_sync`; all must be resident at once.

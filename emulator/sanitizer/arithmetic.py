@@ -16,7 +16,7 @@ from ..ir.walk import children
 from ..language.types import BOOL, Scalar
 from . import checker
 
-Obligation = tuple[ir.Op, ir.Expr | None]
+Evaluation = tuple[ir.Op, ir.Expr | None]
 """An operation, and the condition under which it is evaluated."""
 
 
@@ -24,33 +24,42 @@ class Instrumentation(checker.Instrumentation):
     """Adds checks before each statement for the operations it evaluates."""
 
     def before(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-        for expr in children(stmt):
-            for op, guard in obligations(expr):
-                holds: ir.Expr = ir.Defined(op, BOOL, op.span)
-                if guard is not None:
-                    holds = ir.Op("either", (ir.Op("not", (guard,), BOOL, op.span), holds), BOOL, op.span)
+        for op, guard in evaluated_operations(stmt):
+            if may_leave_domain(op):
+                holds = guarded(ir.Defined(op, BOOL, op.span), guard)
                 yield ir.Check("arithmetic", holds, op, op.args, op.span)
 
 
-def obligations(expr: ir.Expr, guard: ir.Expr | None = None) -> Iterator[Obligation]:
-    """Yield the operations of an expression that may leave their domain, in the order of evaluation."""
+def guarded(holds: ir.Expr, guard: ir.Expr | None) -> ir.Expr:
+    """Return a condition that holds where an operation is not evaluated."""
+    if guard is None:
+        return holds
+    return ir.Op("either", (ir.Op("not", (guard,), BOOL, holds.span), holds), BOOL, holds.span)
+
+
+def evaluated_operations(stmt: ir.Stmt) -> Iterator[Evaluation]:
+    """Yield the operations that a statement evaluates, without those of its body, in the order of evaluation."""
+    for expr in children(stmt):
+        yield from _operations(expr, None)
+
+
+def _operations(expr: ir.Expr, guard: ir.Expr | None) -> Iterator[Evaluation]:
     match expr:
         case ir.Op(name="select" | "both" | "either" as name, args=(first, *rest)):
-            yield from obligations(first, guard)
+            yield from _operations(first, guard)
             without = ir.Op("not", (first,), BOOL, expr.span)
             conditions = {"select": (first, without), "both": (first,), "either": (without,)}[name]
             for condition, arm in zip(conditions, rest, strict=True):
-                yield from obligations(arm, _and(guard, condition))
+                yield from _operations(arm, _and(guard, condition))
         case ir.Op():
             for arg in expr.args:
-                yield from obligations(arg, guard)
-            if may_leave_domain(expr):
-                yield expr, guard
+                yield from _operations(arg, guard)
+            yield expr, guard
         case ir.Pack():
             for arg in expr.args:
-                yield from obligations(arg, guard)
+                yield from _operations(arg, guard)
         case ir.Component():
-            yield from obligations(expr.value, guard)
+            yield from _operations(expr.value, guard)
 
 
 def _and(a: ir.Expr | None, b: ir.Expr) -> ir.Expr:

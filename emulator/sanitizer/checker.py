@@ -46,6 +46,7 @@ class Checker:
     kinds: of its diagnostics. suppressible: whether a comment may suppress them; the comment names the first kind.
     remarks: kinds that are remarks unless their option is requested too.
     instrument: returns the statements to add to a kernel. on_access: accesses to compare with shadow memory.
+    in_all: whether "all" includes it.
     always: whether its `Check` statements remain in a program without a request.
     describe: returns the diagnostic of a failed `Check`, given the values of `Check.shown` and the thread.
     """
@@ -56,5 +57,6 @@ class Checker:
     remarks: Mapping[str, str] = field(default_factory=dict)
     instrument: Callable[[ir.Function], Instrumentation] | None = None
     on_access: OnAccess | None = None
+    in_all: bool = True
     always: bool = False
     describe: Callable[[ir.Check, ir.Function, Sequence[object], str], Diagnostic] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import Diagnostic, LaunchError
 from ..ir import nodes as ir
-from . import arithmetic, bounds, uninitialised
+from . import arithmetic, bounds, nan, uninitialised
 from .checker import Checker, OnAccess
 from .races import shadow
 
@@ -40,6 +40,14 @@ CHECKERS = (
         instrument=arithmetic.Instrumentation,
         describe=arithmetic.undefined_result,
     ),
+    Checker(
+        "nan",
+        ("nan",),
+        suppressible=True,
+        in_all=False,
+        instrument=nan.Instrumentation,
+        describe=nan.special_result,
+    ),
 )
 BY_NAME = {row.name: row for row in CHECKERS}
 OPTIONS = {word: row.name for row in CHECKERS for word in row.remarks.values()}
@@ -54,7 +62,7 @@ def parse(words: str | Iterable[str]) -> frozenset[str]:
     names: set[str] = set()
     for word in filter(None, (word.strip() for text in texts for word in text.split(","))):
         if word == "all":
-            names |= set(BY_NAME)
+            names |= {row.name for row in CHECKERS if row.in_all}
         elif word in BY_NAME or word in OPTIONS:
             names |= {word, OPTIONS.get(word, word)}
         else:

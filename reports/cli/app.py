@@ -34,6 +34,7 @@ COMMANDS = {
     "profile": "Profile the kernels of a target on a device.",
     "whatif": "Predict the time of a target's launches.",
     "verify": "Compare engines on a target, or all shipped variants with their oracles.",
+    "debug": "Stop in a kernel of a target, with pdb's commands.",
     "check": "Run a target, or all shipped variants, under the checkers.",
     "cuda": "Print the kernels of a target as CUDA C++.",
     "diff": "Compare the counters of A and B by kernel, line and counter.",

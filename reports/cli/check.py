@@ -62,7 +62,7 @@ class CheckOptions:
         str,
         Option(
             metavar="NAMES",
-            help="Checkers to run: all, or some of bounds,alignment,uninitialised,races,barriers,arithmetic.",
+            help="Checkers to run: all, or some of bounds,alignment,uninitialised,races,barriers,arithmetic,nan.",
         ),
     ] = "all"
     selection: SelectionOptions

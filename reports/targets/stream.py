@@ -17,6 +17,7 @@ MakeObserver = Callable[[Callable[[Launch], object]], Observer]
 """Constructor of an observer from the callback for its launches. In another process: a class of OBSERVERS, or a partial of one."""
 OBSERVERS = {
     "Recorder": "simtbed.runtime.recording",
+    "Debugger": "simtbed.reports.targets.debugger",
     "Verifier": "simtbed.reports.targets.verifier",
     "Planner": "simtbed.reports.whatif.planner",
 }

@@ -114,7 +114,7 @@ class Launch:
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
         self._phases: dict[int, int] = {}
-        self.grid_phase = 0
+        self.grid_phase = self.running = 0
         self.observers: list[Observer] = []
         if "races" in request.checks:
             from .races import Races, require_exact  # late: it needs the messages of the compiled detector
@@ -185,7 +185,8 @@ class Launch:
             self.grid_phase += 1
 
     def run_block(self, number: int) -> None:
-        """Run one block of a kernel without barriers of the grid."""
+        """Run one block of a kernel without barriers of the grid. `running` is its number from then on."""
+        self.running = number
         for _ in Block(self, number).run():
             pass
 

@@ -71,12 +71,16 @@ class Element:
 class Races:
     """The shadow memory of a launch: an `Element` for each accessed element of a tracked array."""
 
-    def __init__(self, launch: Launch, elements: Mapping[Any, Element] | None = None) -> None:
+    def __init__(self, launch: Launch) -> None:
         self.launch = launch
-        self.elements = {key: element.copy() for key, element in (elements or {}).items()}
+        self.elements: dict[Any, Element] = {}
         kernel = launch.request.prepared.program.kernel
         plan = Plan.for_kernel(kernel, {"races"}, ())
         self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+
+    def load(self, elements: Mapping[Any, Element]) -> None:
+        """Copy the shadow memory of another run."""
+        self.elements = {key: element.copy() for key, element in elements.items()}
 
     def access(self, access: Access) -> Fault | None:
         """Compare an access with the earlier ones of its element. Return the finding of an unordered one."""

@@ -1,0 +1,1 @@
+"""Debugger of kernels: sessions on the python engine, their commands, and traces of threads."""

@@ -1,0 +1,124 @@
+"""Observer that debugs launches of a program: it stops in a kernel at a finding, a line or a thread."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from types import FrameType
+
+from simtbed import Device, Launch, LaunchError, Result, SimtbedError
+from simtbed.debugger.commands import KernelDebugger
+from simtbed.debugger.facts import linear_index
+from simtbed.debugger.session import Session, find_fault
+from simtbed.debugger.tracing import Place
+from simtbed.errors import render
+from simtbed.ir import nodes as ir
+from simtbed.ir.walk import statements
+from simtbed.runtime.engine import Request
+from simtbed.runtime.observing import NextLaunch, PendingLaunch
+from simtbed.runtime.recording import Recorder
+from simtbed.runtime.registry import EngineName
+
+from ..printing import print_message
+
+
+@dataclass
+class Debugger:
+    """Debugs the selected launches in the process of the program, with its standard input and output.
+
+    kernel, number: the selected launches, as in `Run.select`. block, thread: an index or x,y,z; line: of the kernel's file.
+    only_findings: whether only a launch with a finding stops; it runs under these checks and its own on the jit engine first.
+    """
+
+    add: Callable[[Launch], object]
+    kernel: str
+    number: int | None
+    block: str | None
+    thread: str | None
+    line: int | None
+    only_findings: bool
+    check: frozenset[str]
+    device: Device | None = None
+    engine: EngineName = "python"
+    launches: int = field(default=0, init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+        engine: EngineName = "python" if _calls_python(call.request) else "jit"
+        call = replace(call, engine=engine)
+        with self.lock:
+            start = time.perf_counter()
+            result = proceed(call)
+            seconds = time.perf_counter() - start
+            self.add(Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds))
+            if self._is_selected(call):
+                self._debug(call, proceed)
+        return result
+
+    def _is_selected(self, call: PendingLaunch) -> bool:
+        if not fnmatchcase(call.request.specialisation.summary.name, self.kernel):
+            return False
+        self.launches += 1
+        return self.number in (None, self.launches - 1)
+
+    def _debug(self, call: PendingLaunch, proceed: NextLaunch) -> None:
+        checks = self.check | call.request.checks if self.only_findings else self.check
+        request = replace(call.request, checks=checks, show_prints=False, schedule=None)
+        try:
+            block = None if self.block is None else linear_index("block", self.block, request.grid)
+            thread = None if self.thread is None else linear_index("thread", self.thread, request.block)
+        except SimtbedError as error:
+            print_message(f"simtbed: {error}")
+            sys.exit(2)
+        if self.only_findings:
+            session = self._session_of_fault(replace(call, request=request), proceed)
+        else:
+            session = Session(_without_refused(request), block or 0)
+        if session is None:
+            return
+        file = request.program.kernel.span.file
+
+        def stops(place: Place, frame: FrameType) -> bool:
+            if self.only_findings or place.block != session.block or thread not in (None, place.thread):
+                return False
+            return self.line is None or (frame.f_code.co_filename, frame.f_lineno) == (file, self.line)
+
+        debugger = KernelDebugger(session)
+        debugger.debug(stops)
+        if debugger.place is None:
+            print_message(
+                f"simtbed: {request.specialisation.summary.name}: no thread of block {session.block} stops there"
+            )
+        if debugger.quitting:
+            sys.exit(int(debugger.fault is not None))
+
+    def _session_of_fault(self, call: PendingLaunch, proceed: NextLaunch) -> Session | None:
+        """Return the session of the block with the first finding; None without one."""
+        compiled = proceed(call).faults if call.engine == "jit" else []
+        if call.engine == "jit" and not compiled:
+            return None
+        request = _without_refused(call.request)
+        finding = find_fault(request)
+        if finding is not None:
+            return finding[0]
+        for fault in compiled:
+            print_message(f"{render(fault)}\n      the python engine has no such finding: it cannot stop there")
+        return None
+
+
+def _calls_python(request: Request) -> bool:
+    program = request.program
+    return any(isinstance(s, ir.HostCall) for f in (program.kernel, *program.functions) for s in statements(f.body))
+
+
+def _without_refused(request: Request) -> Request:
+    """Return the launch without the check for races if the python engine refuses it for this kernel."""
+    try:
+        Session(request, 0)
+    except LaunchError:
+        return replace(request, checks=request.checks - {"races", "benign", "acquire"})
+    return request
