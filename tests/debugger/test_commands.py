@@ -58,6 +58,7 @@ def debug(
     output = io.StringIO()
     debugger = KernelDebugger(session, io.StringIO(commands.replace("; ", "\n") + "\n"), output)
     debugger.debug(lambda place, frame: (thread, FIRST + line) == (place.thread, frame.f_lineno))
+    debugger.clear_all_breaks()  # bdb has one list for a process
     return output.getvalue().splitlines(), debugger
 
 
