@@ -34,6 +34,8 @@ class SourceFunction:
         function: Any = self.function
         positional = function.__code__.co_varnames[: function.__code__.co_argcount]
         values = function.__defaults__ or ()
+        if not values and not function.__kwdefaults__:
+            return {}
         return {
             **dict(zip(positional[len(positional) - len(values) :], values, strict=True)),
             **(function.__kwdefaults__ or {}),

@@ -353,6 +353,8 @@ def find(name: str) -> Device:
     """
     if not isinstance(name, str):
         raise LaunchError(f"a device is given by its name, not {shown(name)}")
+    if name in DEVICES:
+        return DEVICES[name]
     if name.endswith(".toml"):
         return load(name)
     for device_name, device in DEVICES.items():

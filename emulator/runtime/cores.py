@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 
 from ..checked import shown, whole
 from ..errors import LaunchError
@@ -22,13 +23,18 @@ def current_cores() -> int:
         return chosen
     setting = os.environ.get("SIMTBED_THREADS", "")
     if not setting:
-        return os.cpu_count() or 1
+        return _processors()
     number = int(setting) if setting.isascii() and setting.isdigit() and len(setting) < 10 else 0
     if not 0 < number <= MAX_CORES:
         raise LaunchError(
             f"SIMTBED_THREADS is a positive number of threads, not {shown(setting)}; at most {MAX_CORES:,}"
         )
     return number
+
+
+@cache
+def _processors() -> int:
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -9,11 +9,11 @@ race-free programs cannot observe it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,13 @@ MAX_SPIN_ITERATIONS, MAX_ITERATIONS = 10_000, 1 << 32
 """Iteration limits: of a loop that only waits, and of any other loop (a full 32-bit counter)."""
 MAX_FAULTS_PER_LOOP = MAX_SPIN_ITERATIONS
 """Limit of out-of-bounds accesses of a warp in one loop. A search beyond an array ends there; its faults are reported."""
+
+
+class Derived(dict[str, Any]):
+    """Objects by name. They do not leave the process: another one derives its own."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Derived, ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,39 @@ class Request:
     def program(self) -> ir.Program:
         """The kernel's program from the front end."""
         return self.specialisation.program
+
+    @cached_property
+    def derived(self) -> Derived:
+        """Objects that an engine derives from a request, common to all launches of a plan (`plans.LaunchPlan`)."""
+        return Derived()
+
+    def without_arguments(self) -> Request:
+        """Return the request for `with_arguments`: it keeps no memory of the caller alive."""
+        request = replace(self, arguments={}, device_arrays={}, written={}, show_prints=True)
+        if not self.specialisation.summary.dynamic:
+            vars(request)["dynamic_arrays"] = {}
+        vars(request)["derived"] = Derived()
+        return request
+
+    def with_arguments(
+        self, arguments: Mapping[str, Buffer | np.generic], device_arrays: Mapping[str, DeviceArray]
+    ) -> Request:
+        """Return the launch with other arguments of the same types and shapes. Derived objects are shared."""
+        return self._with(arguments=arguments, device_arrays=device_arrays)
+
+    def with_changes_in_place(self, names: frozenset[str]) -> Request:
+        """Return the launch with permission to modify these device arrays in place."""
+        return self._with(in_place=names)
+
+    def _with(self, **fields: Any) -> Request:
+        """Return the launch with other fields, on which no cached property depends."""
+        request = object.__new__(Request)
+        vars(request).update(vars(self), **fields)  # not `replace`: it passes all fields through the constructor
+        return request
+
+    def limited(self, loops: tuple[int, ...]) -> Request:
+        """Return the launch with a limit for the counters of these loops (`counter_limits`)."""
+        return replace(self, specialisation=self.specialisation.limited(loops)) if loops else self
 
     def memory(self, name: str, changes: bool) -> Buffer:
         """Return a global array for an emulator, in host memory; a copy if the kernel changes it."""

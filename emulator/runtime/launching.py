@@ -16,8 +16,9 @@ from ..tracebacks import without_own_frames
 from .arrays import DeviceArray
 from .engine import ConcurrentEngine, Engine, Outcome, Request
 from .observing import PendingLaunch, observers, overrides, run_through_observers
+from .plans import planned_request
 from .registry import EngineName, engine_named, row_of
-from .request import LaunchOptions, find_device, named_arguments, prepare_request, validated_request
+from .request import LaunchOptions, find_device, named_arguments, prepare_request
 from .result import FaultError, Result, in_words
 from .specialisation import AnyKernel, Specialisation
 
@@ -88,15 +89,18 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Re
             locks.enter_context(array.lock)
             if row.emulates:
                 array.fetch()
-        request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
-        request = replace(request, show_prints=True)
+        request = planned_request(kernel, options, args, device, row)
         if not row.emulates and (request.checks or request.schedule is not None):
             raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
         if row.emulates and not observers():
             request = _in_place(request)
-        call = PendingLaunch(kernel, args, request, engine)
         with _changing([request.device_arrays[name] for name in request.in_place]):
-            result = run_through_observers(call, _run) if observers() else _run(call)
+            if observers():
+                result = run_through_observers(PendingLaunch(kernel, args, request, engine), _run)
+            else:
+                result = _run_on(engine_named(engine), request)
+        if not request.device_arrays:
+            return result
         for name in request.device_arrays.keys() & result.buffers.keys():
             request.device_arrays[name].replace(result.buffers.pop(name))
         for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
@@ -114,10 +118,12 @@ def _in_place(request: Request) -> Request:
     if request.schedule is not None or request.checks or request.step_limit is not None or summary.waits:
         return request
     changed = frozenset(summary.changed) & request.device_arrays.keys()
+    if not changed:
+        return request
     for name in changed:
         array = request.device_arrays[name]
         array.replace(array.host)  # it is no longer all zero after any end of the launch
-    return replace(request, in_place=changed)
+    return request.with_changes_in_place(changed)
 
 
 @contextmanager
@@ -189,10 +195,16 @@ def _pairs(launches: Any) -> Iterator[tuple[AnyKernel, Mapping[str, Any]]]:
 
 def _run(call: PendingLaunch) -> Result:
     """Run a launch; device arrays are not changed."""
-    request = call.request
-    engine = engine_named(call.engine)
+    return _run_on(engine_named(call.engine), call.request)
+
+
+def _run_on(engine: Engine, request: Request) -> Result:
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
-    faults, remarks = (in_words(found, request.specialisation.words) for found in _classified(engine, request, outcome))
+    faults: list[Diagnostic] = []
+    remarks: list[Diagnostic] = []
+    if outcome.faults or request.checks:
+        found = _classified(engine, request, outcome)
+        faults, remarks = (in_words(findings, request.specialisation.words) for findings in found)
     return Result(
         buffers=request.shaped(outcome.buffers),
         faults=faults,
@@ -232,8 +244,6 @@ def _with_accesses(engine: Engine, request: Request) -> Outcome:
 
 def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
-    if not outcome.faults and not request.checks:
-        return [], []
     from ..sanitizer import suppressions  # late: it needs the program
 
     faults, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
@@ -264,11 +274,13 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
     return merge_races(repairs.settle(faults, request.program, run))
 
 
-@within_stack()
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
-    if request.schedule is None:
-        return _run_once(engine, request)
+    with within_stack():
+        return _run_once(engine, request) if request.schedule is None else _run_in_both_orders(engine, request)
+
+
+def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:
     first = _run_once(engine, replace(request, schedule=None))
     second = _run_once(engine, replace(request, show_prints=False, trace=None))
     reported = {(fault.kind, fault.span) for fault in first.faults}

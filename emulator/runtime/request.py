@@ -29,7 +29,7 @@ from .scalars import checked_scalar
 from .specialisation import AnyKernel, Specialisation, bound, signature_of, specialisation_of
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class LaunchOptions:
     """The arguments of `launch` except the kernel, the engine and `faults`, with the same defaults."""
 
@@ -102,12 +102,18 @@ def prepare_request(kernel: AnyKernel, **options: Any) -> Request:
     return validated_request(kernel, LaunchOptions(**options))
 
 
-@within_stack()
 def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: bool = False) -> Request:
     """Return the validated request of a launch. host_calls: whether the kernel may call Python functions.
 
     Raises CompileError and LaunchError.
     """
+    request = unlimited_request(kernel, options, host_calls)
+    return request.limited(wrapping_loops(request))
+
+
+@within_stack()
+def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: bool = False) -> Request:
+    """Return the request of `validated_request` for any values of numbers: no loop counter has a limit yet."""
     device = find_device(options.device)
     grid, block = _grid_and_block(options, device)
     shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
@@ -133,7 +139,7 @@ def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     masks = {name: value.written for name, value in device_arrays.items() if value.written is not None}
     if len({id(value) for value in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
-    _check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
+    check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
     uninitialised = {name for name, value in bindings.new_arrays(args).items() if not value.readable}
     request = Request(
         specialisation=specialisation,
@@ -157,10 +163,10 @@ def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         schedule=schedule,
         cooperative=truth("cooperative", options.cooperative),
     )
-    _check_device(kernel, request)
+    check_device(kernel, request)
     for name in device_arrays.keys() & set(summary.changed):
         device_arrays[name].expect_changes()
-    return replace(request, specialisation=specialisation.limited(wrapping_loops(request)))
+    return request
 
 
 def _grid_and_block(options: LaunchOptions, device: Device) -> tuple[Dim3, Dim3]:
@@ -201,12 +207,12 @@ def _bind(
         elif isinstance(type, RecordArrayParameter):
             bindings.bind_structs(name, type, args[name])
         elif isinstance(type, RecordParameter):
-            bindings.numbers |= _record_numbers(name, type, args[name])
+            bindings.numbers |= record_numbers(name, type, args[name])
     layouts = {name: form.layout for name, form in bindings.forms.items()}
     return bindings, specialisation_of(kernel, consts, real, layouts, host_calls)
 
 
-def _check_device(kernel: AnyKernel, request: Request) -> None:
+def check_device(kernel: AnyKernel, request: Request) -> None:
     """Raise LaunchError unless the device has the kernel's instructions, shared memory and resident blocks."""
     device, summary = request.device, request.specialisation.summary
     for need in summary.needs:
@@ -392,7 +398,7 @@ def _dtype(components: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[A
     return np.dtype(fields, align=True)
 
 
-def _record_numbers(name: str, type: RecordParameter, argument: Any) -> dict[str, np.generic]:
+def record_numbers(name: str, type: RecordParameter, argument: Any) -> dict[str, np.generic]:
     """Return the numbers of a tuple or a struct by the program's own parameters."""
     numbers = {}
     for own, path, kind in type.components:
@@ -455,13 +461,13 @@ def _const(name: str, argument: Any) -> Any:
     return argument
 
 
-def _check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
+def check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
     """Raise LaunchError if a written array shares memory with another argument: a launch works on copies, so the other
     would not change."""
     arrays = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
     written = set(changed)
     for (a_name, a), (b_name, b) in combinations(arrays.items(), 2):
-        if (a_name in written or b_name in written) and _share(a, b):
+        if (a_name in written or b_name in written) and np.may_share_memory(a, b) and _share(a, b):
             written_name = a_name if a_name in written else b_name
             raise LaunchError(
                 f"{a_name} and {b_name} share memory, and the kernel writes {written_name}: give one of them as a copy"

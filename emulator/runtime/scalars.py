@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import numpy as np
 from ..checked import shown
 from ..errors import LaunchError
 from ..ir import halves
-from ..language.types import HALVES, Scalar, Vector, holds_floats
+from ..language.types import HALVES, SCALARS, Scalar, Vector, holds_floats
 from .foreign_arrays import as_number
 
 
 def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
     """Return a number as the parameter `name` of this type. Raises LaunchError if the type does not hold it."""
+    if value.__class__ is int and (limits := _INTEGERS.get(type.name)) and limits[0] <= value <= limits[1]:
+        return limits[2](value)
     value = as_number(value)
     if isinstance(type, Vector):
         raise LaunchError(f"{name} is {type}; a kernel takes vectors in arrays: give Global[{type}]")
@@ -35,6 +38,9 @@ def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
     return type.dtype.type(halves.number(value, type) if type in HALVES else value)  # type: ignore[no-any-return]
 
 
+_INTEGERS: dict[str, tuple[int, int, Callable[[int], np.generic]]] = {
+    name: (*type.range, type.dtype.type) for name, type in SCALARS.items() if type.is_integer
+}
 _WHOLE: tuple[str, tuple[Any, ...]] = ("a whole number", (int,))
 _EXPECTED = {"bool": ("True or False", (bool,)), "int": _WHOLE, "uint": _WHOLE, "float": ("a number", (int, float))}
 """By kind of type, the name of its values for messages, and their Python types."""

@@ -158,21 +158,22 @@ def _unpickled(
     return Specialisation(lambda: program, None, "", text, words, cuda_text)
 
 
-class _KernelFacts:
-    """The cached facts about a kernel, valid while it is unchanged."""
+class KernelFacts:
+    """The cached facts about a kernel, valid while it is unchanged. plans: its launch plans (`plans.LaunchPlan`), by key."""
 
     def __init__(self, kernel: LaunchableKernel) -> None:
         self.kernel, self.key = kernel, kernel.digest()
         read = kernel.signature
         self.signature = read() if self.key is None else _cached("signature", self.key, Signature.decode, read)
         self.specialisations: dict[Any, Specialisation] = {}
+        self.plans: dict[Any, Any] = {}
 
 
-def _facts_of(kernel: AnyKernel) -> _KernelFacts:
+def _facts_of(kernel: AnyKernel) -> KernelFacts:
     # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
-    facts: _KernelFacts | None = vars(kernel).get("_facts")
+    facts: KernelFacts | None = vars(kernel).get("_facts")
     if facts is None or facts.kernel.stale:
-        facts = _KernelFacts(PythonKernel(kernel) if isinstance(kernel, Kernel) else kernel)
+        facts = KernelFacts(PythonKernel(kernel) if isinstance(kernel, Kernel) else kernel)
         vars(kernel)["_facts"] = facts
     return facts
 
@@ -187,6 +188,12 @@ def bound(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Any]:
 def signature_of(kernel: AnyKernel) -> Signature:
     """Return the kernel's parameters. Raises CompileError for wrong annotations."""
     return _facts_of(kernel).signature
+
+
+def known_facts(kernel: AnyKernel) -> KernelFacts:
+    """Return the facts about a kernel whose signature was read in this launch: it is unchanged."""
+    facts: KernelFacts = vars(kernel)["_facts"]
+    return facts
 
 
 def specialisation_of(

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -34,11 +33,11 @@ from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import ProgramSummary, Specialisation
 from . import decision_buffers, interrupts
-from .counters.slots import decode
-from .grid_rounds import GridLaunch, aligned
-from .layout import ARGUMENTS, ENTRY, HOST_CALL, SIZES, Buffers, Options
+from .grid_rounds import GridLaunch
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, Buffers, Options, select_arguments
 from .tracing import REQUEST as TRACE
 from .tracing import Buffers as TraceBuffers
+from .workers import Worker, WorkerPool, distribute
 
 if TYPE_CHECKING:
     from ...ir import nodes as ir
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 # Code generation and descriptions of faults are imported on demand: most launches load their code from the disk cache.
 
 
-SHORTEST, LONGEST = 0.0002, 0.01
-"""Target duration of a range of blocks in seconds: long compared with its start, short for an interactive user."""
 MANY_THREADS = 1 << 14
 """A launch of at least this many threads runs optimised code from the start."""
 MANY_CHECKED = 1 << 18
@@ -136,6 +133,21 @@ class _CompiledKernel:
         return prepare(self.specialisation.program, frozenset(self.options.checks), self.options.decisions)
 
     @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        """Names of the global arrays."""
+        parameters = self.specialisation.summary.parameters
+        return tuple(name for name, type in parameters.items() if isinstance(type, Array))
+
+    @cached_property
+    def function(self) -> Callable[..., int]:
+        types = (*_argument_types(self.specialisation.summary), *(a.c for a in ARGUMENTS))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.library.address)
+
+    @cached_property
+    def pool(self) -> WorkerPool:
+        return WorkerPool(self.buffers)
+
+    @cached_property
     def plan(self) -> Plan:
         from ...sanitizer.tracking import Plan
 
@@ -164,14 +176,8 @@ class LlvmEngine:
         )
 
     def run(self, request: Request) -> Outcome:
-        ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
-        options = Options(
-            request.block, request.device, tuple(request.dynamic_arrays.items()), request.counters, request.detail,
-            request.decisions, step_limited=False, atomic=not ordered,
-            checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
-            scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
-        )  # fmt: skip
-        threads = 1 if ordered else self.threads or current_cores()
+        options = _options(request)
+        threads = self.threads or current_cores() if options.atomic else 1
         prints = Prints(request)
         outcome = self._timed(request, options, threads, prints)
         if outcome is None:
@@ -209,6 +215,21 @@ class LlvmEngine:
         return program
 
 
+def _options(request: Request) -> Options:
+    """Return the options of a request's code, once for the launches of a plan."""
+    known: Options | None = request.derived.get("code options")
+    if known is not None and not request.specialisation.summary.dynamic:
+        return known
+    ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
+    options = request.derived["code options"] = Options(
+        request.block, request.device, tuple(request.dynamic_arrays.items()), request.counters, request.detail,
+        request.decisions, step_limited=False, atomic=not ordered,
+        checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
+        scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
+    )  # fmt: skip
+    return options
+
+
 def _fingerprint(specialisation: Specialisation) -> str:
     from ...ir.fingerprint import fingerprint
 
@@ -224,87 +245,64 @@ def _in_order(checks: frozenset[str]) -> bool:
     return checkers.need_order(checks)
 
 
-@dataclass(frozen=True)
-class _Worker:
-    """Buffers of one thread, by their names in SIZES. trace: the address of the head of its trace buffer."""
-
-    buffers: Mapping[str, npt.NDArray[Any]]
-    trace: int
-
-    @cached_property
-    def addresses(self) -> Mapping[str, int]:
-        """Return the addresses of the buffers, by the names of ARGUMENTS."""
-        return {f".{name}": buffer.ctypes.data for name, buffer in self.buffers.items()}
-
-    @staticmethod
-    def with_buffers(needed: Buffers, trace: int = 0) -> _Worker:
-        sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
-        counts, faults = (8 * (sizes.pop(name) + 1) for name in ("counts", "faults"))
-        if sizes["frame"]:
-            sizes = {name: sizes[name] for name in ("samples", "notes")}  # the other buffers belong to the blocks
-        scratch = {name: aligned(size) for name, size in sizes.items()}
-        return _Worker(
-            {
-                "counts": aligned(counts)[:counts].view(np.int64),
-                "faults": np.zeros(faults // 8, np.int64),
-                "allowance": np.full(1, interrupts.ALLOWANCE, np.int64),
-                **scratch,
-            },
-            trace,
-        )
-
-
 def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Prints) -> Outcome | None:
     """Run all blocks; None if the step limit ended a loop, so that `step_limited` code must run instead."""
+    with program.pool.workers(max(1, min(threads, prod(request.grid)))) as workers:
+        return _launch_on(workers, request, program, prints)
+
+
+def _launch_on(
+    workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints
+) -> Outcome | None:
     summary = request.specialisation.summary
-    arrays = [name for name, type in summary.parameters.items() if isinstance(type, Array)]
-    buffers = {name: request.memory(name, name in summary.changed) for name in arrays}
-    types, launch_values = _arguments(summary, request, buffers)
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *(a.c for a in ARGUMENTS))(program.library.address)
-    blocks = prod(request.grid)
+    buffers = {name: request.memory(name, name in summary.changed) for name in program.arrays}
+    launch_values = _arguments(summary, request, buffers)
+    blocks, function = prod(request.grid), program.function
     traced = TraceBuffers(request.trace)
-    workers = [_Worker.with_buffers(program.buffers, traced.new()) for _ in range(max(1, min(threads, blocks)))]
-    recorder = decision_buffers.DecisionBuffers([worker.buffers["notes"] for worker in workers], request.warps)
+    recorder = None
+    if request.decisions:
+        recorder = decision_buffers.DecisionBuffers([worker.buffers["notes"] for worker in workers], request.warps)
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
     common = {
-        **{f"grid_dim.{axis}": extent for axis, extent in zip("xyz", request.grid, strict=True)},
+        **dict(zip(("grid_dim.x", "grid_dim.y", "grid_dim.z"), request.grid, strict=True)),
         ".waiting": request.iteration_limits[0],
         ".limit": request.iteration_limits[1],
-        ".shadow": table.ctypes.data,
-        ".order": order.ctypes.data,
+        ".shadow": 0 if table is None else table.ctypes.data,
+        ".order": 0 if order is None else order.ctypes.data,
         ".host_call": HOST_CALL(_host_calls(program, prints, recorder, traced, raised)),
     }
+    traces = {id(worker): traced.new() for worker in workers}
 
-    def run(worker: _Worker, first: int, last: int) -> bool:
+    def run(worker: Worker, first: int, last: int) -> bool:
         of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
-        values = {**common, **worker.addresses, **of_blocks, ".trace": worker.trace, ".first": first, ".last": last}
-        whole = not function(*launch_values, *(values[argument.name] for argument in ARGUMENTS))
+        values = {**common, **worker.addresses, **of_blocks, ".trace": traces[id(worker)], ".first": first, ".last": last}
+        whole = not function(*launch_values, *select_arguments(values))
         if raised:
             raise raised[0]
         return whole
 
-    def distribute(workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
+    def distributed(workers: Sequence[Worker], run: Callable[[Worker, int, int], bool]) -> bool:
         try:
-            return _distribute(blocks, workers, run)
+            return distribute(blocks, workers, run)
         finally:
             traced.transfer()  # before another thread continues a block
 
     rounds = GridLaunch(request, program.buffers, race_state, program.plan if race_state is not None else None)
     with interrupts.noted(raised):
-        whole = rounds.run(distribute, workers, run)
+        whole = rounds.run(distributed, workers, run)
     if raised:
         raise raised[0]
     if not whole:
         return None
     counts = samples = None
     if request.counters:
-        counted = np.sum([w.buffers["counts"] for w in workers], axis=0)
-        counts = decode(program.buffers.contributions, counted, program.buffers.sites)
+        counted = [worker.buffers["counts"] for worker in workers]
+        counts = program.buffers.decode_counts(counted[0] if len(counted) == 1 else np.sum(counted, axis=0))
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
-    decisions = recorder.finish() if request.decisions else None
+    decisions = recorder.finish() if recorder is not None else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
     outcome = Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish())
     outcome.samples, outcome.decisions = samples, decisions
@@ -333,10 +331,10 @@ def _faults(
     return faults.diagnostics()
 
 
-def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState | None, npt.NDArray[np.int64]]:
+def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState | None, npt.NDArray[np.int64] | None]:
     """Return the race state of a launch, if any array is tracked, and its table for compiled code."""
     if not request.checks or not (plan := program.plan).tracked:
-        return None, np.zeros(1, np.int64)
+        return None, None
     from .races.runtime import table
 
     carved = {name: array.length for name, array in request.dynamic_arrays.items()}
@@ -347,96 +345,45 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
     return race_state, table(race_state, plan)
 
 
-def _order(request: Request) -> npt.NDArray[np.int64]:
-    """Return the orders of warps, then that of blocks; used only with a schedule."""
+def _order(request: Request) -> npt.NDArray[np.int64] | None:
+    """Return the orders of warps, then that of blocks; None without a schedule."""
     if request.schedule is None:
-        return np.zeros(1, np.int64)
+        return None
     from ...sanitizer.schedules import Schedule
 
     schedule = Schedule.from_seed(request.schedule, request.grid, request.block)
     return np.concatenate([schedule.warps.ravel(), schedule.blocks])
 
 
-def _distribute(blocks: int, workers: Sequence[_Worker], run: Callable[[_Worker, int, int], bool]) -> bool:
-    """Run all blocks on the workers, each in its own thread, range by range. Return whether all ranges succeeded.
-
-    A worker claims the next range after each range, so that blocks may differ in duration.
-    """
-    lock = threading.Lock()
-    left = range(blocks)
-
-    def work(worker: _Worker) -> None:
-        nonlocal left
-        size = 1
-        while True:
-            with lock:
-                claimed, left = left[:size], left[size:]
-            if not claimed:
-                return
-            start = time.perf_counter()
-            if not run(worker, claimed.start, claimed.stop):
-                failed.append(claimed)
-                with lock:
-                    left = range(0)
-            block = (time.perf_counter() - start) / len(claimed)
-            even = len(left) / (2 * len(workers))
-            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
-
-    def in_thread(worker: _Worker) -> None:
-        nonlocal left
-        try:
-            work(worker)
-        except BaseException as error:  # an exception would be lost with its thread
-            left = range(0)
-            raised.append(error)
-
-    failed: list[range] = []
-    raised: list[BaseException] = []
-    threads_of_others: list[threading.Thread] = []
-    try:
-        for worker in workers[1:]:
-            thread = threading.Thread(target=in_thread, args=(worker,))
-            try:
-                thread.start()
-            except RuntimeError:  # the system allows no more: this thread does the work of the others
-                break
-            threads_of_others.append(thread)
-        work(workers[0])
-    except BaseException:
-        left = range(0)
-        raise
-    finally:
-        for thread in threads_of_others:
-            thread.join()
-    if raised:
-        raise raised[0]
-    return not failed
-
-
-def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buffer]) -> tuple[list[Any], list[Any]]:
-    """Return the C types and values of the kernel's parameters."""
+def _argument_types(summary: ProgramSummary) -> list[Any]:
+    """Return the C types of the kernel's parameters."""
     types: list[Any] = []
+    for type in summary.parameters.values():
+        types += [ctypes.c_void_p, ctypes.c_int64] if isinstance(type, Array) else [C_TYPES[type.name]]
+    return types
+
+
+def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buffer]) -> list[Any]:
+    """Return the values of the kernel's parameters."""
     values: list[Any] = []
     for name, type in summary.parameters.items():
         if isinstance(type, Array):
-            types += [ctypes.c_void_p, ctypes.c_int64]
             values += [buffers[name].ctypes.data, len(buffers[name])]
         else:
             assert isinstance(type, Scalar)
             number = request.arguments[name]
             assert isinstance(number, np.generic)
-            types.append(C_TYPES[type.name])
             values.append(
                 int(number.view(np.uint16)) if type in HALVES else int(number) if type is BOOL else number.item()
             )
-    return types, values
+    return values
 
 
 # ------------------------------------------------------------------ calls from compiled code
 def _host_calls(
     program: _CompiledKernel,
     prints: Prints,
-    recorder: decision_buffers.DecisionBuffers,
+    recorder: decision_buffers.DecisionBuffers | None,
     traced: TraceBuffers,
     raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
@@ -446,6 +393,7 @@ def _host_calls(
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
             elif request == decision_buffers.REQUEST:
+                assert recorder is not None
                 recorder.take_in(data)
             elif request == TRACE:
                 traced.transfer([data])

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...machine.device import Device
+from ...profiler import events
+from ...profiler.events import Counts
 from ...runtime.dynamic_shared import PlacedArray
 from ...runtime.engine import Dim3
 from .counters.slots import CONTRIBUTION, SampleSlots
@@ -57,6 +61,9 @@ ARGUMENTS = (
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
+select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS))
+"""Returns the values of ARGUMENTS from a mapping by name."""
+
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "notes", "shared", "local", "workspace", "frame")]
 )
@@ -87,6 +94,13 @@ class Options:
     scheduled: bool = False
     traced: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:  # the hash of a device is that of all its fields
+        return hash(tuple(vars(self)[one.name] for one in fields(self)))
+
 
 @dataclass(frozen=True)
 class Buffers:
@@ -107,6 +121,20 @@ class Buffers:
         sizes["samples"] = samples.size
         row = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
         return Buffers(row, sites, samples, contributions)
+
+    @cached_property
+    def _targets(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Element of the flat counts, slot and amount of each contribution."""
+        table = self.contributions
+        amount, slot = (np.ascontiguousarray(table[name]) for name in ("amount", "slot"))
+        return table["site"] * events.COLUMNS + table["column"], slot, amount
+
+    def decode_counts(self, buffer: npt.NDArray[np.int64]) -> Counts:
+        """Return int64[site, column] of the counter buffer."""
+        elements, slots, amounts = self._targets
+        counts = np.zeros(self.sites * events.COLUMNS, np.int64)
+        np.add.at(counts, elements, amounts * buffer[slots])
+        return counts.reshape(self.sites, events.COLUMNS)
 
     def encode(self) -> bytes:
         """Return a line of JSON, then the two tables."""

@@ -102,10 +102,3 @@ class SampleSlots:
             for known, dtype, rows in shapes
         )
         return Samples(accesses, loops)
-
-
-def decode(table: npt.NDArray[np.void], buffer: npt.NDArray[np.int64], sites: int) -> Counts:
-    """Return int64[site, column] of the counter buffer, by the table of its `CounterSlots`."""
-    counts = np.zeros((sites, events.COLUMNS), np.int64)
-    np.add.at(counts, (table["site"], table["column"]), table["amount"] * buffer[table["slot"]])
-    return counts

@@ -1,0 +1,140 @@
+"""Workers of a launch: the buffers of each thread, reused by later launches, and the distribution of blocks over threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import interrupts
+from .layout import SIZES, Buffers
+
+SHORTEST, LONGEST = 0.0002, 0.01
+"""Target duration of a range of blocks in seconds: long compared with its start, short for an interactive user."""
+MAX_REUSED = 1 << 18
+"""Bytes of a worker that is reused. The system provides larger zeroed memory faster than a fill."""
+_LINE = 64  # bytes: buffers are aligned to a cache line, and a line is between them
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Buffers of one thread, by their names in SIZES. memory: of all of them. addresses: of the buffers, by the names of ARGUMENTS."""
+
+    memory: npt.NDArray[np.uint8]
+    buffers: Mapping[str, npt.NDArray[Any]]
+    addresses: Mapping[str, int]
+
+    @staticmethod
+    def with_buffers(needed: Buffers) -> Worker:
+        sizes = {name: int(needed.sizes[name]) for name in SIZES.names or ()}
+        for name in ("counts", "faults"):
+            sizes[name] = 8 * (sizes[name] + 1)
+        if sizes["frame"]:
+            sizes = {name: sizes[name] for name in ("counts", "faults", "samples", "notes")}  # blocks have the others
+        sizes["allowance"] = 8
+        memory = np.zeros(sum(-(-size // _LINE) * _LINE + _LINE for size in sizes.values()) + _LINE, np.uint8)
+        first = memory.ctypes.data
+        start = -first % _LINE
+        buffers: dict[str, npt.NDArray[Any]] = {}
+        addresses = {}
+        for name, size in sizes.items():
+            buffers[name] = memory[start : start + size]
+            addresses[f".{name}"] = first + start
+            start += -(-size // _LINE) * _LINE + _LINE
+        for name in ("counts", "faults", "allowance"):
+            buffers[name] = buffers[name].view(np.int64)
+        return Worker(memory, buffers, addresses)
+
+    def clear(self) -> None:
+        """Begin another launch."""
+        self.buffers["allowance"][0] = interrupts.ALLOWANCE
+
+
+@dataclass
+class WorkerPool:
+    """Idle workers of a kernel."""
+
+    needed: Buffers
+    idle: list[Worker] = field(default_factory=list)
+
+    @contextmanager
+    def workers(self, number: int) -> Iterator[list[Worker]]:
+        """Yield so many cleared workers. Those of a launch that ended with an exception are not used again."""
+        taken = [self._worker() for _ in range(number)]
+        yield taken
+        if taken[0].memory.nbytes <= MAX_REUSED:
+            self.idle += taken
+
+    def _worker(self) -> Worker:
+        try:
+            worker = self.idle.pop()
+        except IndexError:
+            worker = Worker.with_buffers(self.needed)
+        else:
+            worker.memory.fill(0)
+        worker.clear()
+        return worker
+
+
+def distribute(blocks: int, workers: Sequence[Worker], run: Callable[[Worker, int, int], bool]) -> bool:
+    """Run all blocks on the workers, each in its own thread, range by range. Return whether all ranges succeeded.
+
+    A worker claims the next range after each range, so that blocks may differ in duration.
+    """
+    if blocks == 1:
+        return run(workers[0], 0, 1)
+    lock = threading.Lock()
+    left = range(blocks)
+
+    def work(worker: Worker) -> None:
+        nonlocal left
+        size = 1
+        while True:
+            with lock:
+                claimed, left = left[:size], left[size:]
+            if not claimed:
+                return
+            start = time.perf_counter()
+            if not run(worker, claimed.start, claimed.stop):
+                failed.append(claimed)
+                with lock:
+                    left = range(0)
+            block = (time.perf_counter() - start) / len(claimed)
+            even = len(left) / (2 * len(workers))
+            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
+
+    def in_thread(worker: Worker) -> None:
+        nonlocal left
+        try:
+            work(worker)
+        except BaseException as error:  # an exception would be lost with its thread
+            left = range(0)
+            raised.append(error)
+
+    failed: list[range] = []
+    raised: list[BaseException] = []
+    threads_of_others: list[threading.Thread] = []
+    try:
+        for worker in workers[1:]:
+            thread = threading.Thread(target=in_thread, args=(worker,))
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more: this thread does the work of the others
+                break
+            threads_of_others.append(thread)
+        work(workers[0])
+    except BaseException:
+        left = range(0)
+        raise
+    finally:
+        for thread in threads_of_others:
+            thread.join()
+    if raised:
+        raise raised[0]
+    return not failed
