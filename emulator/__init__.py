@@ -45,10 +45,12 @@ if TYPE_CHECKING:
     from .profiler.profile import Profile
     from .profiler.run import Run
     from .runtime.arrays import DeviceArray, empty, full, zeros
+    from .runtime.compiled_launch import compile
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
     from .runtime.launching import launch, launch_concurrent
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
+    from .runtime.streams import Event, Stream
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "DeviceArray",
     "DeviceFunction",
     "Diagnostic",
+    "Event",
     "FaultError",
     "HostCallError",
     "Kernel",
@@ -68,7 +71,9 @@ __all__ = [
     "Result",
     "Run",
     "SimtbedError",
+    "Stream",
     "UnavailableError",
+    "compile",
     "cuda_file",
     "cuda_source",
     "current_gpu",
@@ -104,6 +109,9 @@ _HOMES = {
     "Profile": "profiler.profile",
     "Result": "runtime.result",
     "Run": "profiler.run",
+    "Event": "runtime.streams",
+    "Stream": "runtime.streams",
+    "compile": "runtime.compiled_launch",
     "cuda_file": "cuda_cpp.kernel",
     "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",

@@ -52,9 +52,10 @@ class Digest:
     def stale(self) -> bool:
         """Whether a name now refers to another object."""
         spaces, indirect = self._spaces
-        return any(space.stale for space in spaces) or any(
-            _value(source, path) is not value for source, path, value in indirect
-        )
+        for space in spaces:  # a loop: every launch asks, and a generator takes longer
+            if space.stale:
+                return True
+        return bool(indirect) and any(_value(source, path) is not value for source, path, value in indirect)
 
     @cached_property
     def _spaces(self) -> tuple[list[_ModuleNames], list[_Named]]:
@@ -92,7 +93,7 @@ class _ModuleNames:
     def stale(self) -> bool:
         getter, values, absent = self._lookup
         try:
-            return not (all(map(is_, getter(self.names), values)) and self.names.keys().isdisjoint(absent))
+            return not (all(map(is_, getter(self.names), values)) and (not absent or absent.isdisjoint(self.names)))
         except KeyError:
             return True
 

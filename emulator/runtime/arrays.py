@@ -21,6 +21,7 @@ from .foreign_arrays import as_array
 from .memory import memory_of_machine
 from .poison import poison
 from .scalars import checked_scalar
+from .streams import synchronize_host
 
 MAX_DIMENSIONS = 4
 
@@ -209,14 +210,20 @@ class DeviceArray:
         return self._host.shape
 
     @property
+    def form(self) -> Buffer:
+        """An array of the same shape, type and strides, with any contents."""
+        return self._host
+
+    @property
     def host(self) -> Buffer:
         """An array of the same shape and type, with the contents of `numpy` after `fetch`."""
         self._require_contents()
         return self._host
 
     def numpy(self) -> Buffer:
-        """Return a copy of the current contents."""
+        """Return a copy of the current contents, after all launches so far."""
         self._require_contents()
+        synchronize_host()
         if self.remote:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
+from ..span import name_of
 from .array_forms import ArrayForm
 from .arrays import Buffer, DeviceArray, filled_as, is_zero
 from .dynamic_shared import PlacedArray, place_arrays
@@ -31,7 +32,9 @@ from .specialisation import Specialisation
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
+    from ..sanitizer.tracking import AccessedElements
     from .prepared import PreparedProgram
+    from .streams import Stream
 
 Dim3 = tuple[int, int, int]
 MAX_SPIN_ITERATIONS, MAX_ITERATIONS = 10_000, 1 << 32
@@ -203,7 +206,8 @@ class Outcome:
     buffers: the final memory of each written global array, by parameter name, flat as in the request. counts:
     int64[site, event] as `profiler.events` defines them; None without counters. samples, decisions: of
     `profiler.samples` and `profiler.decisions`, if requested. milliseconds: kernel time on real hardware. written:
-    under the uninitialised check, for arrays in `unwritten`: bool by element, flat. trace: the frames of the kernel at a
+    under the uninitialised check, for arrays in `unwritten`: bool by element, flat. accessed: under the race check, the
+    elements of device arrays that the launch accessed. trace: the frames of the kernel at a
     fault, of an engine that has them.
     """
 
@@ -216,6 +220,7 @@ class Outcome:
     samples: Samples | None = None
     decisions: Decisions | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
+    accessed: Mapping[str, AccessedElements] = field(default_factory=dict)
     trace: TracebackType | None = None
 
 
@@ -226,6 +231,42 @@ class Engine(Protocol):
 
     def run(self, request: Request) -> Outcome:
         """Run one launch. Raises LaunchError, with a remedy, if this engine cannot run here."""
+        ...
+
+
+class CodePlace(NamedTuple):
+    """File and line of a launch; no file if it is unknown."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f" ({name_of(self.file)}:{self.line})" if self.file else ""
+
+
+class PendingOutcome(Protocol):
+    """A launch in progress."""
+
+    def finish(self) -> Outcome:
+        """Wait for its end. Raises LaunchError, which names the launch, if it failed."""
+        ...
+
+
+@runtime_checkable
+class CompilingEngine(Protocol):
+    """An engine with compiled kernels."""
+
+    def compile(self, request: Request) -> None:
+        """Compile and load the kernel of a launch."""
+        ...
+
+
+@runtime_checkable
+class StreamEngine(Protocol):
+    """An engine that queues launches on streams."""
+
+    def start(self, request: Request, stream: Stream, place: CodePlace) -> PendingOutcome:
+        """Launch without a wait. place: of the launch in the program, for messages."""
         ...
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from types import FrameType
+from typing import Any, Literal, cast
 
 from ..checked import one_of, shown, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..tracebacks import without_own_frames
+from . import stream_races
 from .arrays import DeviceArray
-from .engine import ConcurrentEngine, Engine, Outcome, Request
+from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Outcome, Request, StreamEngine
 from .observing import PendingLaunch, observers, overrides, run_through_observers
-from .plans import planned_request
-from .registry import EngineName, engine_named, row_of
+from .plans import LaunchPlan, find_plan, planned_request
+from .registry import EngineName, EngineRow, engine_named, row_of
 from .request import LaunchOptions, find_device, named_arguments, prepare_request
 from .result import FaultError, Result, in_words
-from .specialisation import AnyKernel, Specialisation
+from .specialisation import AnyKernel, Specialisation, signature_of
+from .streams import Stream, begin_launch
 
 
 @without_own_frames
@@ -42,6 +46,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     schedule: int | None = None,
     cooperative: bool = False,
     faults: Literal["raise", "return"] = "raise",
+    stream: Stream | None = None,
 ) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
 
@@ -55,9 +60,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         "python" runs to the first fault, for debuggers; "cuda" runs on a GPU, without checks;
         both without counters.
     device : one of `st.devices`, its name, or a TOML file.
-    shared : bytes of dynamic shared memory.
-    counters : whether to count. detail : whether to record examples of accesses (`result.samples`).
-    decisions : whether to record branches and iterations by warp (`result.decisions`).
+    shared : bytes of dynamic shared memory. counters : whether to count.
+    detail : whether to record examples of accesses. decisions : branches and iterations by warp.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     types : {"Real": "f32"}, if no array determines it.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
@@ -65,47 +69,110 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
     cooperative : whether blocks may wait at `grid_sync`; all must be resident at once.
-    faults : "raise" a FaultError, or "return" the faults in the result.
+    faults : "raise" a FaultError, or "return" the faults. stream : on a GPU, the result waits when it is read.
 
     Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """
-    one_of("faults", faults, ("raise", "return"))
+    if faults not in _FAULTS:
+        one_of("faults", faults, _FAULTS)
+    if types is None and not observers():
+        chosen = (grid, block, shared, counters, detail, decisions, step_limit, check, schedule, cooperative)
+        planned = find_plan(kernel, chosen, args, find_device(device), engine)
+        if planned is not None:
+            return launch_planned(*planned, stream, faults)
     options = LaunchOptions(
         grid, block, args, device, shared, counters, detail, decisions, step_limit, types, check, schedule, cooperative
     )
-    result = _launch(kernel, options, engine)
-    if result.faults and faults == "raise":
+    return _checked(_launch(kernel, options, engine, stream), faults)
+
+
+def _checked(result: Result, faults: str) -> Result:
+    """Return a result. Raises FaultError if faults are raised."""
+    if faults == "raise" and "_launch" not in vars(result) and result.faults:  # one in progress has none
         raise FaultError(result)
     return result
 
 
-def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Result:
+_FAULTS = ("raise", "return")
+
+
+def launch_planned(plan: LaunchPlan, args: Mapping[str, Any], stream: Stream | None, faults: str) -> Result:
+    """Run a launch of a plan, without observers. args: by name, with defaults, of the plan's types and shapes."""
+    arrays: list[DeviceArray] = [args[name] for name in plan.device_arrays]
+    with _locked(arrays):
+        if plan.row.emulates:
+            for array in arrays:
+                array.fetch()
+        result = _run_locked(plan.bind(args), plan.row, stream)
+    return _checked(result, faults)
+
+
+def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, stream: Stream | None) -> Result:
     """Run a launch through the observers, with its device arrays locked and updated."""
     engine, device = overrides(engine, find_device(options.device))
     row = row_of(engine)
     kernel, args = named_arguments(kernel, options.args)
-    with ExitStack() as locks:
-        for array in _device_arrays(args):
-            locks.enter_context(array.lock)
-            if row.emulates:
+    arrays = [value for value in args.values() if isinstance(value, DeviceArray)]
+    with _locked(arrays):
+        if row.emulates:
+            for array in arrays:
                 array.fetch()
         request = planned_request(kernel, options, args, device, row)
-        if not row.emulates and (request.checks or request.schedule is not None):
-            raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
-        if row.emulates and not observers():
-            request = _in_place(request)
-        with _changing([request.device_arrays[name] for name in request.in_place]):
-            if observers():
-                result = run_through_observers(PendingLaunch(kernel, args, request, engine), _run)
-            else:
-                result = _run_on(engine_named(engine), request)
-        if not request.device_arrays:
-            return result
-        for name in request.device_arrays.keys() & result.buffers.keys():
-            request.device_arrays[name].replace(result.buffers.pop(name))
-        for name in request.device_arrays.keys() & set(request.specialisation.summary.changed):
-            request.device_arrays[name].record_written(result.written.get(name))
+        _require_results_only(row, request)
+        call = PendingLaunch(kernel, args, request, engine) if observers() else None
+        return _run_locked(request, row, stream, call)
+
+
+def compile_launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Mapping[str, Any]:
+    """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
+    row, device = row_of(engine), find_device(options.device)
+    kernel, args = named_arguments(kernel, options.args)
+    with _locked([value for value in args.values() if isinstance(value, DeviceArray)]):
+        request = planned_request(kernel, options, args, device, row)
+        _require_results_only(row, request)
+        compiling = engine_named(engine)
+        if isinstance(compiling, CompilingEngine):
+            compiling.compile(request)
+    return {name: {**kernel.defaults, **args}[name] for name in signature_of(kernel).parameters}
+
+
+def _require_results_only(row: EngineRow, request: Request) -> None:
+    if not row.emulates and (request.checks or request.schedule is not None):
+        raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
+
+
+def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None) -> Result:
+    """Run a launch whose device arrays are locked, and update them. call: the launch for the observers."""
+    begin_launch(stream)
+    if call is not None:
+        result = run_through_observers(call, _run)
+    elif not row.emulates:
+        if stream is not None and row.queues:
+            queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
+            return Result.pending(request, queue.start(request, stream, _place_of_launch()))
+        result = _run_on(engine_named(row.name), request, stream)
+    else:
+        request = _in_place(request) if request.device_arrays else request
+        with _changing(request):
+            result = _run_on(engine_named(row.name), request, stream)
+    arrays = request.device_arrays
+    for name in arrays.keys() & result.buffers.keys() if result.buffers else ():
+        arrays[name].replace(result.buffers.pop(name))
+    for name in request.specialisation.summary.changed:
+        if name in arrays:
+            arrays[name].record_written(result.written.get(name))
     return result
+
+
+def _place_of_launch() -> CodePlace:
+    """Return the place of the launch in the user's program."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return CodePlace("", 0) if frame is None else CodePlace(frame.f_code.co_filename, frame.f_lineno)
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
 
 
 def _in_place(request: Request) -> Request:
@@ -127,8 +194,9 @@ def _in_place(request: Request) -> Request:
 
 
 @contextmanager
-def _changing(arrays: Sequence[DeviceArray]) -> Iterator[None]:
+def _changing(request: Request) -> Iterator[None]:
     """Mark arrays that a launch modifies in place."""
+    arrays = [request.device_arrays[name] for name in request.in_place]
     for array in arrays:
         array.changing = True
     try:
@@ -138,10 +206,19 @@ def _changing(arrays: Sequence[DeviceArray]) -> Iterator[None]:
             array.changing = False
 
 
-def _device_arrays(args: Mapping[str, Any]) -> list[DeviceArray]:
-    """Return the device arrays of a launch in an order common to all launches: locking in this order cannot deadlock."""
-    arrays = {id(value): value for value in args.values() if isinstance(value, DeviceArray)}
-    return [arrays[key] for key in sorted(arrays)]
+class _locked:
+    """Holds the locks of device arrays, acquired in an order common to all launches: they cannot deadlock."""
+
+    def __init__(self, arrays: list[DeviceArray]) -> None:
+        self.arrays = arrays if len(arrays) < 2 else sorted(arrays, key=id)
+
+    def __enter__(self) -> None:
+        for array in self.arrays:
+            array.lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        for array in self.arrays:
+            array.lock.release()
 
 
 def launch_concurrent(
@@ -198,13 +275,14 @@ def _run(call: PendingLaunch) -> Result:
     return _run_on(engine_named(call.engine), call.request)
 
 
-def _run_on(engine: Engine, request: Request) -> Result:
+def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> Result:
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
     faults: list[Diagnostic] = []
     remarks: list[Diagnostic] = []
     if outcome.faults or request.checks:
-        found = _classified(engine, request, outcome)
-        faults, remarks = (in_words(findings, request.specialisation.words) for findings in found)
+        findings = _classified(engine, request, outcome)
+        findings[0].extend(stream_races.unordered_accesses(request, outcome.accessed, stream))
+        faults, remarks = (in_words(chosen, request.specialisation.words) for chosen in findings)
     return Result(
         buffers=request.shaped(outcome.buffers),
         faults=faults,

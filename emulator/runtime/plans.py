@@ -6,7 +6,7 @@ layouts, numbers in the range of their types. Checks that depend on memory, valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 
 from ..errors import LaunchError
 from ..frontend.constants import exact
-from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
+from ..frontend.signature import KernelParameter, RecordParameter, Signature
+from ..language.functions import Kernel
 from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
 from .array_forms import ArrayForm, as_elements, real_view
@@ -23,9 +24,9 @@ from .arrays import Buffer, DeviceArray, NewArray
 from .counter_limits import wrapping_loops
 from .engine import Request
 from .registry import EngineRow
-from .request import LaunchOptions, check_device, check_overlap, record_numbers, unlimited_request
+from .request import LaunchOptions, check_device, check_overlap, find_device, record_numbers, unlimited_request
 from .scalars import checked_scalar
-from .specialisation import AnyKernel, known_facts
+from .specialisation import AnyKernel, KernelFacts, facts_of, known_facts
 
 MAX_PLANS = 128
 """Plans of a kernel. The oldest is discarded for a new one."""
@@ -36,67 +37,107 @@ class _Unplanned(Exception):
 
 
 # ------------------------------------------------------------------ keys
-def plan_key(
-    signature: Signature, options: LaunchOptions, args: Mapping[str, Any], device: Device, engine: str
+def _plan_key(
+    signature: Signature, options: Sequence[Any], args: Mapping[str, Any], device: Device, engine: str
 ) -> Any | None:
     """Return the key of a launch's plan: options, and types and shapes of arguments. None for a launch without a plan.
 
-    args: arrays of other libraries are NumPy arrays. True and 1 have different keys.
+    options: `LaunchOptions.validated`. True and 1 have different keys.
     """
-    o = options
-    chosen = (o.grid, o.block, o.shared, o.counters, o.detail, o.decisions, o.step_limit, o.check, o.schedule)
-    if o.types is not None:
-        return None
-    parameters = signature.parameters
     try:
-        arguments = tuple([(name, _argument_key(parameters.get(name), value)) for name, value in args.items()])
-        key = engine, id(device), chosen, o.cooperative, *map(_types, chosen), type(o.cooperative), arguments
+        arguments = argument_keys(signature, args)
+        grid, block, *_ = options
+        key = engine, id(device), options, (*map(type, options),), _types(grid), _types(block), (*args,), arguments
         hash(key)
     except (_Unplanned, TypeError):  # a list, or another object that is not hashable
         return None
     return key
 
 
+def argument_keys(signature: Signature, args: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the types and shapes of arguments, in their order. Raises _Unplanned."""
+    parameters = signature.parameters
+    return tuple([_argument_key(parameters.get(name), value) for name, value in args.items()])
+
+
 def _types(value: Any) -> Any:
-    return type(value) if type(value) is not tuple else tuple(map(type, value))
+    return (*map(type, value),) if type(value) is tuple else None
 
 
 def _argument_key(parameter: KernelParameter | None, value: Any) -> Any:
-    """Return the part of an argument that its validation depends on."""
-    if type(value) is np.ndarray:
+    """Return the properties of an argument that its validation depends on."""
+    kind = type(value)
+    if kind is DeviceArray:
+        if value.fill is not None or value.written is not None:  # until its first launches
+            raise _Unplanned
+        form = value.form
+        return DeviceArray, form.dtype, form.shape, form.strides
+    if kind is np.ndarray:
         if value.dtype.names is not None:  # the alignment of its fields is that of its address
             raise _Unplanned
         key = value.dtype, value.shape, value.strides, value.flags.aligned
         table = parameter is not None and isinstance(parameter.type, Array) and parameter.type.space == "constant"
         return (*key, value.tobytes()) if table else key
-    if isinstance(value, DeviceArray):
-        if value.fill is not None or value.written is not None:  # until its first launches
-            raise _Unplanned
-        return DeviceArray, value.dtype, value.shape
-    if isinstance(value, NewArray):
+    if kind is NewArray:
         return NewArray, value.shape, value.type, value.readable, exact(value.value)
     return exact(value) if parameter is not None and parameter.type is None else None
+
+
+_PLAIN = frozenset({DeviceArray, np.ndarray, NewArray, bool, int, float, *np.sctypeDict.values()})
+"""Types of arguments that need no conversion."""
+
+
+def find_plan(
+    kernel: AnyKernel, options: Sequence[Any], args: Any, device: Device, engine: str
+) -> tuple[LaunchPlan, Mapping[str, Any]] | None:
+    """Return the plan of a launch, and its arguments with the kernel's defaults; None for a launch without a plan."""
+    if type(kernel) is not Kernel or type(args) is not dict or not _PLAIN.issuperset(map(type, args.values())):
+        return None
+    facts = facts_of(kernel)
+    if not facts.plans:
+        return None
+    if len(args) != len(facts.signature.parameters):
+        args = {**kernel.defaults, **args}
+    plan = facts.plans.get(_plan_key(facts.signature, options, args, device, engine))
+    return None if plan is None else (plan, args)
+
+
+def known_plan(kernel: AnyKernel, options: LaunchOptions, args: Mapping[str, Any], engine: str) -> LaunchPlan | None:
+    """Return the plan of a launch; None without one."""
+    if options.types is not None:
+        return None
+    planned = find_plan(kernel, options.validated, dict(args), find_device(options.device), engine)
+    return None if planned is None else planned[0]
+
+
+def fits(plan: LaunchPlan, args: Mapping[str, Any]) -> bool:
+    """Return whether arguments have the types and shapes of a plan, and its kernel is unchanged."""
+    try:
+        same = argument_keys(plan.facts.signature, args) == plan.argument_keys
+    except (_Unplanned, TypeError):
+        return False
+    return bool(same) and not plan.facts.kernel.stale
 
 
 # ------------------------------------------------------------------ plans
 @dataclass(frozen=True)
 class _PlannedArray:
-    """A global array argument. lanes: whether complex numbers become real ones."""
+    """A global array argument. is_complex: whether its memory is accessed as real numbers."""
 
     name: str
     form: ArrayForm
     element: Scalar | Vector
     accepts: tuple[str, ...]
+    is_complex: bool
 
     def flat(self, argument: Any) -> Buffer:
         """Return the memory of an argument with the planned type and shape."""
-        if type(argument) is np.ndarray:
-            array = argument
-        else:
-            array = argument.host if isinstance(argument, DeviceArray) else argument.template()
+        array = argument
+        if type(argument) is not np.ndarray:
+            array = argument.host if type(argument) is DeviceArray else argument.template()
         if self.accepts and not isinstance(argument, NewArray):
             array = as_elements(self.name, array, self.element, self.accepts)
-        elif self.element in COMPLEX:
+        elif self.is_complex:
             array = real_view(array)
         return self.form.flat(array)
 
@@ -119,13 +160,17 @@ class LaunchPlan:
     device_arrays: tuple[str, ...]
     changed_device_arrays: tuple[str, ...]
     host_arrays: tuple[tuple[str, str], ...]
+    row: EngineRow
+    facts: KernelFacts
+    argument_keys: tuple[Any, ...]
 
     @staticmethod
     def of_request(
-        kernel: Any, signature: Signature, request: Request, args: Mapping[str, Any], device: Device
+        kernel: Any, request: Request, args: Mapping[str, Any], device: Device, row: EngineRow
     ) -> LaunchPlan | None:
         """Return the plan of a validated launch; None for arrays of structs. args: with the kernel's defaults."""
-        summary, parameters = request.specialisation.summary, signature.parameters
+        facts = known_facts(kernel)
+        summary, parameters = request.specialisation.summary, facts.signature.parameters
         if request.structs:
             return None
         arrays, numbers = [], []
@@ -139,7 +184,8 @@ class LaunchPlan:
                 if fill is not None and any(fill.tobytes()):
                     constant[name] = request.arguments[name]  # one element, repeated
                 else:
-                    arrays.append(_PlannedArray(name, request.forms[name], kind.element, parameters[name].accepts))
+                    form, accepts = request.forms[name], parameters[name].accepts
+                    arrays.append(_PlannedArray(name, form, kind.element, accepts, kind.element in COMPLEX))
             elif name not in parameters:
                 if name not in from_records:
                     constant[name] = request.arguments[name]
@@ -153,7 +199,7 @@ class LaunchPlan:
         changed = tuple(name for name in device_arrays if name in written)
         return LaunchPlan(
             kernel, request.without_arguments(), device, constant, tuple(arrays), tuple(numbers), tuple(records),
-            device_arrays, changed, pairs,
+            device_arrays, changed, pairs, row, facts, argument_keys(facts.signature, args),
         )  # fmt: skip
 
     def bind(self, args: Mapping[str, Any]) -> Request:
@@ -169,7 +215,7 @@ class LaunchPlan:
             if np.may_share_memory(args[a], args[b]):
                 check_overlap({a: args[a], b: args[b]}, self.request.specialisation.summary.changed)
         device_arrays = {name: args[name] for name in self.device_arrays}
-        if len({*map(id, device_arrays.values())}) < len(device_arrays):
+        if len(device_arrays) > 1 and len({*map(id, device_arrays.values())}) < len(device_arrays):
             raise LaunchError(f"{self.kernel.__name__}: one DeviceArray is given for two parameters")
         request = self.request.with_arguments(arguments, device_arrays)
         summary = request.specialisation.summary
@@ -189,17 +235,16 @@ def planned_request(
     """
     args = {**kernel.defaults, **args}
     facts = known_facts(kernel)
-    plans, signature = facts.plans, facts.signature
-    key = plan_key(signature, options, args, device, row.name)
-    if key is not None and (plan := plans.get(key)) is not None:
+    key = _plan_key(facts.signature, options.validated, args, device, row.name) if options.types is None else None
+    if key is not None and (plan := facts.plans.get(key)) is not None:
         planned: Request = plan.bind(args)
         return planned
     request = unlimited_request(kernel, replace(options, args=args, device=device), row.host_calls)
     request = replace(request, show_prints=True)
-    new = None if key is None else LaunchPlan.of_request(kernel, signature, request, args, device)
+    new = None if key is None else LaunchPlan.of_request(kernel, request, args, device, row)
     if new is not None:
-        if len(plans) >= MAX_PLANS:
-            plans.pop(next(iter(plans)), None)
-        plans[key] = new
+        if len(facts.plans) >= MAX_PLANS:
+            facts.plans.pop(next(iter(facts.plans)), None)
+        facts.plans[key] = new
         request = new.request.with_arguments(request.arguments, request.device_arrays)
     return request.limited(wrapping_loops(request))

@@ -21,6 +21,7 @@ class EngineRow:
     """One engine. module, factory: imported at first use.
 
     emulates: whether it checks. complete: whether it counts, and has every check. host_calls: whether kernels may call Python functions.
+    queues: whether launches on streams are queued (`StreamEngine`).
     """
 
     name: str
@@ -29,6 +30,7 @@ class EngineRow:
     emulates: bool
     complete: bool = False
     host_calls: bool = False
+    queues: bool = False
 
 
 ENGINES = {
@@ -37,7 +39,7 @@ ENGINES = {
         EngineRow("jit", "simtbed.engines.llvm.engine", "LlvmEngine", emulates=True, complete=True),
         EngineRow("numpy", "simtbed.engines.numpy.engine", "NumpyEngine", emulates=True, complete=True),
         EngineRow("python", "simtbed.engines.python.engine", "PythonEngine", emulates=True, host_calls=True),
-        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False),
+        EngineRow("cuda", "simtbed.engines.cuda.engine", "CudaEngine", emulates=False, queues=True),
     )
 }
 

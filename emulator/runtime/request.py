@@ -47,6 +47,21 @@ class LaunchOptions:
     schedule: int | None = None
     cooperative: bool = False
 
+    @property
+    def validated(self) -> tuple[Any, ...]:
+        """The options that a launch plan depends on, without the device."""
+        counted = self.counters, self.detail, self.decisions
+        return (
+            self.grid,
+            self.block,
+            self.shared,
+            *counted,
+            self.step_limit,
+            self.check,
+            self.schedule,
+            self.cooperative,
+        )
+
 
 @dataclass
 class _Bindings:

@@ -15,7 +15,7 @@ from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..escaping import html
 from .arrays import Buffer
-from .engine import Request, Resources
+from .engine import PendingOutcome, Request, Resources
 from .registry import compiled_view, cuda_text
 
 if TYPE_CHECKING:  # counters are used by few programs: their code is imported on demand
@@ -61,7 +61,7 @@ class Result:
     trace: TracebackType | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "trace": None}
+        return {**vars(self.wait()), "trace": None}
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
@@ -94,9 +94,28 @@ class Result:
             )
         return self.buffers[name]
 
-    def __getattr__(self, name: str) -> Buffer:
+    @staticmethod
+    def pending(request: Request, launch: PendingOutcome) -> Result:
+        """Return the result of a launch in progress."""
+        result = object.__new__(Result)  # without the fields: `__getattr__` waits for them
+        vars(result).update(request=request, _launch=launch)
+        return result
+
+    def wait(self) -> Result:
+        """Wait for the end of the launch, and return the result. Raises LaunchError, which names the launch, if it failed."""
+        launch = vars(self).get("_launch")
+        if launch is not None:
+            outcome, request = launch.finish(), self.request
+            buffers = request.shaped(outcome.buffers)
+            Result.__init__(self, buffers, [], [], outcome.printed, outcome.milliseconds, outcome.resources, request)
+            vars(self).pop("_launch", None)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if "_launch" in vars(self):
+            return getattr(self.wait(), name)
         if name not in self.buffers:
             written = ", ".join(self.buffers) or "nothing"
             raise AttributeError(f"a result has no {name}; the kernel writes {written}", name=name, obj=self)

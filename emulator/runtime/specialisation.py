@@ -169,7 +169,8 @@ class KernelFacts:
         self.plans: dict[Any, Any] = {}
 
 
-def _facts_of(kernel: AnyKernel) -> KernelFacts:
+def facts_of(kernel: AnyKernel) -> KernelFacts:
+    """Return the facts about the kernel as it is now. Raises CompileError for wrong annotations."""
     # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
     facts: KernelFacts | None = vars(kernel).get("_facts")
     if facts is None or facts.kernel.stale:
@@ -187,7 +188,7 @@ def bound(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Any]:
 
 def signature_of(kernel: AnyKernel) -> Signature:
     """Return the kernel's parameters. Raises CompileError for wrong annotations."""
-    return _facts_of(kernel).signature
+    return facts_of(kernel).signature
 
 
 def known_facts(kernel: AnyKernel) -> KernelFacts:
@@ -207,7 +208,7 @@ def specialisation_of(
 
     host_calls: whether a kernel of the language may call Python functions.
     """
-    facts = _facts_of(kernel)
+    facts = facts_of(kernel)
     named = tuple(sorted((name, exact(value)) for name, value in consts.items()))
     array_layouts = tuple(sorted((name, astuple(layout)) for name, layout in layouts.items() if layout != FLAT))
     key = (real, named, array_layouts, *["host calls"] * host_calls)

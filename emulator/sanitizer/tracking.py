@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.access import Operation
@@ -46,6 +47,15 @@ class TrackedArray:
     for_races: bool
     for_unwritten: bool
     atomic: bool
+
+
+@dataclass(frozen=True)
+class AccessedElements:
+    """Elements of a global array, bool each: stored to, read, and accessed by atomic operations."""
+
+    written: npt.NDArray[np.bool_]
+    read: npt.NDArray[np.bool_]
+    atomic: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -140,10 +150,33 @@ class Plan:
         chosen = (name for name in names if name in self.tracked and self.tracked[name].for_unwritten)
         return {name: self._written(race, name, len(arguments[name])) != 0 for name in chosen}
 
+    def accessed(
+        self, race: RaceState, arguments: Mapping[str, Any], names: Iterable[str]
+    ) -> dict[str, AccessedElements]:
+        """Return the elements of global arrays that the launch accessed. An array that is not checked for races is read as a whole."""
+        result = {}
+        for name in names:
+            length, tracked = len(arguments[name]), self.tracked.get(name)
+            nothing = np.zeros(length, np.bool_)
+            if tracked is None or not tracked.for_races:
+                result[name] = AccessedElements(nothing, ~nothing, nothing)
+                continue
+            planes = [self._plane(race, name, number, length) for number in range(_planes(tracked))]
+            last = planes[shadow.WRITTEN]
+            stored = (
+                np.asarray(race.log).reshape(-1, 4)[last >> shadow.BITS, shadow.ACCESS_OF] & 3 == STORES
+            )  # else it is of an atomic operation
+            atomic = planes[shadow.ATOMIC] >= shadow.TICK if tracked.atomic else nothing
+            result[name] = AccessedElements((last >= shadow.TICK) & stored, planes[shadow.READ] >= shadow.TICK, atomic)
+        return result
+
     def _written(self, race: RaceState, name: str, length: int) -> Any:
         """Return the WRITTEN plane of a global array."""
-        start = int(np.asarray(race.planes).reshape(-1, 4)[self.tracked[name].number, 0])
-        return race.epochs[start : start + length]
+        return self._plane(race, name, shadow.WRITTEN, length)
+
+    def _plane(self, race: RaceState, name: str, number: int, length: int) -> Any:
+        start, size = np.asarray(race.planes).reshape(-1, 4)[self.tracked[name].number, :2].tolist()
+        return race.epochs[start + number * size :][:length]
 
     def select_block(self, race: RaceState, block: int, blocks: int) -> None:
         """Select the planes of shared and local arrays of one block of a cooperative launch."""

@@ -52,14 +52,11 @@ def test_the_arguments_have_the_layout_of_the_text() -> None:
     prepared = request()
     text = own(prepared)
     values = own_text.packed(text.arguments, prepared.arguments, {"x": 4096, "out": 8192})
-    (joined,) = own_text.joined(text.arguments, values)
     struct = np.dtype([("kind", "u1"), ("low", "f8"), ("count", "i4")], align=True)
-    layout = np.dtype(
-        [("x", "u8"), ("all", "?"), ("range", struct), ("out", "u8"), ("mask", "u8"), ("n", "i8")], align=True
-    )
-    assert joined.itemsize == layout.itemsize
-    (fields,) = np.frombuffer(joined.tobytes(), layout)
-    assert fields.tolist() == (4096, True, (7, 2.5, 9), 8192, 0, 20)
+    layouts = [np.dtype(name) for name in ("u8", "?", struct, "u8", "u8", "i8")]
+    assert [value.itemsize for value in values] == [layout.itemsize for layout in layouts]
+    contents = [np.frombuffer(value.tobytes(), layout)[0].item() for value, layout in zip(values, layouts, strict=True)]
+    assert contents == [4096, True, (7, 2.5, 9), 8192, 0, 20]
     assert text.constants == ((text.constants[0][0], np.array([1, 2, 3], np.int16).tobytes()),)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Global, LaunchError, devices, i32
-from simtbed.engines.cuda import cooperative
-from simtbed.engines.cuda.cooperative import CooperativeFunction
+from simtbed.engines.cuda import functions, library
+from simtbed.engines.cuda.functions import DeviceFunction
+from simtbed.engines.cuda.library import DriverError
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
@@ -83,7 +84,7 @@ def test_another_order_of_blocks_changes_nothing(engine: EngineName) -> None:
 
 
 class FakeDriver:
-    """The calls of the CUDA driver that a launch makes, and what the kernel was given."""
+    """The calls of the CUDA driver that a launch makes, and its arguments."""
 
     def __init__(self, status: int = 0) -> None:
         self.status = status
@@ -94,7 +95,7 @@ class FakeDriver:
     def __getattr__(self, name: str) -> Any:
         def call(*arguments: Any) -> int:
             self.calls.append(name)
-            return self.status if name == "cuLaunchCooperativeKernel" else 0
+            return 0
 
         return call
 
@@ -105,11 +106,16 @@ class FakeDriver:
         return self.status
 
 
+def install(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> None:
+    for module in (functions, library):
+        monkeypatch.setattr(module, "cuda_driver", lambda: fake)
+
+
 def test_the_driver_is_given_sizes_and_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeDriver()
-    monkeypatch.setattr(cooperative, "cuda_driver", lambda: fake)
-    function = CooperativeFunction(b"cubin", "waits")
-    function.set_attribute("most dynamic", 60000)
+    install(monkeypatch, fake)
+    function = DeviceFunction(b"cubin", "waits", cooperative=True)
+    function.allow_shared(60000)
     function(np.uintp(4096), np.int32(-7), grid=(4, 2, 1), block=(64, 1, 1), shared=128)
     assert fake.calls == ["cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute"]
     assert fake.launched == [(4, 2, 1, 64, 1, 1, 128)]
@@ -118,8 +124,8 @@ def test_the_driver_is_given_sizes_and_arguments(monkeypatch: pytest.MonkeyPatch
 
 def test_what_the_driver_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """720 is CUDA's number for a cooperative launch that is too large."""
-    fake = FakeDriver(720)
-    monkeypatch.setattr(cooperative, "cuda_driver", lambda: fake)
-    function = CooperativeFunction(b"cubin", "waits")
-    with pytest.raises(LaunchError, match="waits failed on the GPU"):
+    install(monkeypatch, FakeDriver(720))
+    function = DeviceFunction(b"cubin", "waits", cooperative=True)
+    with pytest.raises(DriverError) as error:
         function(np.uintp(4096), np.int32(0), grid=(4, 1, 1), block=(64, 1, 1), shared=0)
+    assert error.value.status == 720

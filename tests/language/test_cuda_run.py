@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import runpy
 import subprocess
 import sys
@@ -16,13 +17,15 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, f32, i32, launch, on_gpu
-from simtbed.engines.cuda import binary, driver, filling, nvcc, printer, startup
+from simtbed.engines.cuda import binary, driver, filling, functions, launches, library, nvcc, printer, startup
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.nvcc import Built
 from simtbed.errors import UnavailableError
 from simtbed.frontend import reader
 from simtbed.runtime.engine import Resources
 from simtbed.runtime.request import prepare_request
+
+from tests.language.played_driver import PlayedDriver
 
 
 class Error(Exception):
@@ -49,21 +52,41 @@ class Allocation:
         self.notes.freed += 1
 
 
-class Module:
-    """A loaded kernel; the notes act as its function."""
-
-    def __init__(self, notes: Notes) -> None:
-        self.notes = notes
-
-    def get_function(self, name: str) -> Notes:
-        return self.notes
+class Pooled(Allocation):
+    """An allocation of a pool: in PyCUDA, its last reference must be dropped within a current context."""
 
     def __del__(self) -> None:
-        self.notes.unloaded.append(self.notes.depth > 0)
+        if hasattr(self, "notes") and not self.notes.depth:
+            self.notes.lost += 1
+
+
+class Pool:
+    """Device memory not counted as allocated: it remains in the pool. addresses: of all allocations."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes, self.addresses = notes, list[int]()
+
+    def allocate(self, size: int) -> Allocation:
+        created = Pooled(self.notes, size)
+        self.addresses.append((1 << 20) + 4096 * (1 + len(self.addresses)))
+        created.address = self.addresses[-1]
+        self.notes.allocations.pop()
+        return created
+
+    def free_held(self) -> None: ...
+
+    def stop_holding(self) -> None: ...
+
+
+class PageLocked:
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype)
+
+    def stop_holding(self) -> None: ...
 
 
 class Notes:
-    """Record of the engine's driver calls; the next launch raises `fails`."""
+    """Record of the engine's driver calls. fails: whether a launch does."""
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
@@ -71,11 +94,13 @@ class Notes:
         self.freed = 0
         self.unloaded: list[bool] = []
         self.depth = 0
-        self.launches: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        self.launches: list[tuple[tuple[int, ...], dict[str, Any]]] = []
         self.attributes: list[tuple[Any, int]] = []
-        self.fails: Error | None = None
+        self.fails = False
         self.devices: list[int] = []
         self.lost = 0
+        self.pool: Pool
+        self.driver: PlayedDriver
 
     def at(self, address: int, size: int) -> memoryview:
         """Return the bytes of an allocation from an address."""
@@ -96,16 +121,9 @@ class Notes:
     def pop(self) -> None:
         self.depth -= 1
 
-    # a function
-    def set_attribute(self, attribute: Any, value: int) -> None:
-        self.attributes.append((attribute, value))
-
-    def __call__(self, *args: Any, **options: Any) -> None:
-        assert self.depth
-        if self.fails:
-            raise self.fails
-        self.launches.append((args, options))
-        for allocation in self.allocations:
+    def run(self, values: tuple[int, ...], options: dict[str, Any]) -> None:
+        self.launches.append((values, options))
+        for allocation in self.memory:
             allocation.data[:1] = b"\x2a"  # every array changes, also read-only ones
 
 
@@ -144,13 +162,14 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
         def compute_capability(self) -> tuple[int, int]:
             return 9, 0
 
-    attribute = type("attribute", (), {"MAX_DYNAMIC_SHARED_SIZE_BYTES": "most dynamic"})
+    pool = Pool(notes)
+    notes.pool, notes.driver = pool, PlayedDriver(notes)
     vars(pycuda_driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
         mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
         memset_d8_async=partial(notes.memset, 1), memset_d16_async=partial(notes.memset, 2),
         memset_d32_async=partial(notes.memset, 4), memcpy_dtod_async=notes.copy,
-        module_from_buffer=lambda cubin: Module(notes), function_attribute=attribute,
+        DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked,
     )  # fmt: skip
     vars(package)["driver"] = pycuda_driver
     monkeypatch.setitem(sys.modules, "pycuda", package)
@@ -159,11 +178,18 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")
     monkeypatch.setattr(nvcc, "build", lambda text, kernel, arch: Built(b"", Resources(7, 128, 0, 0, 0, 0), arch))
-    monkeypatch.setattr("atexit.register", lambda *call: None)
-    driver.context_of.cache_clear()
+    ends: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("atexit.register", lambda *call: ends.append(call))
+    for module in (library, functions):
+        monkeypatch.setattr(module, "cuda_driver", lambda: notes.driver)
+    _forgotten()
     yield notes
-    driver.context_of.cache_clear()
+    for function, *arguments in ends:
+        if function is driver._forget:  # weakref registers its own
+            function(*arguments)
+    _forgotten()
     assert notes.depth == 0
+    assert notes.lost == 0
     assert notes.freed == len(notes.allocations)
 
 
@@ -179,10 +205,8 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     args = {"x": x, "out": st.zeros(2, "i32"), "n": 3, "yes": True}
     result = launch(measured, grid=(2, 3), block=64, args=args, engine="cuda", shared=400)
     ((arguments, options),) = notes.launches
-    assert [(a.dtype.name, int(a)) for a in arguments] == [
-        ("uint64", 4096), ("uint64", 8192), ("int32", 3), ("uint8", 1), ("int32", 5), ("int32", 100),
-    ]  # fmt: skip
-    assert options == {"grid": (2, 3, 1), "block": (64, 1, 1), "shared": 400}
+    assert arguments == (*notes.pool.addresses, 3, 1, 5, 100)
+    assert options == {"grid": (2, 3, 1), "block": (64, 1, 1), "shared": 400, "stream": 0}
     assert list(result.buffers) == ["out"]  # x is read only: it is not in the result
     assert result.out.tolist() == [42, 0]
     assert not x.any()
@@ -209,7 +233,7 @@ def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatc
     assert (second.resources, second.out.tolist()) == (first.resources, first.out.tolist())
     (a, first_call), (b, second_call) = notes.launches
     assert first_call == second_call
-    assert [int(value) for value in a[2:]] == [int(value) for value in b[2:]]
+    assert a[2:] == b[2:]
 
 
 FILLING = """
@@ -282,11 +306,13 @@ def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
 def test_more_than_48_kib_are_requested(notes: Notes) -> None:
     args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     launch(measured, grid=1, block=64, args=args, engine="cuda", shared=60000)
-    assert notes.attributes == [("most dynamic", 60000)]
+    assert notes.attributes == [(functions.MAX_DYNAMIC_SHARED, 60000)]
 
 
 def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
-    """Otherwise PyCUDA warns and leaves it in the GPU's memory: threads of kernels are short-lived."""
+    """Otherwise it remains in the GPU's memory: threads of kernels are short-lived."""
+    gc.collect()  # kernels of other tests
+    notes.unloaded.clear()
 
     @st.kernel
     def short_lived(out: Global[i32]) -> None:
@@ -295,6 +321,7 @@ def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
     launch(short_lived, grid=1, block=1, args={"out": np.zeros(1, np.int32)}, engine="cuda")
     del short_lived
     driver.primary_context().loaded.clear()
+    gc.collect()  # a kernel and its facts refer to each other
     assert notes.unloaded == [True]
 
 
@@ -342,7 +369,7 @@ def test_launches_run_on_the_selected_gpu(notes: Notes) -> None:
 
 
 def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:
-    notes.fails = Error("cuEventSynchronize failed: an illegal memory access was encountered")
+    notes.fails = True
     args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError, match=r"measured failed on the GPU: .*illegal memory access"):
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
@@ -427,9 +454,10 @@ def test_nothing_is_copied_of_what_is_full_of_a_value(notes: Notes, monkeypatch:
 
 
 @pytest.mark.parametrize("lanes", [(), (2,), (4,)])
+@pytest.mark.usefixtures("notes")
 def test_results_of_filled_arrays_are_in_c_order(lanes: tuple[int, ...]) -> None:
     """An argument filled by the launch repeats one element: its strides are 0."""
     form = np.broadcast_to(np.zeros(lanes, np.float32), (5, *lanes))
-    result = driver.result_array(form)
+    result = launches.Queue.of_context(driver.primary_context()).new_result(form)
     assert (result.shape, result.dtype) == (form.shape, form.dtype)
     assert result.flags.c_contiguous

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from simtbed import DeviceArray, LaunchError, OutOfMemory, launch_concurrent, ze
 from simtbed.engines.cuda import streams
 
 from tests.language import test_cuda_run
-from tests.language.test_cuda_run import Allocation, Error, Notes, measured
+from tests.language.test_cuda_run import Allocation, Notes, Pool, measured
 
 notes = test_cuda_run.notes
 
@@ -22,8 +21,11 @@ notes = test_cuda_run.notes
 class Stream:
     """Counts the events of its waits."""
 
+    by_handle: ClassVar[dict[int, Stream]] = {}
+
     def __init__(self) -> None:
-        self.waits = 0
+        self.waits, self.handle = 0, 1 + len(self.by_handle)
+        self.by_handle[self.handle] = self
 
     def wait_for_event(self, event: Any) -> None:
         assert event.recorded
@@ -49,40 +51,9 @@ class Event:
         assert self.recorded
 
 
-class Pooled(Allocation):
-    """An allocation of a pool: in PyCUDA, its last reference must be dropped within a current context."""
-
-    def __del__(self) -> None:
-        if hasattr(self, "notes") and not self.notes.depth:
-            self.notes.lost += 1
-
-
-class Pool:
-    """Device memory not counted as allocated: it remains in the pool. addresses: of all allocations."""
-
-    def __init__(self, notes: Notes) -> None:
-        self.notes, self.addresses = notes, list[int]()
-
-    def allocate(self, size: int) -> Allocation:
-        created = Pooled(self.notes, size)
-        self.addresses.append((1 << 20) + 4096 * (1 + len(self.addresses)))
-        created.address = self.addresses[-1]
-        self.notes.allocations.pop()
-        return created
-
-    def stop_holding(self) -> None: ...
-
-
-class PageLocked:
-    def allocate(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        return np.empty(shape, dtype)
-
-    def stop_holding(self) -> None: ...
-
-
 @pytest.fixture
-def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    pool, driver, tools = Pool(notes), sys.modules["pycuda.driver"], ModuleType("pycuda.tools")
+def pool(notes: Notes) -> Iterator[Pool]:
+    driver = sys.modules["pycuda.driver"]
     synchronised = type("Context", (), {"synchronize": staticmethod(lambda: None)})
 
     def copied(allocation: Allocation, array: Any, stream: Stream) -> None:
@@ -95,11 +66,9 @@ def pool(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
         Stream=Stream, Event=lambda flags: Event(notes), Context=synchronised, memcpy_htod_async=copied, memcpy_dtoh_async=back,
         event_flags=type("event_flags", (), {"DISABLE_TIMING": 2}),
     )  # fmt: skip
-    vars(tools).update(DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked)
-    monkeypatch.setitem(sys.modules, "pycuda.tools", tools)
-    yield pool
-    streams._resources_of.cache_clear()
-    assert notes.lost == 0
+    yield notes.pool
+    streams._streams_of.cache_clear()
+    Stream.by_handle.clear()
 
 
 def _launches(count: int, x: Any, size: int = 2) -> Any:
@@ -113,7 +82,7 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
     assert len({x for x, _ in addresses}) == 1
     assert len({out for _, out in addresses}) == 11
     assert len(pool.addresses) == 12
-    used = [options["stream"] for _, options in notes.launches]
+    used = [Stream.by_handle[options["stream"]] for _, options in notes.launches]
     assert len(set(map(id, used))) == streams.STREAMS
     assert all(stream.waits for stream in used)
     assert len(results) == 11
@@ -123,10 +92,7 @@ def test_what_launches_share_is_copied_once(notes: Notes, pool: Pool) -> None:
 def test_results_are_those_of_each_launch(notes: Notes, pool: Pool) -> None:
     pool.addresses.clear()
     actual = list(launch_concurrent(_launches(1, np.zeros(5, np.float32)), engine="cuda"))
-    assert actual[0].out.tolist() == [
-        0,
-        0,
-    ]  # the recording driver does not model pooled memory: it returns the cleared contents
+    assert actual[0].out.tolist() == [0x2A, 0]
     nothing = list(launch_concurrent(_launches(1, np.zeros(0, np.float32), size=0), engine="cuda"))
     assert len(nothing[0].out) == 0
 
@@ -144,7 +110,7 @@ def test_out_of_memory_is_distinguished(pool: Pool) -> None:
 
 
 def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
-    notes.fails = Error("an illegal memory access was encountered")
+    notes.fails = True
     with pytest.raises(LaunchError, match="measured failed on the GPU"):
         list(launch_concurrent(_launches(2, np.zeros(1, np.float32)), engine="cuda"))
 
@@ -158,7 +124,7 @@ def test_launches_share_device_arrays(notes: Notes, pool: Pool) -> None:
         assert [result.buffers for result in results] == [{}, {}]
         assert len(notes.launches) == expected
     assert {tuple(int(a) for a in arguments[:2]) for arguments, _ in notes.launches} == {(4096, 8192)}
-    waits = [options["stream"].waits for _, options in notes.launches]
+    waits = [Stream.by_handle[options["stream"]].waits for _, options in notes.launches]
     assert waits == [2, 2, 2, 2]  # for both copies; the second round copies nothing, and its streams are the same
     assert stored.numpy().tolist() == [0x2A]
     assert pool.addresses == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -14,15 +14,16 @@ import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...runtime.arrays import Buffer, DeviceArray
-from ...runtime.engine import Dim3, Request, Resources
+from ...runtime.engine import CodePlace, Dim3, Request, Resources
 from ...runtime.gpus import current_gpu
 from ...runtime.specialisation import Specialisation
 from .binary import binary
-from .cooperative import CooperativeFunction
 from .filling import fill
+from .functions import DeviceFunction
 from .interface import Interface
+from .library import OUT_OF_MEMORY, DriverError
 from .nvcc import Built
-from .own_text import joined, packed
+from .own_text import packed
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
@@ -34,15 +35,17 @@ DEFAULT_SHARED = 48 * 1024
 class Context:
     """A device's primary context, shared with other libraries of the process.
 
-    loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed.
+    loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed. queue: its
+    `launches.Queue`, after the first launch.
     """
 
     device: Any
     context: Any
-    loaded: weakref.WeakKeyDictionary[Specialisation, dict[Dim3, _Loaded]] = field(
+    loaded: weakref.WeakKeyDictionary[Specialisation, dict[Dim3, Loaded]] = field(
         default_factory=weakref.WeakKeyDictionary
     )
     before_the_end: list[Callable[[], None]] = field(default_factory=list)
+    queue: Any = None
 
     @property
     def arch(self) -> str:
@@ -106,28 +109,24 @@ def _usable() -> Iterator[None]:
 
 # ------------------------------------------------------------------ loaded kernels
 @dataclass(frozen=True)
-class _Loaded:
-    """A built kernel in the device's memory. handles: the objects that own it; the last is its function."""
+class Loaded:
+    """A built kernel in the device's memory."""
 
     interface: Interface
     resources: Resources
-    handles: list[Any]
-
-    @property
-    def function(self) -> Any:
-        return self.handles[-1]
+    function: DeviceFunction
 
     @staticmethod
-    def create(context: Context, interface: Interface, resources: Resources, *handles: Any) -> _Loaded:
-        instance = _Loaded(interface, resources, list(handles))
-        weakref.finalize(instance, _unload, context, instance.handles)
+    def create(context: Context, interface: Interface, resources: Resources, function: DeviceFunction) -> Loaded:
+        instance = Loaded(interface, resources, function)
+        weakref.finalize(instance, _unload, context, function)
         return instance
 
 
-def _unload(context: Context, handles: list[Any]) -> None:
-    """Release a module in its context: PyCUDA makes it current only in the thread that created it."""
+def _unload(context: Context, function: DeviceFunction) -> None:
+    """Release a module in its context."""
     with suppress(Exception), context.current():  # at the end of a process there may be no driver any more
-        handles.clear()
+        function.unload()
 
 
 def _forget(context: Context) -> None:
@@ -142,7 +141,7 @@ def is_loaded(request: Request) -> bool:
     return request.block in primary_context().loaded.get(request.specialisation, {})
 
 
-def load(request: Request) -> _Loaded:
+def load(request: Request) -> Loaded:
     """A request's program in the device's memory."""
     context = primary_context()
     cache = context.loaded.setdefault(request.specialisation, {})
@@ -150,28 +149,22 @@ def load(request: Request) -> _Loaded:
         compiled = binary(request, context.arch)
         interface, built = compiled.interface, compiled.built
         resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
-        if interface.cooperative:
-            handles = [CooperativeFunction(built.cubin, interface.kernel)]
-        else:
-            module = _module(built)
-            handles = [module, module.get_function(interface.kernel)]
+        function = _function(interface, built)
         own = request.specialisation.cuda_text
         for symbol, contents in () if own is None else own.constants:
-            address, _ = handles[0].get_global(symbol)
-            pycuda_driver().memcpy_htod(address, contents)
-        cache[request.block] = _Loaded.create(context, interface, resources, *handles)
+            pycuda_driver().memcpy_htod(function.address_of(symbol), contents)
+        cache[request.block] = Loaded.create(context, interface, resources, function)
     return cache[request.block]
 
 
-def _module(built: Built) -> Any:
+def _function(interface: Interface, built: Built) -> DeviceFunction:
     """Load a compiled kernel into the device's memory. Raises UnavailableError if the driver rejects it."""
-    driver = pycuda_driver()
     try:
-        return driver.module_from_buffer(built.cubin)
-    except driver.MemoryError:
-        raise
-    except driver.Error as error:
-        version = driver.get_driver_version()
+        return DeviceFunction(built.cubin, interface.kernel, interface.cooperative)
+    except DriverError as error:
+        if error.status == OUT_OF_MEMORY:
+            raise
+        version = pycuda_driver().get_driver_version()
         raise UnavailableError(
             f"the GPU does not load the kernel: {error}; its driver is for CUDA {version // 1000}.{version % 1000 // 10}, "
             f"and the kernel was made by {built.compiler}"
@@ -180,13 +173,14 @@ def _module(built: Built) -> Any:
 
 # ------------------------------------------------------------------ one launch
 @dataclass(frozen=True)
-class _RemoteArray:
+class GpuArray:
     """An array in the device's memory, freed with its last reference."""
 
     context: Context
     allocation: Any
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    address: int
 
     def read(self) -> Buffer:
         contents = np.empty(self.shape, self.dtype)
@@ -195,23 +189,63 @@ class _RemoteArray:
         return contents
 
     @staticmethod
-    def create(context: Context, allocation: Any, form: Buffer) -> _RemoteArray:
+    def create(context: Context, allocation: Any, form: Buffer) -> GpuArray:
         """An array of that shape and type."""
-        instance = _RemoteArray(context, allocation, form.shape, form.dtype)
+        instance = GpuArray(context, allocation, form.shape, form.dtype, int(allocation))
         weakref.finalize(instance, _free, context, allocation)
         return instance
 
 
 def _free(context: Context, allocation: Any) -> None:
     """Free in the allocation's context: PyCUDA makes it current only in the thread that allocated."""
-    with suppress(pycuda_driver().Error), context.current():  # a failed kernel destroys the context
+    with suppress(Exception), context.current():  # a failed kernel destroys the context
         allocation.free()
 
 
-def result_array(form: Buffer) -> Buffer:
-    """Return an array for a copy of device memory, in C order. form: of its shape and type; a filled one repeats an element, with
-    strides of 0, whose order `np.empty_like` would change."""
-    return np.empty(form.shape, form.dtype)
+@contextmanager
+def launch_errors(request: Request, context: Context) -> Iterator[None]:
+    """Convert the errors of PyCUDA and of the driver to ours."""
+    try:
+        yield
+    except Exception as error:
+        raise launch_error(error, request, context) from None
+
+
+def launch_error(error: Exception, request: Request, context: Context, place: CodePlace | None = None) -> Exception:
+    """Return our error for one of PyCUDA or of the driver; other errors unchanged.
+
+    It names the launch, and those before it that may have failed. place: of the launch.
+    """
+    driver = pycuda_driver()
+    if not isinstance(error, driver.Error | DriverError):
+        return error
+    name = f"{request.specialisation.summary.name}{place or ''}"
+    if isinstance(error, driver.MemoryError) or getattr(error, "status", 0) == OUT_OF_MEMORY:
+        needed = sum(a.nbytes for a in request.arguments.values())
+        return OutOfMemory(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory")
+    names = list(dict.fromkeys([*(context.queue.unfinished() if context.queue else ()), name]))
+    rest = f", or one of {len(names) - 3} launches after it," if len(names) > 3 else ""
+    return LaunchError(f"{', or '.join(names[:3])}{rest} failed on the GPU: {error}")
+
+
+def resident(context: Context, array: DeviceArray) -> Any:
+    """Return the memory of a DeviceArray on this GPU, or None. Contents on another GPU are moved to the host."""
+    if isinstance(array.remote, GpuArray):
+        if array.remote.context is context:
+            return array.remote.allocation
+        array.fetch()
+    return None
+
+
+def attach(context: Context, array: DeviceArray) -> None:
+    """Move the contents of a DeviceArray to the memory of the current context."""
+    driver = pycuda_driver()
+    allocation = driver.mem_alloc(array.host.nbytes)
+    if array.fill is not None:
+        fill(driver, allocation, array.host.nbytes, array.fill)
+    else:
+        driver.memcpy_htod(allocation, array.host)
+    array.attach(GpuArray.create(context, allocation, array.host))
 
 
 class DeviceLaunch:
@@ -241,49 +275,26 @@ class DeviceLaunch:
                 allocation.free()
         self.context.context.pop()
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Convert PyCUDA's errors to ours; they name the kernel."""
-        name = self.request.specialisation.summary.name
-        try:
-            yield
-        except self.driver.MemoryError:
-            needed = sum(a.nbytes for a in self.request.arguments.values())
-            raise OutOfMemory(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory") from None
-        except self.driver.Error as error:
-            raise LaunchError(f"{name} failed on the GPU: {error}") from None
+    def errors(self) -> AbstractContextManager[None]:
+        """Convert the driver's errors to ours; they name the kernel."""
+        return launch_errors(self.request, self.context)
 
     def copy_in(self) -> None:
         for name, value in self.request.arguments.items():
             if not isinstance(value, np.ndarray) or not value.nbytes:
                 continue
-            everywhere = self.request.filled.get(name)
-            if device_array := self.request.device_arrays.get(name):
-                self.addresses[name] = self.resident(device_array)
-                if self.addresses[name] is not None:
-                    continue
-                value, everywhere = device_array.host, device_array.fill
+            if array := self.request.device_arrays.get(name):
+                if resident(self.context, array) is None:
+                    attach(self.context, array)
+                self.addresses[name] = resident(self.context, array)
+                continue
             self.addresses[name] = allocation = self.driver.mem_alloc(value.nbytes)
-            if not device_array:
-                self.own.append(allocation)
-            if everywhere is not None:
-                fill(self.driver, allocation, value.nbytes, everywhere)
+            self.own.append(allocation)
+            element = self.request.filled.get(name)
+            if element is not None:
+                fill(self.driver, allocation, value.nbytes, element)
             else:
                 self.driver.memcpy_htod(allocation, value)
-            if device_array:
-                self.attach(device_array, allocation)
-
-    def resident(self, array: DeviceArray) -> Any:
-        """Return the memory of a DeviceArray on this GPU, or None. Contents on another GPU are moved to the host."""
-        if isinstance(array.remote, _RemoteArray):
-            if array.remote.context is self.context:
-                return array.remote.allocation
-            array.fetch()
-        return None
-
-    def attach(self, array: DeviceArray, allocation: Any) -> None:
-        """Make memory with a copy of its contents the memory of a DeviceArray."""
-        array.attach(_RemoteArray.create(self.context, allocation, array.host))
 
     @property
     def dynamic_shared(self) -> int:
@@ -292,22 +303,19 @@ class DeviceLaunch:
     def allow_shared(self) -> None:
         """Opt in to more shared memory than the default."""
         if self.request.dynamic_shared + self.loaded.resources.shared_bytes > DEFAULT_SHARED:
-            attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self.loaded.function.set_attribute(attribute, self.dynamic_shared)
+            self.loaded.function.allow_shared(self.dynamic_shared)
 
     def arguments(self) -> list[np.generic]:
         """The kernel's arguments in order: addresses (0 for an array without elements), scalars, lengths."""
         if (packing := self.loaded.interface.packing) is not None:
-            values = packed(packing, self.request.arguments, self.addresses)
-            return values if self.loaded.interface.cooperative else joined(packing, values)
+            return packed(packing, self.request.arguments, self.addresses)
         arguments: list[np.generic] = []
         for name in self.loaded.interface.arguments:
             value = self.request.arguments[name]
             if isinstance(value, np.ndarray):
                 arguments.append(np.uintp(int(self.addresses[name]) if name in self.addresses else 0))
             else:
-                short: Any = value.view(f"u{value.itemsize}") if value.itemsize <= 2 else value
-                arguments.append(short)  # PyCUDA knows neither bool nor bfloat16
+                arguments.append(value)
         return arguments + [np.int32(self.length(name)) for name in self.loaded.interface.lengths]
 
     def length(self, array: str) -> int:
@@ -335,14 +343,3 @@ class DeviceLaunch:
                 end.synchronize()
                 measured.append(float(start.time_till(end)))
         return measured
-
-    def written(self) -> dict[str, Buffer]:
-        """Return the contents of the arrays that the kernel may change, except device arrays."""
-        buffers = {}
-        with self.errors():
-            for name in self.loaded.interface.arguments:
-                if name in self.loaded.interface.written and name not in self.request.device_arrays:
-                    buffers[name] = result_array(np.asarray(self.request.arguments[name]))
-                    if name in self.addresses:
-                        self.driver.memcpy_dtoh(buffers[name], self.addresses[name])
-        return buffers

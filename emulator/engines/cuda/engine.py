@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from ...runtime.engine import Outcome, Request
-from .driver import DeviceLaunch, primary_context, pycuda_driver
+from ...runtime.engine import CodePlace, Outcome, Request
+from ...runtime.streams import Stream
+from . import launches
+from .driver import DeviceLaunch, launch_errors, primary_context, pycuda_driver
+from .launches import Launcher, StartedLaunch
+from .native_streams import GpuStream
 from .streams import run_concurrently
 
 
@@ -22,9 +27,18 @@ class CudaEngine:
 
         Raises LaunchError without PyCUDA, a driver, a device or nvcc, and if the kernel fails.
         """
-        with DeviceLaunch(request) as launch:
-            (milliseconds,) = launch.run(1)
-            return Outcome(launch.written(), milliseconds=milliseconds, resources=launch.loaded.resources)
+        return launches.run(request, primary_context())
+
+    def compile(self, request: Request) -> None:
+        """Load the kernel of a launch; nvcc compiles it unless it is in the disk cache."""
+        context = primary_context()
+        with context.current(), launch_errors(request, context):
+            Launcher.of_request(context, request)
+
+    def start(self, request: Request, stream: Stream, place: CodePlace) -> StartedLaunch:
+        """Launch on a stream, without a wait. Raises the errors of `run` that are known before the kernel ends."""
+        context = primary_context()
+        return launches.start(request, context, partial(GpuStream.handle_of, stream, context), place)
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """See `streams.run_concurrently`."""

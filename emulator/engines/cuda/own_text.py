@@ -74,11 +74,3 @@ def _bytes(argument: TextArgument, values: Mapping[str, Any], addresses: Mapping
         field = np.asarray(value).tobytes()
         data[offset : offset + len(field)] = field
     return bytes(data)
-
-
-def joined(arguments: tuple[TextArgument, ...], values: list[np.generic]) -> list[np.generic]:
-    """Return the parameters as one value with their alignment, which PyCUDA copies to the kernel as it is."""
-    data = bytearray()
-    for argument, value in zip(arguments, values, strict=True):
-        data += bytes(-len(data) % argument.alignment) + value.tobytes()
-    return [np.void(bytes(data))] if data else []

@@ -15,42 +15,33 @@ import numpy as np
 from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.engine import Outcome, Request
 from .binary import binary
-from .driver import Context, DeviceLaunch, is_loaded, load, primary_context, pycuda_driver
+from .driver import Context, DeviceLaunch, GpuArray, is_loaded, load, primary_context, pycuda_driver, resident
 from .filling import fill
+from .launches import Queue, is_page_locked
 
 STREAMS = 8
 """Kernels that may run at the same time: enough to overlap the end of one with the beginning of others."""
 
 
 @dataclass
-class _Resources:
-    """A context's streams and memory pools: of the GPU, and of page-locked host memory for direct transfers."""
+class _Streams:
+    """Streams of a context: for copies of arrays that launches share, and for launches."""
 
     copying: Any
     computing: list[Any]
-    device: Any
-    page_locked: Any
 
     def clear(self) -> None:
         self.computing.clear()
         self.copying = None
-        self.device.stop_holding()
-        self.page_locked.stop_holding()
 
 
 @cache
-def _resources_of(context: Context) -> _Resources:
-    """Return the resources of a context, which must be current. They are created once."""
-    from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
-
+def _streams_of(context: Context) -> _Streams:
+    """Return the streams of a context, which must be current. They are created once."""
     stream = pycuda_driver().Stream
-    resources = _Resources(stream(), [stream() for _ in range(STREAMS)], DeviceMemoryPool(), PageLockedMemoryPool())
-    context.before_the_end.append(resources.clear)
-    return resources
-
-
-def _resources() -> _Resources:
-    return _resources_of(primary_context())
+    streams = _Streams(stream(), [stream() for _ in range(STREAMS)])
+    context.before_the_end.append(streams.clear)
+    return streams
 
 
 def page_locked(array: Buffer) -> Buffer:
@@ -75,7 +66,7 @@ def _empty(form: Buffer) -> Buffer:
     """A page-locked array of that shape and type."""
     if not form.nbytes:
         return np.empty_like(form)
-    array: Buffer = _resources().page_locked.allocate(form.shape, form.dtype)
+    array: Buffer = Queue.of_context(primary_context()).page_locked.allocate(form.shape, form.dtype)
     return array
 
 
@@ -94,7 +85,7 @@ def run_concurrently(requests: Iterable[Request]) -> Iterator[Outcome]:
     try:
         for number, request in enumerate(_compiled(iter(requests))):
             with context.current():
-                work.start(request, work.resources.computing[number % STREAMS])
+                work.start(request, work.streams.computing[number % STREAMS])
         while work.launches:
             with context.current():
                 outcome = work.launches.popleft().outcome()
@@ -143,7 +134,8 @@ class _ConcurrentLaunches:
     """The launches in progress. Arrays are identified by their memory, which the launches own."""
 
     def __init__(self) -> None:
-        self.driver, self.resources = pycuda_driver(), _resources()
+        self.driver, self.streams = pycuda_driver(), _streams_of(primary_context())
+        self.queue = Queue.of_context(primary_context())
         self.launched: list[DeviceLaunch] = []
         self.launches: deque[_StartedLaunch] = deque()
         self.shared: dict[tuple[int, int], tuple[Any, Any]] = {}  # address and event of each array that is only read
@@ -182,8 +174,8 @@ class _ConcurrentLaunches:
         key = (value.ctypes.data, value.nbytes)
         if key not in self.shared:
             address, event = self._allocate(value.nbytes), self._event()
-            self.driver.memcpy_htod_async(address, self._page_locked(value), self.resources.copying)
-            event.record(self.resources.copying)
+            self.driver.memcpy_htod_async(address, self._page_locked(value), self.streams.copying)
+            event.record(self.streams.copying)
             self.shared[key] = address, event
         address, event = self.shared[key]
         stream.wait_for_event(event)
@@ -191,15 +183,15 @@ class _ConcurrentLaunches:
 
     def _persistent(self, launch: DeviceLaunch, array: DeviceArray, stream: Any) -> Any:
         """Return the address of a DeviceArray, copied before the next operation of `stream` if it was not on this GPU."""
-        address = launch.resident(array)
+        address = resident(launch.context, array)
         if address is None:
             address, event = self.driver.mem_alloc(array.host.nbytes), self._event()
             if array.fill is not None:
-                fill(self.driver, address, array.host.nbytes, array.fill, self.resources.copying)
+                fill(self.driver, address, array.host.nbytes, array.fill, self.streams.copying)
             else:
-                self.driver.memcpy_htod_async(address, self._page_locked(array.host), self.resources.copying)
-            event.record(self.resources.copying)
-            launch.attach(array, address)
+                self.driver.memcpy_htod_async(address, self._page_locked(array.host), self.streams.copying)
+            event.record(self.streams.copying)
+            array.attach(GpuArray.create(launch.context, address, array.host))
             self.moved[id(array)] = event
         if id(array) in self.moved:
             stream.wait_for_event(self.moved[id(array)])
@@ -210,11 +202,11 @@ class _ConcurrentLaunches:
         return self.driver.Event(self.driver.event_flags.DISABLE_TIMING)
 
     def _allocate(self, size: int) -> Any:
-        self.retained.append(self.resources.device.allocate(size))
+        self.retained.append(self.queue.device.allocate(size))
         return self.retained[-1]
 
     def _page_locked(self, value: Buffer) -> Buffer:
-        if type(value.base).__module__.startswith("pycuda"):
+        if is_page_locked(value):
             return value
         self.retained.append(_copy(value))
         return self.retained[-1]  # type: ignore[no-any-return]

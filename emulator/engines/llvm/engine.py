@@ -193,6 +193,10 @@ class LlvmEngine:
             assert outcome is not None
         return outcome
 
+    def compile(self, request: Request) -> None:
+        """Compile the kernel of a launch, or load it from the disk cache."""
+        self._kernel(request, _options(request))
+
     def _timed(self, request: Request, options: Options, threads: int, prints: Prints) -> Outcome | None:
         kernel = self._kernel(request, options)
         start = time.perf_counter()
@@ -217,9 +221,9 @@ class LlvmEngine:
 
 def _options(request: Request) -> Options:
     """Return the options of a request's code, once for the launches of a plan."""
-    known: Options | None = request.derived.get("code options")
-    if known is not None and not request.specialisation.summary.dynamic:
-        return known
+    options: Options | None = request.derived.get("code options")
+    if options is not None and not request.specialisation.summary.dynamic:
+        return options
     ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
     options = request.derived["code options"] = Options(
         request.block, request.device, tuple(request.dynamic_arrays.items()), request.counters, request.detail,
@@ -251,9 +255,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
         return _launch_on(workers, request, program, prints)
 
 
-def _launch_on(
-    workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints
-) -> Outcome | None:
+def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints) -> Outcome | None:
     summary = request.specialisation.summary
     buffers = {name: request.memory(name, name in summary.changed) for name in program.arrays}
     launch_values = _arguments(summary, request, buffers)
@@ -277,7 +279,14 @@ def _launch_on(
 
     def run(worker: Worker, first: int, last: int) -> bool:
         of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
-        values = {**common, **worker.addresses, **of_blocks, ".trace": traces[id(worker)], ".first": first, ".last": last}
+        values = {
+            **common,
+            **worker.addresses,
+            **of_blocks,
+            ".trace": traces[id(worker)],
+            ".first": first,
+            ".last": last,
+        }
         whole = not function(*launch_values, *select_arguments(values))
         if raised:
             raise raised[0]
@@ -308,6 +317,8 @@ def _launch_on(
     outcome.samples, outcome.decisions = samples, decisions
     if race_state is not None:
         outcome.written = program.plan.written(race_state, request.arguments, request.unwritten)
+        if "races" in request.checks:
+            outcome.accessed = program.plan.accessed(race_state, request.arguments, request.device_arrays)
     return outcome
 
 

@@ -66,10 +66,10 @@ class WorkerPool:
     @contextmanager
     def workers(self, number: int) -> Iterator[list[Worker]]:
         """Yield so many cleared workers. Those of a launch that ended with an exception are not used again."""
-        taken = [self._worker() for _ in range(number)]
-        yield taken
-        if taken[0].memory.nbytes <= MAX_REUSED:
-            self.idle += taken
+        workers = [self._worker() for _ in range(number)]
+        yield workers
+        if workers[0].memory.nbytes <= MAX_REUSED:
+            self.idle += workers
 
     def _worker(self) -> Worker:
         try:

@@ -62,6 +62,8 @@ class NumpyEngine:
         outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, decisions=decisions)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
+            if "races" in request.checks:
+                outcome.accessed = run.plan.accessed(run.race_state.arrays, request.arguments, request.device_arrays)
         return outcome
 
 

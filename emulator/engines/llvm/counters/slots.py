@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from ....language.intrinsics import WARP_SIZE
 from ....profiler import events, samples
-from ....profiler.events import Counts
 from ....profiler.samples import Samples
 
 CONTRIBUTION = np.dtype([(name, np.int64) for name in ("slot", "site", "column", "amount")])

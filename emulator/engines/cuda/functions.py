@@ -1,0 +1,91 @@
+"""Kernels in the memory of a device: loaded and launched by the CUDA driver itself, without PyCUDA's overhead."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine import Dim3
+from .library import DriverError, check, cuda_driver
+
+MAX_DYNAMIC_SHARED = 8
+"""The driver's number of the attribute of a function."""
+_SLOT = 16  # bytes: the largest alignment of an argument
+_ADDRESS, _LENGTH = 8, 4  # bytes of an address, and of a length
+
+
+class ArgumentBlock:
+    """Memory of the arguments of a launch, reused by later launches: the driver copies it during the call.
+
+    sizes: bytes of each argument; 0 for an address. lengths: number of 32-bit integers after them.
+    """
+
+    def __init__(self, sizes: Sequence[int], lengths: int) -> None:
+        widths = [size or _ADDRESS for size in sizes] + [_LENGTH] * lengths
+        codes = ["Q" if size == 0 else f"{size}s" for size in sizes] + ["i"] * lengths
+        gaps = [-width % _SLOT for width in widths]
+        self.pack = struct.Struct("<" + "".join(f"{code}{gap}x" for code, gap in zip(codes, gaps, strict=True))).pack_into
+        ends = [0, *itertools.accumulate(width + gap for width, gap in zip(widths, gaps, strict=True))]
+        self.memory = ctypes.create_string_buffer(max(ends) + _SLOT)
+        first = ctypes.addressof(self.memory)
+        first += -first % _SLOT
+        self.offset = first - ctypes.addressof(self.memory)
+        self.pointers = (ctypes.c_void_p * max(1, len(widths)))(*(first + end for end in ends[:-1]))
+        self.lock = threading.Lock()
+
+
+class DeviceFunction:
+    """A kernel of a cubin in the current context. cooperative: whether its blocks may wait for the grid."""
+
+    def __init__(self, cubin: bytes, name: str, cooperative: bool = False) -> None:
+        """Raises DriverError."""
+        self.name = name
+        self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.cooperative = cooperative
+        driver = cuda_driver()
+        check(driver.cuModuleLoadData(ctypes.byref(self.module), cubin))
+        check(driver.cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode()))
+        self._launch: Callable[..., int] = driver.cuLaunchCooperativeKernel if cooperative else driver.cuLaunchKernel
+
+    def unload(self) -> None:
+        """Release the module in the current context."""
+        with suppress(DriverError):  # a failed kernel destroys the context
+            check(cuda_driver().cuModuleUnload(self.module))
+
+    def address_of(self, symbol: str) -> int:
+        """Return the address of a variable of the module."""
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        check(
+            cuda_driver().cuModuleGetGlobal_v2(
+                ctypes.byref(address), ctypes.byref(size), self.module, symbol.encode()
+            )
+        )
+        return address.value or 0
+
+    def allow_shared(self, size: int) -> None:
+        """Set the limit of dynamic shared memory in bytes."""
+        check(cuda_driver().cuFuncSetAttribute(self.function, MAX_DYNAMIC_SHARED, size))
+
+    def launch(
+        self, arguments: ArgumentBlock, values: Sequence[Any], shape: tuple[Dim3, Dim3], shared: int, stream: int
+    ) -> None:
+        """Launch with the packed values. shape: grid and block. Raises DriverError, also where the blocks of a cooperative
+        kernel cannot all be resident."""
+        grid, block = shape
+        with arguments.lock:
+            arguments.pack(arguments.memory, arguments.offset, *values)
+            extra = () if self.cooperative else (None,)
+            check(self._launch(self.function, *grid, *block, shared, stream, arguments.pointers, *extra))
+
+    def __call__(self, *values: np.generic, grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
+        """Launch with NumPy numbers. stream: of PyCUDA."""
+        arguments = ArgumentBlock([value.itemsize for value in values], 0)
+        handle = 0 if stream is None else int(stream.handle)
+        self.launch(arguments, [value.tobytes() for value in values], (grid, block), shared, handle)

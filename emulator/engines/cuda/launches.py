@@ -1,0 +1,339 @@
+"""Launches in the order of a stream: arguments copied, the kernel started, results copied back, all without a wait.
+
+NumPy arrays are copied through page-locked memory, section by section, so that the host's copy overlaps the transfer.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...runtime.arrays import Buffer, DeviceArray
+from ...runtime.engine import CodePlace, Outcome, Request
+from . import library
+from .driver import (
+    DEFAULT_SHARED,
+    Context,
+    GpuArray,
+    attach,
+    launch_error,
+    load,
+    pycuda_driver,
+    resident,
+)
+from .filling import fill
+from .functions import ArgumentBlock
+from .library import DriverError
+from .own_text import packed
+
+SECTION = 1 << 20
+"""Bytes of a copy: its transfer overlaps the host's copy of the next section."""
+MAX_STAGED = 1 << 26
+"""Bytes of an array that is copied through page-locked memory. The driver's own copy is used beyond."""
+MAX_PAGE_LOCKED_RESULTS = 1 << 28
+"""Bytes of results in page-locked memory that a program keeps; others are in ordinary memory."""
+_CALLS = library.MemoryCalls()
+
+
+@dataclass(eq=False)
+class Queue:
+    """A context's memory pools, events and launches in progress, the oldest first."""
+
+    device: Any
+    page_locked: Any
+    events: list[int] = field(default_factory=list)
+    timed_events: list[tuple[int, int]] = field(default_factory=list)
+    pending: deque[StartedLaunch] = field(default_factory=deque)
+    result_bytes: int = 0
+
+    @staticmethod
+    def of_context(context: Context) -> Queue:
+        """Return the queue of the current context, created once."""
+        if context.queue is None:
+            driver = pycuda_driver()
+            queue = context.queue = Queue(driver.DeviceMemoryPool(), driver.PageLockedMemoryPool())
+            context.before_the_end.append(queue.clear)
+        result: Queue = context.queue
+        return result
+
+    def clear(self) -> None:
+        """Release all memory. The context must be current."""
+        self.pending.clear()
+        self.device.stop_holding()
+        self.page_locked.stop_holding()
+
+    def discard_ended(self) -> None:
+        """Release the memory of launches that have ended. Raises DriverError after a failed launch."""
+        while self.pending and self.pending[0].has_ended():
+            self.pending.popleft().release()
+
+    def take_events(self, timed: bool) -> tuple[int, int]:
+        """Return the start event, 0 without a time, and the end event of a launch."""
+        if timed:
+            return self.timed_events.pop() if self.timed_events else (library.new_event(True), library.new_event(True))
+        return 0, self.events.pop() if self.events else library.new_event(False)
+
+    def unfinished(self) -> list[str]:
+        """Return the names of the launches that have not been seen to end."""
+        return [launch.name for launch in self.pending if not launch.ended]
+
+    def new_result(self, form: Buffer) -> Buffer:
+        """Return an array for a result, in page-locked memory if the program keeps little of it."""
+        size = form.size * form.itemsize
+        if not 0 < size <= MAX_STAGED or self.result_bytes + size > MAX_PAGE_LOCKED_RESULTS:
+            return np.empty(form.shape, form.dtype)
+        array: Buffer = self.page_locked.allocate(form.shape, form.dtype)
+        self.result_bytes += size
+        weakref.finalize(array, self._released, size)
+        return array
+
+    def _released(self, size: int) -> None:
+        self.result_bytes -= size
+
+
+@dataclass(eq=False)
+class StartedLaunch:
+    """A launch in progress.
+
+    place: in the program; None for a launch that the program waits for. retained: memory in use until its end.
+    start_event, end_event: before the kernel, 0 if it is not timed, and at the end.
+    """
+
+    place: CodePlace | None
+    request: Request
+    context: Context
+    launcher: Launcher
+    results: dict[str, Buffer]
+    retained: list[Any]
+    start_event: int
+    end_event: int
+    ended: bool = False
+
+    @property
+    def name(self) -> str:
+        """The kernel and the place of the launch."""
+        return f"{self.request.specialisation.summary.name}{self.place or ''}"
+
+    def has_ended(self) -> bool:
+        return self.ended or library.has_ended(self.end_event)
+
+    def finish(self) -> Outcome:
+        """Wait for the end, and return the outcome. Raises LaunchError, which names this launch and those that may have failed."""
+        with self.context.current():
+            try:
+                return self.finish_in_context()
+            except Exception as error:
+                raise launch_error(error, self.request, self.context, self.place) from None
+
+    def finish_in_context(self) -> Outcome:
+        milliseconds = None
+        if not self.ended:
+            try:
+                library.synchronize_event(self.end_event)
+            except DriverError:
+                self.retained.clear()
+                raise
+            if self.start_event:
+                milliseconds = library.elapsed(self.start_event, self.end_event)
+            self.release()
+        return Outcome(self.results, milliseconds=milliseconds, resources=self.launcher.loaded.resources)
+
+    def release(self) -> None:
+        """Release memory and events of the ended launch, in its context."""
+        if self.ended:
+            return
+        self.ended = True
+        self.retained.clear()
+        queue = Queue.of_context(self.context)
+        if self.start_event:
+            queue.timed_events.append((self.start_event, self.end_event))
+        else:
+            queue.events.append(self.end_event)
+
+
+class Launcher:
+    """A loaded kernel with the memory of its arguments, for all launches of a plan on one device."""
+
+    def __init__(self, context: Context, request: Request) -> None:
+        self.context, self.loaded = context, load(request)
+        self.interface, self.function = self.loaded.interface, self.loaded.function
+        packing = self.interface.packing
+        if packing is None:
+            values = [request.arguments[name] for name in self.interface.arguments]
+            sizes = [0 if isinstance(value, np.ndarray) else value.itemsize for value in values]
+        else:
+            sizes = [argument.size for argument in packing]
+        self.block = ArgumentBlock(sizes, len(self.interface.lengths))
+        self.shared = request.dynamic_shared + self.interface.carved_bytes
+        self.copied_back = tuple(name for name in self.interface.arguments if name in self.interface.written)
+        if request.dynamic_shared + self.loaded.resources.shared_bytes > DEFAULT_SHARED:
+            self.function.allow_shared(self.shared)
+
+    @staticmethod
+    def of_request(context: Context, request: Request) -> Launcher:
+        """Return the launcher of a request in the current context, created once for a plan."""
+        launcher: Launcher | None = request.derived.get(context)
+        if launcher is None:
+            launcher = request.derived[context] = Launcher(context, request)
+        return launcher
+
+    def values(self, transfer: _Transfer) -> list[Any]:
+        """Return the values of the kernel's arguments; copy its arrays to the device."""
+        request, values = transfer.request, list[Any]()
+        arguments, arrays = request.arguments, request.device_arrays
+        for name in self.interface.arguments:
+            value = arguments[name]
+            if name in arrays:
+                values.append(self.resident_address(arrays[name], transfer.queue))
+            elif isinstance(value, np.ndarray):
+                values.append(transfer.copy_in(name, value))
+            else:
+                values.append(value.tobytes())
+        for name in self.interface.lengths:
+            array: Any = arguments.get(name)
+            values.append(request.dynamic_arrays[name].length if array is None else len(array))
+        if self.interface.packing is None:
+            return values
+        addresses = {name: at for name, at in zip(self.interface.arguments, values, strict=True) if isinstance(at, int) and at}
+        return [value.tobytes() for value in packed(self.interface.packing, arguments, addresses)]
+
+    def resident_address(self, array: DeviceArray, queue: Queue) -> int:
+        """Return the address of a DeviceArray on this GPU; 0 without elements."""
+        remote = array.remote
+        if isinstance(remote, GpuArray) and remote.context is self.context:
+            return remote.address
+        if resident(self.context, array) is None:
+            if not array.host.nbytes:
+                return 0
+            try:
+                attach(self.context, array)
+            except pycuda_driver().MemoryError:
+                queue.device.free_held()
+                attach(self.context, array)
+        assert isinstance(array.remote, GpuArray)
+        return array.remote.address
+
+    def start(self, request: Request, stream: int, place: CodePlace | None) -> StartedLaunch:
+        """Start a launch in the current context, in the order of a stream. A launch without a place is timed.
+
+        Raises DriverError and PyCUDA's errors.
+        """
+        queue = Queue.of_context(self.context)
+        if queue.pending:
+            queue.discard_ended()
+        transfer = _Transfer(request, queue, stream)
+        try:
+            return self._start(transfer, place)
+        except BaseException:
+            transfer.abandon()  # the frames of the error would release its memory in another context
+            raise
+
+    def _start(self, transfer: _Transfer, place: CodePlace | None) -> StartedLaunch:
+        request, queue, stream, timed = transfer.request, transfer.queue, transfer.stream, place is None
+        values = self.values(transfer)
+        if request.device_arrays:
+            transfer.retained += [array.remote for array in request.device_arrays.values()]
+        start, end = queue.take_events(timed)
+        if timed:
+            library.record_event(start, stream)
+        self.function.launch(self.block, values, (request.grid, request.block), self.shared, stream)
+        if timed:
+            library.record_event(end, stream)
+        results = {array: transfer.copy_back(array) for array in self.copied_back if array not in request.device_arrays}
+        if not timed:
+            library.record_event(end, stream)
+        elif results:
+            library.synchronize_stream(stream)
+        return StartedLaunch(place, request, self.context, self, results, transfer.retained, start, end)
+
+
+@dataclass
+class _Transfer:
+    """Copies of a launch's arguments and results. addresses: of copies on the device. retained: memory in use until its end."""
+
+    request: Request
+    queue: Queue
+    stream: int
+    addresses: dict[str, int] = field(default_factory=dict)
+    retained: list[Any] = field(default_factory=list)
+
+    def copy_in(self, name: str, value: Buffer) -> int:
+        """Return the address of a copy of an argument on the device; 0 without elements."""
+        if not value.nbytes:
+            return 0
+        allocation = self.queue.device.allocate(value.nbytes)
+        self.retained.append(allocation)
+        address = self.addresses[name] = int(allocation)
+        element = self.request.filled.get(name)
+        if element is not None:
+            fill(_CALLS, address, value.nbytes, element, self.stream)
+        elif value.nbytes > MAX_STAGED or is_page_locked(value):
+            self.retained.append(value)
+            library.copy_to_device(address, value.ctypes.data, value.nbytes, self.stream)
+        else:
+            self._copy_sections(address, value)
+        return address
+
+    def _copy_sections(self, address: int, value: Buffer) -> None:
+        staged: Buffer = self.queue.page_locked.allocate(value.shape, value.dtype)
+        self.retained.append(staged)
+        source, row = staged.ctypes.data, value.nbytes // len(value)
+        rows = max(1, SECTION // row)
+        for first in range(0, len(value), rows):
+            last = min(first + rows, len(value))
+            staged[first:last] = value[first:last]
+            library.copy_to_device(address + first * row, source + first * row, (last - first) * row, self.stream)
+
+    def copy_back(self, name: str) -> Buffer:
+        """Return an array that contains the result when the stream has reached this place."""
+        result = self.queue.new_result(np.asarray(self.request.arguments[name]))
+        if result.nbytes:
+            library.copy_to_host(result.ctypes.data, self.addresses[name], result.nbytes, self.stream)
+        return result
+
+    def abandon(self) -> None:
+        """Release the memory of a launch that failed."""
+        with suppress(DriverError):
+            library.synchronize_stream(self.stream)
+        self.retained.clear()
+
+
+def run(request: Request, context: Context) -> Outcome:
+    """Launch on the default stream, and wait for the end."""
+    pushed = context.context
+    pushed.push()
+    try:
+        return Launcher.of_request(context, request).start(request, 0, None).finish_in_context()
+    except Exception as error:
+        raise launch_error(error, request, context) from None
+    finally:
+        pushed.pop()
+
+
+def start(request: Request, context: Context, handle: Callable[[], int], place: CodePlace) -> StartedLaunch:
+    """Launch on a stream without a wait. handle: returns the stream in the current context. place: of the launch, for messages."""
+    pushed = context.context
+    pushed.push()
+    try:
+        stream = handle()
+        started = Launcher.of_request(context, request).start(request, stream, place)
+        Queue.of_context(context).pending.append(started)
+        return started
+    except Exception as error:
+        raise launch_error(error, request, context, place) from None
+    finally:
+        pushed.pop()
+
+
+def is_page_locked(array: Buffer) -> bool:
+    """Return whether an array, or the one it is a view of, is in page-locked memory of PyCUDA."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return type(base).__module__.startswith("pycuda")
