@@ -43,7 +43,7 @@ MAX_FAULTS_PER_LOOP = MAX_SPIN_ITERATIONS
 """Limit of out-of-bounds accesses of a warp in one loop. A search beyond an array ends there; its faults are reported."""
 
 
-class Derived(dict[str, Any]):
+class Derived(dict[Any, Any]):
     """Objects by name. They do not leave the process: another one derives its own."""
 
     def __reduce__(self) -> tuple[Any, ...]:

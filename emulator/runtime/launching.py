@@ -359,6 +359,7 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
 
 
 def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:
+    assert request.schedule is not None
     first = _run_once(engine, replace(request, schedule=None))
     second = _run_once(engine, replace(request, show_prints=False, trace=None))
     reported = {(fault.kind, fault.span) for fault in first.faults}

@@ -66,7 +66,7 @@ def test_counters_of_a_repeated_launch_are_its_own() -> None:
     assert not (first.counts == other.counts).all()
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "type": ({"x": np.zeros(64)}, {}, "x is Global\\[f32\\]"),
     "value": ({"n": 1 << 31}, {}, "n is i32, which holds"),
     "kind of value": ({"n": 64.0}, {}, "n is i32: a whole number is expected"),

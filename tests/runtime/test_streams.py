@@ -153,7 +153,12 @@ def queued(out: Any, stream: Stream) -> st.Result:
 
 def test_a_queued_launch_is_not_waited_for(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[int] = []
-    monkeypatch.setattr(type(notes.driver), "cuEventSynchronize", lambda self, event: waits.append(event) or 0)
+
+    def wait(self: Any, event: int) -> int:
+        waits.append(event)
+        return 0
+
+    monkeypatch.setattr(type(notes.driver), "cuEventSynchronize", wait)
     stream = Stream()
     result = queued(np.zeros(40, np.int32), stream)
     (handle,) = {options["stream"] for _, options in notes.launches}
