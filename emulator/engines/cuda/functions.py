@@ -31,7 +31,9 @@ class ArgumentBlock:
         widths = [size or _ADDRESS for size in sizes] + [_LENGTH] * lengths
         codes = ["Q" if size == 0 else f"{size}s" for size in sizes] + ["i"] * lengths
         gaps = [-width % _SLOT for width in widths]
-        self.pack = struct.Struct("<" + "".join(f"{code}{gap}x" for code, gap in zip(codes, gaps, strict=True))).pack_into
+        self.pack = struct.Struct(
+            "<" + "".join(f"{code}{gap}x" for code, gap in zip(codes, gaps, strict=True))
+        ).pack_into
         ends = [0, *itertools.accumulate(width + gap for width, gap in zip(widths, gaps, strict=True))]
         self.memory = ctypes.create_string_buffer(max(ends) + _SLOT)
         first = ctypes.addressof(self.memory)
@@ -63,9 +65,7 @@ class DeviceFunction:
         """Return the address of a variable of the module."""
         address, size = ctypes.c_void_p(), ctypes.c_size_t()
         check(
-            cuda_driver().cuModuleGetGlobal_v2(
-                ctypes.byref(address), ctypes.byref(size), self.module, symbol.encode()
-            )
+            cuda_driver().cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(size), self.module, symbol.encode())
         )
         return address.value or 0
 

@@ -200,7 +200,9 @@ class Launcher:
             values.append(request.dynamic_arrays[name].length if array is None else len(array))
         if self.interface.packing is None:
             return values
-        addresses = {name: at for name, at in zip(self.interface.arguments, values, strict=True) if isinstance(at, int) and at}
+        addresses = {
+            name: at for name, at in zip(self.interface.arguments, values, strict=True) if isinstance(at, int) and at
+        }
         return [value.tobytes() for value in packed(self.interface.packing, arguments, addresses)]
 
     def resident_address(self, array: DeviceArray, queue: Queue) -> int:
