@@ -11,7 +11,7 @@ from ..errors import Diagnostic
 from ..runtime.engine import Request
 from ..runtime.tolerance import Tolerance
 from ..sanitizer.places import thread_text
-from .writers import last_write
+from .writers import Written, last_write
 
 Answer = Mapping[str, npt.NDArray[Any]]
 
@@ -41,5 +41,18 @@ def disagreement(
         block = written.block[0] + x * (written.block[1] + y * written.block[2])
         thread = written.thread[0] + i * (written.thread[1] + j * written.thread[2])
         notes.append("written by " + thread_text(block, thread, request.grid, request.block, 0))
+        notes.append(f"to stop there: {debug_command(request, written)}")
         return Diagnostic("disagreement", message, written.span, tuple(notes), len(unequal))
     return None
+
+
+TARGET = "SCRIPT"
+"""The target in `debug_command`."""
+
+
+def debug_command(request: Request, written: Written) -> str:
+    """Return the command that stops at a write, without the launch and the name of the program."""
+    kernel = request.program.kernel
+    block, thread = (",".join(map(str, place)) for place in (written.block, written.thread))
+    line = f" --line {written.span.line}" if written.span.file == kernel.span.file else ""
+    return f"simtbed debug --kernel {kernel.name} --block {block} --thread {thread}{line} {TARGET}"

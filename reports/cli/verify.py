@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
 from simtbed.runtime.tolerance import Tolerance
+from simtbed.testing.comparing import TARGET
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
@@ -170,7 +171,11 @@ def _program_report(
     """Return the report on the launches of a program, and whether any answers differ."""
     groups = run.by_kernel()
     differences = {
-        name: merge_findings(diagnostic for launch in launches for diagnostic in launch.disagreements)
+        name: merge_findings(
+            _with_target(diagnostic, number, run.target)
+            for number, launch in enumerate(launches)
+            for diagnostic in launch.disagreements
+        )
         for name, launches in groups.items()
     }
     missing = {name: reason for name, reason in obstacles.items() if reason}
@@ -192,6 +197,17 @@ def _program_report(
     if missing:
         paragraphs.append("\n".join(f"{name}: not run: {reason}" for name, reason in missing.items()))
     return "\n\n".join([*paragraphs, *budgets.text()]), differs
+
+
+def _with_target(diagnostic: Diagnostic, number: int, target: str) -> Diagnostic:
+    """Return a disagreement whose command for the debugger names the launch and the program."""
+    notes = (
+        note.replace(" --block ", f" --launch {number} --block ").removesuffix(TARGET) + target
+        if note.startswith("to stop there: ")
+        else note
+        for note in diagnostic.notes
+    )
+    return replace(diagnostic, notes=tuple(notes))
 
 
 def verdict(findings: Sequence[Diagnostic]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from bdb import Breakpoint
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ def debug(
     output = io.StringIO()
     debugger = KernelDebugger(session, io.StringIO(commands.replace("; ", "\n") + "\n"), output)
     debugger.debug(lambda place, frame: (thread, FIRST + line) == (place.thread, frame.f_lineno))
-    debugger.clear_all_breaks()  # bdb has one list for a process
+    debugger.clear_all_breaks()
+    Breakpoint.clearBreakpoints()  # their numbers are those of the process
     return output.getvalue().splitlines(), debugger
 
 

@@ -82,6 +82,7 @@ def test_the_first_element_that_differs_its_thread_and_its_statement() -> None:
     assert lines[3:] == [
         "      1 of 100 elements of out do not agree to the bit",
         "      written by block (1, 0, 0), thread (6, 0, 0) = warp 0 lane 6",
+        f"      to stop there: simtbed debug --kernel halves --block 1,0,0 --thread 6,0,0 --line {line} SCRIPT",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -125,6 +126,16 @@ def test_engines_that_differ_are_found(folder: Path, simtbed: Simtbed) -> None:
     assert "program.py: jit and numpy, to the bit" in report and "DIFFERS" in report
     assert "program.py:7:5: out[37] is -1 from numpy, 74 from jit" in report
     assert "written by block (1, 0, 0), thread (5, 0, 0) = warp 0 lane 5" in report
+    name = re.search(
+        r"simtbed debug --kernel (\w+) --launch 0 --block 1,0,0 --thread 5,0,0 --line 7 program.py$",
+        report,
+        re.MULTILINE,
+    )
+    assert name is not None
+    stops = subprocess.run(
+        [sys.executable, "-m", *name[0].split()], cwd=folder, input="quit\n", capture_output=True, text=True
+    )
+    assert f"program.py(7){name[1]}()" in stops.stdout
 
 
 @pytest.mark.parametrize("command", ["check", "verify"])
