@@ -37,6 +37,7 @@ from .language.warps import *  # noqa: F403
 if TYPE_CHECKING:
     from .cluster import map_over_cluster
     from .cuda_cpp.kernel import cuda_file, cuda_source
+    from .debugger.blocks import debugging
     from .machine import device as devices
     from .machine.device import Device
     from .model.sweeps import whatif
@@ -77,6 +78,7 @@ __all__ = [
     "cuda_file",
     "cuda_source",
     "current_gpu",
+    "debugging",
     "device",
     "devices",
     "empty",
@@ -115,6 +117,7 @@ _HOMES = {
     "cuda_file": "cuda_cpp.kernel",
     "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",
+    "debugging": "debugger.blocks",
     "empty": "runtime.arrays",
     "full": "runtime.arrays",
     "launch": "runtime.launching",

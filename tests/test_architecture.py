@@ -59,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "native",
     },
     "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
-    "debugger": {*BASE, "tracebacks", "machine", "sanitizer", "runtime", "engines"},
+    "debugger": {*BASE, "tracebacks", "machine", "passes", "sanitizer", "runtime", "engines"},
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API

@@ -71,7 +71,7 @@ def call(reader: FunctionReader, node: ast.Call, target: Any) -> Value:
         return _BUILTINS[target](reader, node, span)
     word = intrinsic_of(target)
     if word is None:
-        _refuse(target, reader.names_elsewhere(node.func), span)
+        _refuse(target, reader.names_elsewhere(node.func), span, reader.program.host_calls)
     args = _bind(reader, node, word)
     if target in maths.WORDS and isinstance(word.form, forms.OperationForm):
         return _operation(reader, word, args, span, target)
@@ -101,8 +101,8 @@ def value_type(program: ProgramReader, target: Any, span: Span) -> ValueType | N
     return None
 
 
-def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
-    """Raise SourceError for an object that kernels cannot call."""
+def _refuse(target: Any, called: list[str], span: Span, host_calls: bool) -> NoReturn:
+    """Raise SourceError for an object that kernels cannot call. host_calls: whether a statement may call a Python function."""
     name = getattr(target, "__name__", None) or f"this {type(target).__name__}"
     names = foreign.names_elsewhere(target)
     equivalent = foreign.advice(called) or foreign.advice(names)
@@ -113,6 +113,9 @@ def _refuse(target: Any, called: list[str], span: Span) -> NoReturn:
         raise SourceError(span, f"{name} runs on the host", f"write st.{name}(...)")
     if str(getattr(target, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]:
         raise SourceError(span, f"{name} belongs to the host", "call it outside of the kernel")
+    if host_calls and callable(target):
+        advice = "call it as a statement of its own, or mark the function @st.device"
+        raise SourceError(span, f"the value of {name} has no type in a kernel", advice)
     if foreign.for_debugging(target):
         raise SourceError(span, f"{name} is not in the kernel language", foreign.ENGINE)
     advice = "mark the function @st.device" if inspect.isfunction(target) else LISTED

@@ -11,13 +11,12 @@ from fnmatch import fnmatchcase
 from types import FrameType
 
 from simtbed import Device, Launch, LaunchError, Result, SimtbedError
+from simtbed.debugger.blocks import without_host_calls
 from simtbed.debugger.commands import KernelDebugger
 from simtbed.debugger.facts import linear_index
 from simtbed.debugger.session import Session, find_fault
 from simtbed.debugger.tracing import Place
 from simtbed.errors import render
-from simtbed.ir import nodes as ir
-from simtbed.ir.walk import statements
 from simtbed.runtime.engine import Request
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
@@ -48,11 +47,10 @@ class Debugger:
     lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
-        engine: EngineName = "python" if _calls_python(call.request) else "jit"
-        call = replace(call, engine=engine)
+        compiled = replace(call, engine="jit", request=without_host_calls(call.request))
         with self.lock:
             start = time.perf_counter()
-            result = proceed(call)
+            result = proceed(compiled)
             seconds = time.perf_counter() - start
             self.add(Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds))
             if self._is_selected(call):
@@ -75,7 +73,7 @@ class Debugger:
             print_message(f"simtbed: {error}")
             sys.exit(2)
         if self.only_findings:
-            session = self._session_of_fault(replace(call, request=request), proceed)
+            session = self._session_of_fault(replace(call, engine="jit", request=request), proceed)
         else:
             session = Session(_without_refused(request), block or 0)
         if session is None:
@@ -98,8 +96,8 @@ class Debugger:
 
     def _session_of_fault(self, call: PendingLaunch, proceed: NextLaunch) -> Session | None:
         """Return the session of the block with the first finding; None without one."""
-        compiled = proceed(call).faults if call.engine == "jit" else []
-        if call.engine == "jit" and not compiled:
+        compiled = proceed(replace(call, request=without_host_calls(call.request))).faults
+        if not compiled:
             return None
         request = _without_refused(call.request)
         finding = find_fault(request)
@@ -108,11 +106,6 @@ class Debugger:
         for fault in compiled:
             print_message(f"{render(fault)}\n      the python engine has no such finding: it cannot stop there")
         return None
-
-
-def _calls_python(request: Request) -> bool:
-    program = request.program
-    return any(isinstance(s, ir.HostCall) for f in (program.kernel, *program.functions) for s in statements(f.body))
 
 
 def _without_refused(request: Request) -> Request:
