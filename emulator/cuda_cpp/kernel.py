@@ -16,7 +16,7 @@ from ..checked import shown
 from ..cuda_text import CudaText, TextArgument
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import RecordArrayParameter, Signature
+from ..frontend.signature import Signature
 from ..language.types import Array, ArrayLayout, Scalar
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
@@ -225,10 +225,9 @@ class CudaKernel(LaunchableKernel):
         return self._lowered.program if not contents else self._lower(contents).program
 
     def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the text that contains the kernel; None for a kernel with `__device__` variables or arrays of structs."""
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables."""
         interface = self._interface
-        fields = [p for p in interface.signature.parameters.values() if isinstance(p.type, RecordArrayParameter)]
-        if interface.variables or fields:
+        if interface.variables:
             return None
         constants = {
             row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()

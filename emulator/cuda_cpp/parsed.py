@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import CompileError, Diagnostic, LaunchError
 from . import clang
-from .lowering import constant_element, initial_values
+from .lowering import constant_element, initial_bytes
 from .places import SourceText
 from .reading import Reader
 from .tree import Function
@@ -44,7 +44,7 @@ class ParsedText:
             if cursor.kind == kinds.VAR_DECL and cursor.spelling == name:
                 variable = self._reader.variable(cursor)
                 if variable.place in ("constant", "device"):
-                    return np.array(initial_values(variable), constant_element(variable.type).dtype)
+                    return np.frombuffer(initial_bytes(variable), constant_element(variable.type).dtype)
         raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
 
     def _errors(self, functions: Sequence[Any] | None) -> list[Diagnostic]:
