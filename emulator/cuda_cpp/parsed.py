@@ -21,7 +21,7 @@ class ParsedText:
 
     def __init__(self, source: SourceText, options: Sequence[str], instances: Sequence[str]) -> None:
         self.source, self.instances = source, instances
-        self._unit = clang.parse(source.text, options, instances)
+        self._unit = clang.parse(source.text, options, instances, source.folder)
         self._reader = Reader(source)
         self.kernels, self._templates = _kernels(self._reader, self._unit, instances)
 
@@ -90,7 +90,7 @@ def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> tuple[dict[
 
     def visit(cursor: Any) -> None:
         for child in cursor.get_children():
-            if child.location.file is None or child.location.file.name != clang.SOURCE:
+            if child.location.file is None or child.location.file.name.startswith(f"{clang.ROOT}/include/"):
                 continue
             if child.kind in (kinds.NAMESPACE, kinds.LINKAGE_SPEC, kinds.UNEXPOSED_DECL):
                 visit(child)
