@@ -16,7 +16,7 @@ from .header_files import include_folders, included, included_files
 
 ROOT = "/simtbed"
 """Folder of the files in memory."""
-SOURCE = f"{ROOT}/source/kernel.cu"
+SOURCE = f"{ROOT}/source/simtbed_text.cu"
 HEADER = f"{ROOT}/include/simtbed_device.h"
 ARGUMENTS = (
     "-xcuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-std=c++17",
