@@ -36,11 +36,11 @@ def f32(*shape: int) -> Callable[[np.random.Generator], Any]:
 HABITS: dict[str, Habit] = {}
 
 
-def _habit(name: str, text: str, **fields: Any) -> None:
+def add(name: str, text: str, **fields: Any) -> None:
     HABITS[name] = Habit(text, **fields)
 
 
-_habit(
+add(
     "doublify of a matrix of 4 x 4",
     """
     __global__ void doublify(float *a)
@@ -52,7 +52,7 @@ _habit(
     grid=1, block=(4, 4), args=lambda rng: {"a": rng.random((4, 4), np.float32)}, expected=lambda g: {"a": g["a"] * 2},
 )  # fmt: skip
 
-_habit(
+add(
     "grid-stride saxpy with restrict pointers",
     """
     extern "C" __global__ void saxpy(const float* __restrict__ x, float* __restrict__ y, float a, size_t n)
@@ -65,7 +65,7 @@ _habit(
     expected=lambda g: {"y": np.float32(2.5) * g["x"] + g["y"]},
 )  # fmt: skip
 
-_habit(
+add(
     "tiled product with bounds",
     """
     #define TILE 8
@@ -92,7 +92,7 @@ _habit(
     expected=lambda g: {"C": g["A"].astype(np.float64) @ g["B"]}, rtol=1e-5,
 )  # fmt: skip
 
-_habit(
+add(
     "reduction in dynamic shared memory with a volatile tail",
     """
     template <unsigned int BLOCK> __device__ void tail(volatile int *s, unsigned int t) {
@@ -123,7 +123,7 @@ _habit(
     expected=lambda g: {"out": np.array([sum(int(g["in"][j]) for j in range(1000) if j % 768 // 256 == b) for b in range(3)])},
 )  # fmt: skip
 
-_habit(
+add(
     "histogram with shared and global atomics",
     """
     __global__ void histogram(const unsigned char *data, unsigned int *bins, int n)
@@ -140,7 +140,7 @@ _habit(
     expected=lambda g: {"bins": np.bincount(g["data"], minlength=256)},
 )  # fmt: skip
 
-_habit(
+add(
     "stencil with constant coefficients and a halo",
     """
     #define RADIUS 3
@@ -165,7 +165,7 @@ _habit(
     expected=lambda g: {"out": np.convolve(g["in"], [1 / 64, -0.1, 0.2, 0.5, 0.2, -0.1, 1 / 64], "same")}, rtol=1e-5,
 )  # fmt: skip
 
-_habit(
+add(
     "structs, references, methods and operators",
     """
     struct Vec { float x, y, z;
@@ -195,7 +195,7 @@ _habit(
     }, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a struct of several sizes, and one by value",
     """
     struct Item { double weight; int count; unsigned char tag; };
@@ -215,7 +215,7 @@ _habit(
     expected=lambda g: {"out": np.where(g["items"]["tag"] == 1, g["items"]["weight"] * g["items"]["count"] * 2.0, -1)},
 )  # fmt: skip
 
-_habit(
+add(
     "switch with fall-through, do-while, comma, conditional increments",
     """
     __global__ void steps(const int *x, int *out)
@@ -266,7 +266,7 @@ def _steps(v: int) -> int:
     return r - k
 
 
-_habit(
+add(
     "ping-pong of pointers and pointer increments",
     """
     __global__ void smooth(float *a, float *b, int n, int rounds)
@@ -296,7 +296,7 @@ def _smooth(a: Any) -> Arrays:
     return {"a": rows[2], "b": rows[3]}
 
 
-_habit(
+add(
     "float4 loads, sorted registers, bit casts",
     """
     __device__ inline void order(float &a, float &b) { if (a > b) { float t = a; a = b; b = t; } }
@@ -319,7 +319,7 @@ _habit(
     },
 )  # fmt: skip
 
-_habit(
+add(
     "lambdas, templates of functors, std::min, auto",
     """
     #include <algorithm>
@@ -337,7 +337,7 @@ _habit(
     expected=lambda g: {"y": np.minimum(g["x"] ** 4, 50) + 3},
 )  # fmt: skip
 
-_habit(
+add(
     "warp votes, matches, scans and integer arithmetic",
     """
     __global__ void warp(const int *x, unsigned int *ballots, int *scan, long long *wide)
@@ -375,7 +375,7 @@ def _wide(x: Any, t: int) -> int:
     )
 
 
-_habit(
+add(
     "cooperative groups of tiles",
     """
     #include <cooperative_groups.h>
@@ -396,7 +396,7 @@ _habit(
     expected=lambda g: {"out": g["x"].reshape(2, 64)[:, ::-1].reshape(8, 16).sum(1)}, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a sum of all blocks behind a barrier of the grid",
     """
     #include <cooperative_groups.h>
@@ -413,7 +413,7 @@ _habit(
     expected=lambda g: {"out": g["x"].astype(np.float32) / np.float32(g["x"].sum()), "total": [g["x"].sum()]},
 )  # fmt: skip
 
-_habit(
+add(
     "an early return of a device function, a null pointer, an array of one parameter twice",
     """
     __device__ int find(const int *keys, int n, int key) {
@@ -433,7 +433,7 @@ _habit(
     expected=lambda g: {"out": np.where(np.arange(32) < 16, np.arange(32), -1)},
 )  # fmt: skip
 
-_habit(
+add(
     "complex numbers of CuPy",
     """
     #include <cupy/complex.cuh>
@@ -450,7 +450,7 @@ _habit(
     expected=lambda g: {"out": g["z"] * np.complex64(0.6 + 0.8j) + 1}, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a random generator in registers, macros, shifts and masks",
     """
     #define ROTL(x, r) (((x) << (r)) | ((x) >> (32 - (r))))
@@ -476,78 +476,3 @@ def _mix(seed: int) -> int:
         c = (c + d) & mask
         d = ((d << 8 | d >> 24) & mask) ^ c
     return (a << 32 | b) ^ (d * c)
-
-
-_habit(
-    "sums, counts and flags in one dynamic shared array",
-    """
-    extern __shared__ __align__(16) unsigned char memory[];
-    __global__ void moments(const float *x, double *sums, int *counts, int n)
-    {
-        double *sum = (double *)memory;
-        int *count = (int *)(sum + blockDim.x);
-        char *flag = (char *)(count + blockDim.x);
-        int t = threadIdx.x;
-        sum[t] = t < n ? x[t] : 0.0;
-        count[t] = t < n;
-        flag[t] = t & 1;
-        __syncthreads();
-        int other = blockDim.x - 1 - t;
-        sums[t] = sum[t] + sum[other] + flag[other];
-        counts[t] = count[other];
-        __syncthreads();
-        if (t == 0) atomicAdd(&count[0], 5);
-        __syncthreads();
-        if (t == 1) counts[blockDim.x] = count[0];
-    }
-    """,
-    grid=1, block=40, shared=40 * 13,
-    args=lambda rng: {"x": f32(40)(rng), "sums": st.empty(40, "f64"), "counts": st.empty(41, "i32"), "n": 30},
-    expected=lambda g: _moments(g["x"].astype(np.float64), g["n"]),
-)  # fmt: skip
-
-
-def _moments(x: Any, n: int) -> Arrays:
-    inside = np.arange(40) < n
-    values = np.where(inside, x, 0.0)
-    counts = np.append(inside[::-1], 6)
-    return {"sums": values + values[::-1] + (np.arange(40)[::-1] & 1), "counts": counts}
-
-
-_habit(
-    "vector loads of a float pointer, bytes as words, and a struct in constant memory",
-    """
-    struct Limits { short low; unsigned char shift; double scale; };
-    __constant__ Limits limits = {3, 2, 0.5};
-    __global__ void mixed(const float *x, const unsigned char *bytes, float *out, unsigned int *words, int n)
-    {
-        __shared__ float tile[4 * 32];
-        int i = threadIdx.x;
-        float4 v = reinterpret_cast<const float4 *>(x)[i];
-        *reinterpret_cast<float4 *>(&tile[4 * i]) = v;
-        __syncthreads();
-        float2 pair = *(float2 *)(tile + 2 * (63 - i));
-        out[i] = (pair.x - pair.y) * limits.scale + limits.low;
-        unsigned int word = *(const unsigned int *)(bytes + 4 * i);
-        words[i] = __byte_perm(word, 0, 0x0123) >> limits.shift;
-        unsigned int local[2] = {word, ~word};
-        const unsigned char *piece = (const unsigned char *)local;
-        if (n > 0) words[i] += piece[(i + n) % 8];
-    }
-    """,
-    grid=1, block=32,
-    args=lambda rng: {
-        "x": f32(131)(rng), "bytes": rng.integers(0, 256, 128, np.uint8), "out": st.empty(32, "f32"),
-        "words": st.empty(32, "u32"), "n": 3,
-    },
-    expected=lambda g: _mixed(g["x"][:128], g["bytes"]),
-)  # fmt: skip
-
-
-def _mixed(x: Any, data: Any) -> Arrays:
-    pairs = x.reshape(64, 2)[63 - np.arange(32)]
-    words = data.view(np.uint32)
-    local = np.stack([words, ~words], axis=1).view(np.uint8)
-    added = local[np.arange(32), (np.arange(32) + 3) % 8]
-    scaled = (pairs[:, 0] - pairs[:, 1]).astype(np.float64) * 0.5 + 3
-    return {"out": scaled.astype(np.float32), "words": (words.byteswap() >> 2) + added}
