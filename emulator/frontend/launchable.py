@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 class LaunchableKernel(ABC):
     """A kernel of any front end, an argument of `launch`, `verify` and `whatif`.
 
-    A front end implements `signature` and `specialise`; the other members have defaults. This is a kernel for one IR program:
-
-        class ProgramKernel(LaunchableKernel):
-            def __init__(self, program):
-                self.__name__, self.program = program.kernel.name, program
-
-            def signature(self):
-                return Signature.of_program(self.program)
-
-            def specialise(self, consts, real, layouts):
-                return self.program
+    A front end implements `signature` and `specialise`; the other members have defaults. `ProgramKernel` is an example.
 
     Every parameter of the program is a parameter of the signature with the same name and type. A parameter of the signature
     without a type is a Const value: no parameter of the program, but a key of `consts`. A global array has one dimension and no
@@ -37,6 +27,7 @@ class LaunchableKernel(ABC):
     Attributes
     ----------
     defaults : values of parameters that a launch need not give, by name.
+    unchecked : checkers without a meaning for the kernel's language, such as "arithmetic" if its integers wrap.
     words : replacements of the language's words in findings, such as {"st.sync()": "__syncthreads()"}.
     text : the text of the kernel, `result.source`; None for the program printed as CUDA C++.
     places : files and lines of the spans, part of the key of compiled line tables.
@@ -44,6 +35,7 @@ class LaunchableKernel(ABC):
     """
 
     __name__: str
+    unchecked: frozenset[str] = frozenset()
     words: Mapping[str, str] = {}
     text: str | None = None
     places: str = ""
@@ -81,3 +73,18 @@ class LaunchableKernel(ABC):
     def digest(self) -> str | None:
         """Return a digest of everything that determines the programs, the key of caches on disk; None for no such cache."""
         return None
+
+
+class ProgramKernel(LaunchableKernel):
+    """A kernel for one IR program."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self.__name__, self.program = program.kernel.name, program
+
+    def signature(self) -> Signature:
+        return Signature.of_program(self.program)
+
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        return self.program

@@ -3,7 +3,7 @@
 A name is text, because it is a key everywhere and is printed in the IR. Only this module builds and parses names: the user's name,
 then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@callee2` for the second inlined
 call, `[4]` for an element of a register array, and `@set` for the flag of an assigned element. `@.shape1` and `@.stride1` are an
-extent and a stride of an array, `@.offset` is the first element of a view.
+extent and a stride of an array, `@.offset` is the first element of a view, `@.address` its address.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ def stride(array: str, dimension: int) -> str:
 def offset(array: str) -> str:
     """The parameter that holds where a view begins, in elements."""
     return f"{array}@.offset"
+
+
+def address(array: str) -> str:
+    """Return the parameter that holds the address of an array."""
+    return f"{array}@.address"
 
 
 def component(record: str, key: str) -> str:

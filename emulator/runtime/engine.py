@@ -8,7 +8,7 @@ race-free programs cannot observe it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
+from ..language.types import Array
 from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
@@ -27,6 +28,7 @@ from ..profiler.trace import Tracer
 from ..span import name_of
 from .array_forms import ArrayForm
 from .arrays import Buffer, DeviceArray, filled_as, is_zero
+from .common_memory import copies_of
 from .dynamic_shared import PlacedArray, place_arrays
 from .specialisation import Specialisation
 
@@ -65,11 +67,12 @@ class Request:
     device_arrays: arrays that outlive the launch; for those in device memory, `arguments` has only shape and type.
     An emulator returns them like others. filled: arrays with one value in all elements (of vectors, its components),
     not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
-    written by earlier launches, bool by element. in_place: device arrays that an emulator may modify in place.
+    written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
+    overlapping: whether arrays may share memory; an emulator that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
     of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
-    stdout immediately. interleave: whether the warps of a block are interleaved in loops that observe other warps;
-    numpy engine only.
+    stdout immediately. plain_prints: whether its lines are without block and thread. interleave: whether the warps of a
+    block are interleaved in loops that observe other warps; numpy engine only.
     """
 
     specialisation: Specialisation
@@ -88,6 +91,7 @@ class Request:
     unwritten: frozenset[str] = frozenset()
     written: Mapping[str, Buffer] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
+    overlapping: bool = False
     detail: bool = False
     decisions: bool = False
     trace: Tracer | None = None
@@ -95,6 +99,7 @@ class Request:
     schedule: int | None = None
     cooperative: bool = False
     show_prints: bool = False
+    plain_prints: bool = False
     interleave: bool = False
 
     @property
@@ -145,8 +150,14 @@ class Request:
         """Return the launch with a limit for the counters of these loops (`counter_limits`)."""
         return replace(self, specialisation=self.specialisation.limited(loops)) if loops else self
 
-    def memory(self, name: str, changes: bool) -> Buffer:
-        """Return a global array for an emulator, in host memory; a copy if the kernel changes it."""
+    def memory(self, changed: Collection[str]) -> dict[str, Buffer]:
+        """Return the global arrays for an emulator, in host memory; the changed ones are copies, unless they are changed in place."""
+        arrays = [name for name, type in self.specialisation.summary.parameters.items() if isinstance(type, Array)]
+        if self.overlapping and not self.in_place.issuperset(changed):
+            return copies_of({name: np.asarray(self.arguments[name]) for name in arrays}, changed)
+        return {name: self._memory(name, name in changed) for name in arrays}
+
+    def _memory(self, name: str, changes: bool) -> Buffer:
         argument, element = np.asarray(self.arguments[name]), self.filled.get(name)
         as_it_is = not changes or name in self.in_place
         if element is None:

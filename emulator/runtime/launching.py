@@ -21,7 +21,14 @@ from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Outcom
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .plans import LaunchPlan, find_plan, planned_request
 from .registry import EngineName, EngineRow, engine_named, row_of
-from .request import LaunchOptions, find_device, named_arguments, prepare_request
+from .request import (
+    LaunchOptions,
+    applied_checks,
+    find_device,
+    named_arguments,
+    prepare_request,
+    validated_request,
+)
 from .result import FaultError, Result, in_words
 from .specialisation import AnyKernel, Specialisation, signature_of
 from .streams import Stream, begin_launch
@@ -45,6 +52,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     check: str | Iterable[str] = (),
     schedule: int | None = None,
     cooperative: bool = False,
+    in_place: bool = False,
     faults: Literal["raise", "return"] = "raise",
     stream: Stream | None = None,
 ) -> Result:
@@ -57,8 +65,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         element's dtype, with 1 to 4 dimensions (a vector's lanes in the last axis), neither modified nor copied; or
         `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
     engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
-        "python" runs to the first fault, for debuggers; "cuda" runs on a GPU, without checks;
-        both without counters.
+        "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file.
     shared : bytes of dynamic shared memory. counters : whether to count.
     detail : whether to record examples of accesses. decisions : branches and iterations by warp.
@@ -68,20 +75,33 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         write the same value), "acquire" (also reads of released data without acquire) and, not in "all", "nan". Blocks run in sequence
         for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
-    cooperative : whether blocks may wait at `grid_sync`; all must be resident at once.
+    cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
     faults : "raise" a FaultError, or "return" the faults. stream : on a GPU, the result waits when it is read.
 
     Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
-    if types is None and not observers():
+    if types is None and not in_place and not observers():
         chosen = (grid, block, shared, counters, detail, decisions, step_limit, check, schedule, cooperative)
         planned = find_plan(kernel, chosen, args, find_device(device), engine)
         if planned is not None:
             return launch_planned(*planned, stream, faults)
     options = LaunchOptions(
-        grid, block, args, device, shared, counters, detail, decisions, step_limit, types, check, schedule, cooperative
+        grid,
+        block,
+        args,
+        device,
+        shared,
+        counters,
+        detail,
+        decisions,
+        step_limit,
+        types,
+        check,
+        schedule,
+        cooperative,
+        in_place,
     )
     return _checked(_launch(kernel, options, engine, stream), faults)
 
@@ -117,14 +137,42 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, strea
         if row.emulates:
             for array in arrays:
                 array.fetch()
+        if options.in_place:
+            request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
+            return launch_in_place(PendingLaunch(kernel, args, replace(request, show_prints=True), engine))
         request = planned_request(kernel, options, args, device, row)
         _require_results_only(row, request)
         call = PendingLaunch(kernel, args, request, engine) if observers() else None
         return _run_locked(request, row, stream, call)
 
 
+def launch_in_place(call: PendingLaunch) -> Result:
+    """Run a launch that modifies the arrays of `call.arguments`. Those of its request are the same memory.
+
+    Observers, and an emulator that may have to repeat the launch, work on copies. Raises LaunchError for a GPU.
+    """
+    request = call.request
+    if not row_of(call.engine).emulates:
+        raise LaunchError(f"engine {call.engine!r} does not modify arrays in place: jit and numpy do")
+    if not observers() and not _may_run_again(request):
+        return _run(call)
+    call = replace(call, request=replace(request, in_place=frozenset()))
+    result = run_through_observers(call, _run) if observers() else _run(call)
+    for name, buffer in result.buffers.items():
+        call.arguments[name][...] = buffer
+    return result
+
+
+def _may_run_again(request: Request) -> bool:
+    """Return whether an emulator may have to repeat a launch: for a schedule, checkers, or a waiting loop at its limit."""
+    repeated = request.schedule is not None or bool(request.checks) or request.step_limit is not None
+    return repeated or request.specialisation.summary.waits
+
+
 def compile_launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Mapping[str, Any]:
     """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
+    if options.in_place:
+        raise LaunchError("a compiled launch does not modify arrays in place: leave in_place=False, or use launch")
     row, device = row_of(engine), find_device(options.device)
     kernel, args = named_arguments(kernel, options.args)
     with _locked([value for value in args.values() if isinstance(value, DeviceArray)]):
@@ -182,7 +230,7 @@ def _in_place(request: Request) -> Request:
     interrupted launch leaves them partially modified.
     """
     summary = request.specialisation.summary
-    if request.schedule is not None or request.checks or request.step_limit is not None or summary.waits:
+    if _may_run_again(request):
         return request
     changed = frozenset(summary.changed) & request.device_arrays.keys()
     if not changed:
@@ -272,7 +320,11 @@ def _pairs(launches: Any) -> Iterator[tuple[AnyKernel, Mapping[str, Any]]]:
 
 def _run(call: PendingLaunch) -> Result:
     """Run a launch; device arrays are not changed."""
-    return _run_on(engine_named(call.engine), call.request)
+    request = call.request
+    checks = applied_checks(call.kernel, request.checks)
+    if checks != request.checks:
+        request = replace(request, checks=checks)
+    return _run_on(engine_named(call.engine), request)
 
 
 def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> Result:

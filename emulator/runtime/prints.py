@@ -30,8 +30,11 @@ class Prints:
         self.count += 1
         if len(self.lines) == MAX_LINES:
             return
-        at = f"block {coordinates(block, self.request.grid)}, thread {coordinates(thread, self.request.block)}"
-        self._keep(f"{at}: {''.join(map(str, items))}")
+        text = "".join(map(str, items))
+        if not self.request.plain_prints:
+            at = f"block {coordinates(block, self.request.grid)}, thread {coordinates(thread, self.request.block)}"
+            text = f"{at}: {text}"
+        self._keep(text)
 
     def begin_again(self) -> None:
         """Start the launch again in the same order: the repeated lines are not shown twice."""

@@ -14,6 +14,7 @@ import numpy as np
 from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
+from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
@@ -46,6 +47,7 @@ class LaunchOptions:
     check: str | Iterable[str] = ()
     schedule: int | None = None
     cooperative: bool = False
+    in_place: bool = False
 
     @property
     def validated(self) -> tuple[Any, ...]:
@@ -60,6 +62,7 @@ class LaunchOptions:
             self.check,
             self.schedule,
             self.cooperative,
+            self.in_place,
         )
 
 
@@ -138,6 +141,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     checks = _checks(options.check)
     counters, detail, decisions = _recording(options)
     kernel, named_args = named_arguments(kernel, options.args)
+    checks = applied_checks(kernel, checks)
     signature = signature_of(kernel)
     args = {**kernel.defaults, **named_args}
     _same_names(kernel, signature, args)
@@ -154,7 +158,11 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     masks = {name: value.written for name, value in device_arrays.items() if value.written is not None}
     if len({id(value) for value in device_arrays.values()}) < len(device_arrays):
         raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
-    check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
+    in_place = truth("in_place", options.in_place)
+    if in_place and (other := [name for name, value in args.items() if isinstance(value, DeviceArray | NewArray)]):
+        raise LaunchError(f"{other[0]}: a launch in place modifies NumPy arrays; give one, or leave in_place=False")
+    if not in_place:
+        check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
     uninitialised = {name for name, value in bindings.new_arrays(args).items() if not value.readable}
     request = Request(
         specialisation=specialisation,
@@ -177,6 +185,8 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         checks=checks,
         schedule=schedule,
         cooperative=truth("cooperative", options.cooperative),
+        in_place=frozenset(summary.changed) if in_place else frozenset(),
+        overlapping=in_place,
     )
     check_device(kernel, request)
     for name in device_arrays.keys() & set(summary.changed):
@@ -266,6 +276,11 @@ def _check_cooperative(kernel: AnyKernel, request: Request, shared: int) -> None
             f"{most.active_blocks * device.sms} at once: {most.active_blocks} on each of {device.sms} SMs, limited by "
             f"{most.limiter} (registers are known to nvcc alone); give fewer blocks more to do"
         )
+
+
+def applied_checks(kernel: AnyKernel, checks: frozenset[str]) -> frozenset[str]:
+    """Return the checks with a meaning for the language of a kernel."""
+    return checks - kernel.unchecked if checks and isinstance(kernel, LaunchableKernel) else checks
 
 
 def _checks(check: str | Iterable[str]) -> frozenset[str]:

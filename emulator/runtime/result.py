@@ -173,8 +173,9 @@ class Result:
 
 def in_words(findings: Iterable[Diagnostic], words: Mapping[str, str]) -> list[Diagnostic]:
     """Return findings with the language's words replaced (`LaunchableKernel.words`)."""
-    if not words:
-        return list(findings)
+    findings = list(findings)
+    if not words or not findings:
+        return findings
     pattern = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
 
     def translated(text: str) -> str:

@@ -56,7 +56,7 @@ def run(request: Request) -> dict[str, Buffer]:
     """Return the final contents of every global array, by parameter name. Raises Undefined."""
     kernel = request.program.kernel
     arrays = [p.name for p in kernel.params if isinstance(p.type, Array)]
-    memory = {name: request.memory(name, changes=True) for name in arrays}
+    memory = request.memory(arrays)
     wide, high, deep = request.grid
     indices = [(x, y, z) for z in range(deep) for y in range(high) for x in range(wide)]
     waiting = [_block(request, memory, index) for index in indices]

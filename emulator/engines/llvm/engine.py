@@ -230,6 +230,7 @@ def _options(request: Request) -> Options:
         request.decisions, step_limited=False, atomic=not ordered,
         checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
         scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
+        overlapping=request.overlapping,
     )  # fmt: skip
     return options
 
@@ -257,7 +258,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
 
 def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints) -> Outcome | None:
     summary = request.specialisation.summary
-    buffers = {name: request.memory(name, name in summary.changed) for name in program.arrays}
+    buffers = request.memory(summary.changed)
     launch_values = _arguments(summary, request, buffers)
     blocks, function = prod(request.grid), program.function
     traced = TraceBuffers(request.trace)

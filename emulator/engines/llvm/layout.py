@@ -78,7 +78,7 @@ class Options:
     step_limited: the step limit may remove lanes from any loop, so that no code may assume full warps. atomic: blocks run in several
     threads, so that global atomics must be atomic. carved: the arrays in dynamic shared memory. checks: enabled checkers. unwritten:
     global arrays that are uninitialised at the start. scheduled: the launch has an order of blocks and warps. traced: memories with
-    traced accesses (`profiler.trace`).
+    traced accesses (`profiler.trace`). overlapping: whether arrays may share memory.
     """
 
     block: Dim3
@@ -93,6 +93,7 @@ class Options:
     unwritten: tuple[str, ...] = ()
     scheduled: bool = False
     traced: tuple[str, ...] = ()
+    overlapping: bool = False
 
     def __hash__(self) -> int:
         return self._hash

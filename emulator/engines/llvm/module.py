@@ -168,7 +168,7 @@ def _text(context: CodegenContext) -> ModuleText:
     for param in context.kernel.params:
         name = quoted(param.name)
         if isinstance(param.type, Array):
-            params += [f"ptr noalias %{name}", f"i64 %{name}.length"]
+            params += [f"ptr{' noalias' * (not context.options.overlapping)} %{name}", f"i64 %{name}.length"]
         else:
             assert isinstance(param.type, Scalar)
             params.append(f"i8 %{name}.byte" if param.type is BOOL else f"{scalar_type(param.type)} %{name}")

@@ -99,11 +99,7 @@ class _Run:
             if self.plan.tracked
             else None
         )
-        self.buffers = {
-            name: request.memory(name, name in self.changed)
-            for name, type in self.arrays.items()
-            if type.space == "global"
-        }
+        self.buffers = request.memory(self.changed)
         self.compiler = _Compiler(prepared, self.arrays, counts, samples, recorder, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
         self.body = (self.compiler.grid_phases if self.cooperative else self.compiler.body)(self.kernel.body)

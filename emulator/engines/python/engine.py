@@ -98,16 +98,16 @@ class Code:
 class Launch:
     """One launch: its memory, its output, and the order of its blocks and warps.
 
-    recorded: whether observers receive its accesses; the check for races has one. traced: whether `assigned` receives assignments.
+    recorded: whether observers receive its accesses; the check for races has one.
     """
 
-    def __init__(self, request: Request, recorded: bool = False, traced: bool = False) -> None:
+    def __init__(self, request: Request, recorded: bool = False) -> None:
         self.request = request
-        self.code = code_of(request, recorded or "races" in request.checks, traced)
+        self.code = code_of(request, recorded or "races" in request.checks)
         self.prints = Prints(request)
         self.memory: dict[Any, Any] = {}
         self.origins: dict[int, Origin] = {}
-        self.buffers: dict[str, Buffer] = {}
+        self.buffers = request.memory(request.prepared.changed)
         self.written: dict[str, Buffer] = {}
         self.arguments: list[Any] = []
         self.allowed: list[Diagnostic] = []
@@ -131,7 +131,7 @@ class Launch:
         if not isinstance(param.type, Array):
             self.arguments.append(np.asarray(request.arguments[name])[()])
             return
-        memory = self.buffers[name] = request.memory(name, name in request.prepared.changed)
+        memory = self.buffers[name]
         self.origins[id(memory)] = Origin(name, param.type, param.span)
         flags = None
         if "uninitialised" in request.checks and name in request.unwritten:
@@ -194,9 +194,6 @@ class Launch:
         """Return whether a finding ends the launch, and not its thread alone."""
         return True
 
-    def assigned(self, thread: Thread, span: Span, name: str, value: Any) -> None:
-        """Receive the value of a user's variable. span: without the calls of the thread."""
-
     def _check_arrivals(self, arrived: dict[int, list[Thread]], missing: list[int]) -> None:
         faults, first = Faults(), arrived[min(arrived)][0]
         span = first.operation.span
@@ -223,16 +220,16 @@ class Launch:
 _CODE: weakref.WeakKeyDictionary[ir.Program, dict[Any, Code]] = weakref.WeakKeyDictionary()
 
 
-def code_of(request: Request, recorded: bool, traced: bool) -> Code:
+def code_of(request: Request, recorded: bool) -> Code:
     """Return the Python functions of a request's program. Cached while the program lives."""
-    key = request.checks, request.step_limit, request.device.warp_synchronous, recorded, traced
+    key = request.checks, request.step_limit, request.device.warp_synchronous, recorded
     variants = _CODE.setdefault(request.program, {})
     if key not in variants:
-        variants[key] = _printed(request, recorded, traced)
+        variants[key] = _printed(request, recorded)
     return variants[key]
 
 
-def _printed(request: Request, recorded: bool, traced: bool) -> Code:
+def _printed(request: Request, recorded: bool) -> Code:
     program, prepared = request.program, request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()
@@ -243,7 +240,7 @@ def _printed(request: Request, recorded: bool, traced: bool) -> Code:
             progress |= {stmt.span.without_calls for stmt in inside if stmt.site in may_stall(loop)}
     limits = request.iteration_limits[0], request.step_limit
     lockstep = request.device.warp_synchronous
-    rules = Rules("uninitialised" in request.checks, recorded, traced, lockstep, limits, waiting, frozenset(progress))
+    rules = Rules("uninitialised" in request.checks, recorded, lockstep, limits, waiting, frozenset(progress))
     functions: dict[str, Any] = {}
     checks = request.checks - {"uninitialised"}
     for function in program.functions:
