@@ -1,0 +1,298 @@
+"""Arrays of the program for the memories of a function: their element types, allocations, views and indices.
+
+The element type of a memory follows from its accesses. Accesses of one size share an array, with casts between types of that size.
+Global and constant memory that is accessed with several sizes has a view for each size. Shared and local memory has one array, of the
+smallest size; a larger value in local memory is several elements, and a larger access of shared memory is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ..ir import nodes as ir
+from ..ir.names import address, component, offset
+from ..language.forms import AccessOrder, AtomicOp
+from ..language.types import I32, I64, U8, Array, Scalar
+from ..span import Span
+from .arithmetic import UNSIGNED, bitcast, cast, constant, operation
+from .emitting import Emitter
+from .parameters import ArrayView, ScalarSource
+from .pointers import Memory, Pointer
+from .types import UnsupportedError
+
+Need = Literal["any", "integer", "exact"]
+"""The element types that an access accepts: all of its size, all integers of its size, or its own."""
+_NEEDS: tuple[Need, ...] = ("any", "integer", "exact")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An element of an array. For a value larger than an element, the first of `count` elements."""
+
+    array: str
+    index: ir.Expr
+    element: Scalar
+    count: int = 1
+
+
+class Arrays:
+    """spans: positions of declarations by line. views: array parameters of the program by name. sources: of parameters with first
+    elements of views and addresses. allocations: of other memory."""
+
+    def __init__(self, emitter: Emitter, spans: Mapping[int, Span]) -> None:
+        self.emitter, self.spans = emitter, spans
+        self.views: dict[str, ArrayView] = {}
+        self.sources: dict[str, ScalarSource] = {}
+        self.allocations: list[ir.Stmt] = []
+        self._accessed: dict[Memory, dict[Scalar, Need]] = {}
+        self._names: dict[tuple[Memory, int, int], str] = {}
+
+    # -------------------------------------------------------------- element types
+    def note_access(self, memory: Memory, type: Scalar, need: Need = "any") -> None:
+        """Record an access before any is translated."""
+        types = self._accessed.setdefault(memory, {})
+        types[type] = max(types.get(type, need), need, key=_NEEDS.index)
+
+    def element(self, memory: Memory, size: int) -> Scalar:
+        """Return the element type for accesses of a size in bytes. Raises UnsupportedError."""
+        accessed = {type: need for type, need in self._accessed.get(memory, {}).items() if type.size == size}
+        exact = [type for type, need in accessed.items() if need == "exact"]
+        if len(exact) > 1:
+            both = " and ".join(map(str, exact))
+            raise UnsupportedError(f"atomic operations on {both} in {memory.name} are not supported")
+        if exact:
+            return exact[0]
+        integer = next((type for type, need in accessed.items() if need == "integer"), None)
+        declared = memory.declared if memory.declared is not None and memory.declared.size == size else None
+        if declared is not None and (integer is None or declared.is_integer):
+            return declared
+        first = integer or next(iter(accessed))
+        return UNSIGNED.get(first, first) if memory.is_unsigned else first
+
+    def element_size(self, memory: Memory, size: int) -> int:
+        """Return the size of the elements of the array for an access of `size` bytes."""
+        if memory.space in ("global", "constant"):
+            return size
+        return min(type.size for type in self._accessed[memory])
+
+    def dynamic_bytes(self) -> ir.Expr:
+        """Return the bytes of dynamic shared memory, as i32: the extent of an array of all its bytes."""
+        span, name = self.emitter.span, "dynamic_bytes@"
+        if not any(isinstance(stmt, ir.Alloc) and stmt.array == name for stmt in self.allocations):
+            self.allocations.append(ir.Alloc(name, Array(U8, None, "shared"), (), span))
+        return ir.Extent(name, I32, span)
+
+    def address(self, memory: Memory) -> ir.Expr:
+        """Return the address of an array of the launch, as i64."""
+        assert memory.parameter is not None
+        name = address(memory.name)
+        self.sources[name] = ScalarSource(memory.parameter, 1, "address")
+        return ir.Reg(name, I64, self.emitter.span)
+
+    # -------------------------------------------------------------- places
+    def place(self, pointer: Pointer, size: int) -> Place:
+        """Return the element for an access of `size` bytes to a pointer into one memory. Raises UnsupportedError."""
+        (memory,) = pointer.memories
+        if memory.space == "none":
+            raise UnsupportedError("an access to a null pointer is not supported")
+        own = self.element_size(memory, size)
+        if own != size and memory.space == "shared":
+            raise UnsupportedError(
+                f"an access of {size} bytes to {memory.name} with elements of {own} bytes is not supported"
+            )
+        element = self.element(memory, own)
+        divisible = [term for term in pointer.terms if term[1] % own == 0]
+        phase = pointer.constant % own
+        if len(divisible) < len(pointer.terms):
+            index, phase = self._shifted(pointer, own), 0
+        else:
+            index = self._sum(divisible, (pointer.constant - phase) // own, own)
+        if phase and memory.space in ("shared", "local"):
+            raise UnsupportedError(f"a misaligned access to {memory.name} is not supported")
+        name = self._view(memory, element, phase)
+        if memory.offset:
+            index = operation("add", cast(index, I64), ir.Reg(offset(name), I64, self.emitter.span))
+        if pointer.within is not None:
+            indices, extents = pointer.within
+            index = ir.Within(index, memory.name, indices, extents, _index_type(index), self.emitter.span)
+        return Place(name, index, element, size // own)
+
+    def _sum(self, terms: list[tuple[ir.Expr, int]], constant_index: int, size: int) -> ir.Expr:
+        span = self.emitter.span
+        if len(terms) == 1 and terms[0][1] == size and not constant_index and terms[0][0].type is I32:
+            return terms[0][0]
+        total: ir.Expr | None = None
+        for value, scale in terms:
+            term = operation("mul", cast(value, I64), constant(scale // size, I64, span))
+            total = term if total is None else operation("add", total, term)
+        if total is None:
+            return constant(constant_index, I64, span)
+        return operation("add", total, constant(constant_index, I64, span))
+
+    def _shifted(self, pointer: Pointer, size: int) -> ir.Expr:
+        """Return the index for an offset whose terms are not all multiples of the size; a misaligned address is a finding."""
+        span = self.emitter.span
+        total = self.emitter.let(pointer.offset(span), "offset")
+        rest = operation("and", total, constant(size - 1, I64, span))
+        aligned = operation("eq", rest, constant(0, I64, span))
+        name = pointer.memories[0].name
+        self.emitter.emit(ir.Assert(aligned, f"a misaligned address in {name}: {size} bytes", span, shown=(total,)))
+        return operation("shr", total, constant(size.bit_length() - 1, I32, span))
+
+    def _view(self, memory: Memory, element: Scalar, phase: int) -> str:
+        """Return the array of the program with the elements of a memory from `phase` bytes on."""
+        key = (memory, element.size, phase)
+        if key not in self._names:
+            first = not any(known is memory for known, _, _ in self._names)
+            suffix = f"{element}_{phase}" if phase else str(element)
+            name = self._names[key] = memory.name if first else component(memory.name, suffix)
+            if memory.space == "global":
+                self.views[name] = ArrayView(memory.parameter, memory.address, element, phase)
+                if memory.offset:
+                    assert memory.parameter is not None
+                    self.sources[offset(name)] = ScalarSource(memory.parameter, element.size, "offset")
+            else:
+                self._allocate(name, memory, element, phase)
+        return self._names[key]
+
+    def _allocate(self, name: str, memory: Memory, element: Scalar, phase: int) -> None:
+        assert memory.space in ("shared", "local", "constant")
+        length = None if memory.length is None else (memory.length - phase) // element.size
+        values: tuple[int | float, ...] = ()
+        if memory.space == "constant":
+            assert length is not None
+            values = tuple(np.frombuffer(memory.content, element.dtype, length, phase).tolist())
+        type = Array(element, None if length is None else (length,), memory.space)
+        self.allocations.append(ir.Alloc(name, type, values, self.spans.get(memory.line, self.emitter.span)))
+
+    # -------------------------------------------------------------- accesses
+    def into_each_memory(self, pointer: Pointer) -> Iterator[Pointer]:
+        """Yield the pointer into each of its memories; statements emitted meanwhile run where it points there."""
+        if pointer.which is None:
+            yield pointer
+            return
+        emitter = self.emitter
+        which = emitter.let(pointer.which, "which")
+        arms: list[tuple[ir.Stmt, ...]] = []
+        for number in range(len(pointer.memories)):
+            with emitter.block() as body:
+                yield pointer.only(number)
+            arms.append(tuple(body))
+        chain = arms[-1]
+        for number in range(len(arms) - 2, -1, -1):
+            is_this = operation("eq", which, constant(number, I32, emitter.span))
+            chain = (ir.If(is_this, arms[number], chain, emitter.span),)
+        for stmt in chain:
+            emitter.emit(stmt)
+
+    def load(self, pointer: Pointer, type: Scalar, order: AccessOrder, stem: str) -> ir.Expr:
+        """Load a value of a scalar type that memory can have."""
+        emitter = self.emitter
+        result = emitter.register(stem, type)
+        value: ir.Expr = result
+        for own in self.into_each_memory(pointer):
+            place = self.place(own, type.size)
+            if place.count > 1:
+                value = bitcast(self._joined(place, order, stem), type)
+            else:
+                load = ir.Load(place.array, place.index, place.element, emitter.span, order)
+                value = bitcast(emitter.effect(load, stem), type)
+            if pointer.which is not None:
+                emitter.assign(result, value)
+        return result if pointer.which is not None else value
+
+    def _joined(self, place: Place, order: AccessOrder, stem: str) -> ir.Expr:
+        """Load a value of several elements, the lowest bits first."""
+        emitter, bits = self.emitter, place.element.bits
+        wide = _unsigned_of(place.element.size * place.count)
+        total: ir.Expr | None = None
+        for number, item in enumerate(self._elements(place)):
+            loaded = emitter.effect(ir.Load(item.array, item.index, item.element, emitter.span, order), stem)
+            piece = cast(bitcast(loaded, _unsigned_of(place.element.size)), wide)
+            if number:
+                piece = operation("shl", piece, constant(number * bits, I32, emitter.span))
+            total = piece if total is None else operation("or", total, piece)
+        assert total is not None
+        return total
+
+    def _elements(self, place: Place) -> Iterator[Place]:
+        first = self.emitter.let(place.index.flat if isinstance(place.index, ir.Within) else place.index, "index")
+        for number in range(place.count):
+            index = operation("add", first, constant(number, _index_type(first), self.emitter.span))
+            yield replace(place, index=index, count=1)
+
+    def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder) -> None:
+        """Store a value of a scalar type that memory can have."""
+        emitter = self.emitter
+        assert isinstance(value.type, Scalar)
+        if pointer.which is not None:
+            value = emitter.let(value, "value")
+        for own in self.into_each_memory(pointer):
+            place = self.place(own, value.type.size)
+            if place.count == 1:
+                stored = bitcast(value, place.element)
+                emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order))
+                continue
+            bits = emitter.let(bitcast(value, _unsigned_of(value.type.size)), "bits")
+            narrow = _unsigned_of(place.element.size)
+            for number, item in enumerate(self._elements(place)):
+                shifted = operation("shr", bits, constant(number * place.element.bits, I32, emitter.span))
+                stored = bitcast(cast(shifted, narrow), place.element)
+                emitter.emit(ir.Store(item.array, item.index, stored, emitter.span, order=order))
+
+    def atomic(self, op: AtomicOp, pointer: Pointer, value: ir.Expr, used: bool, stem: str) -> ir.Expr:
+        """Perform an atomic operation; return the old value, of the type of `value`."""
+        emitter = self.emitter
+        assert isinstance(value.type, Scalar)
+        type = value.type
+        value = emitter.let(value, "operand") if pointer.which is not None else value
+        result = emitter.register(stem, type)
+        old: ir.Expr = result
+        for own in self.into_each_memory(pointer):
+            place = self.place(own, type.size)
+            operand = bitcast(value, place.element)
+            if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.element):
+                raise UnsupportedError(f"an atomic {op} on {place.element} as {type} is not supported")
+            atomic = ir.Atomic(op, place.array, place.index, operand, place.element, emitter.span)
+            old = bitcast(emitter.effect(atomic, stem, used), type)
+            if pointer.which is not None and used:
+                emitter.assign(result, old)
+        return result if pointer.which is not None else old
+
+    def compare_swap(self, pointer: Pointer, expected: ir.Expr, value: ir.Expr, stem: str) -> ir.Expr:
+        """Perform a compare-and-swap of integers; return the old value."""
+        emitter = self.emitter
+        assert isinstance(value.type, Scalar)
+        expected, value = emitter.let(expected, "expected"), emitter.let(value, "value")
+        type = value.type
+        assert isinstance(type, Scalar)
+        result = emitter.register(stem, type)
+        old: ir.Expr = result
+        for own in self.into_each_memory(pointer):
+            place = self.place(own, type.size)
+            operands = bitcast(expected, place.element), bitcast(value, place.element)
+            swap = ir.CompareSwap(place.array, place.index, *operands, place.element, emitter.span)
+            old = bitcast(emitter.effect(swap, stem), type)
+            if pointer.which is not None:
+                emitter.assign(result, old)
+        return result if pointer.which is not None else old
+
+
+def _index_type(index: ir.Expr) -> Scalar:
+    assert isinstance(index.type, Scalar)
+    return index.type
+
+
+def _unsigned_of(size: int) -> Scalar:
+    return next(type for type in UNSIGNED.values() if type.size == size)
+
+
+def _same_kind(op: str, type: Scalar, element: Scalar) -> bool:
+    """Whether an atomic operation on `type` is the one on the elements: the sum of integers has the same bits with any sign."""
+    if op in ("add", "sub"):
+        return type.is_float == element.is_float
+    return type is element

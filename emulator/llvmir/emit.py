@@ -1,0 +1,158 @@
+"""Statements of the IR for structured statements: blocks, moves of registers, flags, branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..ir import nodes as ir
+from ..ir.walk import registers
+from ..language.types import BOOL, I32, Scalar
+from ..span import Span
+from .arithmetic import constant, negated, operation
+from .emitting import Emitter
+from .graph import Graph
+from .module import Instruction, Number
+from .structure import Choose, Clear, Finish, Guard, Leave, Mark, Move, Repeat, Run, Tree
+from .types import UnsupportedError
+from .values import Values
+
+
+class TreeEmitter:
+    """run: translates an instruction in a block. raised: messages of returned codes; None if they have no meaning.
+
+    decided: blocks whose condition is constant.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        emitter: Emitter,
+        values: Values,
+        run: Callable[[Instruction, str], None],
+        span_of: Callable[[Instruction], Span],
+        raised: Mapping[int, str] | None,
+    ) -> None:
+        self.graph, self.emitter, self.values = graph, emitter, values
+        self.run, self.span_of, self.raised = run, span_of, raised
+        self.flags: dict[str, ir.Reg] = {}
+        self.decided: dict[str, bool] = {}
+
+    def body(self, tree: Tree) -> ir.Body:
+        """Return the statements of a tree."""
+        with self.emitter.block() as body:
+            for statement in tree:
+                self.statement(statement)
+        return tuple(body)
+
+    def statement(self, statement: object) -> None:
+        emitter = self.emitter
+        match statement:
+            case Run(block):
+                for instruction in self.graph.nodes[block].body:
+                    self.run(instruction, block)
+            case Move(source, target):
+                self.move(source, target)
+            case Clear(targets):
+                for target in targets:
+                    emitter.assign(self.flag(target), constant(False, BOOL, emitter.span))
+            case Mark(target, unless):
+                emitter.assign(self.flag(target), self.none_of(unless))
+            case Guard(target, body):
+                self.branch(self.flag(target), self.body(body), ())
+            case Choose(block, then, orelse):
+                condition = self.condition(block)
+                self.branch(condition, self.body(then), self.body(orelse))
+            case Repeat():
+                self.loop(statement)
+            case Leave(again):
+                emitter.emit(ir.Continue(emitter.span) if again else ir.Break(emitter.span))
+            case Finish(block):
+                self.finish(block)
+
+    # -------------------------------------------------------------- registers
+    def move(self, source: str, target: str) -> None:
+        """Assign the registers of a block's phis, all at once."""
+        emitter = self.emitter
+        emitter.span = self.span_of(self.graph.nodes[source].end)
+        moves = [
+            (r, v) for r, v in self.values.moves(source, target) if not (isinstance(v, ir.Reg) and v.name == r.name)
+        ]
+        written = {register.name for register, _ in moves}
+        reads = [{read.name for read in _registers(value)} - {register.name} for register, value in moves]
+        if any(names & written for names in reads):
+            copies = []
+            for register, value in moves:
+                assert isinstance(register.type, Scalar)
+                copy = emitter.register(register.name.partition("@")[0], register.type)
+                emitter.assign(copy, value)
+                copies.append((register, copy))
+            moves = list(copies)
+        for register, value in moves:
+            emitter.assign(register, value)
+
+    def flag(self, target: str) -> ir.Reg:
+        if target not in self.flags:
+            self.flags[target] = self.emitter.register("jump", BOOL)
+        return self.flags[target]
+
+    def none_of(self, targets: tuple[str, ...]) -> ir.Expr:
+        result: ir.Expr = constant(True, BOOL, self.emitter.span)
+        for number, target in enumerate(targets):
+            flag = negated(self.flag(target))
+            result = operation("both", result, flag) if number else flag
+        return result
+
+    # -------------------------------------------------------------- control
+    def condition(self, block: str) -> ir.Expr:
+        """Return the condition of a block's branch. The position is that of the branch."""
+        node = self.graph.nodes[block]
+        self.emitter.span = self.span_of(node.end)
+        condition = self.values.expr(node.condition)
+        if isinstance(condition, ir.Const):
+            self.decided[block] = bool(condition.value)
+        return condition
+
+    def branch(self, condition: ir.Expr, then: ir.Body, orelse: ir.Body) -> None:
+        if not then and not orelse:
+            return
+        span = condition.span if isinstance(condition, ir.Op) else self.emitter.span
+        if then:
+            self.emitter.emit(ir.If(condition, then, orelse, span))
+        else:
+            self.emitter.emit(ir.If(negated(condition), orelse, (), span))
+
+    def loop(self, loop: Repeat) -> None:
+        span = self.span_of(self.graph.nodes[loop.header].end)
+        setup = self.body(loop.setup)
+        condition: ir.Expr = constant(True, BOOL, span)
+        if loop.test:
+            condition = self.condition(loop.header)
+            condition = condition if loop.holds else negated(condition)
+        body = self.body(loop.body)
+        self.emitter.emit(ir.While(setup, condition, body, span))
+
+    def finish(self, block: str) -> None:
+        """Return from the kernel. A returned code with a message is a failed assertion."""
+        end = self.graph.nodes[block].end
+        span = self.emitter.span = self.span_of(end)
+        if self.raised is not None and end.operands:
+            code = self.values.expr(end.operands[0])
+            if isinstance(end.operands[0], Number):
+                if code_value := int(end.operands[0].value):
+                    self._fail(constant(False, BOOL, span), code_value)
+            else:
+                code = self.emitter.let(code, "code")
+                for code_number in self.raised:
+                    if code_number:
+                        self._fail(operation("ne", code, constant(code_number, I32, span)), code_number)
+        self.emitter.emit(ir.Return(None, span))
+
+    def _fail(self, condition: ir.Expr, code: int) -> None:
+        assert self.raised is not None
+        if code not in self.raised:
+            raise UnsupportedError(f"the returned code {code} has no message")
+        self.emitter.emit(ir.Assert(condition, self.raised[code], self.emitter.span))
+
+
+def _registers(value: ir.Expr) -> list[ir.Reg]:
+    return [value] if isinstance(value, ir.Reg) else list(registers(value))

@@ -1,0 +1,199 @@
+"""Control flow graph of a function: blocks with two successors at most, dominators, natural loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from .module import Block, Function, Instruction, Local, Number, Operand
+from .types import I1, UnsupportedError
+
+
+@dataclass(eq=False)
+class Node:
+    """A basic block. end: its `ret`, `unreachable` or `br`. targets: none, one or two different blocks."""
+
+    name: str
+    phis: list[Instruction]
+    body: list[Instruction]
+    end: Instruction
+    targets: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> Operand:
+        """The condition of a block with two targets; the first is the one where it holds."""
+        return self.end.operands[0]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A natural loop. parent: the loop around it."""
+
+    header: str
+    blocks: set[str]
+    parent: Loop | None = None
+
+
+@dataclass
+class Graph:
+    """nodes: the reachable blocks in reverse postorder, the entry first."""
+
+    nodes: Mapping[str, Node]
+    predecessors: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @cached_property
+    def order(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.nodes)}
+
+    @cached_property
+    def immediate_dominators(self) -> dict[str, str]:
+        """The immediate dominator of each block, by Cooper, Harvey and Kennedy; the entry's is itself."""
+        entry = next(iter(self.nodes))
+        dominators = {entry: entry}
+        changed = True
+        while changed:
+            changed = False
+            for name in list(self.nodes)[1:]:
+                processed = [p for p in self.predecessors[name] if p in dominators]
+                new = processed[0]
+                for other in processed[1:]:
+                    new = self._common(dominators, new, other)
+                if dominators.get(name) != new:
+                    dominators[name], changed = new, True
+        return dominators
+
+    def _common(self, dominators: Mapping[str, str], a: str, b: str) -> str:
+        while a != b:
+            while self.order[a] > self.order[b]:
+                a = dominators[a]
+            while self.order[b] > self.order[a]:
+                b = dominators[b]
+        return a
+
+    def dominates(self, a: str, b: str) -> bool:
+        while self.order[b] > self.order[a]:
+            b = self.immediate_dominators[b]
+        return a == b
+
+    @cached_property
+    def loops(self) -> dict[str, Loop]:
+        """The natural loops by header. Raises UnsupportedError for a cycle with several entries."""
+        loops: dict[str, Loop] = {}
+        for name, node in self.nodes.items():
+            for target in node.targets:
+                if self.order[target] > self.order[name]:
+                    continue
+                if not self.dominates(target, name):
+                    raise UnsupportedError("irreducible control flow is not supported: a loop has several entries")
+                loop = loops.setdefault(target, Loop(target, {target}))
+                work = [name]
+                while work:
+                    block = work.pop()
+                    if block not in loop.blocks:
+                        loop.blocks.add(block)
+                        work += self.predecessors[block]
+        for loop in loops.values():
+            around = [o for o in loops.values() if o is not loop and loop.header in o.blocks]
+            loop.parent = min(around, key=lambda o: len(o.blocks), default=None)
+        return loops
+
+    def loop_of(self, name: str) -> Loop | None:
+        """The innermost loop of a block."""
+        return self.innermost.get(name)
+
+    @cached_property
+    def innermost(self) -> dict[str, Loop]:
+        result: dict[str, Loop] = {}
+        for loop in sorted(self.loops.values(), key=lambda loop: -len(loop.blocks)):
+            result |= dict.fromkeys(loop.blocks, loop)
+        return result
+
+
+def graph_of(
+    function: Function, is_removed: Callable[[Instruction], bool], decided: Mapping[str, bool] | None = None
+) -> Graph:
+    """Return the graph of a function without some instructions. A switch becomes a chain of comparisons.
+
+    decided: conditions of blocks that are constant: such a branch is a jump. Raises UnsupportedError for other terminators.
+    """
+    nodes: dict[str, Node] = {}
+    renamed: dict[tuple[str, str], list[str]] = {}  # (block, target) -> the blocks that jump to the target in its place
+    for block in function.blocks:
+        *body, end = [one for one in block.instructions if not is_removed(one)]
+        phis = [one for one in body if one.op == "phi"]
+        node = Node(block.name, phis, [one for one in body if one.op != "phi"], end, tuple(dict.fromkeys(end.targets)))
+        nodes[block.name] = node
+        if end.op == "switch":
+            _expand_switch(node, nodes, renamed)
+        elif end.op not in ("br", "ret", "unreachable"):
+            raise UnsupportedError(f"the instruction {end.op} is not supported")
+    for name, holds in (decided or {}).items():
+        node = nodes[name]
+        node.targets = (node.targets[0 if holds else 1],)
+    for node in nodes.values():
+        node.phis = [_with_sources(phi, node.name, renamed) for phi in node.phis]
+    return _reachable(nodes, function.blocks[0])
+
+
+def _expand_switch(node: Node, nodes: dict[str, Node], renamed: dict[tuple[str, str], list[str]]) -> None:
+    """Replace a switch by blocks with one comparison each."""
+    switch = node.end
+    default, *targets = switch.targets
+    last, current = len(targets) - 1, node
+    sources: dict[str, list[str]] = {}
+    jump = Instruction("br", "", switch.type, position=switch.position)
+    if not targets:
+        node.end, node.targets = jump, (default,)
+        return
+    for number, (case, target) in enumerate(zip(switch.cases, targets, strict=True)):
+        (value,) = switch.operands
+        flag = Local(f"{node.name}.equal{number}", I1)
+        operands = (value, Number(case, value.type))
+        current.body.append(Instruction("icmp", flag.name, I1, operands, switch.position, word="eq"))
+        rest = default if number == last else f"{node.name}.case{number + 1}"
+        current.end = replace(jump, operands=(flag,))
+        current.targets = tuple(dict.fromkeys((target, rest)))
+        sources.setdefault(target, []).append(current.name)
+        if number == last:
+            sources.setdefault(default, []).append(current.name)
+        else:
+            nodes[rest] = current = Node(rest, [], [], jump)
+    renamed |= {(node.name, target): list(dict.fromkeys(blocks)) for target, blocks in sources.items()}
+
+
+def _with_sources(phi: Instruction, block: str, renamed: Mapping[tuple[str, str], list[str]]) -> Instruction:
+    incoming = dict(phi.incoming)
+    for source in list(incoming):
+        if (source, block) in renamed:
+            value = incoming.pop(source)
+            incoming |= dict.fromkeys(renamed[source, block], value)
+    return replace(phi, incoming=tuple(incoming.items()))
+
+
+def _reachable(nodes: Mapping[str, Node], entry: Block) -> Graph:
+    """Return the graph of the blocks reached from the entry."""
+    postorder: list[str] = []
+    visited = {entry.name}
+    stack = [(entry.name, iter(nodes[entry.name].targets))]
+    while stack:
+        name, targets = stack[-1]
+        target = next((t for t in targets if t not in visited), None)
+        if target is None:
+            postorder.append(name)
+            stack.pop()
+        else:
+            visited.add(target)
+            stack.append((target, iter(nodes[target].targets)))
+    ordered = {name: nodes[name] for name in reversed(postorder)}
+    predecessors: dict[str, list[str]] = {name: [] for name in ordered}
+    for name, node in ordered.items():
+        for target in node.targets:
+            predecessors[target].append(name)
+    for name, node in ordered.items():
+        node.phis = [_from_predecessors(phi, predecessors[name]) for phi in node.phis]
+    return Graph(ordered, predecessors)
+
+
+def _from_predecessors(phi: Instruction, predecessors: list[str]) -> Instruction:
+    return replace(phi, incoming=tuple((source, value) for source, value in phi.incoming if source in predecessors))

@@ -1,0 +1,187 @@
+"""Functions of halves from CUDA's headers, which kernels call by mangled names: a pointer to the result, then pointers to operands.
+
+Mathematical functions compute with f32 and round once more. Functions without a row are refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ..ir import nodes as ir
+from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from .arithmetic import bitcast, cast, compared_floats, constant, operation, selected
+
+Function = Callable[..., ir.Expr]
+
+_NAME = re.compile(r"_ZL?(?:(\d+)|N(6__half|13__nv_bfloat16)C1E|(pl|mi|ml|dv|eq|ne|lt|le|gt|ge|ng)RK)(\w+)_nbst")
+_TYPE = re.compile(r"6__half|13__nv_bfloat16|S\d*_|[fdijstlmxycahb]")
+_TYPES: Mapping[str, Scalar] = MappingProxyType({
+    "6__half": F16, "13__nv_bfloat16": BF16, "f": F32, "d": F64, "i": I32, "j": U32, "s": I16, "t": U16, "l": I64,
+    "m": U64, "x": I64, "y": U64, "c": I8, "a": I8, "h": U8, "b": BOOL,
+})  # fmt: skip
+_OPERATORS = {
+    "pl": "__hadd", "mi": "__hsub", "ml": "__hmul", "dv": "__hdiv", "eq": "__heq", "ne": "__hneu", "lt": "__hlt", "le": "__hle",
+    "gt": "__hgt", "ge": "__hge", "ng": "__hneg",
+}  # fmt: skip
+
+
+def _row(name: str) -> Function:
+    return lambda *args: operation(name, *args)
+
+
+def _in_f32(name: str) -> Function:
+    def function(value: ir.Expr) -> ir.Expr:
+        assert isinstance(value.type, Scalar)
+        return cast(operation(name, cast(value, F32)), value.type)
+
+    return function
+
+
+def _comparison(predicate: str) -> Function:
+    return lambda a, b: compared_floats(predicate, a, b)
+
+
+def _extreme_with_nan(name: str) -> Function:
+    def function(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        return selected(compared_floats("uno", a, b), operation("add", a, b), operation(name, a, b))
+
+    return function
+
+
+def _saturated(name: str) -> Function:
+    """A result between 0 and 1; a NaN becomes 0."""
+
+    def function(*args: ir.Expr) -> ir.Expr:
+        result = operation(name, *args)
+        assert isinstance(result.type, Scalar)
+        zero, unit = constant(0, result.type, result.span), constant(1, result.type, result.span)
+        return operation("min", operation("max", result, zero), unit)
+
+    return function
+
+
+def _reciprocal(value: ir.Expr) -> ir.Expr:
+    assert isinstance(value.type, Scalar)
+    return operation("fdiv", constant(1, value.type, value.span), value)
+
+
+def _functions() -> Iterator[tuple[str, Function]]:
+    for name, row in {"add": "add", "sub": "sub", "mul": "mul"}.items():
+        yield from {f"__h{name}": _row(row), f"__h{name}_rn": _row(row), f"__h{name}_sat": _saturated(row)}.items()
+    yield from {
+        f"__h{name}": _row(row) for name, row in {"div": "fdiv", "fma": "fma", "neg": "neg", "abs": "abs"}.items()
+    }.items()
+    yield from {f"__h{name}": _row(name) for name in ("max", "min")}.items()
+    yield from {f"__h{name}_nan": _extreme_with_nan(name) for name in ("max", "min")}.items()
+    yield "__hfma_sat", _saturated("fma")
+    for word in ("eq", "lt", "le", "gt", "ge"):
+        yield f"__h{word}", _comparison(f"o{word}")
+        yield f"__h{word}u", _comparison(f"u{word}")
+    yield from {"__hne": _comparison("one"), "__hneu": _comparison("une")}.items()
+    yield "hsqrt", _row("sqrt")
+    yield "hrcp", _reciprocal
+    for name in (
+        "sin",
+        "cos",
+        "exp",
+        "exp2",
+        "exp10",
+        "log",
+        "log2",
+        "log10",
+        "tanh",
+        "rsqrt",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+    ):
+        yield f"h{name}", _in_f32(name)
+
+
+_FUNCTIONS: Mapping[str, Function] = MappingProxyType(dict(_functions()))
+_PREDICATES: Mapping[str, Function] = MappingProxyType({
+    "__hisnan": lambda value: compared_floats("uno", value, value),
+    "__hisinf": lambda value: cast(operation("isinf", cast(value, F32)), I32),
+})  # fmt: skip
+_CONVERSION = re.compile(
+    r"__(half|bfloat16|float|double|char|uchar|short|ushort|int|uint|ll|ull)2(\w+?)(?:_(rn|rz|rd|ru))?"
+)
+_AS = re.compile(r"__(half|bfloat16|short|ushort)_as_(half|bfloat16|short|ushort)")
+_NAMES: Mapping[str, Scalar] = MappingProxyType({
+    "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "char": I8, "uchar": U8, "short": I16, "ushort": U16,
+    "int": I32, "uint": U32, "ll": I64, "ull": U64,
+})  # fmt: skip
+_STEPS = {"rn": "rint", "rd": "floor", "ru": "ceil"}
+
+
+@dataclass(frozen=True)
+class HalfFunction:
+    """operands: their types. result: the type of the result. compute: the result of the operands. first: the position of the
+    pointer to the result; that of the first operand is 1, after a constructor's 2."""
+
+    operands: tuple[Scalar, ...]
+    result: Scalar
+    compute: Function
+    first: int = 1
+
+    @property
+    def target(self) -> int:
+        """The position of the pointer to the result."""
+        return self.first - 1
+
+
+def half_function(name: str) -> HalfFunction | None:
+    """Return the function of a mangled name; None for other names and functions without a row."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    length, constructed, operator, rest = match.groups()
+    if constructed:
+        operands = _operand_types(rest)
+        type = _TYPES[constructed]
+        if operands is None or len(operands) != 1:
+            return None
+        return HalfFunction(operands, type, lambda value: cast(value, type), 2)
+    if operator:
+        own, rest = _OPERATORS[operator], re.sub(r"S\d+_$", "S_", rest)
+    else:
+        own, rest = rest[: int(length)], rest[int(length) :]
+    operands = _operand_types(rest)
+    return None if not operands else _function(own, operands)
+
+
+def _operand_types(text: str) -> tuple[Scalar, ...] | None:
+    """Return the types of mangled parameters; None for types such as pointers."""
+    types: list[Scalar] = []
+    words = _TYPE.findall(text)
+    if "".join(words) != text:
+        return None
+    for word in words:
+        if word.startswith("S") and not types:
+            return None
+        types.append(types[-1] if word.startswith("S") else _TYPES[word])
+    return tuple(types)
+
+
+def _function(name: str, operands: tuple[Scalar, ...]) -> HalfFunction | None:
+    if name in _FUNCTIONS and all(type in (F16, BF16) for type in operands):
+        is_comparison = re.fullmatch(r"__h(eq|ne|lt|le|gt|ge)u?", name) is not None
+        return HalfFunction(operands, BOOL if is_comparison else operands[0], _FUNCTIONS[name])
+    if name in _PREDICATES:
+        return HalfFunction(operands, BOOL if name == "__hisnan" else I32, _PREDICATES[name])
+    if match := _AS.fullmatch(name):
+        target = _NAMES[match[2]]
+        return HalfFunction(operands, target, lambda value: bitcast(value, target))
+    if (match := _CONVERSION.fullmatch(name)) and match[2] in _NAMES:
+        target, rounding = _NAMES[match[2]], match[3]
+        if target.is_float:
+            return (
+                HalfFunction(operands, target, lambda value: cast(value, target)) if rounding in (None, "rn") else None
+            )
+        step = _STEPS.get(rounding, "trunc")
+        return HalfFunction(operands, target, lambda value: cast(operation(step, cast(value, F32)), target))
+    return None

@@ -1,0 +1,245 @@
+"""Functions that kernels call: LLVM's and NVVM's intrinsics, libdevice and the runtime library, in one table by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..ir import nodes as ir
+from ..language.forms import BarrierMode, ShuffleMode
+from ..language.types import BOOL, I8, I16, I32, I64, Scalar
+from .arithmetic import bitcast, cast, constant, operation
+from .calls import Handler, fixed, operand_values
+from .halves import HalfFunction, half_function
+from .instructions import Scope, atomic
+from .libdevice import FUNCTIONS, POINTED, convert
+from .module import Instruction
+from .numeric_calls import (
+    counted_bits,
+    extreme_with_nan,
+    float_class,
+    funnel_shift,
+    integer_power,
+    ordering,
+    reversed_bits,
+    saturating,
+    swapped_bytes,
+    table_row,
+    trailing_zeros,
+    unsigned_table_row,
+    with_overflow,
+)
+from .pointers import ELEMENT_CALL, Pointer, indexed
+from .thread_calls import (
+    SPECIALS,
+    active_mask_call,
+    barrier,
+    clock,
+    fence,
+    grid_barrier,
+    grid_handle,
+    lane_mask_call,
+    match,
+    shuffle,
+    sleep,
+    special,
+    vote,
+    warp_barrier,
+    warp_size,
+)
+from .types import IntType, PointerType, SequenceType, UnsupportedError, scalar_of
+from .values import Item
+
+_INTEGERS = {1: I8, 2: I16, 4: I32, 8: I64}
+"""Signed integer types by their bytes."""
+
+
+# ------------------------------------------------------------------ memory
+def element_address(scope: Scope, call: Instruction) -> Item:
+    """The address of an element: base, flat index, then index and extent of each dimension."""
+    match = ELEMENT_CALL.match(call.function)
+    assert match is not None
+    base = scope.values.pointer(call.operands[0])
+    flat, *pairs = arguments_after(scope, call)
+    if scope.values.uses[call.name] != 1:
+        flat, *pairs = (scope.emitter.let(x, "index") for x in (flat, *pairs))
+    unit = SequenceType(IntType(8), int(match[2]))
+    moved = indexed(base, unit, [flat])
+    within = (tuple(pairs[0::2]), tuple(pairs[1::2]))
+    return Pointer(moved.memories, moved.constant, moved.terms, moved.which, within)
+
+
+def arguments_after(scope: Scope, call: Instruction) -> list[ir.Expr]:
+    return [scope.values.expr(operand) for operand in call.operands[1:]]
+
+
+def _fill(scope: Scope, call: Instruction) -> None:
+    """memset of a constant size: a store of each element."""
+    pointer = scope.values.pointer(call.operands[0])
+    value, size, *_ = arguments_after(scope, call)
+    count, byte = fixed(size, "size of a memset"), fixed(value, "value of a memset") & 255
+    (memory,) = pointer.memories
+    element = scope.arrays.element(memory, scope.arrays.element_size(memory, 1))
+    if count % element.size:
+        raise UnsupportedError("a memset of less than an element is not supported")
+    pattern = constant(int.from_bytes(bytes([byte]) * element.size, "little"), _INTEGERS[element.size], value.span)
+    for offset in range(0, count, element.size):
+        scope.arrays.store(pointer.moved(offset), bitcast(pattern, element), "weak")
+
+
+def _ignored(scope: Scope, call: Instruction) -> Item | None:
+    return scope.values.zero(call.type) if isinstance(call.type, PointerType | IntType) else None
+
+
+def _expected(scope: Scope, call: Instruction) -> Item:
+    return scope.values.resolve(call.operands[0])
+
+
+def _library_atomic(word: str) -> Handler:
+    """An atomic operation of the runtime library: pointer and value."""
+
+    def translate(scope: Scope, call: Instruction) -> Item:
+        pointer, value = scope.values.pointer(call.operands[0]), scope.values.expr(call.operands[1])
+        if word in ("fmax", "fmin") and "_nan" not in call.function:
+            return _extreme_of_numbers(scope, word, pointer, value, call)
+        return atomic(scope, word, pointer, value, call)
+
+    return translate
+
+
+def _extreme_of_numbers(scope: Scope, word: str, pointer: Pointer, value: ir.Expr, call: Instruction) -> Item:
+    """An atomic minimum or maximum that changes nothing where the element or the value is a NaN; return the old element."""
+    emitter = scope.emitter
+    value = emitter.let(value, "operand")
+    type = scalar_of(call.operands[1].type)
+    old = emitter.register("old", type)
+    emitter.assign(old, scope.arrays.load(pointer, type, "volatile", "element"))
+    ordered = operation("both", operation("eq", old, old), operation("eq", value, value))
+    with emitter.block() as body:
+        emitter.assign(old, atomic(scope, word, pointer, value, call, used=True))
+    emitter.emit(ir.If(ordered, tuple(body), (), emitter.span))
+    return old
+
+
+LIBRARY_ATOMIC = re.compile(r"___numba_atomic_(?:float|double|u64|i\d+)_(\w+)|llvm\.nvvm\.atomic\.load\.(\w+)\..*")
+_LIBRARY_WORDS = {
+    "add": "fadd", "sub": "fsub", "max": "fmax", "min": "fmin", "nanmax": "fmax", "nanmin": "fmin", "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+}  # fmt: skip
+
+
+def library_atomic_word(name: str) -> str:
+    """Return LLVM's word for an atomic function of the runtime library; "" for other functions."""
+    match = LIBRARY_ATOMIC.fullmatch(name)
+    return _LIBRARY_WORDS.get(match[1] or match[2], "") if match else ""
+
+
+# ------------------------------------------------------------------ libdevice
+def _device_function(scope: Scope, call: Instruction) -> Item | None:
+    name = call.function.removeprefix("__nv_")
+    if name in POINTED:
+        return _with_pointers(scope, call, name)
+    arguments = operand_values(scope, call)
+    if name in FUNCTIONS:
+        return cast(FUNCTIONS[name](*arguments), scalar_of(call.type))
+    if len(arguments) == 1 and (result := convert(name, arguments[0])) is not None:
+        return result
+    raise UnsupportedError(f"the function {call.function} is not supported")
+
+
+def _with_pointers(scope: Scope, call: Instruction, name: str) -> Item | None:
+    row = POINTED[name]
+    value = scope.emitter.let(scope.values.expr(call.operands[0]), "value")
+    assert isinstance(value.type, Scalar)
+    results = [(function(value), type or value.type) for function, type in row.stored]
+    returned = row.returned(value) if row.returned else None
+    for (result, type), operand in zip(results, call.operands[1:], strict=True):
+        scope.arrays.store(scope.values.pointer(operand), cast(result, type), "weak")
+    return returned
+
+
+def _half_call(function: HalfFunction) -> Handler:
+    """A function of halves, with pointers to the result and to its operands."""
+
+    def translate(scope: Scope, call: Instruction) -> Item:
+        pointers = [scope.values.pointer(operand) for operand in call.operands]
+        values = [
+            scope.arrays.load(pointer, memory_type(type), "weak", "operand")
+            for pointer, type in zip(pointers[function.first :], function.operands, strict=True)
+        ]
+        operands = [scope.emitter.let(cast(v, type)) for v, type in zip(values, function.operands, strict=True)]
+        result = cast(function.compute(*operands), memory_type(function.result))
+        scope.arrays.store(pointers[function.target], result, "weak")
+        return scope.values.zero(call.type)
+
+    return translate
+
+
+def memory_type(type: Scalar) -> Scalar:
+    """Return the type of an element of memory with values of a type."""
+    return I8 if type is BOOL else type
+
+
+# ------------------------------------------------------------------ the table
+_BARRIERS: dict[str, BarrierMode] = {"": "sync", ".popc": "count", ".and": "and", ".or": "or"}
+_SHUFFLES: dict[str, ShuffleMode] = {"idx": "idx", "up": "up", "down": "down", "bfly": "xor"}
+
+CALLS: Mapping[str, Handler] = MappingProxyType({
+    **{f"llvm.{name}": table_row(own) for name, own in {
+        "smax": "max", "smin": "min", "abs": "abs", "fabs": "abs", "sqrt": "sqrt", "fma": "fma", "fmuladd": "fma",
+        "maxnum": "max", "minnum": "min", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
+        "nearbyint": "rint", "roundeven": "rint", "round": "round", "copysign": "copysign", "pow": "pow", "sin": "sin",
+        "cos": "cos", "tan": "tan", "exp": "exp", "exp2": "exp2", "exp10": "exp10", "log": "log", "log2": "log2",
+        "log10": "log10", "nvvm.fmax.f": "max", "nvvm.fmin.f": "min", "nvvm.fmax.d": "max", "nvvm.fmin.d": "min",
+        "nvvm.fabs": "abs", "nvvm.sqrt.rn": "sqrt", "nvvm.fma.rn": "fma", "nvvm.add.rn": "add", "nvvm.mul.rn": "mul",
+        "nvvm.div.rn": "fdiv", "nvvm.mulhi": "mulhi",
+    }.items()},
+    **{f"llvm.{name}": unsigned_table_row(own) for name, own in {
+        "umax": "max", "umin": "min", "nvvm.mulhi.ui": "mulhi", "nvvm.mulhi.ull": "mulhi",
+    }.items()},
+    "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
+    "llvm.bitreverse": reversed_bits, "llvm.bswap": swapped_bytes, "llvm.fshl": funnel_shift(True),
+    "llvm.fshr": funnel_shift(False), "llvm.scmp": ordering(True), "llvm.ucmp": ordering(False),
+    **{f"llvm.{letter}{op}.sat": saturating(op, letter == "s") for letter in "su" for op in ("add", "sub")},
+    **{f"llvm.{letter}{op}.with.overflow": with_overflow(op, letter == "s")
+       for letter in "su" for op in ("add", "sub", "mul")},
+    "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
+    "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
+    **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
+       for own, index in SPECIALS.items() for axis in "xyz"},
+    "llvm.nvvm.read.ptx.sreg.laneid": special("lane"), "llvm.nvvm.read.ptx.sreg.warpsize": warp_size,
+    "llvm.nvvm.read.ptx.sreg.clock": clock, "llvm.nvvm.read.ptx.sreg.clock64": clock,
+    **{f"llvm.nvvm.read.ptx.sreg.lanemask.{order}": lane_mask_call(order) for order in ("lt", "le", "eq", "ge", "gt")},
+    **{f"llvm.nvvm.barrier0{suffix}": barrier(mode)
+       for suffix, mode in _BARRIERS.items()},
+    "llvm.nvvm.barrier.cta.sync.aligned.all": barrier("sync"), "llvm.nvvm.barrier.cta.sync.all": barrier("sync"),
+    **{f"llvm.nvvm.barrier.cta.red{word}.aligned.all": barrier(mode) for word, mode in _BARRIERS.items() if word},
+    "llvm.nvvm.bar.warp.sync": warp_barrier, "cudaCGGetIntrinsicHandle": grid_handle, "cudaCGSynchronize": grid_barrier,
+    "llvm.nvvm.membar.cta": fence("block"), "llvm.nvvm.membar.gl": fence("device"), "llvm.nvvm.membar.sys": fence("device"),
+    "llvm.nvvm.shfl.sync": shuffle(None),
+    **{f"llvm.nvvm.shfl.sync.{word}": shuffle(mode) for word, mode in _SHUFFLES.items()},
+    "llvm.nvvm.vote.sync": vote(None), "llvm.nvvm.vote.all.sync": vote("all"), "llvm.nvvm.vote.any.sync": vote("any"),
+    "llvm.nvvm.vote.uni.sync": vote("uni"), "llvm.nvvm.vote.ballot.sync": vote("ballot"),
+    "llvm.nvvm.match.any.sync": match, "llvm.nvvm.match.all.sync": match, "llvm.nvvm.activemask": active_mask_call,
+    "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill, "llvm.expect": _expected, "llvm.stacksave": _ignored,
+    "llvm.stackrestore": _ignored,
+})  # fmt: skip
+
+
+def handler_of(name: str) -> Handler:
+    """Return the translation of calls of a function; suffixes of overloaded intrinsics are ignored. Raises UnsupportedError."""
+    if ELEMENT_CALL.match(name):
+        return element_address
+    if name.startswith("__nv_"):
+        return _device_function
+    if (function := half_function(name)) is not None:
+        return _half_call(function)
+    if word := library_atomic_word(name):
+        return _library_atomic(word)
+    stem = name
+    while stem:
+        if stem in CALLS:
+            return CALLS[stem]
+        stem = stem.rpartition(".")[0]
+    raise UnsupportedError(f"the function {name} is not supported")

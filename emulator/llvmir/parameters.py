@@ -1,0 +1,86 @@
+"""Parameters of an LLVM function as its caller describes them, and the result of a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..ir import nodes as ir
+from ..language.types import Scalar
+
+
+@dataclass(frozen=True)
+class ScalarParameter:
+    """A number. type: its type in the program, with the size of the LLVM type; bool for an i1 or i8."""
+
+    name: str
+    type: Scalar
+
+
+@dataclass(frozen=True)
+class ArrayParameter:
+    """A pointer to the first element of a global array.
+
+    element: the element type; None for records and complex numbers, of which each scalar becomes a view. size: bytes of an
+    element. offset: whether the array may extend before its first element (negative strides).
+    """
+
+    name: str
+    element: Scalar | None
+    size: int
+    offset: bool = False
+
+
+@dataclass(frozen=True)
+class ConstantParameter:
+    """A number known before the launch."""
+
+    value: int
+    type: Scalar
+
+
+@dataclass(frozen=True)
+class UnusedPointer:
+    """A pointer whose memory does not exist here. Stores to it are dropped; other accesses are refused."""
+
+    name: str = ""
+
+
+Parameter = ScalarParameter | ArrayParameter | ConstantParameter | UnusedPointer
+
+
+@dataclass(frozen=True)
+class ArrayView:
+    """An array parameter of the program: elements of one type in the memory of a pointer.
+
+    parameter: index of the `ArrayParameter`; None for a captured address. address: of a captured array, else 0. phase: bytes from
+    the pointer to an element, 0 <= phase < element.size.
+    """
+
+    parameter: int | None
+    address: int
+    element: Scalar
+    phase: int
+
+
+@dataclass(frozen=True)
+class ScalarSource:
+    """The origin of a scalar parameter of the program.
+
+    value: the argument of `parameter`, divided by `divisor` without a remainder. offset: the bytes from the lowest address of the
+    array of `parameter` to its first element, divided by `divisor`. address: of the first element.
+    """
+
+    parameter: int
+    divisor: int = 1
+    kind: Literal["value", "offset", "address"] = "value"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A program, and the origin of each of its parameters. Several views of one parameter are the same memory."""
+
+    program: ir.Program
+    arrays: Mapping[str, ArrayView]
+    scalars: Mapping[str, ScalarSource]

@@ -1,0 +1,104 @@
+"""Calls of vprintf: the format, and the values that the kernel stored in the argument buffer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..ir import nodes as ir
+from .arithmetic import cast
+from .emitting import Emitter
+from .instructions import Scope
+from .module import Instruction, Local, Operand
+from .pointers import Memories, Memory, Pointer
+from .types import UnsupportedError, memory_scalar
+from .values import Item
+
+_CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diuxXofFeEgGcsp])")
+
+
+class PrintBuffers:
+    """The argument buffers of vprintf: an alloca each, whose items are registers by their offset."""
+
+    def __init__(self, instructions: Iterable[Instruction], memories: Memories, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self.buffers: set[Memory] = set()
+        self._items: dict[tuple[Memory, int], ir.Reg | str] = {}
+        for instruction in instructions:
+            if instruction.function == "vprintf":
+                self.buffers |= {
+                    memory for memory in memories.addressed_by(instruction.operands[1]) if memory.space == "local"
+                }
+
+    def is_buffer(self, memories: Iterable[Memory]) -> bool:
+        return any(memory in self.buffers for memory in memories)
+
+    def store(self, pointer: Pointer, value: Item, operand: Operand) -> None:
+        """Record a stored item. Raises UnsupportedError for a text that is not constant."""
+        if len(pointer.memories) > 1 or pointer.terms:
+            raise UnsupportedError("a computed position in the arguments of vprintf is not supported")
+        key = pointer.memories[0], pointer.constant
+        if isinstance(value, Pointer):
+            text = text_at(value)
+            if self._items.setdefault(key, text) != text:
+                raise UnsupportedError("a text of vprintf that depends on control flow is not supported")
+            return
+        assert not isinstance(value, list)
+        register = self._items.get(key)
+        if register is None:
+            register = self._items[key] = self.emitter.register("printed", memory_scalar(operand.type))
+        assert isinstance(register, ir.Reg)
+        self.emitter.assign(register, cast(value, memory_scalar(operand.type)))
+
+    def items(self, memory: Memory) -> list[ir.Reg | str]:
+        """Return the items of a buffer in order."""
+        own = sorted((offset, item) for (buffer, offset), item in self._items.items() if buffer is memory)
+        return [item for _, item in own]
+
+
+def text_at(pointer: Pointer) -> str:
+    """Return the text of a constant, up to its zero byte. Raises UnsupportedError for other memory."""
+    (memory, *more) = pointer.memories
+    if more or pointer.terms or memory.space != "constant":
+        raise UnsupportedError("a text that is not constant is not supported in vprintf")
+    return memory.content[pointer.constant :].split(b"\0")[0].decode(errors="replace")
+
+
+def translate_print(scope: Scope, buffers: PrintBuffers, call: Instruction) -> ir.Expr:
+    """Emit a `Print` for a call of vprintf. Return its result, the number of arguments."""
+    text = text_at(scope.values.pointer(call.operands[0]))
+    arguments: list[ir.Reg | str] = []
+    if isinstance(call.operands[1], Local):
+        pointer = scope.values.pointer(call.operands[1])
+        arguments = buffers.items(pointer.memories[0])
+    items: list[str | ir.Expr] = []
+    end, number = 0, 0
+    for match in _CONVERSION.finditer(text):
+        items.append(text[end : match.start()])
+        end = match.end()
+        if match[0] == "%%":
+            items.append("%")
+            continue
+        if number == len(arguments):
+            raise UnsupportedError("a vprintf with fewer arguments than its format is not supported")
+        items.append(arguments[number])
+        number += 1
+    items.append(text[end:].removesuffix("\n"))
+    span = scope.emitter.span
+    scope.emitter.emit(ir.Print(tuple(item for item in _joined(items) if item != ""), span))
+    zero = scope.values.zero(call.type)
+    assert not isinstance(zero, Pointer | list)
+    return zero
+
+
+def _joined(items: Iterable[str | ir.Expr]) -> Iterable[str | ir.Expr]:
+    """Join neighbouring texts."""
+    text = ""
+    for item in items:
+        if isinstance(item, str):
+            text += item
+            continue
+        yield text
+        text = ""
+        yield item
+    yield text

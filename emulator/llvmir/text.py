@@ -1,0 +1,354 @@
+"""Parser of LLVM IR text: one instruction a line, as LLVM prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from .module import Block, Function, Instruction, Local, Module, Operand, Position, Variable
+from .reader import Reader, unquoted
+from .types import I1, LABEL, VOID, IntType, PointerType, SequenceType, StructType, Type, UnsupportedError
+
+_BINARY = (
+    "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor",
+    "fadd", "fsub", "fmul", "fdiv", "frem",
+)  # fmt: skip
+_CASTS = (
+    "trunc", "zext", "sext", "fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp", "ptrtoint", "ptrtoaddr", "inttoptr",
+    "bitcast", "addrspacecast",
+)  # fmt: skip
+_ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
+_LOCATION = re.compile(r"!(\d+) = (?:distinct )?!DILocation\((.*)\)")
+_ATTACHED = re.compile(r",\s*![\w.]+ (?:distinct )?!\w*(?:\(.*\)|\{.*\})?")
+
+
+def parse(text: str) -> Module:
+    """Return the module of a text. Raises UnsupportedError for text that this parser does not know."""
+    functions: dict[str, Function] = {}
+    variables: dict[str, Variable] = {}
+    positions: dict[int, Position] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("define "):
+            function = _function(line, lines)
+            functions[function.name] = function
+        elif line.startswith("@"):
+            variable = _variable(line)
+            if variable is not None:
+                variables[variable.name] = variable
+        elif match := _LOCATION.match(line):
+            positions[int(match[1])] = _position(match[2])
+    return Module(functions, variables, positions)
+
+
+def _position(fields: str) -> Position:
+    line, inlined = re.search(r"\bline: (\d+)", fields), re.search(r"\binlinedAt: !(\d+)", fields)
+    return Position(int(line[1]) if line else 0, int(inlined[1]) if inlined else -1)
+
+
+def _variable(line: str) -> Variable | None:
+    """Return a global variable; None for an alias, which has no memory of its own."""
+    reader = Reader(_ATTACHED.sub("", line))
+    name = unquoted(reader.next())
+    reader.expect("=")
+    space, external = 0, False
+    while (word := reader.next()) not in ("global", "constant"):
+        if word in ("alias", "ifunc"):
+            return None
+        external = external or word in ("external", "extern_weak")
+        if word == "addrspace":
+            reader.expect("(")
+            space = int(reader.next())
+        if reader.peek() == "(":
+            reader.skip_group()
+    type = reader.type()
+    has_initial = not external and reader.peek() not in ("", ",")
+    return Variable(name, type, reader.value(type) if has_initial else None, space, word == "constant")
+
+
+def _function(line: str, lines: Iterator[str]) -> Function:
+    """Read a function from its `define` line to its closing brace."""
+    reader = Reader(_ATTACHED.sub("", line))
+    reader.next()
+    reader.flags()
+    result = reader.type()
+    name = unquoted(reader.next())
+    reader.expect("(")
+    parameters: list[Local] = []
+    unnamed = 0
+    for _ in reader.separated(")"):
+        type = reader.type()
+        reader.flags()
+        if reader.kind() == "local":
+            parameters.append(Local(unquoted(reader.next()), type))
+        else:
+            parameters.append(Local(str(unnamed), type))
+            unnamed += 1
+    unnamed = sum(parameter.name.isdigit() for parameter in parameters)
+    return Function(name, tuple(parameters), result, list(_blocks(lines, str(unnamed))))
+
+
+def _blocks(lines: Iterator[str], entry: str) -> Iterator[Block]:
+    block: Block | None = None
+    for line in lines:
+        stripped = line.strip()
+        if stripped == "}":
+            break
+        label = re.match(r'("[^"]*"|[-\w.$]+):', line)
+        if label:
+            if block is not None:
+                yield block
+            block = Block(unquoted(label[1]))
+        elif stripped and not stripped.startswith(("#dbg", ";", "call void @llvm.dbg.")):
+            if stripped.startswith("switch ") and "]" not in stripped:
+                stripped = " ".join([stripped, *_until_bracket(lines)])
+            block = block or Block(entry)
+            block.instructions.append(instruction(stripped))
+    if block is not None:
+        yield block
+
+
+def _until_bracket(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line.strip()
+        if line.strip().startswith("]"):
+            return
+
+
+def instruction(line: str) -> Instruction:
+    """Return the instruction of a line."""
+    position = re.search(r", !dbg !(\d+)", line)
+    reader = Reader(_ATTACHED.sub("", line))
+    name = ""
+    if reader.kind() == "local" and reader.peek(1) == "=":
+        name = unquoted(reader.next())
+        reader.next()
+    op = reader.next()
+    while op in ("tail", "notail", "musttail"):
+        op = reader.next()
+    parse_rest = _PARSERS.get(op)
+    if parse_rest is None:
+        raise UnsupportedError(f"the instruction {op} is not supported")
+    return parse_rest(reader, op, name, int(position[1]) if position else -1)
+
+
+# ------------------------------------------------------------------ one parser for each kind of instruction
+def _binary(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    first = reader.operand()
+    reader.expect(",")
+    return Instruction(op, name, first.type, (first, reader.value(first.type)), position, flags)
+
+
+def _unary(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    operand = reader.operand()
+    return Instruction(op, name, operand.type, (operand,), position, flags)
+
+
+def _cast(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    operand = reader.operand()
+    reader.expect("to")
+    return Instruction(op, name, reader.type(), (operand,), position, flags)
+
+
+def _comparison(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    words = []
+    while not reader.starts_type() and reader.kind() == "word":
+        words.append(reader.next())
+    first = reader.operand()
+    reader.expect(",")
+    type: Type = I1
+    if isinstance(first.type, SequenceType):
+        type = SequenceType(I1, first.type.count, True)
+    return Instruction(op, name, type, (first, reader.value(first.type)), position, word=words[-1])
+
+
+def _operands(reader: Reader) -> tuple[Operand, ...]:
+    operands = [reader.operand()]
+    while reader.accept(","):
+        if reader.peek() == "align":
+            break
+        operands.append(reader.operand())
+    return tuple(operands)
+
+
+def _return(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    operands = () if reader.peek() in ("void", "") else (reader.operand(),)
+    return Instruction(op, name, VOID, operands, position)
+
+
+def _branch(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    operands = _operands(reader)
+    targets = tuple(o.name for o in operands if isinstance(o, Local) and o.type == LABEL)
+    return Instruction(op, name, VOID, tuple(o for o in operands if o.type != LABEL), position, targets=targets)
+
+
+def _switch(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    value = reader.operand()
+    reader.expect(",")
+    targets, cases = [_label(reader)], []
+    reader.expect("[")
+    while not reader.accept("]"):
+        case = reader.operand()
+        cases.append(int(getattr(case, "value", 0)))
+        reader.expect(",")
+        targets.append(_label(reader))
+    return Instruction(op, name, VOID, (value,), position, targets=tuple(targets), cases=tuple(cases))
+
+
+def _label(reader: Reader) -> str:
+    label = reader.operand()
+    if not isinstance(label, Local):
+        raise reader.unexpected()
+    return label.name
+
+
+def _select(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    reader.flags()
+    operands = _operands(reader)
+    return Instruction(op, name, operands[1].type, operands, position)
+
+
+def _phi(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    reader.flags()
+    type, incoming = reader.type(), []
+    while reader.accept("["):
+        value = reader.value(type)
+        reader.expect(",")
+        incoming.append((unquoted(reader.next()), value))
+        reader.expect("]")
+        reader.accept(",")
+    return Instruction(op, name, type, position=position, incoming=tuple(incoming))
+
+
+def _element_pointer(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    source = reader.type()
+    reader.expect(",")
+    operands = _operands(reader)
+    return Instruction(op, name, operands[0].type, operands, position, flags, source=source)
+
+
+def _ordering(reader: Reader, flags: frozenset[str]) -> str:
+    """Return the ordering of an access after its operands: "", "volatile", or one of LLVM's."""
+    words = set()
+    while reader.at < len(reader.tokens):
+        words.add(reader.next())
+    ordering = next((word for word in _ORDERINGS if word in words), "")
+    return ordering or ("volatile" if "volatile" in flags else "")
+
+
+def _load(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    type = reader.type()
+    reader.expect(",")
+    pointer = reader.operand()
+    return Instruction(op, name, type, (pointer,), position, flags, _ordering(reader, flags))
+
+
+def _store(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    flags = reader.flags()
+    value = reader.operand()
+    reader.expect(",")
+    pointer = reader.operand()
+    return Instruction(op, name, VOID, (value, pointer), position, flags, _ordering(reader, flags))
+
+
+def _alloca(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    source = reader.type()
+    operands: tuple[Operand, ...] = ()
+    if reader.accept(",") and reader.peek() != "align":
+        if reader.peek() == "addrspace":
+            raise reader.unexpected()
+        operands = (reader.operand(),)
+    return Instruction(op, name, PointerType(), operands, position, source=source)
+
+
+def _extract(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    value = reader.operand()
+    type, indices = reader.component_type(value.type)
+    return Instruction(op, name, type, (value,), position, indices=indices)
+
+
+def _insert(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    value = reader.operand()
+    reader.expect(",")
+    item = reader.operand()
+    _, indices = reader.component_type(value.type)
+    return Instruction(op, name, value.type, (value, item), position, indices=indices)
+
+
+def _vector(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    operands = _operands(reader)
+    type = operands[0].type
+    if isinstance(type, SequenceType) and op == "extractelement":
+        type = type.item
+    return Instruction(op, name, type, operands, position)
+
+
+def _atomic(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    words = []
+    while reader.kind() == "word" and not reader.starts_type():
+        words.append(reader.next())
+    operands = [reader.operand()]
+    reader.expect(",")
+    operands.append(reader.operand())
+    return Instruction(op, name, operands[1].type, tuple(operands), position, word=words[-1])
+
+
+def _compare_exchange(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    reader.flags()
+    operands = [reader.operand()]
+    for _ in range(2):
+        reader.expect(",")
+        operands.append(reader.operand())
+    return Instruction(op, name, StructType((operands[1].type, I1)), tuple(operands), position)
+
+
+def _fence(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    words = []
+    while reader.at < len(reader.tokens):
+        words.append(reader.next())
+    scope = next((w[1:-1] for w in words if w.startswith('"')), "")
+    return Instruction(op, name, VOID, (), position, word=scope)
+
+
+def _call(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    reader.flags()
+    type = reader.type()
+    reader.flags()
+    callee = reader.value(PointerType())
+    reader.expect("(")
+    operands = []
+    for _ in reader.separated(")"):
+        operands.append(_argument(reader))
+    return Instruction(op, name, type, tuple(operands), position, callee=callee)
+
+
+def _argument(reader: Reader) -> Operand:
+    if reader.accept("metadata"):
+        while reader.peek() not in (",", ")"):
+            if reader.peek() == "(":
+                reader.skip_group()
+            else:
+                reader.next()
+        return Local("", IntType(1))
+    return reader.operand()
+
+
+def _unreachable(reader: Reader, op: str, name: str, position: int) -> Instruction:
+    return Instruction(op, name, VOID, position=position)
+
+
+_PARSERS: dict[str, Callable[[Reader, str, str, int], Instruction]] = {
+    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(_CASTS, _cast),
+    **dict.fromkeys(("fneg", "freeze"), _unary),
+    **dict.fromkeys(("icmp", "fcmp"), _comparison),
+    **dict.fromkeys(("extractelement", "insertelement", "shufflevector"), _vector),
+    "ret": _return, "br": _branch, "switch": _switch, "unreachable": _unreachable, "select": _select, "phi": _phi,
+    "getelementptr": _element_pointer, "load": _load, "store": _store, "alloca": _alloca, "extractvalue": _extract,
+    "insertvalue": _insert, "atomicrmw": _atomic, "cmpxchg": _compare_exchange, "fence": _fence, "call": _call,
+}  # fmt: skip

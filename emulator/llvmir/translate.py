@@ -1,0 +1,344 @@
+"""Translation of an LLVM function to a program: text, graph, structure, pointers, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..errors import CompileError, Diagnostic
+from ..ir import nodes as ir
+from ..ir.spec import verify
+from ..language.types import I64, Array, Scalar
+from ..span import Span
+from .arithmetic import cast, constant, negated, signed
+from .arrays import Arrays, Need
+from .assembly import translate_assembly
+from .emit import TreeEmitter
+from .emitting import Emitter
+from .graph import graph_of
+from .halves import half_function
+from .instructions import ATOMICS, EXACT_ATOMICS, Scope, atomic_type, translate_instruction
+from .intrinsics import handler_of, library_atomic_word, memory_type
+from .libdevice import POINTED
+from .module import Assembly, Function, Instruction, Local, Module, Number, used_values
+from .parameters import (
+    ArrayParameter,
+    ConstantParameter,
+    Parameter,
+    ScalarParameter,
+    ScalarSource,
+    Translation,
+    UnusedPointer,
+)
+from .pointers import NULL_MEMORY, Memories, Memory, Pointer
+from .printing import PrintBuffers, translate_print
+from .replay import verify_structure
+from .structure import structure
+from .text import parse
+from .types import IntType, PointerType, Type, UnsupportedError, leaves, memory_scalar, scalar_of
+from .values import Item, Values
+
+MAX_DEPTH = 20
+"""Operations inside each other in an expression."""
+
+_NO_EFFECT = (
+    "llvm.lifetime.",
+    "llvm.assume",
+    "llvm.dbg.",
+    "llvm.experimental.noalias.",
+    "llvm.donothing",
+    "llvm.prefetch",
+)
+
+
+def translate(
+    text: str,
+    entry: str,
+    parameters: Sequence[Parameter],
+    *,
+    name: str,
+    span: Span,
+    spans: Mapping[int, Span],
+    raised: Mapping[int, str] | None = None,
+) -> Translation:
+    """Return the program of a function of an LLVM module.
+
+    text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order.
+    name, span: of the kernel, for users. spans: positions by the line numbers of the module. raised: messages of the codes that the
+    function returns, failed assertions of the kernel; None if codes have no meaning.
+
+    Raises CompileError for constructs that are not supported.
+    """
+    try:
+        module = parse(text)
+        if entry not in module.functions:
+            raise UnsupportedError(f"the module has no function {entry}")
+    except UnsupportedError as error:
+        raise _refused(error, span) from None
+    positions = _Positions(module, span, spans)
+    decided: dict[str, bool] = {}
+    while True:
+        emitter = Emitter(span)
+        try:
+            translator = _Translator(module, module.functions[entry], parameters, positions, emitter, decided)
+            result = translator.translation(name, raised)
+        except UnsupportedError as error:
+            raise _refused(error, emitter.span) from None
+        if not translator.decided:
+            return result
+        decided |= translator.decided  # without these branches
+
+
+def _refused(error: UnsupportedError, span: Span) -> CompileError:
+    return CompileError([Diagnostic("compile", str(error), span)])
+
+
+class _Positions:
+    """Positions of the source by the numbers of DILocations."""
+
+    def __init__(self, module: Module, span: Span, spans: Mapping[int, Span]) -> None:
+        self.module, self.span, self.spans = module, span, spans
+        self._spans: dict[int, Span] = {}
+
+    def span_of(self, instruction: Instruction) -> Span:
+        return self._at(instruction.position)
+
+    def _at(self, number: int) -> Span:
+        if number not in self._spans:
+            position = self.module.positions.get(number)
+            own = self.spans.get(position.line) if position else None
+            if position is not None and own is not None and position.inlined >= 0:
+                own = own.inside(self._at(position.inlined))
+            self._spans[number] = own or self.span
+        return self._spans[number]
+
+
+class _Translator:
+    """decided: constant conditions, by block: those of the graph, then those that the translation finds."""
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        parameters: Sequence[Parameter],
+        positions: _Positions,
+        emitter: Emitter,
+        decided: Mapping[str, bool],
+    ) -> None:
+        if len(parameters) != len(function.parameters):
+            raise UnsupportedError(
+                f"{len(function.parameters)} parameters are expected, {len(parameters)} are described"
+            )
+        self.positions = positions
+        self.emitter = emitter
+        self.arrays = Arrays(self.emitter, positions.spans)
+        self.scalars: dict[str, tuple[Scalar, ScalarSource]] = {}
+        self.unused = {
+            own.name
+            for own, described in zip(function.parameters, parameters, strict=True)
+            if isinstance(described, UnusedPointer)
+        }
+        self.exact_shifts: set[Instruction] = set()
+        self.decided: dict[str, bool] = {}
+        self.depths: dict[str, int] = {}  # of expressions, by the names of values
+        self.graph = graph_of(function, self._is_removed, decided)
+        known_memories, values = self._parameters(function.parameters, parameters)
+        self.memories = Memories(module, known_memories)
+        self.memories.trace(self._instructions())
+        self.prints = PrintBuffers(self._instructions(), self.memories, self.emitter)
+        self.values = Values(self.graph, self.emitter, self.memories, values)
+        self.scope = Scope(self.emitter, self.values, self.arrays, self.memories)
+
+    def _is_removed(self, instruction: Instruction) -> bool:
+        """Whether an instruction has no meaning here: stores to pointers that do not exist, and hints."""
+        if instruction.op == "store" and isinstance(instruction.operands[1], Local):
+            return instruction.operands[1].name in self.unused
+        return instruction.function.startswith(_NO_EFFECT)
+
+    def _instructions(self) -> Iterator[Instruction]:
+        for node in self.graph.nodes.values():
+            yield from node.phis
+            yield from node.body
+
+    def _all_instructions(self) -> Iterator[Instruction]:
+        yield from self._instructions()
+        yield from (node.end for node in self.graph.nodes.values())
+
+    # -------------------------------------------------------------- parameters
+    def _parameters(
+        self, locals_: Sequence[Local], parameters: Sequence[Parameter]
+    ) -> tuple[dict[str, Memory], dict[str, Callable[[], Item]]]:
+        memories: dict[str, Memory] = {}
+        values: dict[str, Callable[[], Item]] = {}
+        for number, (own, described) in enumerate(zip(locals_, parameters, strict=True)):
+            match described:
+                case ArrayParameter(name, element, size, offset):
+                    memory = Memory(name, "global", size, element, None, number, offset=offset)
+                    memories[own.name] = memory
+                    values[own.name] = _pointer_to(memory)
+                case UnusedPointer():
+                    values[own.name] = _pointer_to(NULL_MEMORY)
+                case ConstantParameter(value, type):
+                    values[own.name] = self._constant(value, type)
+                case ScalarParameter(name, type):
+                    divisor = self._divisor(own.name)
+                    values[own.name] = self._scalar(name, type, own.type, ScalarSource(number, divisor))
+        return memories, values
+
+    def _constant(self, value: int, type: Scalar) -> Callable[[], Item]:
+        return lambda: constant(value, type, self.emitter.span)
+
+    def _divisor(self, name: str) -> int:
+        """Return the power of two by which all uses of a parameter divide it without a remainder, as a stride in bytes; else 1."""
+        uses = [
+            instruction
+            for instruction in self._all_instructions()
+            if any(local.name == name for local in used_values(instruction))
+        ]
+        if not uses or not all(_is_exact_shift(instruction) for instruction in uses):
+            return 1
+        shifts = {instruction.operands[1] for instruction in uses}
+        (shift, *more) = shifts
+        if more or not isinstance(shift, Number):
+            return 1
+        self.exact_shifts |= set(uses)
+        return 1 << int(shift.value)
+
+    def _scalar(self, name: str, type: Scalar, own: Type, source: ScalarSource) -> Callable[[], Item]:
+        def value() -> Item:
+            self.scalars[name] = type, source
+            register = ir.Reg(name, type, self.positions.span)
+            return cast(signed(register), scalar_of(own))
+
+        return value
+
+    # -------------------------------------------------------------- accesses
+    def _note_accesses(self) -> None:
+        """Record the types of all accesses, from which the element types of memories follow."""
+        for instruction in self._instructions():
+            self.emitter.span = self.positions.span_of(instruction)
+            match instruction.op:
+                case "load":
+                    self._note(instruction, 0, instruction.type)
+                case "store":
+                    if not self.prints.is_buffer(self.memories.addressed_by(instruction.operands[1])):
+                        self._note(instruction, 1, instruction.operands[0].type)
+                case "atomicrmw":
+                    self._note_atomic(instruction, instruction.word)
+                case "cmpxchg":
+                    for memory in self.memories.addressed_by(instruction.operands[0]):
+                        self.arrays.note_access(memory, memory_scalar(instruction.operands[1].type), "integer")
+                case "call":
+                    self._note_call(instruction)
+
+    def _note(self, instruction: Instruction, pointer: int, type: Type) -> None:
+        for memory in self.memories.addressed_by(instruction.operands[pointer]):
+            for leaf in (
+                own for _, own in leaves(type) if not isinstance(own, PointerType)
+            ):  # refused where it is translated
+                self.arrays.note_access(memory, memory_scalar(leaf))
+
+    def _note_atomic(self, instruction: Instruction, word: str) -> None:
+        if word not in ATOMICS and word != "fsub":
+            return  # refused where it is translated
+        for memory in self.memories.addressed_by(instruction.operands[0]):
+            type = atomic_type(word, instruction.operands[1].type)
+            need: Need = "exact" if word in EXACT_ATOMICS else "any" if type.is_float else "integer"
+            self.arrays.note_access(memory, type, need)
+
+    def _note_call(self, instruction: Instruction) -> None:
+        if word := library_atomic_word(instruction.function):
+            self._note_atomic(instruction, word)
+        row = POINTED.get(instruction.function.removeprefix("__nv_"))
+        if row is not None:
+            for operand, (_, type) in zip(instruction.operands[1:], row.stored, strict=True):
+                for memory in self.memories.addressed_by(operand):
+                    self.arrays.note_access(memory, type or scalar_of(instruction.operands[0].type))
+        if (half := half_function(instruction.function)) is not None:
+            pointers = (instruction.operands[half.target], *instruction.operands[half.first :])
+            for operand, type in zip(pointers, (half.result, *half.operands), strict=True):
+                for memory in self.memories.addressed_by(operand):
+                    self.arrays.note_access(memory, memory_type(type))
+        if instruction.function.startswith("llvm.memset."):
+            for memory in self.memories.addressed_by(instruction.operands[0]):
+                self.arrays.note_access(memory, memory.declared or memory_scalar(IntType(8)))
+
+    # -------------------------------------------------------------- instructions
+    def _run(self, instruction: Instruction, block: str) -> None:
+        """Translate an instruction; its value is an expression where it is read once, else a register."""
+        self.emitter.span = self.positions.span_of(instruction)
+        value = self._value(instruction)
+        if not instruction.name or value is None:
+            return
+        if not isinstance(value, Pointer | list):
+            depth = 1 + max((self.depths.get(local.name, 0) for local in used_values(instruction)), default=0)
+            once = self.values.is_used_once(instruction.name, block) and depth < MAX_DEPTH
+            if self.values.uses[instruction.name] and not once:
+                value = self.emitter.let(value, instruction.name)
+            self.depths[instruction.name] = depth if isinstance(value, ir.Op) else 0
+        self.values.by_name[instruction.name] = value
+
+    def _value(self, instruction: Instruction) -> Item | None:
+        if instruction.op == "store" and self.prints.is_buffer(self.memories.addressed_by(instruction.operands[1])):
+            pointer = self.values.pointer(instruction.operands[1])
+            self.prints.store(pointer, self.values.resolve(instruction.operands[0]), instruction.operands[0])
+            return None
+        if instruction in self.exact_shifts:
+            return self.values.resolve(instruction.operands[0])
+        if instruction.op != "call":
+            return translate_instruction(self.scope, instruction)
+        if isinstance(instruction.callee, Assembly):
+            return translate_assembly(self.scope, instruction)
+        if instruction.function == "vprintf":
+            return translate_print(self.scope, self.prints, instruction)
+        if not instruction.function:
+            raise UnsupportedError("a call through a pointer is not supported")
+        return handler_of(instruction.function)(self.scope, instruction)
+
+    # -------------------------------------------------------------- program
+    def translation(self, name: str, raised: Mapping[int, str] | None) -> Translation:
+        self._note_accesses()
+        self.emitter.span = self.positions.span
+        tree = structure(self.graph)
+        verify_structure(self.graph, tree)
+        trees = TreeEmitter(self.graph, self.emitter, self.values, self._run, self.positions.span_of, raised)
+        emitted = trees.body(tree)
+        self.decided = trees.decided
+        body = (*self.arrays.allocations, *emitted)
+        body = _without_return(body)
+        sources = dict(self.scalars)
+        views = self.arrays.views
+        types = {view: Array(own.element, None, "global") for view, own in views.items()}
+        computed = self.arrays.sources
+        span = self.positions.span
+        params = (
+            *(ir.Param(view, type, span) for view, type in types.items()),
+            *(ir.Param(own, type, span) for own, (type, _) in sources.items()),
+            *(ir.Param(own, I64, span) for own in computed),
+        )
+        program = ir.Program(ir.Function(name, params, body, None, span), ())
+        verify(program)
+        return Translation(program, views, {own: source for own, (_, source) in sources.items()} | computed)
+
+
+def _is_exact_shift(instruction: Instruction) -> bool:
+    """Whether an instruction is a shift to the right without a remainder, by a constant."""
+    return instruction.op == "ashr" and "exact" in instruction.flags and isinstance(instruction.operands[1], Number)
+
+
+def _without_return(body: ir.Body) -> ir.Body:
+    """Remove returns at the end of a kernel."""
+    while body and isinstance(body[-1], ir.Return):
+        body = body[:-1]
+    if not body or not isinstance(last := body[-1], ir.If):
+        return body
+    then, orelse = _without_return(last.then), _without_return(last.orelse)
+    if then:
+        return (*body[:-1], replace(last, then=then, orelse=orelse))
+    if orelse:
+        return (*body[:-1], replace(last, cond=negated(last.cond), then=orelse, orelse=()))
+    return body[:-1]
+
+
+def _pointer_to(memory: Memory) -> Callable[[], Item]:
+    return lambda: Pointer((memory,))

@@ -1,0 +1,231 @@
+"""Values of SSA names and constants: expressions, pointers, and aggregates of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..ir import nodes as ir
+from ..language.types import BOOL, I32, I64, Scalar
+from .arithmetic import constant, operation, selected
+from .emitting import Emitter
+from .graph import Graph
+from .module import Aggregate, Constant, Global, Instruction, Local, Number, Operand, Undefined, Zero, locals_in
+from .pointers import NULL, Memories, Pointer, indexed
+from .types import (
+    IntType,
+    PointerType,
+    SequenceType,
+    StructType,
+    Type,
+    UnsupportedError,
+    scalar_of,
+)
+
+Item = ir.Expr | Pointer | list[Any]
+"""A value of an instruction. A list has the components of a struct, an array or a vector."""
+
+
+class Values:
+    """by_name: the values of SSA names by name; those of parameters are computed when first read."""
+
+    def __init__(
+        self, graph: Graph, emitter: Emitter, memories: Memories, parameters: Mapping[str, Callable[[], Item]]
+    ) -> None:
+        self.graph, self.emitter, self.memories, self.parameters = graph, emitter, memories, parameters
+        self.by_name: dict[str, Item] = {}
+        self.phis = {phi.name: phi for node in graph.nodes.values() for phi in node.phis}
+        self.uses: Counter[str] = Counter()
+        self.local_uses: dict[str, set[str]] = {}  # the blocks that read a value, at the end of the source for a phi
+        for node in graph.nodes.values():
+            for instruction in (*node.body, node.end):
+                self._count(instruction.operands, node.name)
+            for phi in node.phis:
+                for source, value in phi.incoming:
+                    self._count((value,), source)
+
+    def _count(self, operands: Iterable[Operand], block: str) -> None:
+        for operand in operands:
+            for local in locals_in(operand):
+                self.uses[local.name] += 1
+                self.local_uses.setdefault(local.name, set()).add(block)
+
+    def is_used_once(self, name: str, block: str) -> bool:
+        """Return whether a value is read once, in its own block."""
+        return self.uses[name] == 1 and self.local_uses[name] == {block}
+
+    # -------------------------------------------------------------- operands
+    def resolve(self, operand: Operand) -> Item:
+        """Return the value of an operand. Raises UnsupportedError."""
+        span = self.emitter.span
+        match operand:
+            case Local(name):
+                return self._local(name)
+            case Number(value, type):
+                return constant(value, scalar_of(type), span)
+            case Zero(type) | Undefined(type):
+                return self.zero(type)
+            case Aggregate(items):
+                return [self.resolve(item) for item in items]
+            case Global(name):
+                return Pointer((self.memories.of_global(name),))
+            case Constant():
+                return self._constant(operand)
+        raise UnsupportedError(f"the operand {operand.type} is not supported")
+
+    def expr(self, operand: Operand) -> ir.Expr:
+        """Return the value of an operand that is a number."""
+        value = self.resolve(operand)
+        if isinstance(value, Pointer):
+            raise UnsupportedError("an address used as a number is not supported")
+        if isinstance(value, list):
+            raise UnsupportedError(f"an operation on {operand.type} is not supported")
+        return value
+
+    def pointer(self, operand: Operand) -> Pointer:
+        """Return the value of an operand that is an address."""
+        value = self.resolve(operand)
+        if not isinstance(value, Pointer):
+            raise UnsupportedError("a number used as an address is not supported")
+        return value
+
+    def items(self, operand: Operand) -> list[Any]:
+        """Return the components of an operand."""
+        value = self.resolve(operand)
+        if not isinstance(value, list):
+            raise UnsupportedError(f"the components of {operand.type} are not supported")
+        return value
+
+    def zero(self, type: Type) -> Item:
+        match type:
+            case PointerType():
+                return NULL
+            case StructType(items):
+                return [self.zero(item) for item in items]
+            case SequenceType(item, count):
+                return [self.zero(item) for _ in range(count)]
+        return constant(0, scalar_of(type), self.emitter.span)
+
+    def _local(self, name: str) -> Item:
+        if name not in self.by_name:
+            if name in self.phis:
+                self.by_name[name] = self._phi(self.phis[name])
+            elif name in self.parameters:
+                self.by_name[name] = self.parameters[name]()
+            else:
+                raise UnsupportedError(f"the value %{name} is not known here")
+        return self.by_name[name]
+
+    def _constant(self, operand: Constant) -> Item:
+        first, *rest = operand.operands
+        match operand.op:
+            case "addrspacecast" | "bitcast":
+                return self.resolve(first)
+            case "inttoptr" if isinstance(first, Number):
+                if not first.value:
+                    return NULL
+                return Pointer((self.memories.at_address(int(first.value)),))
+            case "getelementptr":
+                assert operand.source is not None
+                return indexed(self.pointer(first), operand.source, [self.expr(index) for index in rest])
+        raise UnsupportedError(f"the constant expression {operand.op} is not supported")
+
+    # -------------------------------------------------------------- phis
+    def _phi(self, phi: Instruction) -> Item:
+        """Return the registers of a phi: for a pointer those of its offset and, for several memories, of the selected one. A phi
+        of one constant is the constant."""
+        constants = {value for _, value in phi.incoming if value != Local(phi.name, phi.type)}
+        if len(constants) == 1 and isinstance(only := constants.pop(), Number):
+            return self.resolve(only)
+        return self._registers(phi.name, phi.type, tuple(self.memories.of_value.get(phi.name, ())))
+
+    def _registers(self, name: str, type: Type, memories: tuple[Any, ...]) -> Item:
+        emitter = self.emitter
+        match type:
+            case PointerType():
+                if not memories:
+                    return NULL
+                which = emitter.register(f"{name}_which", I32) if len(memories) > 1 else None
+                return Pointer(memories, 0, ((emitter.register(name, I64), 1),), which)
+            case StructType(items):
+                return [self._registers(name, item, memories) for item in items]
+            case SequenceType(item, count):
+                return [self._registers(name, item, memories) for _ in range(count)]
+        return emitter.register(name, scalar_of(type))
+
+    def moves(self, source: str, target: str) -> list[tuple[ir.Reg, ir.Expr]]:
+        """Return the assignments of a block's phis for the edge from a block. All values are read before any is assigned."""
+        assignments: list[tuple[ir.Reg, ir.Expr]] = []
+        for phi in self.graph.nodes[target].phis:
+            if self.uses[phi.name]:
+                value = self.resolve(dict(phi.incoming)[source])
+                self._assignments(self._local(phi.name), value, assignments)
+        return assignments
+
+    def _assignments(self, registers: Item, value: Item, out: list[tuple[ir.Reg, ir.Expr]]) -> None:
+        match registers:
+            case ir.Reg():
+                assert not isinstance(value, Pointer | list)
+                out.append((registers, value))
+            case list():
+                assert isinstance(value, list)
+                for register, component in zip(registers, value, strict=True):
+                    self._assignments(register, component, out)
+            case Pointer() if registers.terms and isinstance(value, Pointer):
+                ((register, _),) = registers.terms
+                assert isinstance(register, ir.Reg)
+                out.append((register, value.offset(self.emitter.span)))
+                if isinstance(registers.which, ir.Reg):
+                    out.append((registers.which, self.selector(value, registers.memories)))
+
+    def selector(self, pointer: Pointer, memories: tuple[Any, ...]) -> ir.Expr:
+        """Return the number of a pointer's memory among `memories`; 0 for null, which is never accessed."""
+        span = self.emitter.span
+        numbers = [memories.index(memory) if memory in memories else 0 for memory in pointer.memories]
+        if pointer.which is None:
+            return constant(numbers[0], I32, span)
+        if numbers == list(range(len(numbers))):
+            return pointer.which
+        result: ir.Expr = constant(numbers[-1], I32, span)
+        for own in range(len(numbers) - 2, -1, -1):
+            is_own = operation("eq", pointer.which, constant(own, I32, span))
+            result = selected(is_own, constant(numbers[own], I32, span), result)
+        return result
+
+    def choice(self, condition: ir.Expr, a: Item, b: Item) -> Item:
+        """Return the result of a select."""
+        if isinstance(a, list) and isinstance(b, list):
+            return [self.choice(condition, *pair) for pair in zip(a, b, strict=True)]
+        if isinstance(a, Pointer) and isinstance(b, Pointer):
+            return self._pointer_choice(condition, a, b)
+        assert not isinstance(a, Pointer | list) and not isinstance(b, Pointer | list)
+        return selected(condition, a, b)
+
+    def _pointer_choice(self, condition: ir.Expr, a: Pointer, b: Pointer) -> Pointer:
+        emitter = self.emitter
+        memories = tuple(m for m in dict.fromkeys((*a.memories, *b.memories)) if m not in NULL.memories)
+        if not memories:
+            return NULL
+        condition = emitter.let(condition, "condition")
+        offset = emitter.let(selected(condition, a.offset(emitter.span), b.offset(emitter.span)), "offset")
+        which = None
+        if len(memories) > 1:
+            numbers = self.selector(a, memories), self.selector(b, memories)
+            which = emitter.let(selected(condition, *numbers), "which")
+        return Pointer(memories, 0, ((offset, 1),), which)
+
+
+def truth(value: ir.Expr) -> ir.Expr:
+    """Return whether a number is not 0."""
+    if value.type is BOOL:
+        return value
+    assert isinstance(value.type, Scalar)
+    return operation("ne", value, constant(0, value.type, value.span))
+
+
+def bits_of(type: Type) -> int:
+    """Return the bits of an integer type. Raises UnsupportedError for others."""
+    if not isinstance(type, IntType):
+        raise UnsupportedError(f"{type} is not supported here")
+    return type.bits

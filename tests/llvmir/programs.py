@@ -1,0 +1,63 @@
+"""Kernels of translated LLVM IR, and launches of them on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import simtbed as st
+from simtbed.frontend.launchable import LaunchableKernel
+from simtbed.frontend.signature import Signature
+from simtbed.ir import nodes as ir
+from simtbed.language.types import ArrayLayout, Scalar
+from simtbed.llvmir.parameters import Parameter, Translation
+from simtbed.llvmir.translate import translate
+from simtbed.runtime.request import prepare_request
+from simtbed.span import Span
+from simtbed.testing import reference_interpreter
+
+SPAN = Span("kernel.ll", 1, 1, 1, 2)
+ENGINES = ("reference", "numpy", "jit")
+
+
+class ProgramKernel(LaunchableKernel):
+    """A kernel for one program."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self.__name__, self.program = program.kernel.name, program
+
+    def signature(self) -> Signature:
+        return Signature.of_program(self.program)
+
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        return self.program
+
+
+def translated(text: str, parameters: Sequence[Parameter], entry: str = "kernel", **options: Any) -> Translation:
+    return translate(text, entry, parameters, name="kernel", span=SPAN, spans={}, **options)
+
+
+def run(
+    translation: Translation,
+    arguments: Mapping[str, Any],
+    engine: str,
+    *,
+    grid: Any = 1,
+    block: Any = 32,
+    shared: int = 0,
+    check: Any = (),
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays after a launch. arguments: by the names of the program's parameters; others are ignored."""
+    names = [param.name for param in translation.program.kernel.params]
+    args = {name: np.array(arguments[name]) for name in names}
+    kernel = ProgramKernel(translation.program)
+    if engine == "reference":
+        options: Any = {"grid": grid, "block": block, "args": args, "shared": shared}
+        return reference_interpreter.run(prepare_request(kernel, **options))
+    result = st.launch(kernel, grid=grid, block=block, args=args, engine=engine, shared=shared, check=check)
+    assert not result.faults, result.faults
+    return {name: np.array(result[name]) if name in result.buffers else args[name] for name in names if args[name].ndim}
