@@ -1,0 +1,54 @@
+"""The classes `Device` and `Stream` of `cuda.core`, for programs that create them over the emulated driver."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
+
+from cuda.bindings import driver as bindings
+
+from .functions import CONTEXT, Driver
+
+
+class ComputeCapability(NamedTuple):
+    """A compute capability."""
+
+    major: int
+    minor: int
+
+
+class CoreDevice:
+    """`cuda.core.Device`: the emulated device."""
+
+    driver: ClassVar[Driver]
+
+    def __init__(self, device_id: int = 0) -> None:
+        if device_id:
+            raise IndexError(f"device {device_id}: there is one emulated device, 0")
+        self.device_id = device_id
+        self.compute_capability = ComputeCapability(*self.driver.device.compute_capability)
+        self.name = f"simtbed {self.driver.device.name}"
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.context = SimpleNamespace(handle=bindings.CUcontext(CONTEXT))
+
+    def set_current(self) -> None:
+        stack = self.driver.stack
+        if stack[-1:] != [CONTEXT]:
+            stack.append(CONTEXT)
+
+
+class CoreStream:
+    """`cuda.core.Stream`: a handle. Work is complete when it is submitted."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = bindings.CUstream(int(handle))
+
+    @staticmethod
+    def from_handle(handle: Any) -> CoreStream:
+        return CoreStream(handle)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, int(self.handle)
+
+    def sync(self) -> None:
+        """Return at once."""
