@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .cluster import map_over_cluster
     from .cuda_cpp.kernel import cuda_file, cuda_source
     from .debugger.blocks import debugging
-    from .debugger.traces import Trace, trace
     from .machine import device as devices
     from .machine.device import Device
     from .model.sweeps import whatif
@@ -74,7 +73,6 @@ __all__ = [
     "Run",
     "SimtbedError",
     "Stream",
-    "Trace",
     "UnavailableError",
     "compile",
     "cuda_file",
@@ -92,7 +90,6 @@ __all__ = [
     "map_over_gpus",
     "on_gpu",
     "profiling",
-    "trace",
     "whatif",
     "zeros",
 ]
@@ -114,7 +111,6 @@ _HOMES = {
     "Profile": "profiler.profile",
     "Result": "runtime.result",
     "Run": "profiler.run",
-    "Trace": "debugger.traces",
     "Event": "runtime.streams",
     "Stream": "runtime.streams",
     "compile": "runtime.compiled_launch",
@@ -130,7 +126,6 @@ _HOMES = {
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
     "profiling": "runtime.recording",
-    "trace": "debugger.traces",
     "whatif": "model.sweeps",
     "zeros": "runtime.arrays",
 }

@@ -44,6 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache", "forking"},
+    "driver": {"errors", "forking", "machine", "runtime"},
+    "llvmir": BASE,
+    "numba": {*BASE, "frontend", "runtime", "machine", "driver", "llvmir", "disk_cache", "forking", "numba_hook"},
+    "numba_hook": set(),
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "runtime"},
     "stand_ins": {*BASE, "cuda_cpp", "runtime"},
     "model": {
@@ -64,7 +68,17 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
-ALLOWED["testing"] = {*BASE, "tracebacks", "documents", "simtbed", "machine", "sanitizer", "runtime", "profiler"}
+ALLOWED["testing"] = {
+    *BASE,
+    "tracebacks",
+    "documents",
+    "simtbed",
+    "machine",
+    "sanitizer",
+    "runtime",
+    "profiler",
+    "numba_hook",
+}
 ALLOWED["kernels"] = {"simtbed", "escaping", "process_signals", "cluster", "runtime", "native", "oracles"}
 ALLOWED["reports"] = {*ALLOWED}  # imported by __main__ alone
 ALLOWED["__main__"] = {"reports"}

@@ -50,6 +50,8 @@ EXCEPTIONS = {
     # files that an observed program writes for the observing process
     "emulator/runtime/observer_folder.py": {"open", "replace"},
     "reports/targets/running.py": {"TemporaryDirectory"},
+    # the file in site-packages that Python executes at its start
+    "reports/cli/numba.py": {"write_text", "unlink"},
     # the terminal, to find its foreground process group
     "reports/targets/forwarding.py": {"open"},
     # folders for programs that read and write files: compilers, profilers, other emulators

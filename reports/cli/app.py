@@ -37,6 +37,7 @@ COMMANDS = {
     "debug": "Stop in a kernel of a target, with pdb's commands.",
     "check": "Run a target, or all shipped variants, under the checkers.",
     "cuda": "Print the kernels of a target as CUDA C++.",
+    "numba": "Run a program with its Numba-CUDA kernels on an emulator.",
     "diff": "Compare the counters of A and B by kernel, line and counter.",
     "new": "Create a project with a kernel, its oracle, its test and its workflow.",
     "ci": "Write a workflow with the tests on an emulator and on a GPU.",

@@ -38,6 +38,14 @@ _TARGET = Program(
     is_program=deferred("simtbed.reports.targets.target:is_program"),
 )
 TargetArgument = Annotated[str, _TARGET]
+TargetProgram = Annotated[
+    str | None,
+    Program(
+        metavar="TARGET",
+        help="A script, PACKAGE.MODULE, MODULE:FUNCTION or FILE.py:FUNCTION.",
+        is_program=deferred("simtbed.reports.targets.target:is_program"),
+    ),
+]
 TargetOrAll = Annotated[str | None, _TARGET]
 TargetArguments = Annotated[tuple[str, ...], ARGUMENTS]
 RunOn = Annotated[Engine, Option(("--engine",), help="Engine that runs the kernels.")]
@@ -106,8 +114,8 @@ class SelectionOptions:
         str | None,
         Option(
             metavar="NAMES",
-            help="Emulate pycuda, cupy or both in a script; none for the installed library. By default those that the script "
-            "imports, without a GPU.",
+            help="Emulate pycuda, cupy and numba in a script; none for the installed libraries. By default those that the "
+            "script imports, without a GPU.",
         ),
     ] = None
 

@@ -1,14 +1,15 @@
-"""Entry point of the process of a script whose PyCUDA or CuPy is emulated."""
+"""Entry point of the process of a script whose PyCUDA, CuPy or Numba-CUDA is emulated."""
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from simtbed import SimtbedError
+from simtbed import SimtbedError, numba_hook
 from simtbed.documents import text_of
 from simtbed.escaping import printable
 from simtbed.stand_ins.install import LIBRARIES, install
@@ -17,7 +18,11 @@ from ..launchers import why_unavailable
 from ..printing import print_message
 from .uncaught import show_without
 
+EMULATED = (*LIBRARIES, "numba")
 _IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(LIBRARIES)})\b", re.MULTILINE)
+_IMPORT_OF_NUMBA = re.compile(
+    r"^[ \t]*from[ \t]+numba[ \t]+import\b[^\n]*\bcuda\b|^[^#\n]*\bnumba\.cuda\b", re.MULTILINE
+)
 
 
 def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
@@ -28,11 +33,12 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
     """
     if names is not None:
         chosen = tuple(name for name in names.split(",") if name and name != "none")
-        if unknown := [name for name in chosen if name not in LIBRARIES]:
-            raise SimtbedError(f"--emulate {printable(unknown[0])}: there are {', '.join(LIBRARIES)} and none")
+        if unknown := [name for name in chosen if name not in EMULATED]:
+            raise SimtbedError(f"--emulate {printable(unknown[0])}: there are {', '.join(EMULATED)} and none")
         return chosen
     try:
-        imported = tuple(dict.fromkeys(_IMPORT.findall(text_of(path))))
+        text = text_of(path)
+        imported = (*dict.fromkeys(_IMPORT.findall(text)), *["numba"] * bool(_IMPORT_OF_NUMBA.search(text)))
     except (SimtbedError, ValueError):
         return ()
     return imported if imported and why_unavailable("cuda") else ()
@@ -41,11 +47,14 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
 def run(names: Sequence[str], path: str, arguments: Sequence[str]) -> None:
     """Run a script as `python` would, with stand-ins for these libraries."""
     show_without(__file__)
-    show_without(runpy.__file__)
+    show_without(runpy.run_path.__code__.co_filename)
     print_message(
         f"simtbed: {' and '.join(names)} emulated: kernels run on an emulator (--emulate none: the installed library)"
     )
-    install(names)
+    install(name for name in names if name in LIBRARIES)
+    if "numba" in names:
+        numba_hook.request(os.environ)
+        numba_hook.enable()
     sys.argv = [path, *arguments]
     sys.path[0] = str(Path(path).resolve().parent)
     runpy.run_path(path, run_name="__main__")

@@ -63,7 +63,7 @@ def run_target(
             return CompletedTarget(_solve(target, make, faults), 0)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
         folder.write_observer("launches", describe(make, reported))
-        code = _run_process(_command(target), {**os.environ, OBSERVER: str(folder.path)}, output)
+        code = run_process(command_of(target), {**os.environ, OBSERVER: str(folder.path)}, output)
         return CompletedTarget(Run(launches(folder), str(target)), code)
 
 
@@ -160,7 +160,7 @@ def _is_setup(launch: Launch, target: Target) -> bool:
     return any((kernel.name, kernel.span.file) == (k.__name__, k.function.__code__.co_filename) for k in kernels)
 
 
-def _command(target: Script | Module | Function | CudaFile) -> list[str]:
+def command_of(target: Script | Module | Function | CudaFile) -> list[str]:
     if isinstance(target, CudaFile):
         call = f"run({str(target.path)!r}, {str(target.description)!r})"
         return [sys.executable, "-c", f"from {__package__}.cuda_file import run; {call}"]
@@ -174,7 +174,8 @@ def _command(target: Script | Module | Function | CudaFile) -> list[str]:
     return [sys.executable, "-c", f"from {__package__}.call import call; call({target.reference!r})"]
 
 
-def _run_process(command: list[str], environment: dict[str, str], output: int | None) -> int:
+def run_process(command: list[str], environment: dict[str, str], output: int | None = None) -> int:
+    """Run a command with the standard streams of this process. Return its exit code, 128 + N after signal N."""
     sys.stdout.flush()
     with forward_signals() as wait:
         try:

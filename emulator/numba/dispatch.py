@@ -1,0 +1,138 @@
+"""The kernel class under Numba's dispatcher: it compiles for the emulator and launches there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from numba.cuda import compiler, dispatcher, types, typing
+from numba.cuda.core.compiler_lock import global_compiler_lock
+
+from ..driver.functions import Driver
+from ..errors import LaunchError
+from ..runtime.result import FaultError
+from .arguments import ValueReader
+from .hooks import MARKS
+from .launching import Launcher
+from .translating import compiled_kernel
+
+UNSUPPORTED = {
+    "link": "link=: sources and objects of CUDA C++ need NVIDIA's linker",
+    "lto": "lto=True: optimisation at link time needs NVIDIA's linker",
+}
+"""Options of `cuda.jit` that the emulator refuses."""
+_INDICES = re.compile(r"\((\d+), (\d+), (\d+)\)")
+"""The indices of a block and of a thread in a finding."""
+_COMPILER_OPTIONS = ("debug", "fastmath", "forceinline")
+_RESULTS = ("target_context", "fndesc", "environment", "call_helper", "library", "type_annotation")
+"""Attributes of a kernel that are those of Numba's compile result."""
+
+
+class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
+    """A kernel for its argument types, under Numba's dispatcher."""
+
+    driver: ClassVar[Driver]
+
+    @global_compiler_lock  # type: ignore[untyped-decorator]
+    def __init__(
+        self, py_func: Callable[..., Any], argtypes: Sequence[Any], device: bool = False, **options: Any
+    ) -> None:
+        if device:
+            raise RuntimeError("Cannot compile a device function as a kernel")
+        for name, reason in UNSUPPORTED.items():
+            if options.get(name):
+                raise LaunchError(f"{py_func.__name__}: {reason}, which the emulator does not have")
+        self.objectmode, self.entry_point = False, None
+        self.py_func, self.argtypes = py_func, tuple(argtypes)
+        self.debug, self.lineinfo = bool(options.get("debug")), bool(options.get("lineinfo"))
+        self.extensions = options.get("extensions") or []
+        self.launch_bounds, self.shared_memory_carveout = options.get("launch_bounds"), None
+        self._referenced_environments: list[Any] = []
+        self.lifted: list[Any] = []
+        self.signature = typing.signature(types.void, *self.argtypes)
+        self._options = {name: options.get(name) or False for name in _COMPILER_OPTIONS}
+        self._options["cc"] = tuple(self.driver.device.compute_capability)
+        self.compiled, self.kernel = compiled_kernel(py_func, self.argtypes, self._options)
+        self.entry_name, self.cooperative = self.compiled.entry, self.compiled.facts.cooperative
+        self.launch_config_sensitive = self.compiled.sensitive
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        return Launcher(self.kernel, self.driver.device, self._available)
+
+    def _available(self, address: int) -> int:
+        place = self.driver.range_of(address)
+        return 0 if place is None else place[0] + place[1] - address
+
+    def bind(self) -> None:
+        """Do nothing: no module is loaded."""
+
+    def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
+        reader = ValueReader(self.extensions, stream, self._available)
+        for type, value in zip(self.argtypes, args, strict=False):
+            reader.read(type, value)
+        try:
+            self.launcher.launch(reader.values, tuple(griddim), tuple(blockdim), int(sharedmem))
+        except FaultError as error:
+            self._raise_as_python(error)
+            raise
+        for copy in reader.copies:
+            copy()
+
+    def _raise_as_python(self, error: FaultError) -> None:
+        """Raise the exception that a kernel with debug=True has raised, with Numba's text."""
+        for fault in error.result.faults:
+            exception = self.compiled.raised.get(fault.message.removeprefix("assertion failed: "))
+            if fault.kind != "assertion" or exception is None:
+                continue
+            place = ""
+            if exception.place is not None:
+                function, file, line = exception.place
+                place = f"In function {function!r}, file {os.path.abspath(file)}, line {line}, "
+            block, thread = ([int(n) for n in reversed(indices)] for indices in _INDICES.findall(fault.notes[0]))
+            text = f"{place}tid={thread} ctaid={block}"
+            first = [f"{text}: {exception.arguments[0]}"] if exception.arguments else [text]
+            raise exception.type(*first, *exception.arguments[1:]) from None
+
+    # -------------------------------------------------------------- inspection
+    @cached_property
+    def _result(self) -> Any:
+        """Numba's own compile result."""
+        return compiler.compile_cuda(self.py_func, types.void, self.argtypes, lineinfo=self.lineinfo, **self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        own = name.removeprefix("_").replace("codelibrary", "library")
+        if own not in _RESULTS:
+            raise AttributeError(f"a kernel of the emulator has no {name}", name=name, obj=self)
+        result = getattr(self._result, own)
+        if own == "library":
+            result.get_cufunc = self._function
+        return result
+
+    def _function(self) -> Any:
+        """Return the attributes of the kernel on the device. Registers and local memory are known to NVIDIA's compiler alone."""
+        shared, limit = self.launcher.specialisation.summary.shared, self.driver.device.threads_per_block
+        attributes = SimpleNamespace(
+            max_threads_per_block=limit, shared_size_bytes=shared, num_regs=0, const_size_bytes=0, local_size_bytes=0
+        )
+        counts = SimpleNamespace(regs=0, const=0, local=0, shared=shared, maxthreads=limit)
+        kernel = SimpleNamespace(attributes=attributes)
+        return SimpleNamespace(kernel=kernel, attrs=counts, handle=shared, name=self.entry_name)
+
+
+def replace_kernels(driver: Driver) -> None:
+    """Replace the kernel class of the dispatcher and its cache, and mark the device functions that it compiles."""
+    EmulatedKernel.driver = driver
+    dispatcher._Kernel = EmulatedKernel
+    dispatcher.CUDADispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed
+    compile_cuda = dispatcher.compile_cuda
+
+    def marked(*args: Any, **options: Any) -> Any:
+        with MARKS.recording():
+            return compile_cuda(*args, **{**options, "lineinfo": True})
+
+    dispatcher.compile_cuda = marked

@@ -1,0 +1,211 @@
+"""Changes of Numba's lowering that preserve columns, element accesses and array names in its LLVM IR. They change no result.
+
+They act during a compilation for the emulator (`Marks.recording`). Other compilations, as by `cuda.compile`, are unchanged.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir as llvm
+from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
+from numba.cuda.core import bytecode
+from numba.cuda.core import ir as numba_ir
+from numba.cuda.core.errors import NumbaDebugInfoWarning
+
+from ..span import Span
+from .positions import PositionLine, Positions
+
+PURE = ("nounwind", "readnone", "willreturn", "speculatable")
+"""Attributes of the opaque function of an element's address: LLVM may move, merge and remove its calls."""
+_WORD = llvm.IntType(64)
+
+
+class Marks(threading.local):
+    """The state of a compilation in this thread. target, position: the variable that is being assigned, and the number of its position."""
+
+    active = False
+    target = ""
+    position = 0
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Preserve positions, accesses and names in the compilations of this thread."""
+        before, self.active = self.active, True
+        try:
+            with warnings.catch_warnings():  # the user did not request positions
+                warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+                yield
+        finally:
+            self.active = before
+
+
+MARKS = Marks()
+POSITIONS = Positions()
+
+
+def install_hooks() -> None:
+    """Replace the functions of Numba, once in a process."""
+    _preserve_columns()
+    _preserve_element_accesses()
+    _preserve_array_names()
+
+
+# ------------------------------------------------------------------ columns
+def _preserve_columns() -> None:
+    original = bytecode._ByteCode._compute_lineno.__func__
+
+    def compute_lineno(cls: Any, table: Any, code: Any) -> Any:
+        result = original(cls, table, code)
+        if MARKS.active:
+            lines = POSITIONS.of_code(code)
+            for offset, instruction in table.items():
+                unit = (offset - bytecode._FIXED_OFFSET) // 2
+                if 0 <= unit < len(lines) and lines[unit] is not None:
+                    instruction.lineno = lines[unit]
+        return result
+
+    bytecode._ByteCode._compute_lineno = classmethod(compute_lineno)
+    location = debuginfo.DIBuilder._di_location
+
+    def di_location(self: Any, line: int) -> Any:
+        if not MARKS.active:
+            return location(self, line)
+        number = line.number if isinstance(line, PositionLine) else POSITIONS.number(_whole_line(self.filepath, line))
+        return location(self, number)
+
+    debuginfo.DIBuilder._di_location = di_location
+    for builder in (debuginfo.DIBuilder, debuginfo.CUDADIBuilder):
+        builder.mark_variable = _unless_active(builder.mark_variable, lambda self: None)
+        builder._di_subroutine_type = _unless_active(builder._di_subroutine_type, _untyped)
+
+
+def _whole_line(file: str, line: int) -> Span:
+    return Span(file, line, 1, line, 1)
+
+
+def _unless_active(function: Any, active: Any) -> Any:
+    """Return a method with another result in a compilation for the emulator: types and variables of debuggers are half of the text."""
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        return active(self) if MARKS.active else function(self, *args, **options)
+
+    return call
+
+
+def _untyped(builder: Any) -> Any:
+    return builder.module.add_debug_info("DISubroutineType", {"types": builder.module.add_metadata([])})
+
+
+# ------------------------------------------------------------------ element accesses
+def _preserve_element_accesses() -> None:
+    """Compute the address of an element by a call with its indices and extents. Atomics, ufuncs and slices use the same function."""
+    original = cgutils.get_item_pointer2
+
+    def get_item_pointer2(  # noqa: PLR0913 - the parameters are Numba's
+        context: Any,
+        builder: Any,
+        data: Any,
+        shape: Sequence[Any],
+        strides: Sequence[Any],
+        layout: str,
+        inds: Sequence[Any],
+        wraparound: bool = False,
+        boundscheck: bool = False,
+    ) -> Any:
+        if not MARKS.active or not inds:
+            return original(context, builder, data, shape, strides, layout, inds, wraparound, boundscheck)
+        indices = [_widened(builder, index) for index in inds]
+        if wraparound:
+            indices = [_wrapped(builder, index, extent) for index, extent in zip(indices, shape, strict=False)]
+        size = context.get_abi_sizeof(data.type.pointee)
+        steps = _steps(builder, shape, strides, layout, size)
+        flat = _WORD(0)
+        for index, step in zip(indices, steps, strict=False):
+            flat = builder.add(flat, builder.mul(index, step))
+        operands = [data, flat]
+        for index, extent in zip(indices, shape, strict=False):
+            operands += [index, extent]
+        return builder.call(_element_function(builder.module, data.type, len(indices), size), operands)
+
+    cgutils.get_item_pointer2 = get_item_pointer2
+
+
+def _widened(builder: Any, index: Any) -> Any:
+    return builder.sext(index, _WORD) if index.type.width < _WORD.width else index
+
+
+def _wrapped(builder: Any, index: Any, extent: Any) -> Any:
+    """Return an index of Python: a negative one counts from the end."""
+    negative = builder.icmp_signed("<", index, index.type(0))
+    return builder.select(negative, builder.add(extent, index), index)
+
+
+def _steps(builder: Any, shape: Sequence[Any], strides: Sequence[Any], layout: str, size: int) -> list[Any]:
+    """Return the distance of neighbours along each dimension, in elements."""
+    if layout == "A":
+        return [builder.sdiv(stride, _WORD(size), flags=("exact",)) for stride in strides]
+    axes = range(len(shape)) if layout == "F" else reversed(range(len(shape)))
+    steps: list[Any] = [None] * len(shape)
+    step: Any = _WORD(1)
+    for axis in axes:
+        steps[axis] = step
+        step = builder.mul(step, shape[axis])
+    return steps
+
+
+def _element_function(module: Any, pointer: Any, dimensions: int, size: int) -> Any:
+    """Return the declaration of the opaque function of the address of an element (`simtbed.llvmir`)."""
+    suffix = "".join(character if character.isalnum() else "_" for character in str(pointer))
+    name = f"simtbed.element.{dimensions}.{size}.{suffix}"
+    function = cgutils.get_or_insert_function(
+        module, llvm.FunctionType(pointer, [pointer] + [_WORD] * (1 + 2 * dimensions)), name
+    )
+    attributes = function.attributes
+    attributes._known = attributes._known | set(PURE)
+    for attribute in PURE:
+        attributes.add(attribute)
+    return function
+
+
+# ------------------------------------------------------------------ array names
+def _preserve_array_names() -> None:
+    """Add the variable of a shared or local array, whether its integers are unsigned, and its position to its symbol."""
+    generic_array, lower_assign = cudaimpl._generic_array, lowering.Lower.lower_assign
+
+    def named_array(
+        context: Any, builder: Any, shape: Any, dtype: Any, symbol_name: str, *rest: Any, **options: Any
+    ) -> Any:
+        if MARKS.active:
+            unsigned = isinstance(dtype, types.Integer) and not dtype.signed
+            symbol_name += f".simtbed.{MARKS.target or 'array'}.{'u' if unsigned else 's'}.{MARKS.position}"
+        return generic_array(context, builder, shape, dtype, symbol_name, *rest, **options)
+
+    def lower_named_assign(self: Any, type: Any, statement: Any) -> Any:
+        if MARKS.active:
+            MARKS.target = _variable(self.blocks, statement.target)
+            MARKS.position = getattr(statement.loc.line, "number", 0)
+        return lower_assign(self, type, statement)
+
+    cudaimpl._generic_array = named_array
+    lowering.Lower.lower_assign = lower_named_assign
+
+
+def _variable(blocks: Any, target: Any) -> str:
+    """Return the name of a variable; for a temporary value that of the variable to which it is assigned, or nothing."""
+    if not target.name.startswith("$"):
+        return _identifier(target)
+    for block in blocks.values():
+        for statement in block.find_insts(numba_ir.Assign):
+            if isinstance(statement.value, numba_ir.Var) and statement.value.name == target.name:
+                return "" if statement.target.name.startswith("$") else _identifier(statement.target)
+    return ""
+
+
+def _identifier(variable: Any) -> str:
+    name: str = variable.unversioned_name
+    return "".join(character if character.isalnum() else "_" for character in name)

@@ -1,0 +1,71 @@
+"""A kernel of Numba for its argument types, as simtbed launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..frontend.launchable import LaunchableKernel
+from ..frontend.signature import Signature
+from ..language.types import ArrayLayout, Scalar
+from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
+
+if TYPE_CHECKING:
+    from ..ir import nodes as ir
+
+WORDS = {
+    "st.sync()": "cuda.syncthreads()",
+    "st.syncwarp()": "cuda.syncwarp()",
+    "st.syncwarp(mask)": "cuda.syncwarp(mask)",
+    "st.ballot(condition)": "cuda.ballot_sync(mask, condition)",
+    "st.grid_sync()": "cuda.cg.this_grid().sync()",
+    "st.fence()": "cuda.threadfence()",
+    "st.fence_block()": "cuda.threadfence_block()",
+}
+"""The language's words in findings, in Numba's words."""
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """Everything that a launch needs of a kernel except its program.
+
+    parameters: of the LLVM function. arrays, scalars: the sources of the program's parameters. cooperative: whether blocks wait for
+    each other.
+    """
+
+    name: str
+    parameters: Sequence[Parameter]
+    arrays: Mapping[str, ArrayView]
+    scalars: Mapping[str, ScalarSource]
+    cooperative: bool
+
+
+class NumbaKernel(LaunchableKernel):
+    """A kernel of Numba for its argument types. key: of its entries on disk, None for no entries. read: returns the program."""
+
+    unchecked = frozenset({"arithmetic"})  # integers of Numba wrap
+    words = WORDS
+
+    def __init__(self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program]) -> None:
+        self.__name__ = self.__qualname__ = facts.name
+        self.facts, self._key, self._read = facts, key, read
+
+    def __repr__(self) -> str:
+        return f"<NumbaKernel {self.__name__}>"
+
+    @cached_property
+    def program(self) -> ir.Program:
+        return self._read()
+
+    def signature(self) -> Signature:
+        return Signature.of_program(self.program)
+
+    def specialise(
+        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
+    ) -> ir.Program:
+        return self.program
+
+    def digest(self) -> str | None:
+        return self._key

@@ -1,0 +1,156 @@
+"""Keys of kernels in the cache on disk: bytecode, closure values, globals, argument types, options and versions.
+
+A kernel with a value that the key cannot describe, such as an array on the device, has no key. Functions that Numba finds by
+other means than names, such as overloads, are covered by the digests of their files (`Dependencies`).
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from hashlib import blake2b
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numba_cuda
+import numpy as np
+from numba.cuda import types
+from numba.cuda.dispatcher import CUDADispatcher
+
+from .. import disk_cache
+from .versions import installed_versions
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_LIBRARIES = tuple(os.path.dirname(module.__file__ or "") + os.sep for module in (numba, numba_cuda, np, os))
+"""Folders of packages whose versions are in the key."""
+
+
+class UnknownValueError(Exception):
+    """Raised for a value without a description in a key."""
+
+
+def kernel_key(function: Any, argument_types: Sequence[Any], options: Mapping[str, Any]) -> str | None:
+    """Return the key of a kernel, 64 hexadecimal digits; None for no key."""
+    writer = _KeyWriter()
+    try:
+        writer.add([disk_cache.edition(), *installed_versions().values(), np.__version__])
+        writer.add([f"{name}={value!r}" for name, value in sorted(options.items())])
+        for type in argument_types:
+            writer.add(type)
+        writer.add(function)
+    except UnknownValueError:
+        return None
+    return writer.digest.hexdigest()
+
+
+class _KeyWriter:
+    """A digest of values."""
+
+    def __init__(self) -> None:
+        self.digest = blake2b(digest_size=32)
+        self._functions: set[int] = set()
+
+    def _text(self, *texts: object) -> None:
+        for text in texts:
+            content = text if isinstance(text, bytes) else str(text).encode()
+            self.digest.update(b"%d:" % len(content) + content)
+
+    def add(self, value: Any) -> None:
+        """Add a value. Raises UnknownValueError."""
+        self._text(type(value).__qualname__)
+        if isinstance(value, _PLAIN):
+            self._text(repr(value))
+        elif isinstance(value, Enum):
+            self._text(type(value).__module__, value.name)
+            self.add(value.value)
+        elif isinstance(value, tuple | list):
+            self._text(len(value))
+            for item in value:
+                self.add(item)
+        elif isinstance(value, CUDADispatcher):
+            self._text(sorted(f"{name}={option!r}" for name, option in value.targetoptions.items()))
+            self.add(value.py_func)
+        elif isinstance(value, FunctionType):
+            self._add_function(value)
+        elif isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
+            array = np.asarray(value)
+            self._text(array.dtype.descr, array.shape, array.strides, array.tobytes())
+        else:
+            self._add_named(value)
+
+    def _add_named(self, value: Any) -> None:
+        """Add an object that its name or its text describes."""
+        if isinstance(value, types.Type):
+            if not type(value).__module__.startswith("numba.") or isinstance(value, types.Dispatcher):
+                raise UnknownValueError
+            self._text(type(value).__module__, value)
+        elif isinstance(value, type | BuiltinFunctionType | np.ufunc):
+            self._text(getattr(value, "__module__", ""), getattr(value, "__qualname__", value.__name__))
+        elif isinstance(value, np.dtype):
+            self._text(value.descr, value.itemsize)
+        elif isinstance(value, ModuleType):
+            self._text(value.__name__)
+        elif type(value).__module__.startswith("numba.cuda.stubs"):
+            self._text(type(value).__module__)
+        else:
+            raise UnknownValueError
+
+    def _add_function(self, function: FunctionType) -> None:
+        if id(function) in self._functions:
+            return
+        self._functions.add(id(function))
+        self._text(function.__module__, function.__qualname__)
+        self._text(marshal.dumps(function.__code__, 2))
+        self.add(function.__defaults__)
+        for cell in function.__closure__ or ():
+            self.add(cell.cell_contents)
+        if _is_library(function.__code__.co_filename):
+            return
+        for code in _codes(function.__code__):
+            for name in code.co_names:
+                if name in function.__globals__:
+                    self._text(name)
+                    self._add_global(function.__globals__[name], code.co_names)
+
+    def _add_global(self, value: Any, attributes: Sequence[str]) -> None:
+        """Add a global value; of a module also the attributes with names of the code."""
+        self.add(value)
+        if isinstance(value, ModuleType) and not _is_library(getattr(value, "__file__", None) or ""):
+            for name in attributes:
+                if name in vars(value):
+                    self._text(name)
+                    self.add(vars(value)[name])
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+@cache
+def _is_library(file: str) -> bool:
+    """Return whether a file belongs to a package whose version is in the key."""
+    return not file or file.startswith(_LIBRARIES)
+
+
+class Dependencies(dict[str, str]):
+    """Digests of the files of functions that Numba compiled, by path."""
+
+    @staticmethod
+    def of_files(files: set[str]) -> Dependencies | None:
+        """Return the current digests; None if a file cannot be read: its functions may differ in another process."""
+        try:
+            return Dependencies({file: disk_cache.source_digest(file) for file in files if not _is_library(file)})
+        except OSError:
+            return None
+
+    def are_current(self) -> bool:
+        """Return whether the files are unchanged."""
+        return Dependencies.of_files(set(self)) == self

@@ -1,0 +1,1 @@
+"""The folder of `sitecustomize` for PYTHONPATH: `simtbed.numba_hook`."""

@@ -1,0 +1,89 @@
+"""Import hook: with SIMTBED_NUMBA=1 in the environment, kernels of `numba.cuda` run on an emulator.
+
+Each import of this module reads the environment; nothing else of simtbed is imported until a program imports `numba.cuda`. Child
+processes inherit the environment, and the hook by the folder `numba/startup` in PYTHONPATH or by a file in site-packages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+from collections.abc import MutableMapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+VARIABLE = "SIMTBED_NUMBA"
+WATCHED = "numba.cuda"
+STARTUP = os.path.join(os.path.dirname(__file__), "numba", "startup")
+"""A folder whose `sitecustomize` imports this module at the start of Python."""
+
+
+class _Loader(importlib.abc.Loader):
+    """The loader of a module, with the replacement of the driver after its execution."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self.original.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.original.exec_module(module)
+        _install()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """A finder of `numba.cuda` that uses the other finders."""
+
+    searching = False
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != WATCHED or self.searching:
+            return None
+        self.searching = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self.searching = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+def _install() -> None:
+    importlib.import_module(f"{__package__}.numba.install").install()
+
+
+def is_requested() -> bool:
+    """Return whether the environment requests the emulator."""
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+def enable() -> None:
+    """Have kernels of `numba.cuda` run on an emulator in this process, from its import on."""
+    if WATCHED in sys.modules:
+        _install()
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def request(environment: MutableMapping[str, str]) -> None:
+    """Request the emulator for processes with this environment, and for their children."""
+    environment[VARIABLE] = "1"
+    folders = environment.get("PYTHONPATH", "").split(os.pathsep)
+    if STARTUP not in folders:
+        environment["PYTHONPATH"] = os.pathsep.join([STARTUP, *filter(None, folders)])
+
+
+if is_requested():
+    enable()

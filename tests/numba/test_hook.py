@@ -1,0 +1,80 @@
+"""The import hook: a program with a child process, the refusal of CUDASIM and of other versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.numba import versions
+from simtbed.numba.__main__ import main
+from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
+
+from tests.numba.running import run
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = """
+import multiprocessing
+import sys
+
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def double(x):
+    i = cuda.grid(1)
+    x[i] *= 2
+
+
+def total(count):
+    x = cuda.to_device(np.arange(count, dtype=np.float32))
+    double[1, count](x)
+    return float(x.copy_to_host().sum())
+
+
+if __name__ == "__main__":
+    print(total(32), cuda.get_current_device().name)
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(pool.map(total, [64]))
+    x = cuda.device_array(8, np.float32)
+    double[1, 9](x)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_its_child_process_and_its_mistake(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    completed = run("-m", "simtbed.numba", script, "spawn", code=1)
+    assert completed.stdout.splitlines() == [f"{np.arange(32).sum() * 2:.1f} simtbed H200", "[4032.0]"]
+    finding = completed.stderr.splitlines()
+    start = next(n for n, line in enumerate(finding) if "out of bounds" in line)
+    assert "program.py:12:5: global read out of bounds: x[8], but x has 8 elements" in finding[start]
+    assert finding[start + 2].strip(" |") == "^^^^"
+
+
+def test_the_environment_of_child_processes() -> None:
+    environment = {"PYTHONPATH": "own"}
+    request(environment)
+    request(environment)
+    assert environment == {VARIABLE: "1", "PYTHONPATH": f"{STARTUP}:own"}
+    assert (Path(STARTUP) / "sitecustomize.py").exists() and not is_requested()
+
+
+def test_versions_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "TESTED", {"numba-cuda": ("0.29.",)})
+    with pytest.raises(st.UnavailableError, match=r"numba-cuda 0\.30\.4 is not supported: .*numba-cuda 0\.29\.\*"):
+        versions.require_versions()
+    monkeypatch.setattr(versions, "TESTED", {"missing-package": ("1.0",)})
+    with pytest.raises(st.UnavailableError, match=r"missing-package is not installed: pip install"):
+        versions.require_versions()
+
+
+def test_wrong_arguments_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["--unknown"], ["missing.py"]):
+        with pytest.raises(SystemExit) as exit:
+            main(arguments)
+        assert exit.value.code == 2 and "usage: python -m simtbed.numba" in capsys.readouterr().err
