@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .cluster import map_over_cluster
     from .cuda_cpp.kernel import cuda_file, cuda_source
     from .debugger.blocks import debugging
+    from .debugger.traces import Trace, trace
     from .machine import device as devices
     from .machine.device import Device
     from .model.sweeps import whatif
@@ -73,6 +74,7 @@ __all__ = [
     "Run",
     "SimtbedError",
     "Stream",
+    "Trace",
     "UnavailableError",
     "compile",
     "cuda_file",
@@ -90,6 +92,7 @@ __all__ = [
     "map_over_gpus",
     "on_gpu",
     "profiling",
+    "trace",
     "whatif",
     "zeros",
 ]
@@ -111,6 +114,7 @@ _HOMES = {
     "Profile": "profiler.profile",
     "Result": "runtime.result",
     "Run": "profiler.run",
+    "Trace": "debugger.traces",
     "Event": "runtime.streams",
     "Stream": "runtime.streams",
     "compile": "runtime.compiled_launch",
@@ -126,6 +130,7 @@ _HOMES = {
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
     "profiling": "runtime.recording",
+    "trace": "debugger.traces",
     "whatif": "model.sweeps",
     "zeros": "runtime.arrays",
 }

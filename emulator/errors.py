@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from .escaping import printable, source_line
+from .escaping import html, printable, source_line
 from .span import Span
 from .tracebacks import notebook_lines, set_hooks
 
@@ -53,6 +53,10 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return render(self)
+
+    def _repr_html_(self) -> str:
+        """Return the text for notebooks."""
+        return f"<pre>{html(render(self))}</pre>"
 
 
 def render(diagnostic: Diagnostic) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import gcd
 from typing import Any, cast
 
 from ..ir import names
 from ..ir import nodes as ir
 from ..ir.walk import expressions
-from ..language.types import BOOL, I32, I64, Scalar, Vector
+from ..ir.wide import aligned_index, alignment_check
+from ..language.types import BOOL, I32, I64, U8, Scalar, Vector
 from .emitting import Emitter
-from .types import ArrayType, CType, PointerType, RecordType, Refusal, size_of
+from .types import ArrayType, CType, PointerType, RecordType, Refusal, alignment_of, size_of
 from .values import (
     AnyPointer,
     Choice,
@@ -35,55 +37,48 @@ MAX_COPIED = 64
 class Accesses(Emitter):
     # -------------------------------------------------------------- indices
     def index(self, pointer: Pointer, size: int) -> ir.Expr:
-        """Return the index of an access in elements of `size` bytes. Raises Refusal for an address between elements."""
-        whole, rest = divmod(pointer.constant, size)
-        if rest:
-            raise Refusal(f"an access of {size} bytes at an offset of {pointer.constant} bytes: not supported")
+        """Return the index of an access of `size` bytes, a power of two. A misaligned one is a fault."""
+        unit = unit_of(size, pointer)
+        offset = self.offset(pointer, unit)
+        index, aligned = aligned_index(offset, unit, size)
+        if aligned is None:
+            return index
+        if not isinstance(pointer.memory, Memory) or pointer.memory.space == "register":
+            raise Refusal(
+                f"an access of {size} bytes at an offset in steps of {unit} bytes in registers: not supported"
+            )
+        offset = self.as_register(offset)
+        index, aligned = aligned_index(offset, unit, size)
+        if aligned is not None:
+            self.emit(alignment_check(pointer.memory.name, offset, unit, size, aligned, self.position))
+        return index
+
+    def offset(self, pointer: Pointer, unit: int) -> ir.Expr:
+        """Return the offset of an address in units that divide all its steps."""
+        whole = pointer.constant // unit
         total: ir.Expr = self.constant(whole, I32 if abs(whole) < 1 << 31 else I64)
-        small: ir.Expr | None = None
         for index, step in pointer.terms:
             index = self.converted(index, I64 if cast(Scalar, index.type).size > 4 else I32)
-            if step % size == 0:
-                total = self.added(self._times(index, step // size), total) if step else total
-            elif size % step == 0:  # smaller steps, which must add up to whole elements
-                small = self._times(index, step) if small is None else self.added(small, self._times(index, step))
-            else:
-                raise Refusal(f"an access of {size} bytes through a pointer in steps of {step} bytes: not supported")
-        if small is None:
-            return total
-        small = self.as_register(small)
-        type = cast(Scalar, small.type)
-        aligned = self.operation("eq", self.operation("mod", small, self.constant(size, type)), self.constant(0, type))
-        self.emit(
-            ir.Assert(aligned, f"the address of an access of {size} bytes is not a multiple of {size}", self.position)
-        )
-        return self.added(self.operation("floordiv", small, self.constant(size, type)), total)
+            total = self.added(self._times(index, step // unit), total) if step else total
+        return total
 
     def _times(self, index: ir.Expr, factor: int) -> ir.Expr:
         return index if factor == 1 else self.operation("mul", index, self.constant(factor, cast(Scalar, index.type)))
 
-    def element(self, pointer: Pointer, type: Scalar | Vector) -> tuple[Memory, str, ir.Expr, Scalar | Vector]:
-        """Return memory, array, index and element type of an access."""
+    def element(self, pointer: Pointer, type: Scalar | Vector) -> tuple[Memory, ir.Expr]:
+        """Return the memory and the index of an access."""
         memory = pointer.memory
         if memory is None:
             raise Refusal("an access through a null pointer")
         if not isinstance(memory, Memory):
             raise Refusal("an access beyond a variable in registers: not supported")
-        if memory.fields is not None:
-            record = cast(RecordType, memory.declared)
-            offset = pointer.constant % record.size
-            if offset not in memory.fields or any(step % record.size for _, step in pointer.terms):
-                raise Refusal(f"an access inside {record} that is no field: not supported")
-            array, field_type = memory.fields[offset]
-            return memory, array, self.index(pointer, field_type.size), field_type
-        size = memory.element.size if not isinstance(type, Scalar) or isinstance(memory.element, Scalar) else type.size
-        return memory, memory.name, self._checked(memory, pointer, size), memory.element
+        return memory, self._checked(memory, pointer, memory.element.size if memory.space == "register" else type.size)
 
     def _checked(self, memory: Memory, pointer: Pointer, size: int) -> ir.Expr:
         """Return the index of an access; for an array of arrays with the index of each dimension, checked one by one."""
         flat = self.index(pointer, size)
         extents = memory.extents
-        if len(extents) < 2 or pointer.constant or memory.space == "register" or not isinstance(memory.element, Scalar):
+        if len(extents) < 2 or pointer.constant or memory.space == "register" or memory.element.size != size:
             return flat
         strides = [size]
         for extent in reversed(extents[1:]):
@@ -124,29 +119,27 @@ class Accesses(Emitter):
             return self._chosen(pointer, lambda entry: self.load(replace(place, pointer=entry)), type)
         if not isinstance(pointer.memory, Memory | None):
             return self._viewed(cast(ir.Expr, self.load(self.variable_at(pointer))), type)
-        memory, array, index, element = self.element(pointer, type)
-        volatile = place.volatile or memory.volatile
-        if element == type:
-            return self._load_element(memory, array, index, element, volatile)
-        if isinstance(type, Vector):
-            pieces = [
-                self.bits(
-                    self._load_element(memory, array, self.added(index, self.constant(lane, I32)), element, volatile),
-                    type.element,
-                )
-                for lane in range(type.lanes)
-            ]
-            return ir.Pack(tuple(pieces), type, self.position)
-        return self.bits(self._load_element(memory, array, index, element, volatile), type)
-
-    def _load_element(
-        self, memory: Memory, array: str, index: ir.Expr, type: Scalar | Vector, volatile: bool
-    ) -> ir.Expr:
+        memory, index = self.element(pointer, type)
         if memory.space == "register":
-            return ir.Item(array, index, type, self.position)
-        ordered = volatile and memory.space in ("global", "shared")
-        load = ir.Load(array, index, type, self.position, "volatile" if ordered else "weak")
-        return self.let(load, names.Name.parse(array).user)
+            return self._load_items(memory, index, type)
+        if type is BOOL and memory.element is not BOOL:
+            return self.truth(cast(ir.Expr, self._load_memory(replace(place, type=U8))))
+        ordered = (place.volatile or memory.volatile) and memory.space in ("global", "shared")
+        load = ir.Load(memory.name, index, type, self.position, "volatile" if ordered else "weak")
+        return self.let(load, names.Name.parse(memory.name).user)
+
+    def _load_items(self, memory: Memory, index: ir.Expr, type: Scalar | Vector) -> ir.Expr:
+        """Return a value from an array in registers."""
+        element = memory.element
+        if element == type:
+            return ir.Item(memory.name, index, type, self.position)
+        items = [
+            ir.Item(memory.name, self.added(index, self.constant(lane, I32)), element, self.position)
+            for lane in range(type.size // element.size)
+        ]
+        if isinstance(type, Scalar):
+            return self.bits(items[0], type)
+        return ir.Pack(tuple(self.bits(item, type.element) for item in items), type, self.position)
 
     def _viewed(self, value: ir.Expr, type: CType) -> ir.Expr:
         """Return the bits of a variable in registers as another type."""
@@ -244,27 +237,33 @@ class Accesses(Emitter):
             self._store_element(place, pointer, type, value)
 
     def _store_element(self, place: MemoryPlace, pointer: Pointer, type: Scalar | Vector, value: ir.Expr) -> None:
-        memory, array, index, element = self.element(pointer, type)
-        volatile = place.volatile or memory.volatile
-        if isinstance(type, Vector) and element != type:
-            whole = value if isinstance(value, ir.Reg | ir.Pack) else self.let(value, "vector")
-            for lane in range(type.lanes):
-                piece = ir.Component(whole, self.constant(lane, I32), type.element, self.position)
-                entry = whole.args[lane] if isinstance(whole, ir.Pack) else piece
-                at = self.added(index, self.constant(lane, I32))
-                self._store_one(memory, array, at, self.bits(entry, cast(Scalar, element)), volatile)
-            return
-        stored = value if value.type == element else self.bits(value, cast(Scalar, element))
-        self._store_one(memory, array, index, stored, volatile)
-
-    def _store_one(self, memory: Memory, array: str, index: ir.Expr, value: ir.Expr, volatile: bool) -> None:
+        memory, index = self.element(pointer, type)
         if memory.space == "constant":
             raise Refusal(f"{memory.name} is in constant memory: kernels only read it")
         if memory.space == "register":
-            self.emit(ir.Let(ir.Item(array, index, cast(Any, value.type), self.position), value, self.position))
+            self._store_items(memory, index, type, value)
             return
-        ordered = volatile and memory.space in ("global", "shared")
-        self.emit(ir.Store(array, index, value, self.position, order="volatile" if ordered else "weak"))
+        if type is BOOL and memory.element is not BOOL:
+            value = self.converted(value, U8)
+        ordered = (place.volatile or memory.volatile) and memory.space in ("global", "shared")
+        self.emit(ir.Store(memory.name, index, value, self.position, order="volatile" if ordered else "weak"))
+
+    def _store_items(self, memory: Memory, index: ir.Expr, type: Scalar | Vector, value: ir.Expr) -> None:
+        """Assign elements of an array in registers."""
+        element = memory.element
+        pieces = [value]
+        if isinstance(type, Vector) and element != type:
+            whole = value if isinstance(value, ir.Reg | ir.Pack) else self.let(value, "vector")
+            pieces = [
+                whole.args[lane]
+                if isinstance(whole, ir.Pack)
+                else ir.Component(whole, self.constant(lane, I32), type.element, self.position)
+                for lane in range(type.lanes)
+            ]
+        for number, piece in enumerate(pieces):
+            item = ir.Item(memory.name, self.added(index, self.constant(number, I32)), element, self.position)
+            stored = piece if piece.type == element else self.bits(piece, cast(Scalar, element))
+            self.emit(ir.Let(item, stored, self.position))
 
     # -------------------------------------------------------------- parts of objects
     def member(self, place: Place, name: str) -> Place:
@@ -310,7 +309,7 @@ class Accesses(Emitter):
         if not place.memories:
             raise Refusal(f"{names.Name.parse(place.name).user} points nowhere")
         offset = ir.Reg(place.name, I64 if place.wide else I32, self.position)
-        size = size_of(place.to)
+        size = alignment_of(place.to)
         pointers: list[AnyPointer] = [
             Pointer(memory, () if memory is None else ((offset, size),), 0, place.to) for memory in place.memories
         ]
@@ -332,7 +331,7 @@ class Accesses(Emitter):
             self.emit(ir.If(value.condition, arms[0], arms[1], self.position))
             return
         type = I64 if place.wide else I32
-        size = size_of(place.to)
+        size = alignment_of(place.to)
         offset = self.constant(0, type) if value.memory is None else self.converted(self.index(value, size), type)
         self.assign(ir.Reg(place.name, type, self.position), offset)
         if len(place.memories) > 1:
@@ -345,6 +344,11 @@ class Accesses(Emitter):
             yes, no = self.is_null(pointer.yes), self.is_null(pointer.no)
             return self.operation("select", pointer.condition, yes, no)
         return self.constant(cast(Pointer, pointer).memory is None, BOOL)
+
+
+def unit_of(size: int, *pointers: Pointer) -> int:
+    """Return the largest number of bytes that divides a size and all steps of addresses."""
+    return gcd(size, *(step for p in pointers for step in (p.constant, *(step for _, step in p.terms))))
 
 
 def _offset(pointer: AnyPointer, offset: int, to: CType) -> AnyPointer:

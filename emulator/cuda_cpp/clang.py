@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UnavailableError
-from .header_files import included
+from .header_files import include_folders, included, included_files
 
 ROOT = "/simtbed"
 """Folder of the files in memory."""
-SOURCE = f"{ROOT}/source/kernel.cu"
+SOURCE = f"{ROOT}/source/simtbed_text.cu"
 HEADER = f"{ROOT}/include/simtbed_device.h"
 ARGUMENTS = (
     "-xcuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-std=c++17",
@@ -27,7 +27,6 @@ USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
 _KEEP_GOING = 0x200
 MIN_VERSION = 22
 """libclang 18 does not report reads of unassigned variables and parses arguments of 16-bit floats otherwise."""
-_INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*[<"]([^>"]+)[>"]""", re.MULTILINE)
 BINARY = (
     "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||",
     "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
@@ -107,21 +106,18 @@ def _library() -> Any:
     return lib
 
 
-def parse(text: str, options: Sequence[str], instances: Sequence[str]) -> Any:
-    """Return the translation unit of a text. instances: template instances, such as `scale<float>`, that it need not name itself."""
+def parse(text: str, options: Sequence[str], instances: Sequence[str], folder: str = "") -> Any:
+    """Return the translation unit of a text. instances: template instances, such as `scale<float>`, that it need not name itself.
+    folder: of the text, for the files that it includes."""
     from .header import device_header  # late: it reads the table of operations
 
     _library()
     requests = "".join(f"\nauto *simtbed_instance_{n} = &{name};" for n, name in enumerate(instances))
-    files = {HEADER: device_header(), SOURCE: text + requests}
-    pending = [text]
-    while pending:
-        for name in _INCLUDE.findall(pending.pop()):
-            path = f"{ROOT}/include/{name}"
-            if path not in files:
-                files[path] = included(name)
-                pending.append(files[path])
+    users, others = included_files(text, folder, options)
+    files = {HEADER: device_header(), SOURCE: text + requests, **users}
+    files |= {f"{ROOT}/include/{name}": included(name) for name in others}
     arguments = [*ARGUMENTS, *(option for option in options if option.startswith(USED_OPTIONS))]
+    arguments += ["-iquote", folder] * bool(folder) + [f"-I{entry}" for entry in include_folders(options)]
     return cindex().Index.create().parse(SOURCE, arguments, list(files.items()), _KEEP_GOING)
 
 

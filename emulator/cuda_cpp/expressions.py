@@ -9,7 +9,7 @@ from typing import Any, cast
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, I64, Scalar, Vector
-from .accesses import Accesses, typed
+from .accesses import Accesses, typed, unit_of
 from .planning import Key, Path, Plan
 from .tree import Node, Variable, assigned, is_place
 from .types import ArrayType, CType, PointerType, RecordType, Refusal, size_of
@@ -254,9 +254,13 @@ class Expressions(Accesses):
         if isinstance(a, Choice) or isinstance(b, Choice):
             raise Refusal("a comparison of pointers into several memories is not supported")
         if a.memory is b.memory and isinstance(a.memory, Memory):
-            size = size_of(a.to)
-            first, second = (self.converted(self.index(p, size), I64) for p in (a, b))
-            return self.operation("sub" if sign == "-" else COMPARISONS[sign], first, second)
+            unit = unit_of(size_of(a.to), a, b)
+            first, second = (self.converted(self.offset(p, unit), I64) for p in (a, b))
+            if sign != "-":
+                return self.operation(COMPARISONS[sign], first, second)
+            difference = self.operation("sub", first, second)
+            ratio = size_of(a.to) // unit
+            return difference if ratio == 1 else self.operation("div", difference, self.constant(ratio, I64))
         if sign in ("==", "!="):
             return self.constant((a.memory is b.memory) == (sign == "=="), BOOL)
         raise Refusal(f"the operator {sign} of pointers into different memory is not supported")

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-import numpy as np
-
-from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
+from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..language.types import Array, Vector
 from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
-from .lowering import LoweredKernel, constant_element, initial_values
-from .tree import Variable
+from .lowering import LoweredKernel, constant_element, initial_bytes
 from .types import CType, RecordType, components, size_of
 from .values import Memory
 
@@ -31,27 +28,18 @@ def host_interface(
     for name, variable in lowered.constants.items():
         element = constant_element(variable.type)
         signature[name] = KernelParameter(Array(element, None, "constant"))
-        constants[name] = OutsideVariable(variable.symbol, element, _contents(variable))
+        constants[name] = OutsideVariable(variable.symbol, element, initial_bytes(variable))
     for name, memory in lowered.arrays.items():
         signature.setdefault(name, KernelParameter(Array(memory.element, None, "global")))
         if memory.variable is not None:
-            variables[name] = OutsideVariable(memory.variable.symbol, memory.element, _contents(memory.variable))
+            variables[name] = OutsideVariable(memory.variable.symbol, memory.element, initial_bytes(memory.variable))
     return HostInterface(Signature(signature), constants, variables)
-
-
-def _contents(variable: Variable) -> bytes:
-    return np.array(initial_values(variable), constant_element(variable.type).dtype).tobytes()
 
 
 def _parameter(parameter: HostParameter, memory: Memory | None) -> KernelParameter:
     """Return a parameter by value, or a pointer to memory."""
     name, type = parameter.name, parameter.type
     if memory is not None:
-        if memory.fields is not None:
-            fields = tuple(
-                (own, tuple(own.partition("@:")[2].split(".")), kind) for own, kind in memory.fields.values()
-            )
-            return KernelParameter(RecordArrayParameter(str(memory.declared), fields))
         return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
     if isinstance(type, RecordType):
         pieces = tuple(

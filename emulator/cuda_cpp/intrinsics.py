@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..ir import nodes as ir
-from ..language.types import BOOL, I32, I64, U32, Scalar, Vector
+from ..language.types import BOOL, I32, I64, U32, U64, VECTORS, Scalar, Vector
 from .calls import Calls, Intrinsic
 from .counted import whole
 from .tree import Node
@@ -132,22 +132,18 @@ _ATOMICS = {
     "Add": "add", "Sub": "sub", "Min": "min", "Max": "max", "And": "and", "Or": "or", "Xor": "xor", "Exch": "exchange",
     "Inc": "inc", "Dec": "dec",
 }  # fmt: skip
-_BITWISE = ("add", "sub", "and", "or", "xor", "exchange")
-"""Operations whose result has the same bits for both signs."""
 
 
-def _target(low: Calls, pointer: Any, type: Scalar | Vector) -> tuple[str, ir.Expr, Scalar | Vector]:
-    """Return array, index and element type of an atomic operation on a pointer."""
+def _target(low: Calls, pointer: Any, type: Scalar | Vector) -> tuple[str, ir.Expr]:
+    """Return array and index of an atomic operation on a pointer."""
     if isinstance(pointer, Choice):
         raise Refusal("an atomic operation through a pointer into several memories is not supported")
     if not isinstance(pointer, Pointer) or not isinstance(pointer.memory, Memory | None):
         raise Refusal("an atomic operation on a variable of one thread is not supported")
-    memory, array, index, element = low.element(pointer, type)
+    memory, index = low.element(pointer, type)
     if memory.space not in ("global", "shared"):
         raise Refusal(f"an atomic operation on {memory.space} memory is not supported")
-    if element.size != type.size:
-        raise Refusal(f"an atomic operation on {type} in memory of {element} is not supported")
-    return array, index, element
+    return memory.name, index
 
 
 def _atomic(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) -> Any:
@@ -158,21 +154,13 @@ def _atomic(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool
     pointer = low.as_register(low.pointer(arguments[0]))
     values = [low.as_register(low.scalar(argument)) for argument in arguments[1:]]
     low.at(node)
-    array, index, element = _target(low, pointer, type)
+    array, index = _target(low, pointer, type)
     if match[1] == "CAS":
-        expected, value = (low.bits(entry, cast(Scalar, element)) for entry in values)
-        swap = ir.CompareSwap(array, index, expected, value, cast(Scalar, element), low.position, scope=scope)
-        before = _effect(low, swap, "before", needs_value)
-    else:
-        operation: Any = _ATOMICS[match[1]]
-        if element != type and not (
-            operation == "exchange" or (operation in _BITWISE and cast(Scalar, element).is_integer and type.is_integer)
-        ):
-            raise Refusal(f"an atomic operation on {type} in memory of {element} is not supported")
-        value = values[0] if element == type else low.bits(values[0], cast(Scalar, element))
-        update = ir.Atomic(operation, array, index, value, element, low.position, scope=scope)
-        before = _effect(low, update, "before", needs_value)
-    return before if before is None or element == type else low.bits(before, type)
+        swap = ir.CompareSwap(array, index, values[0], values[1], type, low.position, scope=scope)
+        return _effect(low, swap, "before", needs_value)
+    operation: Any = _ATOMICS[match[1]]
+    update = ir.Atomic(operation, array, index, values[0], type, low.position, scope=scope)
+    return _effect(low, update, "before", needs_value)
 
 
 for _operation in (*_ATOMICS, "CAS"):
@@ -199,11 +187,11 @@ def _ordered(low: Calls, node: Node, arguments: Sequence[Node], needs_value: boo
         return _compare_exchange(low, node, arguments, (pointer, type, order, scope))
     values = [low.as_register(low.converted(low.scalar(argument), type)) for argument in arguments[1:-2]]
     low.at(node)
-    array, index, element = _target(low, pointer, type)
+    array, index = _target(low, pointer, type)
     if kind == "load_n":
-        load = ir.Load(array, index, element, low.position, "acquire" if order == "acquire" else "volatile", scope)
-        return low.bits(low.let(load, "loaded"), type)
-    value = low.bits(values[0], cast(Scalar, element))
+        load = ir.Load(array, index, type, low.position, "acquire" if order == "acquire" else "volatile", scope)
+        return low.let(load, "loaded")
+    value = values[0]
     if kind == "store_n":
         low.emit(
             ir.Store(
@@ -212,10 +200,8 @@ def _ordered(low: Calls, node: Node, arguments: Sequence[Node], needs_value: boo
         )
         return None
     operation: Any = "exchange" if kind == "exchange_n" else kind.removeprefix("fetch_")
-    before = _effect(
-        low, ir.Atomic(operation, array, index, value, element, low.position, order, scope), "before", needs_value
-    )
-    return None if before is None else low.bits(before, type)
+    update = ir.Atomic(operation, array, index, value, type, low.position, order, scope)
+    return _effect(low, update, "before", needs_value)
 
 
 def _compare_exchange(low: Calls, node: Node, arguments: Sequence[Node], target: tuple[Any, ...]) -> Any:
@@ -224,8 +210,8 @@ def _compare_exchange(low: Calls, node: Node, arguments: Sequence[Node], target:
     value = low.as_register(low.converted(low.scalar(arguments[2]), type))
     before = low.as_register(low.load(expected))
     low.at(node)
-    array, index, element = _target(low, pointer, type)
-    swap = ir.CompareSwap(array, index, before, value, cast(Scalar, element), low.position, order, scope)
+    array, index = _target(low, pointer, type)
+    swap = ir.CompareSwap(array, index, before, value, type, low.position, order, scope)
     results = low.let(swap, "before")
     low.store(expected, results)
     return low.operation("eq", results, before)
@@ -245,15 +231,19 @@ def _copy(low: Calls, node: Node, arguments: Sequence[Node], needs_value: bool) 
     low.at(node)
     if size is None or not all(isinstance(p, Pointer) and isinstance(p.memory, Memory) for p in (target, source)):
         raise Refusal("an asynchronous copy needs a constant size, and pointers into memory")
-    type = source.memory.element
-    if type != target.memory.element or size % type.size:
-        raise Refusal(f"an asynchronous copy of {size} bytes from {type} to {target.memory.element} is not supported")
-    for number in range(size // type.size):
-        offset = low.constant(number, I32)
-        _, array, index, _ = low.element(source.moved(offset, type.size), type)
-        loaded = low.let(ir.Load(array, index, type, low.position, "async"), "copied")
-        _, array, index, _ = low.element(target.moved(offset, type.size), type)
-        low.emit(ir.Store(array, index, loaded, low.position, order="async"))
+    elements = {p.memory.element for p in (target, source) if isinstance(p.memory, Memory)}
+    whole_element = len(elements) == 1 and next(iter(elements)).size == size
+    type = elements.pop() if whole_element else _COPIED.get(size)
+    if type is None or any(size % element.size for element in elements):
+        raise Refusal(f"an asynchronous copy of {size} bytes here is not supported")
+    memory, index = low.element(source, type)
+    loaded = low.let(ir.Load(memory.name, index, type, low.position, "async"), "copied")
+    memory, index = low.element(target, type)
+    low.emit(ir.Store(memory.name, index, loaded, low.position, order="async"))
+
+
+_COPIED: dict[int, Scalar | Vector] = {4: U32, 8: U64, 16: VECTORS["uint4"]}
+"""Types of asynchronous copies by their bytes."""
 
 
 @_named("__pipeline_commit")

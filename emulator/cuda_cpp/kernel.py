@@ -16,12 +16,12 @@ from ..checked import shown
 from ..cuda_text import CudaText, TextArgument
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import RecordArrayParameter, Signature
+from ..frontend.signature import Signature
 from ..language.types import Array, ArrayLayout, Scalar
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
 from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
-from .header_files import headers_digest
+from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
 from .types import RecordType, components, size_of
 
@@ -99,15 +99,31 @@ class CudaSource(Mapping[str, "CudaKernel"]):
     @cached_property
     def digest(self) -> str:
         """A digest of everything that the kernels of the text depend on."""
-        inputs = (self.source, self.options, self.instances, clang.identity(), headers_digest(), disk_cache.edition())
+        inputs = (
+            *(self.source, self.options, self.instances, self.included),
+            *(clang.identity(), headers_digest(), disk_cache.edition()),
+        )
         return sha256(repr(inputs).encode()).hexdigest()
 
     @cached_property
+    def included(self) -> dict[str, str]:
+        """The user's files that the text includes, by path."""
+        return included_files(self.source.text, self.source.folder, self.options)[0]
+
+    @cached_property
     def translation_unit(self) -> str:
-        """The text for another compiler, with the user's lines and the requested instances."""
+        """The text for another compiler, with the user's lines and the requested instances, and a digest of included files."""
         requests = "".join(f"\nstatic auto *simtbed_instance_{n} = &{name};" for n, name in enumerate(self.instances))
         file = self.source.file.replace("\\", "\\\\").replace('"', '\\"')
-        return f'#line {self.source.offset + 1} "{file}"\n{self.source.text}{requests}\n'
+        included = f"\n// includes {sha256(repr(self.included).encode()).hexdigest()}" if self.included else ""
+        return f'#line {self.source.offset + 1} "{file}"\n{self.source.text}{requests}{included}\n'
+
+    @property
+    def compiler_options(self) -> tuple[str, ...]:
+        """Options of nvcc: the user's with absolute folders, and the folder of the text."""
+        rest = [option for option, before in zip(self.options, ("", *self.options), strict=False) if before != "-I"]
+        folders = [*[self.source.folder] * bool(self.source.folder), *include_folders(self.options)]
+        return (*(option for option in rest if not option.startswith("-I")), *(f"-I{folder}" for folder in folders))
 
 
 class Variables(dict[str, Any]):
@@ -225,10 +241,9 @@ class CudaKernel(LaunchableKernel):
         return self._lowered.program if not contents else self._lower(contents).program
 
     def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the text that contains the kernel; None for a kernel with `__device__` variables or arrays of structs."""
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables."""
         interface = self._interface
-        fields = [p for p in interface.signature.parameters.values() if isinstance(p.type, RecordArrayParameter)]
-        if interface.variables or fields:
+        if interface.variables:
             return None
         constants = {
             row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()
@@ -237,7 +252,7 @@ class CudaKernel(LaunchableKernel):
         arguments = [self._argument(parameter) for parameter in self.parameters]
         return CudaText(
             self.owner.translation_unit,
-            self.owner.options,
+            self.owner.compiler_options,
             self.declaration.symbol,
             tuple(arguments),
             tuple(constants.items()),

@@ -11,14 +11,14 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.spec import verify
-from ..language.types import Array, Scalar, Vector
+from ..language.types import BOOL, U8, Array, Scalar, Vector
 from .counted import loop_counters
 from .declaration import Alias
 from .intrinsics import INTRINSICS
 from .planning import Plan, plan_memory
 from .statements import Statements
 from .tree import Function, Node, Variable
-from .types import ArrayType, CType, PointerType, RecordType, Refusal, components, size_of
+from .types import ArrayType, CType, PointerType, RecordType, components, size_of
 from .values import Memory, MemoryPlace, Place, Pointer, RegisterPlace, StructPlace, ValuePlace
 
 
@@ -76,8 +76,7 @@ class _Lowering(Statements):
             self.places[parameter] = self._parameter(parameter)
         self.statement(kernel.body)
         for memory in memories:
-            arrays = [(memory.name, memory.element)] if memory.fields is None else list(memory.fields.values())
-            self.params += [ir.Param(name, Array(element, None, "global"), memory.span) for name, element in arrays]
+            self.params.append(ir.Param(memory.name, Array(memory.element, None, "global"), memory.span))
         function = ir.Function(self.kernel_name, tuple(self.params), (*self.allocated, *self.body), None, kernel.span)
         program = ir.Program(function, ())
         verify(program)
@@ -146,59 +145,56 @@ class _Lowering(Statements):
         """Return the elements of constant memory: set by the program, or those of the initialiser."""
         self.constants[variable.name] = variable
         inputs = self.contents.get(variable.name)
-        if inputs is None:
-            inputs = initial_values(variable)
+        contents = initial_bytes(variable)
+        if inputs is not None:
+            contents = np.array(inputs, constant_element(variable.type).dtype).tobytes()
         if isinstance(memory.element, Vector):
             memory.element = memory.element.element
-        source = np.array(inputs, constant_element(variable.type).dtype)
-        return tuple(source.view(memory.element.dtype).tolist())
+        return tuple(np.frombuffer(contents, memory.element.dtype).tolist())
 
 
 def constant_element(type: CType) -> Scalar:
-    """Return the scalar type of a variable in constant memory. Raises Refusal for structs of several types."""
+    """Return the type of a variable's components; u8 for several types."""
     kinds = set(components(type))
-    if len(kinds) != 1:
-        raise Refusal(f"a variable of {type} in constant memory is not supported")
-    return kinds.pop()
+    return kinds.pop() if len(kinds) == 1 else U8
 
 
-def initial_values(variable: Variable) -> tuple[Any, ...]:
-    """Return the elements of a variable that its initialiser determines; zeros without one. Raises CompileError."""
-    element = constant_element(variable.type)
-    if variable.initial is None or variable.initial.kind == "zero":
-        return (element.dtype.type(0),) * (size_of(variable.type) // element.size)
-    results: list[Any] = []
-    _flatten(variable.initial, variable.type, element, results)
-    return tuple(results)
+def initial_bytes(variable: Variable) -> bytes:
+    """Return the contents that the initialiser of a variable determines; zeros without one. Raises CompileError."""
+    data = bytearray(size_of(variable.type))
+    if variable.initial is not None and variable.initial.kind != "zero":
+        _write(data, 0, variable.initial, variable.type)
+    return bytes(data)
 
 
-def _flatten(node: Node, type: CType, element: Scalar, results: list[Any]) -> None:
+def _write(data: bytearray, offset: int, node: Node, type: CType) -> None:
+    """Write the value of an initialiser at an offset."""
+    if node.kind == "zero":
+        return
     if node.kind == "cast" and isinstance(type, ArrayType | RecordType):
         node = node[0]
-    if isinstance(type, ArrayType | RecordType | Vector):
-        kinds: list[CType]
-        if isinstance(type, ArrayType):
-            kinds = [type.element] * (type.count or 0)
-        elif isinstance(type, RecordType):
-            kinds = [kind for kind, _ in type.fields.values()]
-        else:
-            kinds = [type.element] * type.lanes
-        items = list(node.present) if node.kind == "list" else None
-        if items is None:
-            raise _unknown(node)
-        for kind, item in zip(kinds, items, strict=False):
-            _flatten(item, kind, element, results)
-        rest = sum(size_of(kind) for kind in kinds[len(items) :])
-        results += [element.dtype.type(0)] * (rest // element.size)
+    if not isinstance(type, ArrayType | RecordType | Vector):
+        assert isinstance(type, Scalar)
+        value = _number(node, type).tobytes()
+        data[offset : offset + len(value)] = value
         return
-    results.append(_number(node, element))
+    if isinstance(type, RecordType):
+        places = list(type.fields.values())
+    else:
+        element = type.element
+        count = type.lanes if isinstance(type, Vector) else type.count or 0
+        places = [(element, number * size_of(element)) for number in range(count)]
+    if node.kind != "list":
+        raise _unknown(node)
+    for (kind, start), item in zip(places, node.present, strict=False):
+        _write(data, offset + start, item, kind)
 
 
 def _number(node: Node, element: Scalar) -> Any:
     if node.kind != "constant":
         raise _unknown(node)
     assert isinstance(node.value, int | float)
-    if element.is_float:
+    if element.is_float or element is BOOL:
         return element.dtype.type(node.value)
     return np.array([int(node.value) & ((1 << 8 * element.size) - 1)], f"u{element.size}").view(element.dtype)[0]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import CompileError, Diagnostic, LaunchError
 from . import clang
-from .lowering import constant_element, initial_values
+from .lowering import constant_element, initial_bytes
 from .places import SourceText
 from .reading import Reader
 from .tree import Function
@@ -21,7 +21,7 @@ class ParsedText:
 
     def __init__(self, source: SourceText, options: Sequence[str], instances: Sequence[str]) -> None:
         self.source, self.instances = source, instances
-        self._unit = clang.parse(source.text, options, instances)
+        self._unit = clang.parse(source.text, options, instances, source.folder)
         self._reader = Reader(source)
         self.kernels, self._templates = _kernels(self._reader, self._unit, instances)
 
@@ -44,7 +44,7 @@ class ParsedText:
             if cursor.kind == kinds.VAR_DECL and cursor.spelling == name:
                 variable = self._reader.variable(cursor)
                 if variable.place in ("constant", "device"):
-                    return np.array(initial_values(variable), constant_element(variable.type).dtype)
+                    return np.frombuffer(initial_bytes(variable), constant_element(variable.type).dtype)
         raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
 
     def _errors(self, functions: Sequence[Any] | None) -> list[Diagnostic]:
@@ -90,7 +90,7 @@ def _kernels(reader: Reader, unit: Any, instances: Sequence[str]) -> tuple[dict[
 
     def visit(cursor: Any) -> None:
         for child in cursor.get_children():
-            if child.location.file is None or child.location.file.name != clang.SOURCE:
+            if child.location.file is None or child.location.file.name.startswith(f"{clang.ROOT}/include/"):
                 continue
             if child.kind in (kinds.NAMESPACE, kinds.LINKAGE_SPEC, kinds.UNEXPOSED_DECL):
                 visit(child)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -18,18 +19,20 @@ from .header_files import included
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text, and its position: the file, the lines before it there, and the characters before it in its first line."""
+    """A text, and its position: the file, the lines before it there, and the characters before it in its first line. folder: of a text
+    that is a file of its own, in which it may include others."""
 
     text: str
     file: str
     offset: int = 0
     indent: int = 0
+    folder: str = ""
 
     @staticmethod
     def of_file(path: str) -> SourceText:
         """Return the text of a file. Raises SimtbedError."""
         try:
-            return SourceText(text_of(path), path)
+            return SourceText(text_of(path), path, folder=os.path.dirname(os.path.abspath(path)))
         except ValueError:
             raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
 
@@ -54,13 +57,18 @@ class SourceText:
             return self.text
         from .header import device_header  # late: it reads the table of operations
 
-        return device_header() if name == clang.HEADER else included(name.removeprefix(f"{clang.ROOT}/include/"))
+        if name == clang.HEADER:
+            return device_header()
+        inside = f"{clang.ROOT}/include/"
+        return included(name.removeprefix(inside)) if name.startswith(inside) else text_of(name)
 
     def text_of(self, cursor: Any) -> str:
-        """Return the text of an expression of the user's text."""
-        if cursor.location.file is None or cursor.location.file.name != clang.SOURCE:
+        """Return the text of an expression."""
+        if cursor.location.file is None:
             return ""
-        return self._encoded[cursor.extent.start.offset : cursor.extent.end.offset].decode(errors="replace")
+        name = cursor.location.file.name
+        encoded = self._encoded if name == clang.SOURCE else self.content(name).encode()
+        return encoded[cursor.extent.start.offset : cursor.extent.end.offset].decode(errors="replace")
 
     def span(self, extent: Any) -> Span:
         """Return the position of a range of libclang."""

@@ -17,8 +17,8 @@ from ..span import Span
 from .counted import MAX_TRIPS, counted_loop, jumps
 from .declaration import Alias
 from .tree import Function, Node, Variable, assigned
-from .types import ArrayType, CType, PointerType, RecordType, Refusal
-from .values import Atomic, Memory
+from .types import ArrayType, CType, PointerType, RecordType
+from .values import Memory
 
 MAX_CALLS = 32
 MAX_REGISTERS = 256
@@ -54,11 +54,9 @@ def plan_memory(kernel: Function, aliases: Mapping[str, Alias]) -> Plan:
         if not planner.grown:
             break
     for memory in planner.plan.memories.values():
-        try:
-            memory.decide()
-        except Refusal as error:
-            raise CompileError([Diagnostic("compile", str(error), memory.span)]) from None
-        if memory.space == "local" and not memory.runtime and (memory.count or 0) <= MAX_REGISTERS:
+        memory.decide()
+        in_registers = not memory.runtime and memory.fits_registers and (memory.count or 0) <= MAX_REGISTERS
+        if memory.space == "local" and in_registers:
             memory.space = "register"
             planner.plan.unrolled |= memory.loops
     return planner.plan
@@ -321,10 +319,7 @@ class Planner:
         to = argument.type.to if isinstance(argument.type, PointerType) else None
         if not isinstance(to, Scalar | Vector) or name.startswith("__pipeline"):
             return
-        atomic = name.startswith("atomic")
-        kind = name.removeprefix("atomic").partition("_")[0]
-        any_sign = atomic and isinstance(to, Scalar) and to.is_integer and kind in _OF_ANY_SIGN
-        self._accessed(targets, Atomic(to, any_sign) if atomic or name.startswith("__nv_atomic") else to)
+        self._accessed(targets, to)
 
     def called_lambda(self, node: Node) -> Function:
         """Return the lambda that a call refers to."""
@@ -425,10 +420,10 @@ class Planner:
             return
         self._accessed(self.place(node), node.type)
 
-    def _accessed(self, targets: Targets, type: CType | Atomic) -> None:
+    def _accessed(self, targets: Targets, type: CType) -> None:
         for target, loops in targets.items():
             if isinstance(target, Memory):
-                target.accesses |= {type} if isinstance(type, Atomic) else set(_accessed(type))
+                target.accesses |= set(_accessed(type))
                 if loops is None:
                     target.runtime = True
                 else:
@@ -449,9 +444,6 @@ class Planner:
         if arithmetic and isinstance(node.type, Scalar):
             return _union([self.index_loops(child) for child in node.present])
         return None
-
-
-_OF_ANY_SIGN = ("Add", "Sub", "And", "Or", "Xor", "Exch", "CAS")
 
 
 def _accessed(type: CType) -> Iterable[CType]:

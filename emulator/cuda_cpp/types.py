@@ -75,6 +75,15 @@ def size_of(type: CType | None) -> int:
     return 8 if isinstance(type, PointerType) else 1 if type is None else max(type.size, 1)
 
 
+def alignment_of(type: CType | None) -> int:
+    """Return the alignment of a type in bytes; 1 for void."""
+    if isinstance(type, ArrayType):
+        return alignment_of(type.element)
+    if isinstance(type, RecordType):
+        return max((alignment_of(kind) for _, kind, _ in type.leaves()), default=1)
+    return size_of(type)
+
+
 def components(type: CType) -> Iterator[Scalar]:
     """Yield the scalar types that a value of a type is made of."""
     if isinstance(type, Scalar):

@@ -7,18 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.types import U32, Scalar, Space, Vector
+from ..language.types import BOOL, U8, U32, Scalar, Space, Vector
 from ..span import Span
 from .tree import Function, Variable
-from .types import CType, RecordType, Refusal, components
-
-
-@dataclass(frozen=True)
-class Atomic:
-    """An access by an atomic operation, which needs memory of its type. signed: whether the other sign does as well."""
-
-    type: Scalar | Vector
-    any_sign: bool
+from .types import CType, RecordType, components
 
 
 @dataclass(eq=False)
@@ -27,7 +19,7 @@ class Memory:
 
     declared: the declared type of its elements. count: declared elements; None if the launch determines them. accesses: the types of
     all accesses. runtime: whether an index is known only at run time. loops: the loops whose counters are in its indices.
-    element: of the IR's array. fields: for structs with fields of several sizes, array and type by offset.
+    element: of the IR's array; accesses of other types are wide (`ir.wide`).
     """
 
     name: str
@@ -38,50 +30,32 @@ class Memory:
     extents: tuple[int, ...] = ()
     variable: Variable | None = None
     volatile: bool = False
-    accesses: set[CType | Atomic] = field(default_factory=set)
+    accesses: set[CType] = field(default_factory=set)
     runtime: bool = False
     loops: set[Any] = field(default_factory=set)
     element: Scalar | Vector = U32
-    fields: dict[int, tuple[str, Scalar]] | None = None
     values: tuple[int | float, ...] = ()
 
     def decide(self) -> None:
-        """Choose the element type: one vector type if every access has it, else a scalar type of the common size.
+        """Choose the element type: the type of all accesses, else the smallest of them. A scalar that a pointer declares counts as one
+        of them."""
+        types = {entry for entry in self.accesses if isinstance(entry, Scalar | Vector)}
+        if self.space == "global" and isinstance(self.declared, Scalar) and self.declared.size > 1:
+            types.add(self.declared)
+        types = types or set(components(self.declared))
+        least = min(entry.size for entry in types)
+        smallest = {entry for entry in types if entry.size == least}
+        scalars = {entry for entry in smallest if isinstance(entry, Scalar)}
+        declared = set(components(self.declared)) & scalars
+        # min: f before i before u, so that floats keep their type
+        self.element = min(declared or scalars or smallest, key=str)
+        if self.element is BOOL and len(types) > 1:
+            self.element = U8
 
-        Raises Refusal for accesses of several sizes.
-        """
-        exact = {entry.type for entry in self.accesses if isinstance(entry, Atomic)}
-        plain = {entry for entry in self.accesses if not isinstance(entry, Atomic)}
-        types = plain | exact or {self.declared}
-        if len(types) == 1 and isinstance(only := next(iter(types)), Vector):
-            self.element = only
-            return
-        scalars = {scalar for entry in types for scalar in components(entry)}
-        if len({scalar.size for scalar in scalars}) > 1:
-            if isinstance(self.declared, RecordType) and self.space == "global" and not exact:
-                self._split(self.declared)
-                return
-            sizes = ", ".join(sorted(map(str, scalars)))
-            raise Refusal(f"{self.name} is accessed with elements of several sizes ({sizes}): not supported")
-        declared = set(components(self.declared))
-        needed = {entry.type for entry in self.accesses if isinstance(entry, Atomic) and not entry.any_sign}
-        needs_value = [t for t in needed if isinstance(t, Scalar)] or [
-            t for t in exact if isinstance(t, Scalar) and t not in declared
-        ]
-        if len(set(needs_value)) > 1 and needed:
-            raise Refusal(f"{self.name} has atomic operations of several types: not supported")
-        if needs_value and not (exact <= declared):
-            self.element = needs_value[0]
-            return
-        # min: f before i before u, so that floats are not accessed through casts of their bits
-        self.element = min(declared & scalars or scalars, key=str)
-
-    def _split(self, record: RecordType) -> None:
-        self.fields = {}
-        for name, type, offset in record.leaves():
-            if not isinstance(type, Scalar):
-                raise Refusal(f"{record}.{name} is {type}: not supported in structs with fields of several sizes")
-            self.fields[offset] = (f"{self.name}@:{name}", type)
+    @property
+    def fits_registers(self) -> bool:
+        """Whether all accesses are made of elements of one size."""
+        return len({entry.size for type in self.accesses for entry in components(type)}) <= 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +144,8 @@ class ValuePlace:
 
 @dataclass(frozen=True, eq=False)
 class PointerPlace:
-    """A pointer variable that is assigned: a register with its offset in elements, and one that selects among several memories."""
+    """A pointer variable that is assigned: a register with its offset in units of the type's alignment, and one that selects among
+    several memories."""
 
     name: str
     to: CType | None

@@ -104,7 +104,9 @@ class SourceModule:
     def __init__(
         self, source: str, nvcc: str = "nvcc", options: Sequence[str] | None = None, *args: Any, **operands: Any
     ) -> None:
-        self.source = CudaSource(SourceText.inside(source, sys._getframe(1).f_code.co_filename), tuple(options or ()))
+        folders = [f"-I{folder}" for folder in operands.get("include_dirs") or ()]
+        text = SourceText.inside(source, sys._getframe(1).f_code.co_filename)
+        self.source = CudaSource(text, (*(options or ()), *folders))
         self.variables = Variables(self.source)
 
     def get_function(self, name: str) -> Function:

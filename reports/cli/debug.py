@@ -31,6 +31,9 @@ class DebugOptions:
     fault: Annotated[
         bool, Option(help="Stop at the first finding only; the default without block, thread and line.")
     ] = False
+    trace: Annotated[
+        bool, Option(help="Print the assignments and stores of the thread, by default 0, instead of stopping.")
+    ] = False
     check: Annotated[
         str | None,
         Option(
@@ -52,10 +55,16 @@ def debug(target: TargetArgument, arguments: TargetArguments = (), *, options: D
     \b
     simtbed debug train.py --epochs 1
     simtbed debug --kernel block_sum --block 3 --thread 17 --line 42 sum.py
+    simtbed debug --trace --thread 5 sum.py
     """
     selection = options.selection
     debugged = find_target(target, arguments, options.input, selection.emulate)
-    stops_at_findings = options.fault or (options.block, options.thread, options.line) == (None, None, None)
+    stops_at_findings = options.fault or (options.block, options.thread, options.line, options.trace) == (
+        None,
+        None,
+        None,
+        False,
+    )
     make = partial(
         Debugger,
         kernel=selection.kernel,
@@ -64,6 +73,7 @@ def debug(target: TargetArgument, arguments: TargetArguments = (), *, options: D
         thread=options.thread,
         line=options.line,
         only_findings=stops_at_findings,
+        trace=options.trace,
         check=parsed(options.check or ("all" if stops_at_findings else ())),
         device=devices.find(options.device),
     )

@@ -15,6 +15,7 @@ from simtbed.debugger.blocks import without_host_calls
 from simtbed.debugger.commands import KernelDebugger
 from simtbed.debugger.facts import linear_index
 from simtbed.debugger.session import Session, find_fault
+from simtbed.debugger.traces import run_trace
 from simtbed.debugger.tracing import Place
 from simtbed.errors import render
 from simtbed.runtime.engine import Request
@@ -22,7 +23,7 @@ from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
 
-from ..printing import print_message
+from ..printing import print_message, print_text
 
 
 @dataclass
@@ -30,7 +31,8 @@ class Debugger:
     """Debugs the selected launches in the process of the program, with its standard input and output.
 
     kernel, number: the selected launches, as in `Run.select`. block, thread: an index or x,y,z; line: of the kernel's file.
-    only_findings: whether only a launch with a finding stops; it runs under these checks and its own on the jit engine first.
+    trace: whether to print the trace of the thread instead of stopping. only_findings: whether only a launch with a finding
+    stops; it runs under these checks and its own on the jit engine first.
     """
 
     add: Callable[[Launch], object]
@@ -40,6 +42,7 @@ class Debugger:
     thread: str | None
     line: int | None
     only_findings: bool
+    trace: bool
     check: frozenset[str]
     device: Device | None = None
     engine: EngineName = "python"
@@ -72,6 +75,9 @@ class Debugger:
         except SimtbedError as error:
             print_message(f"simtbed: {error}")
             sys.exit(2)
+        if self.trace:
+            print_text(str(run_trace(_without_refused(request), block or 0, range(thread or 0, (thread or 0) + 1))))
+            return
         if self.only_findings:
             session = self._session_of_fault(replace(call, engine="jit", request=request), proceed)
         else:

@@ -36,11 +36,11 @@ def f32(*shape: int) -> Callable[[np.random.Generator], Any]:
 HABITS: dict[str, Habit] = {}
 
 
-def _habit(name: str, text: str, **fields: Any) -> None:
+def add(name: str, text: str, **fields: Any) -> None:
     HABITS[name] = Habit(text, **fields)
 
 
-_habit(
+add(
     "doublify of a matrix of 4 x 4",
     """
     __global__ void doublify(float *a)
@@ -52,7 +52,7 @@ _habit(
     grid=1, block=(4, 4), args=lambda rng: {"a": rng.random((4, 4), np.float32)}, expected=lambda g: {"a": g["a"] * 2},
 )  # fmt: skip
 
-_habit(
+add(
     "grid-stride saxpy with restrict pointers",
     """
     extern "C" __global__ void saxpy(const float* __restrict__ x, float* __restrict__ y, float a, size_t n)
@@ -65,7 +65,7 @@ _habit(
     expected=lambda g: {"y": np.float32(2.5) * g["x"] + g["y"]},
 )  # fmt: skip
 
-_habit(
+add(
     "tiled product with bounds",
     """
     #define TILE 8
@@ -92,7 +92,7 @@ _habit(
     expected=lambda g: {"C": g["A"].astype(np.float64) @ g["B"]}, rtol=1e-5,
 )  # fmt: skip
 
-_habit(
+add(
     "reduction in dynamic shared memory with a volatile tail",
     """
     template <unsigned int BLOCK> __device__ void tail(volatile int *s, unsigned int t) {
@@ -123,7 +123,7 @@ _habit(
     expected=lambda g: {"out": np.array([sum(int(g["in"][j]) for j in range(1000) if j % 768 // 256 == b) for b in range(3)])},
 )  # fmt: skip
 
-_habit(
+add(
     "histogram with shared and global atomics",
     """
     __global__ void histogram(const unsigned char *data, unsigned int *bins, int n)
@@ -140,7 +140,7 @@ _habit(
     expected=lambda g: {"bins": np.bincount(g["data"], minlength=256)},
 )  # fmt: skip
 
-_habit(
+add(
     "stencil with constant coefficients and a halo",
     """
     #define RADIUS 3
@@ -165,7 +165,7 @@ _habit(
     expected=lambda g: {"out": np.convolve(g["in"], [1 / 64, -0.1, 0.2, 0.5, 0.2, -0.1, 1 / 64], "same")}, rtol=1e-5,
 )  # fmt: skip
 
-_habit(
+add(
     "structs, references, methods and operators",
     """
     struct Vec { float x, y, z;
@@ -195,7 +195,7 @@ _habit(
     }, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a struct of several sizes, and one by value",
     """
     struct Item { double weight; int count; unsigned char tag; };
@@ -215,7 +215,7 @@ _habit(
     expected=lambda g: {"out": np.where(g["items"]["tag"] == 1, g["items"]["weight"] * g["items"]["count"] * 2.0, -1)},
 )  # fmt: skip
 
-_habit(
+add(
     "switch with fall-through, do-while, comma, conditional increments",
     """
     __global__ void steps(const int *x, int *out)
@@ -266,7 +266,7 @@ def _steps(v: int) -> int:
     return r - k
 
 
-_habit(
+add(
     "ping-pong of pointers and pointer increments",
     """
     __global__ void smooth(float *a, float *b, int n, int rounds)
@@ -296,7 +296,7 @@ def _smooth(a: Any) -> Arrays:
     return {"a": rows[2], "b": rows[3]}
 
 
-_habit(
+add(
     "float4 loads, sorted registers, bit casts",
     """
     __device__ inline void order(float &a, float &b) { if (a > b) { float t = a; a = b; b = t; } }
@@ -319,7 +319,7 @@ _habit(
     },
 )  # fmt: skip
 
-_habit(
+add(
     "lambdas, templates of functors, std::min, auto",
     """
     #include <algorithm>
@@ -337,7 +337,7 @@ _habit(
     expected=lambda g: {"y": np.minimum(g["x"] ** 4, 50) + 3},
 )  # fmt: skip
 
-_habit(
+add(
     "warp votes, matches, scans and integer arithmetic",
     """
     __global__ void warp(const int *x, unsigned int *ballots, int *scan, long long *wide)
@@ -375,7 +375,7 @@ def _wide(x: Any, t: int) -> int:
     )
 
 
-_habit(
+add(
     "cooperative groups of tiles",
     """
     #include <cooperative_groups.h>
@@ -396,7 +396,7 @@ _habit(
     expected=lambda g: {"out": g["x"].reshape(2, 64)[:, ::-1].reshape(8, 16).sum(1)}, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a sum of all blocks behind a barrier of the grid",
     """
     #include <cooperative_groups.h>
@@ -413,7 +413,7 @@ _habit(
     expected=lambda g: {"out": g["x"].astype(np.float32) / np.float32(g["x"].sum()), "total": [g["x"].sum()]},
 )  # fmt: skip
 
-_habit(
+add(
     "an early return of a device function, a null pointer, an array of one parameter twice",
     """
     __device__ int find(const int *keys, int n, int key) {
@@ -433,7 +433,7 @@ _habit(
     expected=lambda g: {"out": np.where(np.arange(32) < 16, np.arange(32), -1)},
 )  # fmt: skip
 
-_habit(
+add(
     "complex numbers of CuPy",
     """
     #include <cupy/complex.cuh>
@@ -450,7 +450,7 @@ _habit(
     expected=lambda g: {"out": g["z"] * np.complex64(0.6 + 0.8j) + 1}, rtol=1e-6,
 )  # fmt: skip
 
-_habit(
+add(
     "a random generator in registers, macros, shifts and masks",
     """
     #define ROTL(x, r) (((x) << (r)) | ((x) >> (32 - (r))))

@@ -38,10 +38,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "recursion is not supported",
     ),
     "static variables": ("__global__ void k(int *p) { static int n; // here\n p[0] = n++; }", "a static variable"),
-    "accesses of several sizes": (
-        "__global__ void k(float *p, // here\n int n) { ((double *)p)[threadIdx.x] = p[n]; }",
-        "elements of several sizes",
-    ),
     "a pointer as a number": (
         "__global__ void k(float *p) { p[0] = (unsigned long long)p % 16; // here\n }",
         "a pointer as a number",

@@ -98,3 +98,30 @@ def test_a_later_process_does_not_parse_the_text(monkeypatch: pytest.MonkeyPatch
         launch(st.cuda_source(TEXT.replace("twice(x[i])", "x[i]"), OPTIONS, ("sums<float, 1>",)), 1)
     with pytest.raises(pytest.fail.Exception, match="parsed again"):
         launch(st.cuda_source(TEXT, ("-DFACTOR=4",), ("sums<float, 1>",)), 1)
+
+
+def test_included_files_are_read_and_are_inputs_of_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "factor.h").write_text("#define FACTOR 3\n")
+    header = tmp_path / "inner" / "twice.cuh"
+    header.write_text('#pragma once\n#include <factor.h>\n#include "more.cuh"\n')
+    more = tmp_path / "inner" / "more.cuh"
+    more.write_text("#include <stdio.h>\n__device__ int twice(int x)\n{\n    return x * FACTOR;\n}\n")
+    text = '#include "inner/twice.cuh"\n__global__ void k(int *x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n'
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    options = ("-I", str(tmp_path / "common"))
+
+    def run() -> Any:
+        return st.launch(st.cuda_file(str(path), options).k, grid=1, block=2, args=(np.array([1, 2], np.int32),))
+
+    assert run().x.tolist() == [3, 6]
+    more.write_text(more.read_text().replace("x *", "1 + x *"))
+    result = run()
+    assert result.x.tolist() == [4, 7]
+    options_of_nvcc = result.request.specialisation.cuda_text.options
+    assert options_of_nvcc == (f"-I{tmp_path}", f"-I{tmp_path / 'common'}")
+    more.write_text(more.read_text().replace("x * FACTOR", "x->y"))
+    with pytest.raises(st.CompileError, match=r"more\.cuh:4:"):
+        run()

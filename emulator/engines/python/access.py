@@ -142,6 +142,12 @@ def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any)
     return None
 
 
+def assigned(thread: Thread, assignment: tuple[ir.Let | ir.For, ir.Reg], value: Any) -> None:
+    """Pass the value of a user's variable to the launch, after its assignment."""
+    stmt, register = assignment
+    thread.block.launch.assigned(thread, stmt.span, bounds.user_name(register.name), value)
+
+
 _OPERATIONS = {ir.Load: Operation.LOAD, ir.Store: Operation.STORE}
 
 

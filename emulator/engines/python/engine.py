@@ -98,12 +98,12 @@ class Code:
 class Launch:
     """One launch: its memory, its output, and the order of its blocks and warps.
 
-    recorded: whether observers receive its accesses; the check for races has one.
+    recorded: whether observers receive its accesses; the check for races has one. traced: whether `assigned` receives assignments.
     """
 
-    def __init__(self, request: Request, recorded: bool = False) -> None:
+    def __init__(self, request: Request, recorded: bool = False, traced: bool = False) -> None:
         self.request = request
-        self.code = code_of(request, recorded or "races" in request.checks)
+        self.code = code_of(request, recorded or "races" in request.checks, traced)
         self.prints = Prints(request)
         self.memory: dict[Any, Any] = {}
         self.origins: dict[int, Origin] = {}
@@ -194,6 +194,9 @@ class Launch:
         """Return whether a finding ends the launch, and not its thread alone."""
         return True
 
+    def assigned(self, thread: Thread, span: Span, name: str, value: Any) -> None:
+        """Receive the value of a user's variable. span: without the calls of the thread."""
+
     def _check_arrivals(self, arrived: dict[int, list[Thread]], missing: list[int]) -> None:
         faults, first = Faults(), arrived[min(arrived)][0]
         span = first.operation.span
@@ -220,16 +223,16 @@ class Launch:
 _CODE: weakref.WeakKeyDictionary[ir.Program, dict[Any, Code]] = weakref.WeakKeyDictionary()
 
 
-def code_of(request: Request, recorded: bool) -> Code:
+def code_of(request: Request, recorded: bool, traced: bool) -> Code:
     """Return the Python functions of a request's program. Cached while the program lives."""
-    key = request.checks, request.step_limit, request.device.warp_synchronous, recorded
+    key = request.checks, request.step_limit, request.device.warp_synchronous, recorded, traced
     variants = _CODE.setdefault(request.program, {})
     if key not in variants:
-        variants[key] = _printed(request, recorded)
+        variants[key] = _printed(request, recorded, traced)
     return variants[key]
 
 
-def _printed(request: Request, recorded: bool) -> Code:
+def _printed(request: Request, recorded: bool, traced: bool) -> Code:
     program, prepared = request.program, request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()
@@ -240,7 +243,7 @@ def _printed(request: Request, recorded: bool) -> Code:
             progress |= {stmt.span.without_calls for stmt in inside if stmt.site in may_stall(loop)}
     limits = request.iteration_limits[0], request.step_limit
     lockstep = request.device.warp_synchronous
-    rules = Rules("uninitialised" in request.checks, recorded, lockstep, limits, waiting, frozenset(progress))
+    rules = Rules("uninitialised" in request.checks, recorded, traced, lockstep, limits, waiting, frozenset(progress))
     functions: dict[str, Any] = {}
     checks = request.checks - {"uninitialised"}
     for function in program.functions:

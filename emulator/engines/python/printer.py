@@ -47,7 +47,8 @@ POSITION, FINDING = "@position", "@finding"
 class Rules:
     """Properties of a launch that change the code.
 
-    initialised: whether reads of unwritten elements are faults. recorded: whether observers receive accesses.
+    initialised: whether reads of unwritten elements are faults. recorded: whether observers receive accesses; traced: whether
+    the launch receives assignments.
     lockstep: whether a warp executes accesses to shared and
     global memory together. limits: iterations of a loop that waits, and of any other; None for no limit of others.
     waiting: spans of the loops that wait, and whether their work may stall. progress: spans of statements that end a stall.
@@ -55,6 +56,7 @@ class Rules:
 
     initialised: bool
     recorded: bool
+    traced: bool
     lockstep: bool
     limits: tuple[int, int | None]
     waiting: Mapping[Span, bool]
@@ -284,11 +286,21 @@ class FunctionPrinter(Expressions):
             case None:
                 return [ast.Expr(value)]
             case ir.Reg():
-                return [ast.Assign([target(local(stmt.target.name))], value), *self.field(stmt.target.name)]
+                assign = ast.Assign([target(local(stmt.target.name))], value)
+                return [assign, *self.field(stmt.target.name), *self.traced(stmt, stmt.target)]
         element = ast.Subscript(name(stmt.target.array), self.value(stmt.target.index), ast.Store())
         flag = ast.Subscript(name(written_flags(stmt.target.array)), self.value(stmt.target.index), ast.Store())
         flags = [ast.Assign([flag], ast.Constant(True))] if self.rules.initialised else []
         return [ast.Assign([element], value), *flags]
+
+    def traced(self, stmt: ir.Let | ir.For, register: ir.Reg) -> list[ast.stmt]:
+        """Return the statement that passes the value of a user's variable to the launch."""
+        if not self.rules.traced or ("@" in local(register.name) and field_of(register.name) is None):
+            return []
+        function = self.constants.node(access.assigned)
+        return [
+            ast.Expr(call(function, name(THREAD), self.constants.node((stmt, register)), name(local(register.name))))
+        ]
 
     def call(self, stmt: ir.Let, node: ir.Call) -> list[ast.stmt]:
         """Return a call, with its span among the thread's calls while it runs."""
@@ -431,7 +443,8 @@ class FunctionPrinter(Expressions):
 
     def for_loop(self, loop: ir.For) -> list[ast.stmt]:
         counted = self.holds_wait(loop) or self.rules.limits[1] is not None
-        body = [*self.counting(loop, counted), *self.inside_loop(loop, loop.body)]
+        traced = [self.at(s, loop.span) for s in self.traced(loop, loop.var)]
+        body = [*self.counting(loop, counted), *traced, *self.inside_loop(loop, loop.body)]
         dtype = loop.var.type.dtype.type  # type: ignore[union-attr]
         step = ast.Constant(loop.step) if isinstance(loop.step, int) else self.value(loop.step)
         bounds = [self.value(loop.start), self.value(loop.stop), step]

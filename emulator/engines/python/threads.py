@@ -102,6 +102,9 @@ class Launch(Protocol):
     def ends(self, thread: Thread, fault: Fault) -> bool:
         """Return whether a finding ends the launch, and not its thread alone."""
 
+    def assigned(self, thread: Thread, span: Span, name: str, value: Any) -> None:
+        """Receive the value of a user's variable."""
+
     def start(self, thread: Thread) -> Generator[Any, Any, None] | None:
         """Start the kernel in a thread; None if it has run to its end."""
 
