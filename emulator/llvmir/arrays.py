@@ -2,13 +2,13 @@
 
 The element type of a memory follows from its accesses. Accesses of one size share an array, with casts between types of that size.
 Global and constant memory that is accessed with several sizes has a view for each size. Shared and local memory has one array, of the
-smallest size; a larger value in local memory is several elements, and a larger access of shared memory is refused.
+smallest size, and accesses of another type than its element (`ir.wide`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -31,12 +31,11 @@ _NEEDS: tuple[Need, ...] = ("any", "integer", "exact")
 
 @dataclass(frozen=True)
 class Place:
-    """An element of an array. For a value larger than an element, the first of `count` elements."""
+    """The operands of an access: the array, the index in units of the type, and the type."""
 
     array: str
     index: ir.Expr
-    element: Scalar
-    count: int = 1
+    type: Scalar
 
 
 class Arrays:
@@ -100,26 +99,22 @@ class Arrays:
         if memory.space == "none":
             raise UnsupportedError("an access to a null pointer is not supported")
         own = self.element_size(memory, size)
-        if own != size and memory.space == "shared":
-            raise UnsupportedError(
-                f"an access of {size} bytes to {memory.name} with elements of {own} bytes is not supported"
-            )
-        element = self.element(memory, own)
-        divisible = [term for term in pointer.terms if term[1] % own == 0]
-        phase = pointer.constant % own
+        divisible = [term for term in pointer.terms if term[1] % size == 0]
+        phase = pointer.constant % size
         if len(divisible) < len(pointer.terms):
-            index, phase = self._shifted(pointer, own), 0
+            index, phase = self._shifted(pointer, size), 0
         else:
-            index = self._sum(divisible, (pointer.constant - phase) // own, own)
+            index = self._sum(divisible, (pointer.constant - phase) // size, size)
         if phase and memory.space in ("shared", "local"):
             raise UnsupportedError(f"a misaligned access to {memory.name} is not supported")
-        name = self._view(memory, element, phase)
+        name = self._view(memory, self.element(memory, own), phase)
         if memory.offset:
             index = operation("add", cast(index, I64), ir.Reg(offset(name), I64, self.emitter.span))
-        if pointer.within is not None:
+        if pointer.within is not None and own == size:
             indices, extents = pointer.within
-            index = ir.Within(index, memory.name, indices, extents, _index_type(index), self.emitter.span)
-        return Place(name, index, element, size // own)
+            assert isinstance(index.type, Scalar)
+            index = ir.Within(index, memory.name, indices, extents, index.type, self.emitter.span)
+        return Place(name, index, self.element(memory, size))
 
     def _sum(self, terms: list[tuple[ir.Expr, int]], constant_index: int, size: int) -> ir.Expr:
         span = self.emitter.span
@@ -196,34 +191,11 @@ class Arrays:
         value: ir.Expr = result
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
-            if place.count > 1:
-                value = bitcast(self._joined(place, order, stem), type)
-            else:
-                load = ir.Load(place.array, place.index, place.element, emitter.span, order)
-                value = bitcast(emitter.effect(load, stem), type)
+            load = ir.Load(place.array, place.index, place.type, emitter.span, order)
+            value = bitcast(emitter.effect(load, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, value)
         return result if pointer.which is not None else value
-
-    def _joined(self, place: Place, order: AccessOrder, stem: str) -> ir.Expr:
-        """Load a value of several elements, the lowest bits first."""
-        emitter, bits = self.emitter, place.element.bits
-        wide = _unsigned_of(place.element.size * place.count)
-        total: ir.Expr | None = None
-        for number, item in enumerate(self._elements(place)):
-            loaded = emitter.effect(ir.Load(item.array, item.index, item.element, emitter.span, order), stem)
-            piece = cast(bitcast(loaded, _unsigned_of(place.element.size)), wide)
-            if number:
-                piece = operation("shl", piece, constant(number * bits, I32, emitter.span))
-            total = piece if total is None else operation("or", total, piece)
-        assert total is not None
-        return total
-
-    def _elements(self, place: Place) -> Iterator[Place]:
-        first = self.emitter.let(place.index.flat if isinstance(place.index, ir.Within) else place.index, "index")
-        for number in range(place.count):
-            index = operation("add", first, constant(number, _index_type(first), self.emitter.span))
-            yield replace(place, index=index, count=1)
 
     def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder) -> None:
         """Store a value of a scalar type that memory can have."""
@@ -233,16 +205,8 @@ class Arrays:
             value = emitter.let(value, "value")
         for own in self.into_each_memory(pointer):
             place = self.place(own, value.type.size)
-            if place.count == 1:
-                stored = bitcast(value, place.element)
-                emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order))
-                continue
-            bits = emitter.let(bitcast(value, _unsigned_of(value.type.size)), "bits")
-            narrow = _unsigned_of(place.element.size)
-            for number, item in enumerate(self._elements(place)):
-                shifted = operation("shr", bits, constant(number * place.element.bits, I32, emitter.span))
-                stored = bitcast(cast(shifted, narrow), place.element)
-                emitter.emit(ir.Store(item.array, item.index, stored, emitter.span, order=order))
+            stored = bitcast(value, place.type)
+            emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order))
 
     def atomic(self, op: AtomicOp, pointer: Pointer, value: ir.Expr, used: bool, stem: str) -> ir.Expr:
         """Perform an atomic operation; return the old value, of the type of `value`."""
@@ -254,10 +218,10 @@ class Arrays:
         old: ir.Expr = result
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
-            operand = bitcast(value, place.element)
-            if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.element):
-                raise UnsupportedError(f"an atomic {op} on {place.element} as {type} is not supported")
-            atomic = ir.Atomic(op, place.array, place.index, operand, place.element, emitter.span)
+            operand = bitcast(value, place.type)
+            if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.type):
+                raise UnsupportedError(f"an atomic {op} on {place.type} as {type} is not supported")
+            atomic = ir.Atomic(op, place.array, place.index, operand, place.type, emitter.span)
             old = bitcast(emitter.effect(atomic, stem, used), type)
             if pointer.which is not None and used:
                 emitter.assign(result, old)
@@ -274,21 +238,12 @@ class Arrays:
         old: ir.Expr = result
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
-            operands = bitcast(expected, place.element), bitcast(value, place.element)
-            swap = ir.CompareSwap(place.array, place.index, *operands, place.element, emitter.span)
+            operands = bitcast(expected, place.type), bitcast(value, place.type)
+            swap = ir.CompareSwap(place.array, place.index, *operands, place.type, emitter.span)
             old = bitcast(emitter.effect(swap, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, old)
         return result if pointer.which is not None else old
-
-
-def _index_type(index: ir.Expr) -> Scalar:
-    assert isinstance(index.type, Scalar)
-    return index.type
-
-
-def _unsigned_of(size: int) -> Scalar:
-    return next(type for type in UNSIGNED.values() if type.size == size)
 
 
 def _same_kind(op: str, type: Scalar, element: Scalar) -> bool:

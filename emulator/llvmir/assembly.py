@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ..ir import nodes as ir
-from ..language.types import F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from ..language.forms import AccessOrder
+from ..language.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 from .arithmetic import SIGNED, bitcast, cast, operation, signed, unsigned
 from .instructions import Scope
 from .module import Assembly, Instruction
 from .thread_calls import active_mask, lane_mask
-from .types import OtherType, UnsupportedError, scalar_of
-from .values import Item
+from .types import OtherType, Type, UnsupportedError, memory_scalar, scalar_of
+from .values import Item, truth
 
 _TYPES: Mapping[str, Scalar] = MappingProxyType({
     "s8": I8, "s16": I16, "s32": I32, "s64": I64, "u8": U8, "u16": U16, "u32": U32, "u64": U64, "f16": F16, "f32": F32,
     "f64": F64, "b16": I16,
 })  # fmt: skip
+_CACHED = re.compile(r"(ld|st)\.global\.(?:ca|cg|cs|lu|cv|wb|wt)\.[bsuf](?:8|16|32|64) ")
 _STEPS = {"rni": "rint", "rmi": "floor", "rpi": "ceil"}
 _HALF_ROWS = {"add": "add", "sub": "sub", "mul": "mul", "fma.rn": "fma", "neg": "neg", "abs": "abs"}
 
@@ -28,11 +30,34 @@ def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
     assembly = call.callee
     assert isinstance(assembly, Assembly)
     text = " ".join(assembly.text.strip("{}; \t\n").split())
+    if (access := cached_access(call)) is not None:
+        return _cached(scope, call, *access)
     for pattern, handler in _PATTERNS.items():
         if match := re.match(pattern, text):
             values = [scope.values.expr(operand) for operand in call.operands]
             return handler(scope, call, match, values)
     raise UnsupportedError(f"the inline assembly {text!r} is not supported")
+
+
+def cached_access(call: Instruction) -> tuple[int, Scalar, Type] | None:
+    """Return the pointer operand, the type in memory and the type of the value of a load or store with a cache hint; None for other
+    calls."""
+    if not isinstance(call.callee, Assembly) or not (match := _CACHED.match(call.callee.text.strip())):
+        return None
+    type = call.type if match[1] == "ld" else call.operands[1].type
+    return 0, memory_scalar(type), type
+
+
+def _cached(scope: Scope, call: Instruction, pointer_operand: int, type: Scalar, own: Type) -> Item | None:
+    """An access with a cache hint, which has no other meaning; `cv` and `wt` are volatile."""
+    assert isinstance(call.callee, Assembly)
+    pointer = scope.values.pointer(call.operands[pointer_operand])
+    order: AccessOrder = "volatile" if re.search(r"\.(cv|wt)\.", call.callee.text) else "weak"
+    if call.callee.text.strip().startswith("st"):
+        scope.arrays.store(pointer, cast(scope.values.expr(call.operands[1]), type), order)
+        return None
+    loaded = scope.arrays.load(pointer, type, order, call.name)
+    return truth(loaded) if scalar_of(own) is BOOL else loaded
 
 
 def _active(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
@@ -70,6 +95,11 @@ def _conversion(scope: Scope, call: Instruction, match: re.Match[str], values: l
     return cast(signed(cast(value, target)), result_type)
 
 
+def _tanh(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
+    """The approximation of the hardware has a relative error of 2**-11; this one is that of `tanh`."""
+    return operation("tanh", values[0])
+
+
 def _breakpoint(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item | None:
     return None if call.type == OtherType("void") else scope.values.zero(call.type)
 
@@ -82,5 +112,6 @@ _PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     r"nanosleep\.u32": _sleep,
     r"(add|sub|mul|fma\.rn|neg|abs)\.f16 ": _halves,
     r"cvt\.(?:(r[nz]|rni|rzi|rmi|rpi)\.)?([suf]\d+)\.([suf]\d+)": _conversion,
+    r"tanh\.approx\.f32 ": _tanh,
     r"brkpt": _breakpoint,
 })  # fmt: skip

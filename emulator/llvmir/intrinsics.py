@@ -14,7 +14,7 @@ from .calls import Handler, fixed, operand_values
 from .halves import HalfFunction, half_function
 from .instructions import Scope, atomic
 from .libdevice import FUNCTIONS, POINTED, convert
-from .module import Instruction
+from .module import Instruction, Number
 from .numeric_calls import (
     counted_bits,
     extreme_with_nan,
@@ -53,6 +53,7 @@ from .values import Item
 
 _INTEGERS = {1: I8, 2: I16, 4: I32, 8: I64}
 """Signed integer types by their bytes."""
+MAX_COPY = 1024  # bytes of a memcpy
 
 
 # ------------------------------------------------------------------ memory
@@ -86,6 +87,31 @@ def _fill(scope: Scope, call: Instruction) -> None:
     pattern = constant(int.from_bytes(bytes([byte]) * element.size, "little"), _INTEGERS[element.size], value.span)
     for offset in range(0, count, element.size):
         scope.arrays.store(pointer.moved(offset), bitcast(pattern, element), "weak")
+
+
+def copy_unit(call: Instruction) -> int:
+    """Return the bytes of each access of a memcpy or memmove: the alignment of its operands, 8 at most.
+
+    Raises UnsupportedError for a size that is computed or too large.
+    """
+    size = call.operands[2]
+    if not isinstance(size, Number) or not 0 <= size.value <= MAX_COPY:
+        raise UnsupportedError(f"a copy of a computed size, or of more than {MAX_COPY} bytes, is not supported")
+    unit = 8
+    while unit > call.alignment or int(size.value) % unit:
+        unit //= 2
+    return unit
+
+
+def _copy(scope: Scope, call: Instruction) -> None:
+    """memcpy and memmove: all loads, then all stores."""
+    target, source = (scope.values.pointer(operand) for operand in call.operands[:2])
+    unit, size = copy_unit(call), call.operands[2]
+    assert isinstance(size, Number)
+    offsets = range(0, int(size.value), unit)
+    loaded = [scope.arrays.load(source.moved(o), _INTEGERS[unit], "weak", "copied") for o in offsets]
+    for offset, value in zip(offsets, [scope.emitter.let(v, "copied") for v in loaded], strict=True):
+        scope.arrays.store(target.moved(offset), value, "weak")
 
 
 def _ignored(scope: Scope, call: Instruction) -> Item | None:
@@ -222,7 +248,8 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.vote.sync": vote(None), "llvm.nvvm.vote.all.sync": vote("all"), "llvm.nvvm.vote.any.sync": vote("any"),
     "llvm.nvvm.vote.uni.sync": vote("uni"), "llvm.nvvm.vote.ballot.sync": vote("ballot"),
     "llvm.nvvm.match.any.sync": match, "llvm.nvvm.match.all.sync": match, "llvm.nvvm.activemask": active_mask_call,
-    "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill, "llvm.expect": _expected, "llvm.stacksave": _ignored,
+    "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill,
+    "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
 })  # fmt: skip
 

@@ -58,6 +58,19 @@ def _positive_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return selected(operation("le", a, b), constant(0, a.type, a.span), operation("sub", a, b))
 
 
+def _next_after(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """nextafter: the neighbour of a towards b; of equal numbers the second, of a NaN a NaN."""
+    assert isinstance(a.type, Scalar)
+    span, integer = a.span, I32 if a.type is F32 else I64
+    zero, bits = constant(0, a.type, span), bitcast(a, integer)
+    away = operation("eq", operation("lt", a, b), operation("gt", a, zero))
+    step = selected(away, constant(1, integer, span), constant(-1, integer, span))
+    smallest = operation("copysign", bitcast(constant(1, integer, span), a.type), b)
+    near = selected(operation("eq", a, zero), smallest, bitcast(operation("add", bits, step), a.type))
+    ordered = operation("both", operation("eq", a, a), operation("eq", b, b))
+    return selected(ordered, selected(operation("eq", a, b), b, near), operation("add", a, b))
+
+
 def _power(base: ir.Expr, exponent: ir.Expr) -> ir.Expr:
     """powi: an integer exponent, exact as a float of the same function."""
     assert isinstance(base.type, Scalar)
@@ -148,7 +161,7 @@ def _functions() -> Mapping[str, Function]:
         table |= dict.fromkeys((f"f{name}_rn", f"d{name}_rn"), _row(row))
     for suffix in ("", "f"):
         table |= {
-            f"fdim{suffix}": _positive_difference, f"powi{suffix}": _power, f"ldexp{suffix}": _scaled,
+            f"fdim{suffix}": _positive_difference, f"nextafter{suffix}": _next_after, f"powi{suffix}": _power, f"ldexp{suffix}": _scaled,
             f"scalbn{suffix}": _scaled, f"lrint{suffix}": _to_integer("rint", I64),
             f"llrint{suffix}": _to_integer("rint", I64), f"lround{suffix}": _to_integer("round", I64),
             f"llround{suffix}": _to_integer("round", I64), f"fma{suffix}_rn": _row("fma"),

@@ -89,7 +89,8 @@ class Instruction:
     name: of its result, "" without one. type: of the result. word: the predicate of a comparison, the operation of an atomicrmw,
     the ordering of a load, store or fence. source: the element type of a getelementptr, the type of an alloca. indices: of
     extractvalue and insertvalue. incoming: of a phi, by block. targets: of a branch or switch, the default first. cases: of a
-    switch. callee: of a call. position: number of its DILocation, -1 without one.
+    switch. callee: of a call. alignment: the smallest of the operands of a call, 1 if it states none. position: number of its
+    DILocation, -1 without one.
     """
 
     op: str
@@ -105,6 +106,7 @@ class Instruction:
     targets: tuple[str, ...] = ()
     cases: tuple[int, ...] = ()
     callee: Operand | None = None
+    alignment: int = 1
 
     @property
     def function(self) -> str:

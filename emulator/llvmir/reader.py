@@ -66,6 +66,7 @@ class Reader:
                 self.tokens.append((match.lastgroup, match.group()))
             end = match.end()
         self.at = 0
+        self.alignments: list[int] = []  # of attributes, in bytes
 
     def unexpected(self) -> UnsupportedError:
         rest = " ".join(token for _, token in self.tokens[self.at : self.at + 6])
@@ -113,7 +114,7 @@ class Reader:
             if self.peek() == "(":
                 self.skip_group()
             elif name == "align" and self.kind() == "number":
-                self.next()
+                self.alignments.append(int(self.next()))
         return frozenset(names)
 
     def separated(self, end: str) -> Iterator[None]:

@@ -324,7 +324,8 @@ def _call(reader: Reader, op: str, name: str, position: int) -> Instruction:
     operands = []
     for _ in reader.separated(")"):
         operands.append(_argument(reader))
-    return Instruction(op, name, type, tuple(operands), position, callee=callee)
+    alignment = min(reader.alignments, default=1)
+    return Instruction(op, name, type, tuple(operands), position, callee=callee, alignment=alignment)
 
 
 def _argument(reader: Reader) -> Operand:

@@ -12,13 +12,13 @@ from ..language.types import I64, Array, Scalar
 from ..span import Span
 from .arithmetic import cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly import translate_assembly
+from .assembly import cached_access, translate_assembly
 from .emit import TreeEmitter
 from .emitting import Emitter
 from .graph import graph_of
 from .halves import half_function
 from .instructions import ATOMICS, EXACT_ATOMICS, Scope, atomic_type, translate_instruction
-from .intrinsics import handler_of, library_atomic_word, memory_type
+from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
 from .module import Assembly, Function, Instruction, Local, Module, Number, used_values
 from .parameters import (
@@ -247,6 +247,9 @@ class _Translator:
             self.arrays.note_access(memory, type, need)
 
     def _note_call(self, instruction: Instruction) -> None:
+        if (cached := cached_access(instruction)) is not None:
+            for memory in self.memories.addressed_by(instruction.operands[cached[0]]):
+                self.arrays.note_access(memory, cached[1])
         if word := library_atomic_word(instruction.function):
             self._note_atomic(instruction, word)
         row = POINTED.get(instruction.function.removeprefix("__nv_"))
@@ -259,6 +262,10 @@ class _Translator:
             for operand, type in zip(pointers, (half.result, *half.operands), strict=True):
                 for memory in self.memories.addressed_by(operand):
                     self.arrays.note_access(memory, memory_type(type))
+        if instruction.function.startswith(("llvm.memcpy.", "llvm.memmove.")):
+            for operand in instruction.operands[:2]:
+                for memory in self.memories.addressed_by(operand):
+                    self.arrays.note_access(memory, memory_scalar(IntType(8 * copy_unit(instruction))))
         if instruction.function.startswith("llvm.memset."):
             for memory in self.memories.addressed_by(instruction.operands[0]):
                 self.arrays.note_access(memory, memory.declared or memory_scalar(IntType(8)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, I64, Scalar
-from .arithmetic import constant, operation, selected
+from .arithmetic import cast, constant, operation, selected
 from .emitting import Emitter
 from .graph import Graph
 from .module import Aggregate, Constant, Global, Instruction, Local, Number, Operand, Undefined, Zero, locals_in
@@ -129,7 +129,20 @@ class Values:
             case "getelementptr":
                 assert operand.source is not None
                 return indexed(self.pointer(first), operand.source, [self.expr(index) for index in rest])
+            case "ptrtoint" | "ptrtoaddr":
+                return cast(self._known_address(self.pointer(first)), scalar_of(operand.type))
+            case "trunc":
+                return cast(self.expr(first), scalar_of(operand.type))
+            case "add" | "sub" | "mul" | "xor":
+                return operation(operand.op, self.expr(first), self.expr(rest[0]))
         raise UnsupportedError(f"the constant expression {operand.op} is not supported")
+
+    def _known_address(self, pointer: Pointer) -> ir.Expr:
+        """Return the address of a constant pointer as a number."""
+        span = self.emitter.span
+        address = self.memories.address(pointer.memories[0])
+        assert address is not None  # no constant is an array of the launch
+        return operation("add", pointer.offset(span), constant(address, I64, span))
 
     # -------------------------------------------------------------- phis
     def _phi(self, phi: Instruction) -> Item:

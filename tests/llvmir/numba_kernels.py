@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,9 +31,10 @@ def array_parameters(name: str) -> list[Parameter]:
 def compiled(function: Callable[..., Any], arrays: tuple[str, ...]) -> tuple[str, str, list[Parameter]]:
     """Return the text of a module, the name of the kernel in it, and its parameters."""
     pytest.importorskip("numba_cuda")
-    from numba.cuda import dispatcher, types
     from numba.cuda.compiler import compile_cuda
 
+    dispatcher: Any = import_module("numba.cuda.dispatcher")
+    types: Any = import_module("numba.cuda").types
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
     result = compile_cuda(function, types.void, (types.int64[::1],) * len(arrays), cc=(9, 0), lineinfo=True)
     entry = result.fndesc.llvm_func_name

@@ -199,9 +199,9 @@ class _Function:
 
     def _value(self, node: ast.expr) -> str:
         match node:
-            case ast.Constant(value=value):
+            case ast.Constant(value=int() as value):
                 return str(value)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
                 return f"-{value}"
             case ast.Name(id=name):
                 return self._let(f"load i64, ptr {self._slot(name)}")

@@ -44,7 +44,7 @@ def translated(text: str, parameters: Sequence[Parameter], entry: str = "kernel"
 def run(
     translation: Translation,
     arguments: Mapping[str, Any],
-    engine: str,
+    engine: Any,
     *,
     grid: Any = 1,
     block: Any = 32,
@@ -57,7 +57,8 @@ def run(
     kernel = ProgramKernel(translation.program)
     if engine == "reference":
         options: Any = {"grid": grid, "block": block, "args": args, "shared": shared}
-        return reference_interpreter.run(prepare_request(kernel, **options))
+        outcome: dict[str, npt.NDArray[Any]] = reference_interpreter.run(prepare_request(kernel, **options))
+        return outcome
     result = st.launch(kernel, grid=grid, block=block, args=args, engine=engine, shared=shared, check=check)
     assert not result.faults, result.faults
     return {name: np.array(result[name]) if name in result.buffers else args[name] for name in names if args[name].ndim}

@@ -105,6 +105,7 @@ def _module(cases: tuple[str, ...], type: str, prepared: list[str]) -> str:
 
 def _operands(type: Scalar) -> list[Any]:
     random = np.random.default_rng(1)
+    edges: list[float]
     if type.is_integer:
         low, high = type.range
         edges = [0, 1, -1, 2, low, high, low + 1, 3, 7, 100]

@@ -63,9 +63,10 @@ done:
   %new = add i32 %old, %n
   store i32 %new, ptr %to
   %ignored = atomicrmw add ptr %q, i32 1 monotonic""")  # fmt: skip
-    parameters = [X, Y, ScalarParameter("n", I32)]
+    parameters: list[Parameter] = [X, Y, ScalarParameter("n", I32)]
     for n in (3, 4):
-        arguments = {"x": THREADS.astype(np.int32), "y": 100 + THREADS.astype(np.int32), "n": np.int32(n)}
+        arguments: dict[str, Any] = {"x": THREADS.astype(np.int32), "y": 100 + THREADS.astype(np.int32)}
+        arguments["n"] = np.int32(n)
         selected, other = ("x", "y") if n % 2 else ("y", "x")
         for result in _each_engine(text, parameters, arguments):
             assert np.array_equal(result[selected], arguments[selected] + n)
@@ -113,6 +114,49 @@ def test_local_memory_with_several_sizes() -> None:
     expected = x.view(np.int32).reshape(32, 2)[THREADS, THREADS & 1]
     for result in _each_engine(text, [ArrayParameter("x", F64, 8), OUT], {"x": x, "out": np.zeros(32, np.int32)}):
         assert np.array_equal(result["out"], expected)
+
+
+def test_shared_memory_with_several_sizes() -> None:
+    """Doubles and words in one shared array; each lane reads a half of another lane's double."""
+    text = _text("ptr %x, ptr %out", """
+  %from = getelementptr double, ptr %x, i32 %t
+  %value = load double, ptr %from
+  %even = and i32 %t, 1
+  %slot = lshr i32 %t, 1
+  %own = getelementptr double, ptr addrspacecast (ptr addrspace(3) @first to ptr), i32 %slot
+  %first_lane = icmp eq i32 %even, 0
+  br i1 %first_lane, label %write, label %join
+write:
+  store double %value, ptr %own
+  br label %join
+join:
+  call void @llvm.nvvm.barrier0()
+  %word = getelementptr i32, ptr addrspacecast (ptr addrspace(3) @first to ptr), i32 %t
+  %old = atomicrmw add ptr %word, i32 1 monotonic
+  %to = getelementptr i32, ptr %out, i32 %t
+  store i32 %old, ptr %to""")  # fmt: skip
+    x = np.random.default_rng(3).normal(size=32)
+    arguments = {"x": x, "out": np.zeros(32, np.int32)}
+    parameters: list[Parameter] = [ArrayParameter("x", F64, 8), OUT]
+    for result in _each_engine(text, parameters, arguments, check="races"):
+        assert np.array_equal(result["out"], x[::2].copy().view(np.int32))
+    wrong: Any = ProgramKernel(translated(text.replace("call void @llvm.nvvm.barrier0()", "", 1), parameters).program)
+    for engine in ("numpy", "jit"):
+        racing = st.launch(wrong, grid=1, block=32, args=arguments, engine=engine, check="races", faults="return")
+        assert [fault.kind for fault in racing.faults] == ["race"]
+
+
+def test_copies_of_records() -> None:
+    """A memcpy of 12 bytes with the alignment of an i32, through local memory."""
+    text = _text("ptr %x, ptr %out", """
+  %memory = alloca [3 x i32]
+  %from = getelementptr [3 x i32], ptr %x, i32 %t
+  %to = getelementptr [3 x i32], ptr %out, i32 %t
+  call void @llvm.memcpy.p0.p0.i64(ptr align 4 %memory, ptr align 4 %from, i64 12, i1 false)
+  call void @llvm.memmove.p0.p0.i64(ptr align 8 %to, ptr align 4 %memory, i64 12, i1 false)""")  # fmt: skip
+    x = np.arange(96, dtype=np.int32)
+    for result in _each_engine(text, [X, OUT], {"x": x, "out": np.zeros(96, np.int32)}):
+        assert np.array_equal(result["out"], x)
 
 
 def test_shared_and_constant_memory_and_collectives() -> None:
@@ -178,13 +222,18 @@ def test_addresses_and_parameters() -> None:
   %null = icmp eq ptr %x, null
   %s2 = select i1 %null, i32 -1, i32 %s1
   %s3 = lshr i32 %u, 31
-  %s4 = add i32 %s2, %s3
+  %own = getelementptr i32, ptr addrspacecast (ptr addrspace(3) @first to ptr), i32 2
+  %second = ptrtoint ptr %own to i64
+  %distance = sub i64 %second, ptrtoint (ptr addrspace(3) @first to i64)
+  %between = trunc i64 %distance to i32
+  %s5 = add i32 %s3, %between
+  %s4 = add i32 %s2, %s5
   %to = getelementptr i32, ptr %out, i32 %t
   store i32 %s4, ptr %to""")  # fmt: skip
-    parameters = [UnusedPointer(), X, ScalarParameter("u", U32), ConstantParameter(40, I64), OUT]
+    parameters: list[Parameter] = [UnusedPointer(), X, ScalarParameter("u", U32), ConstantParameter(40, I64), OUT]
     arguments = {address("x"): np.int64(4096), "u": np.uint32(1 << 31), "out": np.zeros(32, np.int32)}
     for result in _each_engine(text, parameters, arguments):
-        assert (result["out"] == 4096 + 40 + 1).all()
+        assert (result["out"] == 4096 + 40 + 1 + 8).all()
 
 
 def test_printf() -> None:
@@ -208,14 +257,15 @@ REFUSALS = {
     "%v = call float @__nv_j0f(float 1.0)": "the function __nv_j0f is not supported",
     '%v = call i32 asm "mov.u32 $0, %smid;", "=r"()': "the inline assembly 'mov.u32 $0, %smid' is not supported",
     "%v = inttoptr i64 %n to ptr\n  %w = load i32, ptr %v": "a computed number as an address is not supported",
+    "call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %x, i64 %n, i1 false)": "a copy of a computed size",
     "%v = load i32, ptr null": "an access to a null pointer is not supported",
     "%v = alloca i32, i64 %n": "local memory of a computed size is not supported",
     "%f = bitcast i64 %n to i64\n  %v = call i32 %f(i32 1)": "a call through a pointer is not supported",
     "%v = atomicrmw nand ptr %x, i32 1 monotonic": "the atomic operation nand is not supported",
     "%v = atomicrmw umax ptr %x, i32 1 monotonic\n  %w = atomicrmw max ptr %x, i32 1 monotonic": "atomic operations on u32 and i32 in x",
     "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 1)": "barriers with other numbers than 0 are not supported",
-    "store i32 1, ptr addrspace(3) @first\n  store i64 1, ptr addrspace(3) @first":
-        "an access of 8 bytes to shared with elements of 4 bytes",
+    "store i32 1, ptr addrspace(3) @first\n  store i64 1, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @first, i64 4)":
+        "a misaligned access to shared",
     "%v = call double @__nv_double2float_rz(double 1.0)": "does not round to the nearest",
 }  # fmt: skip
 

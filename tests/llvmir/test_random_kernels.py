@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,6 +46,7 @@ def numba_translation(text: str) -> Translation:
     """Translate a kernel that Numba-CUDA compiles."""
     from numba import cuda
 
+    linecache.cache["<kernel>"] = (len(text), None, text.splitlines(True), "<kernel>")  # Numba warns without a source
     kernel = random_kernels.functions(text, cuda.jit(device=True), cuda)["kernel"]
     module, entry, parameters = compiled(kernel, ("a", "out"))
     return translated(module, parameters, entry)
@@ -71,15 +73,7 @@ def difference(seed: int, engine: str, numba: bool = False) -> str:
     return "" if np.array_equal(out, expected) else f"seed {seed}, {engine}: {out} is not {expected}\n{text}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("engine", "kernels"), [("reference", 40), ("numpy", 80), ("jit", 5)])
+@pytest.mark.parametrize(("engine", "kernels"), [("reference", 15), ("numpy", 30), ("jit", 1)])
 def test_random_kernels_agree_with_python(engine: str, kernels: int) -> None:
     first = ENGINES.index(engine) * 1_000_000
     assert not [text for seed in range(first, first + kernels) if (text := difference(seed, engine))]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*Could not find source for function")
-def test_random_kernels_of_numba_agree_with_python() -> None:
-    pytest.importorskip("numba_cuda")
-    assert not [text for seed in range(2) if (text := difference(seed, "numpy", numba=True))]

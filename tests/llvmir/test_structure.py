@@ -13,7 +13,7 @@ from simtbed.llvmir.replay import StructureError, verify_structure
 from simtbed.llvmir.structure import Choose, Guard, Leave, Mark, Repeat, Statement, Tree, structure
 from simtbed.llvmir.types import I1, VOID, IntType, UnsupportedError
 
-GRAPHS = 400
+GRAPHS = 200
 NUMBER = IntType(32)
 
 

@@ -1,0 +1,211 @@
+"""Calls of libdevice, of functions of halves, of warp intrinsics and of inline assembly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed.language.types import F16, F32, F64, I16, I32, I64
+from simtbed.llvmir.parameters import ArrayParameter
+
+from tests.llvmir.programs import ENGINES, run, translated
+
+HEAD = """
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+define void @kernel(ptr %x, ptr %y, ptr %out) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %px = getelementptr T, ptr %x, i32 %t
+  %py = getelementptr T, ptr %y, i32 %t
+  %a = load T, ptr %px
+  %b = load T, ptr %py
+"""
+LANES = np.arange(32)
+Row = tuple[str, str, Callable[..., Any]]
+"""A call of %a and %b, with R for its result's type; its result's type; its meaning for arrays."""
+
+DOUBLE: tuple[Row, ...] = (
+    *((f"@__nv_{name}(double %a)", "double", getattr(np, own)) for name, own in (
+        ("sin", "sin"), ("cos", "cos"), ("exp", "exp"), ("exp2", "exp2"), ("expm1", "expm1"), ("atan", "arctan"), ("floor", "floor"),
+        ("ceil", "ceil"), ("trunc", "trunc"), ("rint", "rint"), ("nearbyint", "rint"), ("fabs", "abs"), ("tanh", "tanh"),
+        ("asinh", "arcsinh"), ("cbrt", "cbrt"), ("sinh", "sinh"),
+    )),
+    ("@__nv_pow(double %b, double %a)", "double", lambda a, b: np.power(b, a)),
+    ("@__nv_powi(double %a, i32 3)", "double", lambda a, b: a**3),
+    ("@__nv_hypot(double %a, double %b)", "double", lambda a, b: np.hypot(a, b)),
+    ("@__nv_atan2(double %a, double %b)", "double", lambda a, b: np.arctan2(a, b)),
+    ("@__nv_fmod(double %a, double %b)", "double", lambda a, b: np.fmod(a, b)),
+    ("@__nv_fmax(double %a, double %b)", "double", lambda a, b: np.fmax(a, b)),
+    ("@__nv_fdim(double %a, double %b)", "double", lambda a, b: np.maximum(a - b, 0)),
+    ("@__nv_nextafter(double %a, double %b)", "double", lambda a, b: np.nextafter(a, b)),
+    ("@__nv_nextafter(double %a, double %a)", "double", lambda a, b: a),
+    ("@__nv_nextafter(double 0.0, double %a)", "double", lambda a, b: np.nextafter(0, a)),
+    ('asm "ld.global.ca.b64 $0, [$1];", "=d,l"(ptr %px)', "double", lambda a, b: a),
+    ("@__nv_ldexp(double %a, i32 5)", "double", lambda a, b: a * 32),
+    ("@__nv_dadd_rn(double %a, double %b)", "double", lambda a, b: a + b),
+    ("@__nv_drcp_rn(double %a)", "double", lambda a, b: 1 / a),
+    ("@__nv_erf(double %a)", "double", lambda a, b: np.vectorize(math.erf)(a)),
+    ("@__nv_isnand(double %a)", "i32", lambda a, b: np.isnan(a)),
+    ("@__nv_signbitd(double %a)", "i32", lambda a, b: np.signbit(a)),
+    ("@__nv_llrint(double %a)", "i64", lambda a, b: np.rint(a)),
+    ("@__nv_double2int_rd(double %a)", "i32", lambda a, b: np.floor(a)),
+    ("@__nv_double2float_rn(double %a)", "float", lambda a, b: a.astype(np.float32)),
+    ("@__nv_double2hiint(double %a)", "i32", lambda a, b: a.view(np.int64) >> 32),
+    ("@__nv_double_as_longlong(double %a)", "i64", lambda a, b: a.view(np.int64)),
+)  # fmt: skip
+INTEGER: tuple[Row, ...] = (
+    ("@__nv_abs(i32 %a)", "i32", lambda a, b: abs(a)),
+    ("@__nv_min(i32 %a, i32 %b)", "i32", np.minimum),
+    ("@__nv_umax(i32 %a, i32 %b)", "i32", lambda a, b: np.maximum(a.view(np.uint32), b.view(np.uint32)).view(np.int32)),
+    ("@__nv_mulhi(i32 %a, i32 %b)", "i32", lambda a, b: a.astype(np.int64) * b >> 32),
+    ("@__nv_mul24(i32 %a, i32 %b)", "i32", lambda a, b: ((a << 8 >> 8).astype(np.int64) * (b << 8 >> 8)).astype(np.int32)),
+    ("@__nv_popc(i32 %a)", "i32", lambda a, b: np.bitwise_count(a.view(np.uint32))),
+    ("@__nv_sad(i32 %a, i32 %b, i32 7)", "i32", lambda a, b: (abs(a.astype(np.int64) - b) + 7).astype(np.int32)),
+    ("@__nv_hadd(i32 %a, i32 %b)", "i32", lambda a, b: a.astype(np.int64) + b >> 1),
+    ("@__nv_urhadd(i32 %a, i32 %b)", "i32",
+     lambda a, b: (a.view(np.uint32).astype(np.int64) + b.view(np.uint32) + 1 >> 1).astype(np.int32)),
+    ("@__nv_byte_perm(i32 %a, i32 %b, i32 12816)", "i32", lambda a, b: a),
+    ("@__nv_int2double_rn(i32 %a)", "double", lambda a, b: a.astype(np.float64)),
+    ("@__nv_uint2float_rn(i32 %a)", "float", lambda a, b: a.view(np.uint32).astype(np.float32)),
+    ("@__nv_int_as_float(i32 %index)", "float", lambda a, b: LANES.astype(np.int32).view(np.float32)),
+)  # fmt: skip
+WARP: tuple[Row, ...] = (
+    ("@llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %a, i32 5, i32 31)", "i32", lambda a, b: np.full(32, a[5])),
+    ("@llvm.nvvm.shfl.sync.up.i32(i32 -1, i32 %a, i32 2, i32 0)", "i32", lambda a, b: a[np.where(LANES < 2, LANES, LANES - 2)]),
+    ("@llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %a, i32 1, i32 31)", "i32", lambda a, b: a[LANES ^ 1]),
+    ("@llvm.nvvm.shfl.sync.down.i32(i32 -1, i32 %a, i32 1, i32 6175)", "i32", lambda a, b: a[np.where(LANES % 8 == 7, LANES, LANES + 1)]),
+    ("@llvm.nvvm.match.any.sync.i32(i32 -1, i32 %small)", "i32",
+     lambda a, b: np.array([sum(1 << int(k) for k in np.flatnonzero(a & 1 == v)) for v in a & 1]).astype(np.uint32).view(np.int32)),
+    ("@llvm.nvvm.activemask()", "i32", lambda a, b: np.full(32, -1)),
+    ('asm "mov.u32 $0, %lanemask_lt;", "=r"()', "i32", lambda a, b: (1 << LANES) - 1),
+    ('asm "activemask.b32 $0;", "=r"()', "i32", lambda a, b: np.full(32, -1)),
+    ("@llvm.nvvm.read.ptx.sreg.laneid()", "i32", lambda a, b: LANES),
+    ("@llvm.nvvm.read.ptx.sreg.ntid.x()", "i32", lambda a, b: np.full(32, 32)),
+)  # fmt: skip
+WIDTHS = {"double": F64, "float": F32, "i32": I32, "i64": I64}
+
+
+def _check(rows: tuple[Row, ...], type: str, x: Any, y: Any, more: str = "") -> None:
+    """Run all calls as one kernel, whose output has 8 bytes for each result of each lane."""
+    lines = [HEAD.replace("T,", f"{type},"), more]
+    for number, (call, result, _) in enumerate(rows):
+        lines += [
+            f"  %r{number} = call {result} {call}", f"  %at{number} = add i32 %index, {32 * number}",
+            f"  %to{number} = getelementptr [8 x i8], ptr %out, i32 %at{number}", f"  store {result} %r{number}, ptr %to{number}",
+        ]  # fmt: skip
+    text = "\n".join([*lines, "  ret void\n}\n"]).replace("%index", "%t")
+    element = {"double": F64, "i32": I32}[type]
+    parameters = [ArrayParameter(name, element, element.size) for name in "xy"] + [ArrayParameter("out", None, 8)]
+    translation = translated(text, parameters)
+    for engine in ENGINES:
+        memory = np.zeros(32 * len(rows), np.int64)
+        arguments: dict[str, Any] = {"x": x, "y": y}
+        outputs = [name for name in translation.arrays if name not in "xy"]
+        for name in outputs:
+            arguments[name] = memory.view(translation.arrays[name].element.dtype).copy()
+        outcome = run(translation, arguments, engine)
+        for number, (call, kind, meaning) in enumerate(rows):
+            name = next(n for n in outputs if translation.arrays[n].element.dtype.itemsize == WIDTHS[kind].size)
+            dtype = WIDTHS[kind].dtype
+            own = outcome[name].view(dtype)[:: 8 // dtype.itemsize][32 * number : 32 * number + 32]
+            expected = meaning(x, y) if meaning.__code__.co_argcount == 2 else meaning(x)
+            np.testing.assert_allclose(
+                own, np.asarray(expected).astype(dtype), 4e-15 if kind == "double" else 1e-7, err_msg=f"{engine} {call}"
+            )
+
+
+def _two(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    if isinstance(function, np.ufunc):
+        return (lambda a, b: function(a)) if function.nin == 1 else lambda a, b: function(a, b)
+    return function
+
+
+def test_functions_of_doubles() -> None:
+    random = np.random.default_rng(3)
+    rows = tuple((call, kind, _two(meaning)) for call, kind, meaning in DOUBLE)
+    _check(rows, "double", random.normal(0, 2, 32), np.abs(random.normal(0, 2, 32)) + 0.1)
+
+
+def test_functions_of_integers() -> None:
+    random = np.random.default_rng(4)
+    x, y = random.integers(-(2**31), 2**31 - 1, (2, 32)).astype(np.int32)
+    _check(tuple((call, kind, _two(meaning)) for call, kind, meaning in INTEGER), "i32", x, y)
+
+
+def test_warp_intrinsics() -> None:
+    x = np.random.default_rng(5).integers(0, 100, 32).astype(np.int32)
+    _check(WARP, "i32", x, x, "  %small = and i32 %a, 1")
+
+
+def test_results_through_pointers() -> None:
+    text = (
+        HEAD.replace("T,", "double,")
+        + """
+  %e = alloca i32
+  %s = alloca double
+  %c = alloca double
+  %f = call double @__nv_frexp(double %a, ptr %e)
+  call void @__nv_sincos(double %a, ptr %s, ptr %c)
+  %power = load i32, ptr %e
+  %sine = load double, ptr %s
+  %cosine = load double, ptr %c
+  %whole = sitofp i32 %power to double
+  %s1 = fadd double %f, %whole
+  %s2 = fmul double %sine, %cosine
+  %s3 = fadd double %s1, %s2
+  %to = getelementptr double, ptr %out, i32 %t
+  store double %s3, ptr %to
+  ret void
+}
+"""
+    )
+    x = np.random.default_rng(6).normal(0, 5, 32)
+    fraction, exponent = np.frexp(x)
+    translation = translated(text, [ArrayParameter(name, F64, 8) for name in ("x", "y", "out")])
+    for engine in ENGINES:
+        result = run(translation, {"x": x, "y": x, "out": np.zeros(32)}, engine)
+        np.testing.assert_allclose(result["out"], fraction + exponent + np.sin(x) * np.cos(x), 1e-14)
+
+
+HALVES = {
+    "_ZL6__hadd6__halfS__nbst": np.add,
+    "_ZL6__hmul6__halfS__nbst": np.multiply,
+    "_ZmiRK6__halfS1__nbst": np.subtract,
+    "_ZL6__hmax6__halfS__nbst": np.maximum,
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_functions_of_halves(name: str) -> None:
+    text = (
+        HEAD.replace("T,", "i16,")
+        + f"""
+  %pa = alloca i16
+  %pb = alloca i16
+  %pr = alloca i16
+  %flag = alloca i8
+  store i16 %a, ptr %pa
+  store i16 %b, ptr %pb
+  %status = call i32 @{name}(ptr %pr, ptr %pa, ptr %pb)
+  %other = call i32 @_ZL5__hlt6__halfS__nbst(ptr %flag, ptr %pa, ptr %pb)
+  %r = load i16, ptr %pr
+  %less = load i8, ptr %flag
+  %negative = icmp ne i8 %less, 0
+  %sign = select i1 %negative, i16 -32768, i16 0
+  %marked = xor i16 %r, %sign
+  %to = getelementptr i16, ptr %out, i32 %t
+  store i16 %marked, ptr %to
+  ret void
+}}
+"""
+    )
+    a, b = np.random.default_rng(7).normal(0, 3, (2, 32)).astype(np.float16)
+    expected = np.where(a < b, -HALVES[name](a, b), HALVES[name](a, b))
+    translation = translated(
+        text, [ArrayParameter("x", F16, 2), ArrayParameter("y", F16, 2), ArrayParameter("out", I16, 2)]
+    )
+    for engine in ENGINES:
+        result = run(translation, {"x": a, "y": b, "out": np.zeros(32, np.int16)}, engine)
+        assert np.array_equal(result["out"].view(np.float16), expected)
