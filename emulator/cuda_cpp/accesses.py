@@ -11,7 +11,7 @@ from ..ir import names
 from ..ir import nodes as ir
 from ..ir.walk import expressions
 from ..ir.wide import aligned_index, alignment_check
-from ..language.types import BOOL, I32, I64, U8, Scalar, Vector
+from ..language.types import BOOL, I32, I64, U8, U16, U32, U64, Scalar, Vector
 from .emitting import Emitter
 from .types import ArrayType, CType, PointerType, RecordType, Refusal, alignment_of, size_of
 from .values import (
@@ -30,6 +30,8 @@ from .values import (
     ValuePlace,
 )
 
+_WORDS = {type.size: type for type in (U8, U16, U32, U64)}
+"""Unsigned numbers by their bytes."""
 MAX_COPIED = 64
 """Elements of an array that is copied as a part of a struct."""
 
@@ -145,9 +147,38 @@ class Accesses(Emitter):
         """Return the bits of a variable in registers as another type."""
         if value.type == type:
             return value
-        if not isinstance(type, Scalar) or not isinstance(value.type, Scalar):
-            raise Refusal(f"a variable of {value.type} accessed as {type}: not supported")
-        return self.bits(value, type)
+        source = value.type
+        if not isinstance(type, Scalar | Vector) or not isinstance(source, Scalar | Vector) or type.size != source.size:
+            raise Refusal(f"a variable of {source} accessed as {type}: not supported")
+        if isinstance(type, Scalar) and isinstance(source, Scalar):
+            return self.bits(value, type)
+        if max(source.size, type.size) > U64.size:
+            raise Refusal(f"a variable of {source} accessed as {type}: not supported")
+        return self._from_word(self._as_word(self.as_register(value)), type)
+
+    def _as_word(self, value: ir.Expr) -> ir.Expr:
+        """Return the bits of a value of 2 to 8 bytes as an unsigned number."""
+        source = value.type
+        assert isinstance(source, Scalar | Vector)
+        word = _WORDS[source.size]
+        if isinstance(source, Scalar):
+            return self.bits(value, word)
+        result: ir.Expr = self.constant(0, word)
+        for lane in range(source.lanes):
+            piece = ir.Component(value, self.constant(lane, I32), source.element, self.position)
+            bits = self.converted(self.bits(piece, _WORDS[source.element.size]), word)
+            shift = self.constant(8 * source.element.size * lane, I32)
+            result = self.operation("or", result, self.operation("shl", bits, shift))
+        return result
+
+    def _from_word(self, word: ir.Expr, type: Scalar | Vector) -> ir.Expr:
+        """Return an unsigned number as a value with its bits."""
+        if isinstance(type, Scalar):
+            return self.bits(word, type)
+        size, word = type.element.size, self.as_register(word)
+        shifted = (self.operation("shr", word, self.constant(8 * size * lane, I32)) for lane in range(type.lanes))
+        pieces = (self.bits(self.converted(piece, _WORDS[size]), type.element) for piece in shifted)
+        return ir.Pack(tuple(pieces), type, self.position)
 
     def variable_at(self, pointer: Pointer) -> Place:
         """Return the object that the address of a variable in registers refers to."""

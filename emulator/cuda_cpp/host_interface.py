@@ -9,7 +9,7 @@ from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..language.types import Array, Vector
 from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
 from .lowering import LoweredKernel, constant_element, initial_bytes
-from .types import CType, RecordType, components, size_of
+from .types import CType, RecordType, components, scalar_leaves, size_of
 from .values import Memory
 
 
@@ -41,11 +41,9 @@ def _parameter(parameter: HostParameter, memory: Memory | None) -> KernelParamet
     name, type = parameter.name, parameter.type
     if memory is not None:
         return KernelParameter(Array(memory.element, None, "global"), accepts=_accepted(memory.declared))
-    if isinstance(type, RecordType):
-        pieces = tuple(
-            (f"{name}@:{path.replace('.', '@:')}", tuple(path.split(".")), kind) for path, kind, _ in type.leaves()
-        )
-        return KernelParameter(RecordParameter(type.name, cast(Any, pieces)))
+    if isinstance(type, RecordType | Vector):
+        pieces = tuple(("@:".join((name, *path)), path, kind) for path, kind, _ in scalar_leaves(type))
+        return KernelParameter(RecordParameter(str(type), pieces))
     return KernelParameter(cast(Any, type))
 
 

@@ -17,13 +17,13 @@ from ..cuda_text import CudaText, TextArgument
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
-from ..language.types import Array, ArrayLayout, Scalar
+from ..language.types import Array, ArrayLayout, Scalar, Vector
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
 from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
 from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
-from .types import RecordType, components, size_of
+from .types import CType, RecordType, alignment_of, scalar_leaves, size_of
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
@@ -179,7 +179,7 @@ class CudaKernel(LaunchableKernel):
         aliases, owners, bound = {}, list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
-            if name in bound and isinstance(parameter.type, RecordType) and not parameter.reference:
+            if name in bound and isinstance(parameter.type, RecordType | Vector) and not parameter.reference:
                 bound[name] = _struct(name, parameter.type, bound[name])
             if name not in bound or not parameter.is_address:
                 continue
@@ -265,13 +265,10 @@ class CudaKernel(LaunchableKernel):
             alias = dict(self.aliases).get(name, Alias(name))
             known = self._interface.signature.parameters.get(alias.parameter or "")
             has_memory = known is not None and isinstance(known.type, Array)
-            contents = ((0, str(alias.parameter)),) if has_memory else ()
-            return TextArgument(8, 8, contents, alias.offset, alias.parameter is None)
-        if isinstance(type, RecordType):
-            leaves = [(f"{name}@:{path.replace('.', '@:')}", kind, offset) for path, kind, offset in type.leaves()]
-            alignment = max((kind.size for kind in components(type)), default=1)
-            return TextArgument(type.size, alignment, tuple((offset, own) for own, _, offset in leaves))
-        return TextArgument(size_of(type), size_of(type), ((0, name),))
+            pointer = ((0, str(alias.parameter)),) if has_memory else ()
+            return TextArgument(8, 8, pointer, alias.offset, alias.parameter is None)
+        contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in scalar_leaves(type))
+        return TextArgument(size_of(type), alignment_of(type), contents)
 
     def digest(self) -> str:
         return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()
@@ -297,24 +294,28 @@ class CudaKernel(LaunchableKernel):
         return lower(self.__name__, self.owner.parsed.function(self.__name__), dict(self.aliases), contents)
 
 
-def _struct(name: str, type: RecordType, value: Any) -> Any:
-    """Return an argument for a struct that is passed by value: a tuple with names. value: with items, in order or by name, or with
-    attributes."""
+def _struct(name: str, type: RecordType | Vector, value: Any) -> Any:
+    """Return an argument for a struct or a vector that is passed by value: a tuple with names. value: with items, in order or by name,
+    or with attributes."""
+    kinds: dict[str, CType] = (
+        dict.fromkeys("xyzw"[: type.lanes], type.element)
+        if isinstance(type, Vector)
+        else {field: kind for field, (kind, _) in type.fields.items()}
+    )
     if isinstance(value, np.ndarray) and value.dtype.names is not None and value.size == 1:
         value = value.reshape(())[()]
     if isinstance(value, np.void | Mapping):
-        items = [value[field] for field in type.fields]
-    elif isinstance(value, tuple | list) and len(value) == len(type.fields):
+        items = [value[field] for field in kinds]
+    elif isinstance(value, tuple | list | np.ndarray) and len(value) == len(kinds):
         items = list(value)
-    elif all(hasattr(value, field) for field in type.fields):
-        items = [getattr(value, field) for field in type.fields]
+    elif all(hasattr(value, field) for field in kinds):
+        items = [getattr(value, field) for field in kinds]
     else:
-        raise LaunchError(f"{name} is {type.name}: give ({', '.join(type.fields)}), not {shown(value)}")
-    kinds = [kind for kind, _ in type.fields.values()]
-    named = namedtuple(type.name.rpartition("::")[2], list(type.fields), rename=True)  # type: ignore[misc]
+        raise LaunchError(f"{name} is {type}: give ({', '.join(kinds)}), not {shown(value)}")
+    named = namedtuple(type.name.rpartition("::")[2], list(kinds), rename=True)  # type: ignore[misc]
     nested = (
-        _struct(name, kind, item) if isinstance(kind, RecordType) else item
-        for kind, item in zip(kinds, items, strict=True)
+        _struct(name, kind, item) if isinstance(kind, RecordType | Vector) else item
+        for kind, item in zip(kinds.values(), items, strict=True)
     )
     return named(*nested)
 

@@ -92,13 +92,27 @@ class _Lowering(Statements):
             if parameter.reference:
                 return MemoryPlace(pointer, type, parameter.volatile)
             return self.place_of_variable(parameter, pointer)
-        if isinstance(type, Scalar | Vector):
-            register = self.register(parameter.name, type, stable=parameter not in self.plan.changed)
+        stable = parameter not in self.plan.changed
+        if isinstance(type, Scalar):
+            register = self.register(parameter.name, type, stable)
             self.params.append(ir.Param(register.name, type, self.position))
             return RegisterPlace(register)
+        if isinstance(type, Vector):
+            return self._vector(self.name(parameter.name), type, stable)
         if isinstance(type, RecordType):
-            return self._struct(parameter.name, type, parameter not in self.plan.changed)
+            return self._struct(parameter.name, type, stable)
         raise CompileError([Diagnostic("compile", f"a parameter of type {type} is not supported", parameter.span)])
+
+    def _vector(self, name: str, type: Vector, stable: bool) -> RegisterPlace:
+        """Return a vector that is passed by value: a parameter for each component."""
+        names = [f"{name}@:{axis}" for axis in "xyzw"[: type.lanes]]
+        self.params += [ir.Param(own, type.element, self.position) for own in names]
+        self.reserved_names |= {name, *names}
+        self.stable |= {*names, *[name] * stable}
+        register = ir.Reg(name, type, self.position)
+        values = tuple(ir.Reg(own, type.element, self.position) for own in names)
+        self.emit(ir.Let(register, ir.Pack(values, type, self.position), self.position))
+        return RegisterPlace(register)
 
     def _struct(self, name: str, record: RecordType, stable: bool) -> StructPlace:
         """Return a struct that is passed by value: a parameter for each field."""
@@ -107,7 +121,9 @@ class _Lowering(Statements):
             own = f"{name}@:{field}"
             if isinstance(type, RecordType):
                 fields[field] = self._struct(own, type, stable)
-            elif isinstance(type, Scalar | Vector):
+            elif isinstance(type, Vector):
+                fields[field] = self._vector(own, type, stable)
+            elif isinstance(type, Scalar):
                 self.reserved_names.add(own)
                 self.stable |= {own} if stable else set()
                 self.params.append(ir.Param(own, type, self.position))

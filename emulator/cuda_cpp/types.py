@@ -84,6 +84,20 @@ def alignment_of(type: CType | None) -> int:
     return size_of(type)
 
 
+def scalar_leaves(
+    type: CType, path: tuple[str, ...] = (), offset: int = 0
+) -> Iterator[tuple[tuple[str, ...], Scalar, int]]:
+    """Yield path, type and offset of each scalar of a value that is passed by value: fields of structs, components of vectors."""
+    if isinstance(type, RecordType):
+        for name, (kind, at) in type.fields.items():
+            yield from scalar_leaves(kind, (*path, name), offset + at)
+    elif isinstance(type, Vector):
+        for number, axis in enumerate("xyzw"[: type.lanes]):
+            yield (*path, axis), type.element, offset + number * type.element.size
+    elif isinstance(type, Scalar):
+        yield path, type, offset
+
+
 def components(type: CType) -> Iterator[Scalar]:
     """Yield the scalar types that a value of a type is made of."""
     if isinstance(type, Scalar):

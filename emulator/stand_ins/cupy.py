@@ -21,8 +21,11 @@ from .pycuda import Event, Inert
 class ndarray(np.ndarray):
     """An array of the host with the methods of CuPy's arrays."""
 
-    def get(self, *args: Any, **options: Any) -> Any:
-        return np.array(self, subok=False)
+    def get(self, *args: Any, out: Any = None, **options: Any) -> Any:
+        if out is None:
+            return np.array(self, subok=False)
+        out[...] = self
+        return out
 
     def set(self, array: Any, *args: Any) -> None:
         self[...] = array
@@ -126,6 +129,11 @@ def _asarray(array: Any, dtype: Any = None, **options: Any) -> ndarray:
     return result
 
 
+def _asnumpy(array: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+    """Return a copy as an array of NumPy, in `out` if it is given."""
+    return np.asarray(array).view(ndarray).get(out=out)
+
+
 def _missing(name: str) -> Any:
     def create(*args: Any, **options: Any) -> Any:
         raise LaunchError(f"cupy.{name} is not emulated: RawKernel and RawModule are")
@@ -148,7 +156,7 @@ def modules() -> dict[str, ModuleType]:
     )  # fmt: skip
     vars(cupy).update(
         ndarray=ndarray, RawKernel=RawKernel, RawModule=RawModule, cuda=cuda, random=_Numpy("cupy.random", np.random),
-        linalg=_Numpy("cupy.linalg", np.linalg), asnumpy=lambda array, *args, **options: np.array(array, subok=False),
+        linalg=_Numpy("cupy.linalg", np.linalg), asnumpy=_asnumpy,
         get_array_module=lambda *arrays: cupy if any(isinstance(one, ndarray) for one in arrays) else np,
         asarray=_asarray, __version__="13.0",
         **{name: _missing(name) for name in ("ElementwiseKernel", "ReductionKernel", "fuse")},

@@ -84,3 +84,34 @@ def _mixed(x: Any, data: Any) -> Arrays:
     added = local[np.arange(32), (np.arange(32) + 3) % 8]
     scaled = (pairs[:, 0] - pairs[:, 1]).astype(np.float64) * 0.5 + 3
     return {"out": scaled.astype(np.float32), "words": (words.byteswap() >> 2) + added}
+
+
+add(
+    "vectors and structs of vectors by value, and variables as other types",
+    """
+    struct Light { float4 colour; short2 at; };
+    __global__ void shade(float4 scale, uchar4 tint, Light light, unsigned int *out, float *sums)
+    {
+        int i = threadIdx.x;
+        unsigned int word = 0x01020304u * i;
+        uchar4 c = *(uchar4 *)&word;
+        c.x += tint.x; c.w += tint.w;
+        out[i] = *reinterpret_cast<unsigned int *>(&c);
+        float2 pair = make_float2(i * scale.x, light.colour.w + light.at.y);
+        unsigned long long both = *(unsigned long long *)&pair;
+        scale.y += __uint_as_float((unsigned int)(both >> 32));
+        sums[i] = scale.y + pair.x;
+    }
+    """,
+    grid=1, block=32,
+    args=lambda rng: {
+        "scale": (0.5, 2.0, 0.0, 0.0), "tint": np.array([1, 0, 0, 2], np.uint8),
+        "light": ((0.0, 0.0, 0.0, 1.5), (7, -3)), "out": st.empty(32, "u32"), "sums": st.empty(32, "f32"),
+    },
+    expected=lambda g: _shaded(np.arange(32, dtype=np.uint32)),
+)  # fmt: skip
+
+
+def _shaded(i: Any) -> Arrays:
+    colours = (i * np.uint32(0x01020304)).view(np.uint8).reshape(32, 4) + np.array([1, 0, 0, 2], np.uint8)
+    return {"out": colours.reshape(-1).view(np.uint32), "sums": (2.0 - 1.5 + 0.5 * i).astype(np.float32)}

@@ -118,3 +118,20 @@ def test_instances_of_raw_modules(cupy: Any) -> None:
 def test_other_libraries_are_not_emulated() -> None:
     with pytest.raises(st.SimtbedError, match="torch is not emulated; pycuda and cupy are"):
         install(["torch"])
+
+
+def test_arrays_are_copied_to_given_ones(pycuda: Any, cupy: Any) -> None:
+    target = np.zeros(4, np.float32)
+    array = pycuda.gpuarray.to_gpu(np.arange(4, dtype=np.float32))
+    assert array.get(target) is target and target.tolist() == [0, 1, 2, 3]
+    with pytest.raises(st.LaunchError, match="4 elements of float32"):
+        array.get(np.zeros(4))
+    assert cupy.asnumpy(cupy.arange(3), out=(out := np.zeros(3, np.int64))) is out and out.tolist() == [0, 1, 2]
+
+
+def test_a_driver_copies_the_bytes_of_an_integer(pycuda: Any) -> None:
+    text = "__global__ void f(int *x, int n) { x[0] = n; }"
+    x = np.zeros(1, np.int32)
+    f = pycuda.compiler.SourceModule(text).get_function("f")
+    f(pycuda.driver.InOut(x), np.uint32(4294967293), block=(1, 1, 1))
+    assert x.tolist() == [-3]
