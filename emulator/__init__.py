@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .profiler.launch import Launch
     from .profiler.profile import Profile
     from .profiler.run import Run
+    from .runtime.array_views import device_view
     from .runtime.arrays import DeviceArray, empty, full, zeros
     from .runtime.compiled_launch import compile
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
@@ -82,6 +83,7 @@ __all__ = [
     "current_gpu",
     "debugging",
     "device",
+    "device_view",
     "devices",
     "empty",
     "full",
@@ -122,6 +124,7 @@ _HOMES = {
     "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",
     "debugging": "debugger.blocks",
+    "device_view": "runtime.array_views",
     "empty": "runtime.arrays",
     "full": "runtime.arrays",
     "launch": "runtime.launching",

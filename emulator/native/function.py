@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from ..language.functions import DeviceFunction
 from ..language.hints import Const
 from ..language.types import SCALARS, Array, Scalar
 from ..llvm.c_types import C_TYPES
-from ..llvm.compiler import LOOPS, NATIVE, Library, ModuleText, compiled
+
+if TYPE_CHECKING:  # LLVM takes 0.05 s to load: a launch on a GPU needs none
+    from ..llvm.compiler import Library, ModuleText
 
 _EmptyBuffer: Any = ctypes.c_char * 0
 
@@ -171,6 +173,8 @@ class Native(DeviceFunction):
         return self._codes[consts]
 
     def _compiled(self, consts: tuple[Any, ...]) -> _Code:
+        from ..llvm.compiler import LOOPS, NATIVE, compiled
+
         named = dict(zip((self.names[n] for n in sorted(self._const_positions)), consts, strict=True))
 
         def make() -> tuple[bytes, ModuleText]:

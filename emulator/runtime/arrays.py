@@ -174,21 +174,25 @@ class DeviceArray:
 
     written: bool by element, the written elements of an `empty` array; None for all, or without tracking. A launch
     tracks them under `check="uninitialised"`. changing: whether a launch modifies it in place. In the child of a fork at
-    that moment, by another thread, it has no contents, and its use raises LaunchError.
+    that moment, by another thread, it has no contents, and its use raises LaunchError. remains: whether its contents may
+    remain in the memory of a device after a launch.
     """
 
+    remains = True
+
     def __init__(self, contents: Buffer | NewArray) -> None:
-        # the value of each element, until the first write
-        self.fill = contents.fill if isinstance(contents, NewArray) else None
-        self._host = (
-            contents.template() if isinstance(contents, NewArray) else checked_array("contents", contents).copy("C")
-        )
-        self.remote: RemoteArray | None = None
+        if isinstance(contents, NewArray):
+            self._begin(contents.template(), contents.fill)
+            if not contents.readable:
+                self.written = np.broadcast_to(np.False_, contents.shape)  # it takes no memory
+        else:
+            self._begin(checked_array("contents", contents).copy("C"))
+
+    def _begin(self, host: Buffer, fill: Buffer | None = None, remote: RemoteArray | None = None) -> None:
+        """Begin with contents on the host, or in the memory of a device. fill: the value of each element, until the first write."""
+        self._host, self.fill, self.remote = host, fill, remote
         self.written: Buffer | None = None
-        if isinstance(contents, NewArray) and not contents.readable:
-            self.written = np.broadcast_to(
-                np.False_, contents.shape
-            )  # nothing is written yet; a broadcast takes no memory
+        self._exports: list[Any] = []
         self.lock = threading.RLock()
         self.changing = self._lost = False
         _ARRAYS.add(self)
@@ -227,6 +231,41 @@ class DeviceArray:
         if self.remote:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array for other libraries, while it is in the memory of a GPU; AttributeError otherwise."""
+        address = self._address()
+        if address is None or self.dtype.name == "bfloat16":
+            raise AttributeError("__cuda_array_interface__")
+        form = self._host
+        strides = None if form.flags.c_contiguous else form.strides
+        return {
+            "shape": form.shape, "typestr": form.dtype.str, "data": (address, False), "strides": strides, "version": 3,
+            "stream": 1,
+        }  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device: (1, 0) on the host, (2, number) on a GPU."""
+        return (1, 0) if self._address() is None else (2, getattr(self.remote, "device_number", 0))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return a DLPack capsule of the current contents, without a copy: of the host, or of a GPU."""
+        address = self._address()
+        if address is None:
+            self.fetch()
+            return self.host.__dlpack__(**options)
+        from .gpu_memory import new_capsule  # late: few programs use it
+
+        return new_capsule(address, self._host, self.__dlpack_device__()[1], self.remote)
+
+    def _address(self) -> int | None:
+        """Return the address on a GPU, in memory that now lives as long as this object; None on the host."""
+        self._require_contents()
+        address: int | None = getattr(self.remote, "address", None)
+        if address is not None and self.remote not in self._exports:
+            self._exports.append(self.remote)
+        return address
 
     def keep(self, count: int) -> None:
         """Truncate the first dimension to `count` elements. Nothing is copied."""

@@ -41,10 +41,12 @@ def as_array(name: str, value: Any) -> Any:
                 f"{name} is a capsule that is not of DLPack, or that was used before: give np.asarray of the array itself"
             ) from None
         raise LaunchError(
-            f"{name} is {_kind(value)}, which NumPy cannot view: {_line(error)}; give np.asarray({name})"
+            f"{name} is {kind_of(value)}, which NumPy cannot view: {line_of(error)}; give np.asarray({name})"
         ) from None
     if copied:
-        raise LaunchError(f"{name} is {_kind(value)}, which NumPy cannot view without a copy: give np.asarray({name})")
+        raise LaunchError(
+            f"{name} is {kind_of(value)}, which NumPy cannot view without a copy: give np.asarray({name})"
+        )
     return array
 
 
@@ -62,21 +64,21 @@ def _conversion(name: str, value: Any) -> Callable[[Any], Buffer] | None:
         return None
     if kind.__name__ == "PyCapsule":
         return lambda capsule: np.from_dlpack(_Exporter(capsule))
-    in_gpu = _has(value, "__cuda_array_interface__")
-    if _has(kind, "__dlpack__") and _has(kind, "__dlpack_device__"):
+    in_gpu = has(value, "__cuda_array_interface__")
+    if has(kind, "__dlpack__") and has(kind, "__dlpack_device__"):
         in_gpu |= value.__dlpack_device__()[0] not in _HOST_DEVICES
     if in_gpu:
         raise LaunchError(
-            f"{name} is {_kind(value)} in the memory of a GPU: give np.asarray of a copy on the host, such as {name}.cpu() "
+            f"{name} is {kind_of(value)} in the memory of a GPU: give np.asarray of a copy on the host, such as {name}.cpu() "
             f"of PyTorch or {name}.get() of CuPy"
         )
     if _is_buffer(value):
         return lambda buffer: np.asarray(memoryview(buffer))
-    if _has(kind, "__dlpack__") and _has(kind, "__dlpack_device__"):
+    if has(kind, "__dlpack__") and has(kind, "__dlpack_device__"):
         return np.from_dlpack
-    if _has(value, "__array_interface__") or _has(value, "__array_struct__"):
+    if has(value, "__array_interface__") or has(value, "__array_struct__"):
         return np.asarray
-    if _has(kind, "__array__"):
+    if has(kind, "__array__"):
         return lambda array: np.asarray(array.__array__())
     return None
 
@@ -94,7 +96,8 @@ class _Exporter:
         return 1, 0
 
 
-def _has(value: Any, name: str) -> bool:
+def has(value: Any, name: str) -> bool:
+    """Return whether an object of another library has an attribute."""
     try:
         return hasattr(value, name)
     except Exception:  # a property of another library, such as that of a tensor without memory
@@ -109,13 +112,13 @@ def _is_buffer(value: Any) -> bool:
     return True
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """Return the name of an object's type, with its package."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
 
 
-def _line(error: Exception) -> str:
+def line_of(error: Exception) -> str:
     """Return the first line of an error's text."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -196,6 +196,11 @@ def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: P
         result = run_through_observers(call, _run)
     elif not row.emulates:
         if stream is not None and row.queues:
+            for name in request.specialisation.summary.changed:
+                if name in request.device_arrays and not request.device_arrays[name].remains:
+                    raise LaunchError(
+                        f"{name} is in the memory of the host: a launch on a stream of a GPU takes a DeviceArray"
+                    )
             queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
             return Result.pending(request, queue.start(request, stream, _place_of_launch()))
         result = _run_on(engine_named(row.name), request, stream)

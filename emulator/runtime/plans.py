@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LaunchError
 from ..frontend.constants import exact
 from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
 from .array_forms import ArrayForm, as_elements, real_view
+from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray
 from .counter_limits import wrapping_loops
 from .engine import Request
@@ -67,11 +67,11 @@ def _types(value: Any) -> Any:
 def _argument_key(parameter: KernelParameter | None, value: Any) -> Any:
     """Return the properties of an argument that its validation depends on."""
     kind = type(value)
-    if kind is DeviceArray:
+    if kind is DeviceArray or isinstance(value, DeviceArray):
         if value.fill is not None or value.written is not None:  # until its first launches
             raise _Unplanned
         form = value.form
-        return DeviceArray, form.dtype, form.shape, form.strides
+        return kind, form.dtype, form.shape, form.strides
     if kind is np.ndarray:
         if value.dtype.names is not None:  # the alignment of its fields is that of its address
             raise _Unplanned
@@ -134,7 +134,7 @@ class _PlannedArray:
         """Return the memory of an argument with the planned type and shape."""
         array = argument
         if type(argument) is not np.ndarray:
-            array = argument.host if type(argument) is DeviceArray else argument.template()
+            array = argument.template() if type(argument) is NewArray else argument.host
         if self.accepts and not isinstance(argument, NewArray):
             array = as_elements(self.name, array, self.element, self.accepts)
         elif self.is_complex:
@@ -215,8 +215,8 @@ class LaunchPlan:
             if np.may_share_memory(args[a], args[b]):
                 check_overlap({a: args[a], b: args[b]}, self.request.specialisation.summary.changed)
         device_arrays = {name: args[name] for name in self.device_arrays}
-        if len(device_arrays) > 1 and len({*map(id, device_arrays.values())}) < len(device_arrays):
-            raise LaunchError(f"{self.kernel.__name__}: one DeviceArray is given for two parameters")
+        if len(device_arrays) > 1:
+            check_aliases(self.kernel.__name__, device_arrays, self.changed_device_arrays)
         request = self.request.with_arguments(arguments, device_arrays)
         summary = request.specialisation.summary
         if summary.dynamic:

@@ -15,16 +15,18 @@ from ..checked import counted, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
+from ..frontend.signature import RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from ..machine import device as devices
 from ..machine.device import Device
 from .array_forms import ArrayForm, as_elements, real_view, struct_field
+from .array_views import argument as argument_of
+from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .counter_limits import wrapping_loops
 from .engine import MAX_ITERATIONS, Dim3, Request
-from .foreign_arrays import as_array, as_number
+from .foreign_arrays import as_number
 from .poison import poison, poison_record
 from .scalars import checked_scalar
 from .specialisation import AnyKernel, Specialisation, bound, signature_of, specialisation_of
@@ -156,8 +158,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
             arguments[name] = checked_scalar(name, type, args[name]) if bound is None else bound
     device_arrays = {name: value for name, value in args.items() if isinstance(value, DeviceArray)}
     masks = {name: value.written for name, value in device_arrays.items() if value.written is not None}
-    if len({id(value) for value in device_arrays.values()}) < len(device_arrays):
-        raise LaunchError(f"{kernel.__name__}: one DeviceArray is given for two parameters")
+    check_aliases(kernel.__name__, device_arrays, summary.changed)
     in_place = truth("in_place", options.in_place)
     if in_place and (other := [name for name, value in args.items() if isinstance(value, DeviceArray | NewArray)]):
         raise LaunchError(f"{other[0]}: a launch in place modifies NumPy arrays; give one, or leave in_place=False")
@@ -336,13 +337,7 @@ def named_arguments(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Mapping[st
     if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
         raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")
     parameters = signature_of(kernel).parameters
-    return kernel, {name: _array_or_value(name, parameters.get(name), value) for name, value in args.items()}
-
-
-def _array_or_value(name: str, parameter: KernelParameter | None, value: Any) -> Any:
-    """Return the array of any library for a parameter of global or constant memory as a NumPy array; other values as given."""
-    is_array = parameter is not None and isinstance(parameter.type, Array | RecordArrayParameter)
-    return as_array(name, value) if is_array else value
+    return kernel, {name: argument_of(name, parameters.get(name), value) for name, value in args.items()}
 
 
 def _same_names(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any]) -> None:

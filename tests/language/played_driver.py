@@ -112,6 +112,10 @@ class PlayedDriver:
         self.notes.run(_values(pointers), options | {"stream": stream})
         return ILLEGAL_ADDRESS if self.notes.fails else SUCCESS
 
+    def cuPointerGetAttribute(self, result: Any, attribute: int, address: int) -> int:
+        result._obj.value = 0
+        return SUCCESS
+
     # graphs
     def cuGraphCreate(self, reference: Any, flags: Any) -> int:
         self._new(reference)

@@ -15,8 +15,10 @@ import numpy as np
 from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.engine import CodePlace, Dim3, Request, Resources
+from ...runtime.gpu_memory import ExternalMemory
 from ...runtime.gpus import current_gpu
 from ...runtime.specialisation import Specialisation
+from . import library
 from .binary import binary
 from .filling import fill
 from .functions import DeviceFunction
@@ -35,12 +37,13 @@ DEFAULT_SHARED = 48 * 1024
 class Context:
     """A device's primary context, shared with other libraries of the process.
 
-    loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed. queue: its
+    number: of the device. loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed. queue: its
     `launches.Queue`, after the first launch.
     """
 
     device: Any
     context: Any
+    number: int = 0
     loaded: weakref.WeakKeyDictionary[Specialisation, dict[Dim3, Loaded]] = field(
         default_factory=weakref.WeakKeyDictionary
     )
@@ -82,7 +85,7 @@ def context_of(number: int) -> Context:
     """The primary context of a device, by its number."""
     with _usable():
         device = device_of(number)
-        context = Context(device, device.retain_primary_context())
+        context = Context(device, device.retain_primary_context(), number)
     atexit.register(_forget, context)
     return context
 
@@ -182,6 +185,10 @@ class GpuArray:
     dtype: np.dtype[Any]
     address: int
 
+    @property
+    def device_number(self) -> int:
+        return self.context.number
+
     def read(self) -> Buffer:
         contents = np.empty(self.shape, self.dtype)
         with self.context.current():
@@ -229,7 +236,16 @@ def launch_error(error: Exception, request: Request, context: Context, place: Co
 
 
 def resident(context: Context, array: DeviceArray) -> Any:
-    """Return the memory of a DeviceArray on this GPU, or None. Contents on another GPU are moved to the host."""
+    """Return the memory of a DeviceArray on this GPU, or None. Contents on another GPU are moved to the host.
+
+    Raises LaunchError for memory of another library on another GPU.
+    """
+    if isinstance(array.remote, ExternalMemory):
+        if (number := library.device_of_address(array.remote.address)) != context.number:
+            raise LaunchError(
+                f"an argument is in the memory of CUDA device {number}: launch inside st.on_gpu({number})"
+            )
+        return array.remote.address
     if isinstance(array.remote, GpuArray):
         if array.remote.context is context:
             return array.remote.allocation

@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import LaunchError
+from ...language.types import Array
 from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.engine import CodePlace, Outcome, Request
+from ...runtime.gpu_memory import ExternalMemory
 from . import library
 from .driver import (
     DEFAULT_SHARED,
@@ -190,7 +193,7 @@ class Launcher:
         for name in self.interface.arguments:
             value = arguments[name]
             if name in arrays:
-                values.append(self.resident_address(arrays[name], transfer.queue))
+                values.append(self.resident_address(name, arrays[name], transfer))
             elif isinstance(value, np.ndarray):
                 values.append(transfer.copy_in(name, value))
             else:
@@ -205,21 +208,41 @@ class Launcher:
         }
         return [value.tobytes() for value in packed(self.interface.packing, arguments, addresses)]
 
-    def resident_address(self, array: DeviceArray, queue: Queue) -> int:
+    def resident_address(self, name: str, array: DeviceArray, transfer: _Transfer) -> int:
         """Return the address of a DeviceArray on this GPU; 0 without elements."""
         remote = array.remote
         if isinstance(remote, GpuArray) and remote.context is self.context:
             return remote.address
+        if isinstance(remote, ExternalMemory):
+            return self._external_address(name, array, remote, transfer)
         if resident(self.context, array) is None:
             if not array.host.nbytes:
                 return 0
             try:
                 attach(self.context, array)
             except pycuda_driver().MemoryError:
-                queue.device.free_held()
+                transfer.queue.device.free_held()
                 attach(self.context, array)
         assert isinstance(array.remote, GpuArray)
         return array.remote.address
+
+    def _external_address(self, name: str, array: DeviceArray, memory: ExternalMemory, transfer: _Transfer) -> int:
+        """Return the address of memory of another library; the stream waits for its pending operations. Raises LaunchError."""
+        if not memory.form.size:
+            return 0
+        address: int = resident(self.context, array)
+        type = transfer.request.specialisation.summary.parameters[name]
+        assert isinstance(type, Array)
+        if address % type.element.size:
+            raise LaunchError(f"{name} is not aligned to the {type.element.size} bytes of {type.element}: give a copy")
+        if memory.readonly and name in self.interface.written:
+            raise LaunchError(f"{name} is read only, and the kernel writes it: give a copy")
+        if memory.stream and memory.stream != transfer.stream:
+            _, event = transfer.queue.take_events(timed=False)
+            library.record_event(event, memory.stream)
+            library.wait_for_event(transfer.stream, event)
+            transfer.queue.events.append(event)
+        return address
 
     def start(self, request: Request, stream: int, place: CodePlace | None) -> StartedLaunch:
         """Start a launch in the current context, in the order of a stream. A launch without a place is timed.

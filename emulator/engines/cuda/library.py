@@ -13,6 +13,8 @@ from ...errors import UnavailableError
 
 OUT_OF_MEMORY, NOT_READY = 2, 600
 """The driver's numbers of two statuses."""
+_DEVICE_ORDINAL = 9
+"""The driver's number of the attribute of a pointer."""
 _DISABLE_TIMING = 2
 """The driver's flag of an event without a time."""
 
@@ -35,6 +37,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemsetD8Async": (_P, ctypes.c_ubyte, _N, _P),
     "cuMemsetD16Async": (_P, ctypes.c_ushort, _N, _P),
     "cuMemsetD32Async": (_P, _U, _N, _P),
+    "cuPointerGetAttribute": (_P, ctypes.c_int, _P),
     "cuStreamCreate": (_P, _U),
     "cuStreamDestroy_v2": (_P,),
     "cuStreamSynchronize": (_P,),
@@ -106,6 +109,13 @@ class MemoryCalls:
 
     def memcpy_dtod_async(self, target: int, source: int, size: int, stream: int) -> None:
         check(cuda_driver().cuMemcpyDtoDAsync_v2(target, source, size, stream))
+
+
+def device_of_address(address: int) -> int:
+    """Return the number of the device whose memory contains an address."""
+    number = ctypes.c_int()
+    check(cuda_driver().cuPointerGetAttribute(ctypes.byref(number), _DEVICE_ORDINAL, address))
+    return number.value
 
 
 # ------------------------------------------------------------------ streams and events
