@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .runtime.arrays import DeviceArray, empty, full, zeros
     from .runtime.compiled_launch import compile
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
+    from .runtime.graphs import Graph, capture
     from .runtime.launching import launch, launch_concurrent
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
@@ -65,6 +66,7 @@ __all__ = [
     "Diagnostic",
     "Event",
     "FaultError",
+    "Graph",
     "HostCallError",
     "Kernel",
     "Launch",
@@ -77,6 +79,7 @@ __all__ = [
     "Stream",
     "Trace",
     "UnavailableError",
+    "capture",
     "compile",
     "cuda_file",
     "cuda_source",
@@ -112,6 +115,7 @@ _HOMES = {
     "Device": "machine.device",
     "DeviceArray": "runtime.arrays",
     "FaultError": "runtime.result",
+    "Graph": "runtime.graphs",
     "Launch": "profiler.launch",
     "Profile": "profiler.profile",
     "Result": "runtime.result",
@@ -119,6 +123,7 @@ _HOMES = {
     "Trace": "debugger.traces",
     "Event": "runtime.streams",
     "Stream": "runtime.streams",
+    "capture": "runtime.graphs",
     "compile": "runtime.compiled_launch",
     "cuda_file": "cuda_cpp.kernel",
     "cuda_source": "cuda_cpp.kernel",

@@ -136,6 +136,11 @@ class Request:
         """Return the launch with other arguments of the same types and shapes. Derived objects are shared."""
         return self._with(arguments=arguments, device_arrays=device_arrays)
 
+    def with_contents(self) -> Request:
+        """Return the launch with the present memory of its device arrays on the host."""
+        memory = {name: self.forms[name].flat(array.host) for name, array in self.device_arrays.items()}
+        return self._with(arguments={**self.arguments, **memory})
+
     def with_changes_in_place(self, names: frozenset[str]) -> Request:
         """Return the launch with permission to modify these device arrays in place."""
         return self._with(in_place=names)
@@ -278,6 +283,10 @@ class StreamEngine(Protocol):
 
     def start(self, request: Request, stream: Stream, place: CodePlace) -> PendingOutcome:
         """Launch without a wait. place: of the launch in the program, for messages."""
+        ...
+
+    def replay(self, graph: Any, stream: Stream | None) -> None:
+        """Start all launches of a graph (`graphs.Graph`). Without a stream, wait for their end."""
         ...
 
 

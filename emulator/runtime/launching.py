@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from types import FrameType
 from typing import Any, Literal, cast
 
@@ -18,6 +19,7 @@ from ..tracebacks import without_own_frames
 from . import stream_races
 from .arrays import DeviceArray
 from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Outcome, Request, StreamEngine
+from .graphs import Graph, RecordedResult, current_graph
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .plans import LaunchPlan, find_plan, planned_request
 from .registry import EngineName, EngineRow, engine_named, row_of
@@ -191,6 +193,11 @@ def _require_results_only(row: EngineRow, request: Request) -> None:
 
 def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None) -> Result:
     """Run a launch whose device arrays are locked, and update them. call: the launch for the observers."""
+    if (graph := current_graph()) is not None:
+        graph.add(request, stream, _place_of_launch(), _replay_of(row))
+        for name in request.specialisation.summary.changed if row.queues else ():
+            request.device_arrays[name].record_written(None)
+        return Result.pending(request, RecordedResult())
     begin_launch(stream)
     if call is not None:
         result = run_through_observers(call, _run)
@@ -215,6 +222,27 @@ def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: P
         if name in arrays:
             arrays[name].record_written(result.written.get(name))
     return result
+
+
+@cache
+def _replay_of(row: EngineRow) -> Callable[[Graph, Stream | None], None]:
+    """Return the function that replays a graph on an engine."""
+    if row.queues:
+        return lambda graph, stream: cast("StreamEngine", engine_named(row.name)).replay(graph, stream)
+    return lambda graph, stream: _replay_one_by_one(graph, stream, row)
+
+
+def _replay_one_by_one(graph: Graph, stream: Stream | None, row: EngineRow) -> None:
+    for launch in graph.launches:
+        arrays = list(launch.request.device_arrays.values())
+        with _locked(arrays):
+            for array in arrays:
+                if row.emulates:
+                    array.fetch()
+            result = _run_locked(
+                launch.request.with_contents(), row, stream if launch.stream is None else launch.stream
+            )
+        _checked(result, "raise")
 
 
 def _place_of_launch() -> CodePlace:

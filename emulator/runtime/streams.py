@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from ..checked import shown
@@ -41,6 +42,15 @@ class NativeStream(Protocol):
     def synchronize(self) -> None: ...
 
 
+class Recorder(Protocol):
+    """A graph that records launches and their order (`graphs.Graph`)."""
+
+    def record_event(self, event: Event, stream: Stream) -> None: ...
+
+    def wait(self, stream: Stream, event: Event) -> None: ...
+
+
+RECORDER: ContextVar[Recorder | None] = ContextVar("the graph that records launches", default=None)
 _NUMBERS = itertools.count(1)
 _host: dict[int, int] = {}
 """Launches that the program has waited for, by stream. Python assigns one entry at a time."""
@@ -76,6 +86,8 @@ class Stream:
         """Have later launches wait for an event. An event that was not recorded orders nothing."""
         if not isinstance(event, Event):
             raise LaunchError(f"a stream waits for a st.Event, not for {shown(event)}")
+        if (graph := RECORDER.get()) is not None:
+            return graph.wait(self, event)
         _merge(self.clock, event.clock)
         for context, native in event.native.items():
             if context in self.native:
@@ -114,6 +126,8 @@ class Event:
         """Place the event at the end of a stream. An earlier place is forgotten."""
         if not isinstance(stream, Stream):
             raise LaunchError(f"an event is recorded in a st.Stream, not in {shown(stream)}")
+        if (graph := RECORDER.get()) is not None:
+            return graph.record_event(self, stream)
         self.clock, self._seconds = dict(stream.clock), time.perf_counter()
         self.native = {context: native.record() for context, native in stream.native.items()}
         if not self.native:

@@ -36,6 +36,7 @@ class PlayedDriver:
         self.graphs: dict[int, list[tuple[tuple[int, ...], dict[str, Any]]]] = {}
         self.edges: list[tuple[int, ...]] = []
         self.fails_later = False
+        self.arguments_of_nodes = 3
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -124,9 +125,9 @@ class PlayedDriver:
 
     def cuGraphAddKernelNode(self, node: Any, graph: Any, before: Any, count: Any, parameters: Any) -> int:
         kernel = parameters._obj
-        pointers = (ctypes.c_void_p * (kernel.extra or 0)).from_address(kernel.arguments) if kernel.extra else None
+        pointers = (ctypes.c_void_p * self.arguments_of_nodes).from_address(kernel.arguments)
         options = {"grid": tuple(kernel.grid), "block": tuple(kernel.block), "shared": kernel.shared}
-        values = () if pointers is None else _values(pointers)
+        values = _values(pointers)
         self.graphs[graph].append((values, options))
         self.edges.append(tuple(before[:count]))
         return self._new(node)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ...runtime.engine import CodePlace, Outcome, Request
+from ...runtime.graphs import Graph
 from ...runtime.streams import Stream
-from . import launches
+from . import launches, native_graphs
 from .driver import DeviceLaunch, launch_errors, primary_context, pycuda_driver
 from .launches import Launcher, StartedLaunch
 from .native_streams import GpuStream
@@ -39,6 +40,10 @@ class CudaEngine:
         """Launch on a stream, without a wait. Raises the errors of `run` that are known before the kernel ends."""
         context = primary_context()
         return launches.start(request, context, partial(GpuStream.handle_of, stream, context), place)
+
+    def replay(self, graph: Graph, stream: Stream | None) -> None:
+        """Replay a graph. Raises the errors of `run`."""
+        native_graphs.replay(graph, stream)
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """See `streams.run_concurrently`."""

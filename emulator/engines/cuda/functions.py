@@ -84,6 +84,16 @@ class DeviceFunction:
             extra = () if self.cooperative else (None,)
             check(self._launch(self.function, *grid, *block, shared, stream, arguments.pointers, *extra))
 
+    def node(
+        self, arguments: ArgumentBlock, values: Sequence[Any], shape: tuple[Dim3, Dim3], shared: int
+    ) -> dict[str, Any]:
+        """Return the fields of a node of a graph (`library.add_kernel_node`). The lock of the arguments must be held until it is
+        added: the driver then copies them."""
+        arguments.pack(arguments.memory, arguments.offset, *values)
+        grid, block = shape
+        pointers = ctypes.addressof(arguments.pointers)
+        return {"function": self.function, "grid": grid, "block": block, "shared": shared, "arguments": pointers}
+
     def __call__(self, *values: np.generic, grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
         """Launch with NumPy numbers. stream: of PyCUDA."""
         arguments = ArgumentBlock([value.itemsize for value in values], 0)

@@ -208,6 +208,10 @@ class Launcher:
         }
         return [value.tobytes() for value in packed(self.interface.packing, arguments, addresses)]
 
+    def values_of_node(self, request: Request) -> list[Any]:
+        """Return the values of the arguments of a launch of a graph, all of whose arrays are device arrays."""
+        return self.values(_Transfer(request, Queue.of_context(self.context), 0))
+
     def resident_address(self, name: str, array: DeviceArray, transfer: _Transfer) -> int:
         """Return the address of a DeviceArray on this GPU; 0 without elements."""
         remote = array.remote
