@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
     from .runtime.graphs import Graph, capture
     from .runtime.launching import launch, launch_concurrent
+    from .runtime.pinned import pinned
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
     from .runtime.streams import Event, Stream
@@ -96,6 +97,7 @@ __all__ = [
     "map_over_cluster",
     "map_over_gpus",
     "on_gpu",
+    "pinned",
     "profiling",
     "trace",
     "whatif",
@@ -137,6 +139,7 @@ _HOMES = {
     "map_over_cluster": "cluster",
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",
+    "pinned": "runtime.pinned",
     "profiling": "runtime.recording",
     "trace": "debugger.traces",
     "whatif": "model.sweeps",

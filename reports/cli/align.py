@@ -23,6 +23,7 @@ from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
+from ..gpu_count import gpus_for_file
 from ..launchers import Runner, launcher_of_workers, require_gpus
 from ..terminal import progress_of_records
 from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, ResourceOptions, RunOn, Variant
@@ -69,8 +70,8 @@ class AlignOptions:
     resources: ResourceOptions
     json: Json = False
 
-    def how(self) -> How:
-        """Return the settings of the pipeline. Raises SimtbedError for options that exclude each other."""
+    def how(self, source: Path | None) -> How:
+        """Return the settings of the pipeline for a file. Raises SimtbedError for options that exclude each other."""
         if self.variant not in FAMILY.variants:
             raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
         dask = self.resources.dask or ""
@@ -81,7 +82,7 @@ class AlignOptions:
         parameters, strategy = _parameters(self.parameters), OverhangStrategy[self.strategy]
         form: files.Format = self.format.value
         files.check_form(form, strategy)
-        gpus = self.gpus if engine == "cuda" else 0
+        gpus = gpus_for_file(source, self.gpus) if engine == "cuda" else 0
         return How(self.variant, parameters, strategy, form, gpus, self.resources.max_memory, dask)
 
 
@@ -115,7 +116,7 @@ def align(
 
 def align_pairs(source: Path | None, alternates: Path | None, target: Path | None, options: AlignOptions) -> int:
     """Align every pair, one batch at a time; return 1 if the oracle disagrees. Raises SimtbedError."""
-    how = options.how()
+    how = options.how(source)
     name = f"{source} and {alternates}" if alternates else str(source or "the example")
     runner = Runner(options.engine.value, counting=options.counters)
     launcher = launcher_of_workers(options.engine.value) if how.cluster else runner

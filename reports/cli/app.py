@@ -20,6 +20,7 @@ from simtbed.kernels.files.paths import DISK_ERRORS, DiskError, discard_standard
 from simtbed.kernels.files.signals import Stopped, release, watch
 from simtbed.kernels.files.standard_streams import prepare
 
+from ..gpu_count import gpus_for_file
 from ..printing import print_message, print_text
 from ..targets.failed import TargetFailed
 
@@ -136,7 +137,8 @@ def _gpus(arguments: list[str]) -> int:
     if words[0] not in FILE_COMMANDS or values.get("--engine") != "cuda" or {"--dask", "--help"} & set(words):
         return 0
     gpus = values.get("--gpus", "1")
-    return min(int(gpus), MAX_EARLY_CONTEXTS) if gpus.isascii() and gpus.isdigit() else 1
+    number = min(int(gpus), MAX_EARLY_CONTEXTS) if gpus.isascii() and gpus.isdigit() else 1
+    return gpus_for_file(words[1] if len(words) > 1 else None, number)
 
 
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError)

@@ -66,7 +66,14 @@ Counting = Annotated[bool, Option(("--counters",), help="Collect counters and pr
 Checking = Annotated[bool, Option(("--check",), help="Compare the answer with the oracle.")]
 Example = Annotated[bool, Option(("--example",), help="Run on the shipped example instead of IN.")]
 Gpus = Annotated[
-    int, Option(("--gpus",), min=1, max=1024, metavar="N", help="Distribute the work to N GPUs; needs --engine cuda.")
+    int,
+    Option(
+        ("--gpus",),
+        min=1,
+        max=1024,
+        metavar="N",
+        help="Distribute the work to at most N GPUs, one for each 256 MiB of the file; needs --engine cuda.",
+    ),
 ]
 MaxMemory = Annotated[
     Size,

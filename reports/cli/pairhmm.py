@@ -17,6 +17,7 @@ from simtbed.kernels.pipeline import Flow
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.registry import EngineName
 
+from ..gpu_count import gpus_for_file
 from ..launchers import launcher_of_workers, new_runner, require_gpus
 from ..selection import find_family
 from ..terminal import progress_of_records
@@ -113,6 +114,7 @@ def solve_file(source: Path | None, target: Path | None, options: PairHmmOptions
         raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
     require_gpus(gpus, engine)
     require_cluster_options(dask, options.counters, options.json, gpus)
+    gpus = gpus_for_file(source, gpus)
     name = str(source) if source else "the example"
     runner = new_runner(engine, options.counters)
     agreements: list[Agreement] = []

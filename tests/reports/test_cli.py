@@ -16,7 +16,7 @@ from simtbed import LaunchError, SimtbedError, UnavailableError, __version__
 from simtbed.kernels import FAMILIES, InputError
 from simtbed.kernels.files import DiskError, Stopped
 from simtbed.machine.device import DEVICES
-from simtbed.reports import launchers, tables
+from simtbed.reports import gpu_count, launchers, tables
 from simtbed.reports.cli import app, verify
 from simtbed.reports.cli.options import Engine
 from simtbed.reports.launchers import ENGINES
@@ -320,6 +320,15 @@ def test_json_has_no_infinite_numbers() -> None:
         "a": [1.5, None, None],
         "b": {"c": [None]},
     }
+
+
+def test_a_small_file_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pairs.in"
+    path.write_bytes(bytes(700))
+    assert (gpu_count.gpus_for_file(path, 4), gpu_count.gpus_for_file(None, 4)) == (1, 4)
+    monkeypatch.setattr(gpu_count, "BYTES_PER_GPU", 300)
+    assert [gpu_count.gpus_for_file(path, gpus) for gpus in (1, 2, 4)] == [1, 2, 2]
+    assert gpu_count.gpus_for_file(tmp_path / "missing", 3) == 3
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypat
     source.write_text(files_of_example)
     monkeypatch.setattr(files, "BLOCK", len(files_of_example) // 7)
     monkeypatch.setattr("simtbed.reports.cli.pairhmm.require_gpus", lambda gpus, engine: None)
+    monkeypatch.setattr("simtbed.reports.gpu_count.BYTES_PER_GPU", 1)
     alone, shared = (simtbed("pairhmm", str(source), "--gpus", str(gpus)) for gpus in (1, 3))
     assert (shared.code, shared.out) == (0, alone.out)
 
