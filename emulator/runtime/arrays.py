@@ -181,16 +181,18 @@ class DeviceArray:
     remains = True
 
     def __init__(self, contents: Buffer | NewArray) -> None:
-        if isinstance(contents, NewArray):
-            self._begin(contents.template(), contents.fill)
-            if not contents.readable:
-                self.written = np.broadcast_to(np.False_, contents.shape)  # it takes no memory
-        else:
+        if not isinstance(contents, NewArray):
             self._begin(checked_array("contents", contents).copy("C"))
+            return
+        self._begin(contents.template(), contents.fill)
+        if not contents.readable:
+            self.written = np.broadcast_to(np.False_, contents.shape)  # it takes no memory
 
     def _begin(self, host: Buffer, fill: Buffer | None = None, remote: RemoteArray | None = None) -> None:
         """Begin with contents on the host, or in the memory of a device. fill: the value of each element, until the first write."""
-        self._host, self.fill, self.remote = host, fill, remote
+        self._host = host
+        self.fill: Buffer | None = fill
+        self.remote: RemoteArray | None = remote
         self.written: Buffer | None = None
         self._exports: list[Any] = []
         self.lock = threading.RLock()

@@ -46,11 +46,8 @@ class ExternalMemory:
         """The address after the last element."""
         if not self.form.size:
             return self.address
-        return (
-            self.address
-            + sum((n - 1) * s for n, s in zip(self.form.shape, self.form.strides, strict=True))
-            + self.form.itemsize
-        )
+        last = sum((n - 1) * step for n, step in zip(self.form.shape, self.form.strides, strict=True))
+        return self.address + int(last) + self.form.itemsize
 
     def read(self) -> Buffer:
         """Raise LaunchError: an emulator does not read it."""
@@ -160,16 +157,20 @@ _exported: dict[int, tuple[Any, ...]] = {}
 """The owners of exported tensors, by the address of the tensor, until their last user ends."""
 
 
-@_Deleter
-def _release(address: int) -> None:
+def _drop(address: int) -> None:
     _exported.pop(address, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _end_capsule(capsule: int) -> None:
-    """Release the tensor of a capsule that no library has taken."""
+_release = _Deleter(_drop)
+
+
+def _drop_unused(capsule: int) -> None:
+    """Release the tensor of a capsule that no library has used."""
     if _is_capsule(capsule, _NAME):
-        _release(_pointer_of(capsule, _NAME))
+        _drop(_pointer_of(capsule, _NAME))
+
+
+_end_capsule = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_drop_unused)
 
 
 def new_capsule(address: int, form: Buffer, device: int, owner: Any) -> Any:

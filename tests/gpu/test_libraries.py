@@ -79,10 +79,10 @@ def test_tensors_of_pytorch() -> None:
         assert torch.equal(out, x * 6)
     stored = DeviceArray(X)
     launch(doubled, args=(stored, out, COUNT), **HOW)
-    taken = torch.from_dlpack(stored)
-    assert taken.is_cuda and torch.equal(taken, x) and torch.equal(torch.as_tensor(stored, device="cuda"), x)
+    tensor = torch.from_dlpack(stored)
+    assert tensor.is_cuda and torch.equal(tensor, x) and torch.equal(torch.as_tensor(stored, device="cuda"), x)
     del stored
-    assert torch.equal(taken, x)  # it keeps the memory
+    assert torch.equal(tensor, x)  # it keeps the memory
     half = torch.ones(COUNT, device="cuda", dtype=torch.bfloat16)
     with pytest.raises(LaunchError, match="x is Global"):
         launch(doubled, args=(half, out, COUNT), **HOW)

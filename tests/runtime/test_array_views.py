@@ -79,8 +79,8 @@ def test_a_view_may_have_strides(engine: Any) -> None:
 def test_a_device_array_gives_its_contents_by_dlpack() -> None:
     stored = DeviceArray(np.arange(32, dtype=np.float32))
     assert stored.__dlpack_device__() == (1, 0)
-    taken = np.from_dlpack(stored)
-    assert np.shares_memory(taken, stored.host)
+    exported = np.from_dlpack(stored)
+    assert np.shares_memory(exported, stored.host)
     assert np.from_dlpack(DeviceArray(st.full(3, 7, "i32"))).tolist() == [7] * 3
     with pytest.raises(AttributeError):
         stored.__cuda_array_interface__  # noqa: B018 - it is on the host

@@ -60,7 +60,7 @@ class GpuGraph:
 def replay(graph: Graph, stream: Stream | None) -> None:
     """Replay a graph on the device of launches. Raises LaunchError."""
     context = primary_context()
-    native: GpuGraph | None = graph.native.get(context)
+    native: Any = graph.native.get(context)
     request = graph.launches[0].request
     try:
         if native is None or native.stale:
