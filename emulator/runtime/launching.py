@@ -140,6 +140,8 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, strea
             for array in arrays:
                 array.fetch()
         if options.in_place:
+            if current_graph() is not None:
+                raise LaunchError("a launch of a graph takes device arrays: leave in_place=False")
             request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
             return launch_in_place(PendingLaunch(kernel, args, replace(request, show_prints=True), engine))
         request = planned_request(kernel, options, args, device, row)

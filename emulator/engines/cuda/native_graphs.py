@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import suppress
+from typing import Any
 
 from ...errors import LaunchError
 from ...runtime.graphs import Graph, RecordedLaunch
