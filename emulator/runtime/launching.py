@@ -84,8 +84,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     """
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
-    if types is None and not in_place and not observers():
-        chosen = (grid, block, shared, counters, detail, decisions, step_limit, check, schedule, cooperative)
+    if types is None and not observers():
+        chosen = (grid, block, shared, counters, detail, decisions, step_limit, check, schedule, cooperative, in_place)
         planned = find_plan(kernel, chosen, args, find_device(device), engine)
         if planned is not None:
             return launch_planned(*planned, stream, faults)

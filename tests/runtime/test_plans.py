@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Const, DeviceArray, Global, LaunchError, f32, i32, launch
-from simtbed.runtime import plans
+from simtbed.runtime import launching, plans
 
 FACTOR = 2
 
@@ -57,6 +57,12 @@ def test_a_repeated_launch_is_not_validated_again(engine: Any, validations: list
     assert run(arguments(), engine=engine, check="bounds").out[1] == 2
     assert run({**arguments(), "STEP": 1}, engine=engine).out[1] == 2
     assert len(validations) == 2
+
+
+def test_a_repeated_launch_takes_the_short_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(arguments())
+    monkeypatch.setattr(launching, "named_arguments", lambda *_: pytest.fail("the arguments are converted again"))
+    assert run(arguments()).out[1] == 2
 
 
 def test_counters_of_a_repeated_launch_are_its_own() -> None:
