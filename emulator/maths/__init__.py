@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..ir import library
 
 if TYPE_CHECKING:
+    from ..ir import nodes as ir
     from ..llvm.compiler import Library, ModuleText
 
 _compiled: dict[str, Library] = {}
@@ -32,4 +33,11 @@ def _text(name: str) -> tuple[bytes, ModuleText]:
     return b"", module(lower_native(getattr(functions, name), {}))
 
 
-library.enter(_code)
+def _program(name: str) -> ir.Program:
+    from ..native.lowering import native_program  # late: the front end is imported where a text is read
+    from . import functions
+
+    return native_program(getattr(functions, name), {})
+
+
+library.enter(_code, _program)

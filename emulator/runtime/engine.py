@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from .streams import Stream
 
 Dim3 = tuple[int, int, int]
+Maths = Literal["portable", "native"]
+"""Mathematical functions of the cuda engine: those of the emulators, or CUDA's own."""
+MATHS: tuple[Maths, ...] = get_args(Maths)
 MAX_SPIN_ITERATIONS, MAX_ITERATIONS = 10_000, 1 << 32
 """Iteration limits: of a loop that only waits, and of any other loop (a full 32-bit counter)."""
 MAX_FAULTS_PER_LOOP = MAX_SPIN_ITERATIONS
@@ -72,7 +75,7 @@ class Request:
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
     of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
     stdout immediately. plain_prints: whether its lines are without block and thread. interleave: whether the warps of a
-    block are interleaved in loops that observe other warps; numpy engine only.
+    block are interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
     """
 
     specialisation: Specialisation
@@ -101,6 +104,7 @@ class Request:
     show_prints: bool = False
     plain_prints: bool = False
     interleave: bool = False
+    maths: Maths = "portable"
 
     @property
     def iteration_limits(self) -> tuple[int, int]:

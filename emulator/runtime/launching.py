@@ -18,7 +18,7 @@ from ..machine.device import Device
 from ..tracebacks import without_own_frames
 from . import stream_races
 from .arrays import DeviceArray
-from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Outcome, Request, StreamEngine
+from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Maths, Outcome, Request, StreamEngine
 from .graphs import Graph, RecordedResult, current_graph
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .plans import LaunchPlan, find_plan, planned_request
@@ -55,6 +55,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     schedule: int | None = None,
     cooperative: bool = False,
     in_place: bool = False,
+    maths: Maths = "portable",
     faults: Literal["raise", "return"] = "raise",
     stream: Stream | None = None,
 ) -> Result:
@@ -78,6 +79,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
     cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
+    maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
     faults : "raise" a FaultError, or "return" the faults. stream : on a GPU, the result waits when it is read.
 
     Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
@@ -85,7 +87,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
     if types is None and not observers():
-        chosen = (grid, block, shared, counters, detail, decisions, step_limit, check, schedule, cooperative, in_place)
+        counted = counters, detail, decisions
+        chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths)
         planned = find_plan(kernel, chosen, args, find_device(device), engine)
         if planned is not None:
             return launch_planned(*planned, stream, faults)
@@ -104,6 +107,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         schedule,
         cooperative,
         in_place,
+        maths,
     )
     return _checked(_launch(kernel, options, engine, stream), faults)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checked import counted, shown, truth, whole, within_stack
+from ..checked import counted, one_of, shown, truth, whole, within_stack
 from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.launchable import LaunchableKernel
@@ -25,7 +25,7 @@ from .array_views import argument as argument_of
 from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .counter_limits import wrapping_loops
-from .engine import MAX_ITERATIONS, Dim3, Request
+from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
 from .foreign_arrays import as_number
 from .poison import poison, poison_record
 from .scalars import checked_scalar
@@ -50,6 +50,7 @@ class LaunchOptions:
     schedule: int | None = None
     cooperative: bool = False
     in_place: bool = False
+    maths: Maths = "portable"
 
     @property
     def validated(self) -> tuple[Any, ...]:
@@ -65,6 +66,7 @@ class LaunchOptions:
             self.schedule,
             self.cooperative,
             self.in_place,
+            self.maths,
         )
 
 
@@ -188,6 +190,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         cooperative=truth("cooperative", options.cooperative),
         in_place=frozenset(summary.changed) if in_place else frozenset(),
         overlapping=in_place,
+        maths=one_of("maths", options.maths, MATHS),
     )
     check_device(kernel, request)
     for name in device_arrays.keys() & set(summary.changed):

@@ -60,7 +60,7 @@ class AnswerLauncher(Launcher):
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         arguments["args"] = {name: _zeroed(value) for name, value in arguments["args"].items()}
-        result = launch(kernel, engine=self.engine, counters=False, **arguments)
+        result = launch(kernel, engine=self.engine, counters=False, maths="native", **arguments)
         request = result.request
         source = cuda_source(request.program, request.block)
         self.sources[source_digest(source.text)] = source
@@ -109,7 +109,7 @@ def answers_of(case: Case, engine: EngineName) -> AnswerLauncher:
 def operation_answers(case: OperationCase, engine: Engine) -> Entry:
     """Return the rows of a case: digests of the rows with the policy BITS, distances from the meaning of the others."""
     request, operands = case.prepare()
-    outcome = engine.run(request)
+    outcome = engine.run(replace(request, maths="native"))
     rows: dict[str, Entry] = {}
     for row in case.rows:
         got, keep = outcome.buffers[f"out_{row.name}"], case.comparable(row, operands)

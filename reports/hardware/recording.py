@@ -22,7 +22,9 @@ class RecordingLauncher(Launcher):
 
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         keep = row_of(self.engine).emulates
-        result = launch(kernel, engine=self.engine, device=self.device, **{"decisions": keep, **arguments})
+        result = launch(
+            kernel, engine=self.engine, device=self.device, maths="native", **{"decisions": keep, **arguments}
+        )
         request = result.request
         source = cuda_source(request.program, request.block)
         earlier = next((one for one in self.order if one.source.text == source.text), None)

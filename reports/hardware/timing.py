@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,7 @@ def times_of(case: Timed, arguments: Mapping[str, Any], request: Request, before
 
     Raises LaunchError for a wrong output.
     """
-    engine = CudaEngine()
+    engine, request = CudaEngine(), replace(request, maths="native")
     first = engine.run(request)
     if case.answer is not None:
         case.check(
@@ -161,7 +161,9 @@ def times_of(case: Timed, arguments: Mapping[str, Any], request: Request, before
         if not case.restored:
             return engine.time_behind(behind, request, repeats)
         resident = {**arguments, **{n: a for n, a in request.device_arrays.items() if n not in case.restored}}
-        return [engine.time_behind(behind, case.request(resident), 1)[0] for _ in range(repeats)]
+        return [
+            engine.time_behind(behind, replace(case.request(resident), maths="native"), 1)[0] for _ in range(repeats)
+        ]
 
     warm, cold = milliseconds(before, WARM), milliseconds(emptied, COLD)
     return Times(

@@ -1,18 +1,23 @@
 """Dense sweep of every mathematical function on a GPU: its distance from the emulator, and a sample of its bits.
 
     python -m tests.gpu.maths --out FOLDER
+    python -m tests.gpu.maths --portable FILE
 
 FOLDER/maths.json has, for each row and type, the largest distance and its operands. FOLDER/sample.npz has the GPU's
 results on an evenly spaced subset of the sweep; `--compare FOLDER` compares a changed emulator with them without a GPU.
+`--portable` compares the bits of portable mathematics with the emulator, and writes the times of both kinds to a JSON file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,14 +25,16 @@ from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.ir.maths import ROWS
-from simtbed.ir.op import Op, ulp_distance
+from simtbed.ir.op import BITS, Op, ulp_distance
 from simtbed.language.types import Scalar
+from simtbed.runtime.engine import MATHS, Maths
 from simtbed.testing.conformance.operations import request
 
 from tests.gpu.sweep import Values, sweep
 
 COUNT = 1 << 21
 SAMPLED = 1 << 15
+TIMED = 7
 
 
 def rows() -> Iterator[tuple[str, Op, Scalar]]:
@@ -82,20 +89,45 @@ def measure(folder: Path) -> None:
     """Run every row on the GPU."""
     folder.mkdir(parents=True, exist_ok=True)
     gpu, engine = describe(), CudaEngine()
-    launches = [request((type, (row,)))[0] for _, row, type in rows()]
-    sources = [cuda_source(launch.program, launch.block) for launch in launches]
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda s: nvcc.build(s.with_lines(), s.kernel, gpu["arch"]), sources))
+    compile_all(gpu["arch"], "native")
     report: dict[str, Any] = {}
     sample: dict[str, Values] = {}
     for name, row, type in rows():
         launch, operands = request((type, (row,)), sweep(row, type, COUNT))
-        gpu_values = engine.run(launch).buffers[f"out_{row.name}"]
+        gpu_values = engine.run(replace(launch, maths="native")).buffers[f"out_{row.name}"]
         report[name] = {"policy": str(row.policy_for(type)), **compared(row, type, operands, gpu_values)}
         sample[name] = gpu_values[sampled(len(gpu_values))]
         print(f"{name}: {report_line(report[name])}", flush=True)
     np.savez_compressed(folder / "sample.npz", allow_pickle=False, **sample)
     (folder / "maths.json").write_text(json.dumps({"gpu": gpu, "rows": report}, indent=1) + "\n", encoding="utf-8")
+
+
+def compile_all(arch: str, maths: Maths) -> None:
+    """Compile every row in parallel."""
+    launches = [request((type, (row,)))[0] for _, row, type in rows()]
+    sources = [cuda_source(launch.program, launch.block, maths) for launch in launches]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda s: nvcc.build(s.with_lines(), s.kernel, arch), sources))
+
+
+def compare_portable(file: Path) -> int:
+    """Compare the bits of portable mathematics with the emulator; time both kinds. Return the number of differing results."""
+    gpu, engine, report, differing = describe(), CudaEngine(), {}, 0
+    for maths in MATHS:
+        compile_all(gpu["arch"], maths)
+    for name, row, type in rows():
+        launch, operands = request((type, (row,)), sweep(row, type, COUNT))
+        launches = {maths: replace(launch, maths=maths) for maths in MATHS}
+        values = engine.run(launches["portable"]).buffers[f"out_{row.name}"]
+        with np.errstate(all="ignore"):
+            wrong = row.comparable(*operands) & ~BITS.agree(values, row.meaning(*operands))
+        times = {maths: median(engine.time(one, TIMED)) for maths, one in launches.items()}
+        report[name] = {"operands": len(values), "differing": int(wrong.sum()), "milliseconds": times}
+        differing += int(wrong.sum())
+        cost = times["portable"] / times["native"]
+        print(f"{name}: {wrong.sum()} of {len(values)} differ; {cost:.2f} times CUDA's time", flush=True)
+    file.write_text(json.dumps({"gpu": gpu, "rows": report}, indent=1) + "\n", encoding="utf-8")
+    return differing
 
 
 def compare(folder: Path) -> None:
@@ -115,9 +147,12 @@ def main() -> None:
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--out", type=Path)
     chosen.add_argument("--compare", type=Path)
+    chosen.add_argument("--portable", type=Path)
     options = parser.parse_args()
     if options.out:
         measure(options.out)
+    elif options.portable:
+        sys.exit(compare_portable(options.portable) > 0)
     else:
         compare(options.compare)
 

@@ -37,7 +37,7 @@ def _compile(request: Request, arch: str) -> Binary:
         return Binary(*own_text.compiled(own, request, arch))
     from .printer import cuda_source  # late: most launches find their kernel on the disk
 
-    source = cuda_source(request.program, request.block)
+    source = cuda_source(request.program, request.block, request.maths)
     return Binary(source.interface, nvcc.build(source.with_lines(), source.kernel, arch))
 
 
@@ -50,6 +50,7 @@ def _name(request: Request, arch: str) -> str | None:
         specialisation.key,
         specialisation.places,
         repr(request.block),
+        request.maths,
         arch,
         *nvcc.OPTIONS,
         nvcc.version(nvcc.find_nvcc()),

@@ -44,7 +44,7 @@ class Context:
     device: Any
     context: Any
     number: int = 0
-    loaded: weakref.WeakKeyDictionary[Specialisation, dict[Dim3, Loaded]] = field(
+    loaded: weakref.WeakKeyDictionary[Specialisation, dict[tuple[Dim3, Maths], Loaded]] = field(
         default_factory=weakref.WeakKeyDictionary
     )
     before_the_end: list[Callable[[], None]] = field(default_factory=list)
@@ -141,14 +141,14 @@ def _forget(context: Context) -> None:
 
 
 def is_loaded(request: Request) -> bool:
-    return request.block in primary_context().loaded.get(request.specialisation, {})
+    return (request.block, request.maths) in primary_context().loaded.get(request.specialisation, {})
 
 
 def load(request: Request) -> Loaded:
     """A request's program in the device's memory."""
     context = primary_context()
     cache = context.loaded.setdefault(request.specialisation, {})
-    if request.block not in cache:
+    if (request.block, request.maths) not in cache:
         compiled = binary(request, context.arch)
         interface, built = compiled.interface, compiled.built
         resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
@@ -156,8 +156,8 @@ def load(request: Request) -> Loaded:
         own = request.specialisation.cuda_text
         for symbol, contents in () if own is None else own.constants:
             pycuda_driver().memcpy_htod(function.address_of(symbol), contents)
-        cache[request.block] = Loaded.create(context, interface, resources, function)
-    return cache[request.block]
+        cache[request.block, request.maths] = Loaded.create(context, interface, resources, function)
+    return cache[request.block, request.maths]
 
 
 def _function(interface: Interface, built: Built) -> DeviceFunction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ir import nodes as ir
@@ -12,6 +12,7 @@ from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
+from .names import Names
 from .operators import (
     ANY,
     INFIX,
@@ -35,12 +36,29 @@ OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
 UNSIGNED_64 = "unsigned long long"
 
 
+@dataclass(frozen=True)
+class Common:
+    """Names and facts common to the functions of a program.
+
+    signatures: by function, its C++ name and the positions of arrays whose length it takes. scope: the names in use.
+    structs: by type of results, the name of its struct. widest: bytes of
+    accesses wider than the element of their array (`wide`). library: by mathematical operation, its device function.
+    """
+
+    signatures: dict[str, tuple[str, tuple[int, ...]]]
+    scope: Names
+    block: Dim3
+    structs: dict[Any, str]
+    cooperative: bool
+    widest: dict[str, int]
+    library: dict[str, str]
+
+
 class Expressions:
     """Prints expressions under the C++ names of one function.
 
     names: C++ identifiers of registers and arrays. arrays: their types. indices: those of `lane` and `warp`, where they have a variable.
-    lengths: of arrays, by array name. functions: C++ names of functions, and the arrays whose lengths each takes.
-    structs: C++ names of several results. widest: bytes of accesses wider than the element of their array (`wide`).
+    lengths: of arrays, by array name. widest: those of the program in its kernel, else none.
     """
 
     def __init__(
@@ -48,15 +66,13 @@ class Expressions:
         names: dict[str, str],
         arrays: Mapping[str, Array],
         lengths: Mapping[str, str],
-        functions: Mapping[str, tuple[str, tuple[int, ...]]],
-        block: Dim3,
-        structs: Mapping[Any, str],
+        common: Common,
         widest: Mapping[str, int],
     ) -> None:
-        self.names, self.lengths, self.functions, self.block = names, lengths, functions, block
+        self.names, self.lengths, self.functions, self.block = names, lengths, common.signatures, common.block
         self.arrays = {array: type.length for array, type in arrays.items()}
         self.elements = {array: type.element for array, type in arrays.items()}
-        self.structs, self.widest = structs, widest
+        self.structs, self.library, self.widest = common.structs, common.library, widest
         self.indices: dict[str, str] = {}
 
     def __call__(self, node: Any, level: int = ANY, symbol: str = "") -> str:
@@ -108,6 +124,9 @@ class Expressions:
                 return self.text(inner.args[0])
             if inner.name in OPPOSITE:
                 return self.text(replace(inner, name=OPPOSITE[inner.name]))
+        if node.name in self.library:
+            call = Fragment(f"{self.functions[self.library[node.name]][0]}({', '.join(self(a) for a in node.args)})")
+            return call if node.type is F64 else cast(node.type, call)
         return spelled(node, [self.text(a) for a in node.args])
 
     def _Pack(self, node: ir.Pack) -> Fragment:

@@ -20,15 +20,16 @@ from ...ir.walk import statements
 from ...ir.wide import widest_accesses
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
 from ...passes.grids import is_cooperative
-from ...runtime.engine import Dim3
+from ...runtime.engine import Dim3, Maths
 from ...span import Span
 from . import calls
 from .declarations import places
-from .expressions import Expressions, format_of, quoted
+from .expressions import Common, Expressions, format_of, quoted
 from .fold import Update, fold, nodes, same
 from .interface import Interface
 from .names import Names
 from .operators import ANY, BITS, HELPERS, INFIX, helpers, infix, literal, type_name
+from .portable import with_library
 from .shared_memory import carved_bytes, declarations
 
 WIDTH = 120
@@ -80,19 +81,25 @@ class Source:
         return "".join(text)
 
 
-def cuda_source(program: ir.Program, block: Dim3) -> Source:
+def cuda_source(program: ir.Program, block: Dim3, maths: Maths = "native") -> Source:
     """Print a program of the front end, with calls and unrolled loops, for blocks of exactly `block` threads.
-    Cached for the lifetime of the program."""
+    Cached for the lifetime of the program.
+
+    maths: "native" for CUDA's mathematical functions, "portable" for those of the emulators, as device functions.
+    """
     printed = _PRINTED.setdefault(program, {})
-    if block not in printed:
-        printed[block] = _printed(program, block)
-    return printed[block]
+    if (block, maths) not in printed:
+        printed[block, maths] = _printed(program, block, maths)
+    return printed[block, maths]
 
 
-_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[Dim3, Source]] = weakref.WeakKeyDictionary()
+_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[Dim3, Maths], Source]] = weakref.WeakKeyDictionary()
 
 
-def _printed(program: ir.Program, block: Dim3) -> Source:
+def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
+    library: dict[str, str] = {}
+    if maths == "portable":
+        program, library = with_library(program)
     whole = calls.lift_shared(calls.plain(program))
     functions = tuple(fold(f) for f in whole.functions)
     written = calls.written(whole.functions)
@@ -119,7 +126,7 @@ def _printed(program: ir.Program, block: Dim3) -> Source:
         items = (f"{type_name(item)} item{n};" for n, item in enumerate(results.items))
         lines += [Line(f"struct {name} {{"), *(Line(f"{INDENT}{item}") for item in items), Line("};"), Line("")]
     cooperative = any(map(is_cooperative, functions))
-    common = _Common(signatures, scope, block, structs, cooperative, widest)
+    common = Common(signatures, scope, block, structs, cooperative, widest, library)
     for function in functions:
         own = {array: name for (owner, array), name in constants.items() if owner == function.name}
         shared = whole.shared if function is functions[-1] else ()
@@ -172,22 +179,6 @@ def _table(alloc: ir.Alloc, name: str, widest: int) -> Line:
     return Line(f"{head} = {{{values}}};", alloc.span)
 
 
-@dataclass(frozen=True)
-class _Common:
-    """Names and facts common to the functions of a program.
-
-    signatures: by function, its C++ name and the positions of arrays whose length it takes. scope: the names in use.
-    structs: by type of results, the name of its struct. widest: of the kernel, as in `Expressions`.
-    """
-
-    signatures: dict[str, tuple[str, tuple[int, ...]]]
-    scope: Names
-    block: Dim3
-    structs: dict[Any, str]
-    cooperative: bool
-    widest: dict[str, int]
-
-
 class _Function:
     """Prints one function."""
 
@@ -198,7 +189,7 @@ class _Function:
         shared: tuple[ir.Alloc, ...],
         written: set[str],
         lengths: tuple[str, ...],
-        common: _Common,
+        common: Common,
     ) -> None:
         self.cooperative = common.cooperative
         self.function, self.shared, self.written, self.block = function, shared, written, common.block
@@ -212,7 +203,7 @@ class _Function:
         self.lengths = {array: self.scope.new(f"{array}_length") for array in lengths}
         arrays = {n: t for n, t in self.types.items() if isinstance(t, Array)}
         widest = common.widest if self.kernel else {}
-        self.expr = Expressions(names, arrays, self.lengths, signatures, common.block, common.structs, widest)
+        self.expr = Expressions(names, arrays, self.lengths, common, widest)
         self.name = signatures[function.name][0]
         elsewhere = {*constants, *(p.name for p in function.params), *(a.array for a in shared)}
         self.places = places(function.body, [n for n in self.types if n not in elsewhere])

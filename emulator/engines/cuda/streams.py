@@ -109,7 +109,11 @@ def _compiled(requests: Iterator[Request]) -> Iterator[Request]:
 def compile_all(requests: Sequence[Request]) -> None:
     """Compile kernels that were never compiled, several at a time; loading then finds them in the cache."""
     arch = primary_context().arch
-    fresh = {(request.specialisation, request.block): request for request in requests if not is_loaded(request)}
+    fresh = {
+        (request.specialisation, request.block, request.maths): request
+        for request in requests
+        if not is_loaded(request)
+    }
     if len(fresh) > 1:
         with ThreadPoolExecutor() as threads:
             list(threads.map(partial(binary, arch=arch), fresh.values()))
