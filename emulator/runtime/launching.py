@@ -80,7 +80,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
     cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
-    faults : "raise" a FaultError, or "return" the faults. stream : on a GPU, the result waits when it is read.
+    faults : "raise" a FaultError, or "return" them. stream : on a GPU; the result waits when read.
 
     Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """

@@ -53,7 +53,7 @@ def _plain(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 
 def rounds(program: ir.Program) -> bool:
-    """Return whether a program uses operations that engines may round differently."""
+    """Return whether a program uses operations that CUDA's own functions may round differently."""
     body = prepare(program).program.kernel.body
     used = (e for s in statements(body) for e in expressions(s) if isinstance(e, ir.Op))
     return any(TABLE[e.name].policy_for(_type(e)).name == "ulp" for e in used)
@@ -69,12 +69,13 @@ def _type(op: ir.Op) -> Scalar:
 def answer(result: Result) -> str:
     """Return a launch as one line: its kernel and shape, and the digest of its results if all engines must agree on their bits.
 
-    There is no digest if operations may round differently, if the order of threads matters, or for device arrays not copied
+    There is no digest if CUDA's own functions round, if the order of threads matters, or for device arrays not copied
     back.
     """
     request = result.request
     prepared, kernel = prepare(request.program), request.program.kernel.name
-    if rounds(request.program):
+    is_portable = request.maths == "portable" and request.specialisation.cuda_text is None
+    if not is_portable and rounds(request.program):
         bits = "rounds"
     elif prepared.ordered:
         bits = "depends on the order of threads"

@@ -18,7 +18,7 @@ from ..requests import first_request
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, Target, find_target
 from ..terminal import progress
-from .options import Json, Report, SelectionOptions, TargetArgument, TargetArguments
+from .options import Json, MathsChoice, Report, SelectionOptions, TargetArgument, TargetArguments
 from .output import report_files, write_report
 from .parameters import Option, command
 
@@ -32,6 +32,10 @@ class CudaOptions:
         False
     )
     arch: Annotated[str, Option(help="Architecture to compile for.")] = "sm_90"
+    maths: Annotated[
+        MathsChoice,
+        Option(help="native: CUDA's functions; portable: with the bits of the emulators, as launches run them."),
+    ] = MathsChoice.native
     output: Report = None
     json: Json = False
 
@@ -59,12 +63,12 @@ def _print(target: Target, options: CudaOptions, output: BinaryIO | None) -> int
     if isinstance(target, Shipped):
         if not selection.is_complete:
             raise SimtbedError("--kernel and --launch need a program: of a variant, the first launch is printed")
-        sources = [_source(first_request(target.family, target.variant, target.family.example()))]
+        sources = [_source(first_request(target.family, target.variant, target.family.example()), options)]
     else:
         completed = run_target(target, partial(Recorder, engine="jit", counters=False, keep="program"))
         require_launches(completed, target)
         code, launches = completed.code, completed.run.select(selection.kernel, selection.launch).launches
-        sources = _distinct(_source(launch.request) for launch in launches)
+        sources = _distinct(_source(launch.request, options) for launch in launches)
     text = _resources(target, sources, options) if options.build else _text(target, sources, options.json)
     write_report(target, output, text)
     return code
@@ -99,8 +103,8 @@ def _resources(target: Target, sources: list[Source], options: CudaOptions) -> s
     )
 
 
-def _source(request: Request) -> Source:
-    return cuda_source(request.program, request.block)
+def _source(request: Request, options: CudaOptions) -> Source:
+    return cuda_source(request.program, request.block, options.maths.value)
 
 
 def _distinct(sources: Iterable[Source]) -> list[Source]:

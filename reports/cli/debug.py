@@ -47,7 +47,9 @@ class DebugOptions:
 
 @command
 def debug(target: TargetArgument, arguments: TargetArguments = (), *, options: DebugOptions) -> int:
-    """Run a target, and stop in a kernel at the first finding, or in a block, thread or line.
+    """Stop in a kernel of a target, with pdb's commands.
+
+    The first stop is at the first finding, or in a block, thread or line.
 
     The commands are those of pdb, and: thread T, warp, lanes EXPRESSION, memory A[0:64], watch A[5], back, other. A
     program continues after a launch as without the debugger.

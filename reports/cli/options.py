@@ -13,6 +13,13 @@ from simtbed.kernels.files.inputs import MEMORY as DEFAULT_MEMORY
 from .parameters import ARGUMENTS, Option, Program, Size
 
 
+class MathsChoice(StrEnum):
+    """Mathematical functions of printed kernels, by the name on the command line."""
+
+    native = "native"
+    portable = "portable"
+
+
 class Engine(StrEnum):
     """Engines that run kernels."""
 

@@ -11,6 +11,7 @@ from simtbed import DeviceArray, Global, LaunchError, i32, launch, map_over_gpus
 from simtbed.engines.cuda.driver import pycuda_driver
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.numpy.engine import NumpyEngine
+from simtbed.ir.op import BITS, VALUE
 from simtbed.kernels import FAMILIES
 from simtbed.reports.hardware.answers import ROUNDING, AnswerLauncher, answers_of, operation_answers
 from simtbed.reports.hardware.cases import OperationCase
@@ -81,6 +82,18 @@ def test_ops(case: OperationCase) -> None:
             assert gpu[row.name] == emulated[row.name], row.name
         else:
             assert gpu[row.name]["ulp"] <= row.policy_for(case.type).ulp, row.name
+
+
+@pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)
+def test_portable_mathematics(case: OperationCase) -> None:
+    request, operands = case.prepare()
+    gpu = CudaEngine().run(request)
+    for row in case.rows:
+        with np.errstate(all="ignore"):
+            expected = row.meaning(*operands)
+        policy = VALUE if row.policy is VALUE else BITS
+        kept = case.comparable(row, operands)
+        assert policy.agree(gpu.buffers[f"out_{row.name}"][kept], expected[kept]).all(), row.name
 
 
 @pytest.mark.parametrize(("family", "variant"), [(f.name, v) for f in FAMILIES.values() for v in f.variants])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...runtime.arrays import Buffer, DeviceArray
-from ...runtime.engine import CodePlace, Dim3, Request, Resources
+from ...runtime.engine import CodePlace, Dim3, Maths, Request, Resources
 from ...runtime.gpu_memory import ExternalMemory
 from ...runtime.gpus import current_gpu
 from ...runtime.specialisation import Specialisation
