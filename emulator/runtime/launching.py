@@ -69,11 +69,10 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
     engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
-    device : one of `st.devices`, its name, or a TOML file.
+    device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
     shared : bytes of dynamic shared memory. counters : whether to count.
     detail : whether to record examples of accesses. decisions : branches and iterations by warp.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
-    types : {"Real": "f32"}, if no array determines it.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
         write the same value), "acquire" (also reads of released data without acquire) and, not in "all", "nan". Blocks run in sequence
         for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
