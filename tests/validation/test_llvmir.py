@@ -9,7 +9,7 @@ from tests.validation.llvmir_kernels import engine_of
 
 
 def test_random_kernels_agree_with_python() -> None:
-    assert not [text for seed in range(3_000_001, 3_000_301) if (text := difference(seed, engine_of(seed)))]
+    assert not [text for seed in range(3_000_000, 3_000_300) if (text := difference(seed, engine_of(seed)))]
 
 
 def test_random_kernels_of_numba_agree_with_python() -> None:
