@@ -30,8 +30,8 @@ def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
     assembly = call.callee
     assert isinstance(assembly, Assembly)
     text = " ".join(assembly.text.strip("{}; \t\n").split())
-    if (access := cached_access(call)) is not None:
-        return _cached(scope, call, *access)
+    if (type := cached_type(call)) is not None:
+        return _cached(scope, call, type)
     for pattern, handler in _PATTERNS.items():
         if match := re.match(pattern, text):
             values = [scope.values.expr(operand) for operand in call.operands]
@@ -39,25 +39,23 @@ def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
     raise UnsupportedError(f"the inline assembly {text!r} is not supported")
 
 
-def cached_access(call: Instruction) -> tuple[int, Scalar, Type] | None:
-    """Return the pointer operand, the type in memory and the type of the value of a load or store with a cache hint; None for other
-    calls."""
+def cached_type(call: Instruction) -> Type | None:
+    """Return the type of the value of a load or store with a cache hint, whose first operand is the address; None for other calls."""
     if not isinstance(call.callee, Assembly) or not (match := _CACHED.match(call.callee.text.strip())):
         return None
-    type = call.type if match[1] == "ld" else call.operands[1].type
-    return 0, memory_scalar(type), type
+    return call.type if match[1] == "ld" else call.operands[1].type
 
 
-def _cached(scope: Scope, call: Instruction, pointer_operand: int, type: Scalar, own: Type) -> Item | None:
+def _cached(scope: Scope, call: Instruction, type: Type) -> Item | None:
     """An access with a cache hint, which has no other meaning; `cv` and `wt` are volatile."""
     assert isinstance(call.callee, Assembly)
-    pointer = scope.values.pointer(call.operands[pointer_operand])
+    pointer = scope.values.pointer(call.operands[0])
     order: AccessOrder = "volatile" if re.search(r"\.(cv|wt)\.", call.callee.text) else "weak"
-    if call.callee.text.strip().startswith("st"):
-        scope.arrays.store(pointer, cast(scope.values.expr(call.operands[1]), type), order)
+    if len(call.operands) > 1:
+        scope.arrays.store(pointer, cast(scope.values.expr(call.operands[1]), memory_scalar(type)), order)
         return None
-    loaded = scope.arrays.load(pointer, type, order, call.name)
-    return truth(loaded) if scalar_of(own) is BOOL else loaded
+    loaded = scope.arrays.load(pointer, memory_scalar(type), order, call.name)
+    return truth(loaded) if scalar_of(type) is BOOL else loaded
 
 
 def _active(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:

@@ -120,8 +120,11 @@ _STEPS = {"rn": "rint", "rd": "floor", "ru": "ceil"}
 
 @dataclass(frozen=True)
 class HalfFunction:
-    """operands: their types. result: the type of the result. compute: the result of the operands. first: the position of the
-    pointer to the result; that of the first operand is 1, after a constructor's 2."""
+    """A function of halves.
+
+    operands: their types. result: its type. compute: the result of the operands. first: the position of the pointer to the first
+    operand, next to that of the result; 2 for a constructor, which has an unused pointer before them.
+    """
 
     operands: tuple[Scalar, ...]
     result: Scalar

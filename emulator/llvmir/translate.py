@@ -12,7 +12,7 @@ from ..language.types import I64, Array, Scalar
 from ..span import Span
 from .arithmetic import cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly import cached_access, translate_assembly
+from .assembly import cached_type, translate_assembly
 from .emit import TreeEmitter
 from .emitting import Emitter
 from .graph import graph_of
@@ -247,9 +247,8 @@ class _Translator:
             self.arrays.note_access(memory, type, need)
 
     def _note_call(self, instruction: Instruction) -> None:
-        if (cached := cached_access(instruction)) is not None:
-            for memory in self.memories.addressed_by(instruction.operands[cached[0]]):
-                self.arrays.note_access(memory, cached[1])
+        if (cached := cached_type(instruction)) is not None:
+            self._note(instruction, 0, cached)
         if word := library_atomic_word(instruction.function):
             self._note_atomic(instruction, word)
         row = POINTED.get(instruction.function.removeprefix("__nv_"))
