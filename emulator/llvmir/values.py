@@ -147,9 +147,9 @@ class Values:
     # -------------------------------------------------------------- phis
     def _phi(self, phi: Instruction) -> Item:
         """Return the registers of a phi: for a pointer those of its offset and, for several memories, of the selected one. A phi
-        of one constant is the constant."""
+        of one integer constant is the constant: zeros of floats may differ in their sign."""
         constants = {value for _, value in phi.incoming if value != Local(phi.name, phi.type)}
-        if len(constants) == 1 and isinstance(only := constants.pop(), Number):
+        if len(constants) == 1 and isinstance(only := constants.pop(), Number) and isinstance(only.value, int):
             return self.resolve(only)
         return self._registers(phi.name, phi.type, tuple(self.memories.of_value.get(phi.name, ())))
 
