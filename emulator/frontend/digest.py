@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum, EnumMeta
 from functools import cache, cached_property
 from operator import is_, itemgetter
@@ -51,51 +51,47 @@ class Digest:
     @property
     def stale(self) -> bool:
         """Whether a name now refers to another object."""
-        spaces, indirect = self._spaces
-        for space in spaces:  # a loop: every launch asks, and a generator takes longer
-            if space.stale:
+        present, absent, indirect = self._lookups
+        try:
+            for space, getter, values in present:
+                if not all(map(is_, getter(space), values)):
+                    return True
+        except KeyError:
+            return True
+        for space, names in absent:
+            if not names.isdisjoint(space):
                 return True
         return bool(indirect) and any(_value(source, path) is not value for source, path, value in indirect)
 
     @cached_property
-    def _spaces(self) -> tuple[list[_ModuleNames], list[_Named]]:
-        """The names grouped by module, and the names resolved elsewhere. Launches check them often, so each module's
-        names are read in one call."""
-        spaces: dict[int, _ModuleNames] = {}
+    def _lookups(self) -> tuple[list[_PresentNames], list[_AbsentNames], list[_Named]]:
+        """The present and the absent names by module, and the names resolved elsewhere. Launches compare them often, so each
+        module's names are read in one call."""
+        spaces: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         indirect = []
         for source, path, value in self.values:
             steps = _steps(source, path)
             if steps is None or steps[-1][2] is not value:
                 indirect.append((source, path, value))
                 continue
-            for names, name, value in steps:
-                spaces.setdefault(id(names), _ModuleNames(names)).values[name] = value
-        return list(spaces.values()), indirect
+            for space, name, value in steps:
+                spaces.setdefault(id(space), (space, {}))[1][name] = value
+        present: list[_PresentNames] = []
+        absent: list[_AbsentNames] = []
+        for space, values in spaces.values():
+            expected = {name: value for name, value in values.items() if value is not MISSING}
+            if expected:
+                names = [*expected, next(iter(expected))]  # itemgetter of a single name returns no tuple
+                present.append((space, itemgetter(*names), tuple(expected[name] for name in names)))
+            if len(expected) < len(values):
+                absent.append((space, frozenset(values.keys() - expected.keys())))
+        return present, absent, indirect
 
 
+_PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
+"""Names of a module, a function that reads them, and their expected values."""
+_AbsentNames = tuple[dict[str, Any], frozenset[str]]
 _Named = tuple[SourceFunction, Sequence[str], Any]
-
-
-@dataclass(frozen=True)
-class _ModuleNames:
-    """Expected values of a module's names; MISSING for absent names."""
-
-    names: dict[str, Any]
-    values: dict[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def _lookup(self) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...], frozenset[str]]:
-        """A getter of the present names, their values, and the absent names."""
-        present = {name: value for name, value in self.values.items() if value is not MISSING}
-        return _getter(list(present)), tuple(present.values()), frozenset(self.values.keys() - present.keys())
-
-    @property
-    def stale(self) -> bool:
-        getter, values, absent = self._lookup
-        try:
-            return not (all(map(is_, getter(self.names), values)) and (not absent or absent.isdisjoint(self.names)))
-        except KeyError:
-            return True
 
 
 def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, Any], str, Any]] | None:
@@ -116,13 +112,6 @@ def _steps(source: SourceFunction, path: Sequence[str]) -> list[tuple[dict[str, 
             break
         space = vars(value)
     return steps
-
-
-def _getter(names: list[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Return a function from a dictionary to its values of these names. It raises KeyError for an absent name."""
-    if len(names) < 2:  # itemgetter of one name returns no tuple
-        return lambda space: tuple(space[name] for name in names)
-    return itemgetter(*names)
 
 
 def digest(function: SourceFunction) -> Digest | None:

@@ -179,6 +179,7 @@ class DeviceArray:
     """
 
     remains = True
+    written: Buffer | None
 
     def __init__(self, contents: Buffer | NewArray) -> None:
         if not isinstance(contents, NewArray):
@@ -193,7 +194,7 @@ class DeviceArray:
         self._host = host
         self.fill: Buffer | None = fill
         self.remote: RemoteArray | None = remote
-        self.written: Buffer | None = None
+        self.written = None
         self._exports: list[Any] = []
         self.lock = threading.RLock()
         self.changing = self._lost = False

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..errors import LaunchError
 from ..tracebacks import without_own_frames
-from .launching import compile_launch, launch, launch_planned
+from .launching import compile_launch, launch, launch_planned, prepare_repetition
 from .observing import observers
 from .plans import LaunchPlan, fits, known_plan
 from .registry import EngineName
+from .repetition import LatestLaunch, find_repetition
 from .request import LaunchOptions
 from .result import Result
 from .specialisation import AnyKernel
@@ -32,6 +33,7 @@ class CompiledLaunch:
         self._args, self._options, self._names = args, dict(options), tuple(args)
         self._faults = self._options.get("faults", "raise")
         self._plan: LaunchPlan | None = None
+        self._latest: dict[Any, LatestLaunch] = {}
 
     def __repr__(self) -> str:
         return f"<CompiledLaunch of {self.kernel.__name__} on engine {self.engine}>"
@@ -43,9 +45,15 @@ class CompiledLaunch:
             if len(values) > len(self._names):
                 raise LaunchError(f"{self.kernel.__name__} takes {', '.join(self._names)}: {len(values)} are given")
             args = {**args, **dict(zip(self._names, values, strict=False)), **named}
+        if self._latest and (repetition := find_repetition(self._latest, args)) is not None:
+            result = repetition.run(args, stream, 2)
+            if result is not None:
+                return result
         plan = self._plan
         if plan is not None and fits(plan, args) and not observers():
-            return launch_planned(plan, args, stream, self._faults)
+            result = launch_planned(plan, args, stream, self._faults)
+            prepare_repetition(self._latest, plan, (), args, result)
+            return result
         result = launch(self.kernel, args=args, engine=self.engine, stream=stream, **self._options)
         own = {name: value for name, value in self._options.items() if name != "faults"}
         self._plan = known_plan(self.kernel, LaunchOptions(**own, args=args), args, self.engine)

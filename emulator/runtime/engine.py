@@ -112,6 +112,11 @@ class Request:
         return self.step_limit or MAX_SPIN_ITERATIONS, self.step_limit or MAX_ITERATIONS
 
     @property
+    def numbers(self) -> dict[str, np.generic]:
+        """The arguments other than arrays."""
+        return {name: value for name, value in self.arguments.items() if isinstance(value, np.generic)}
+
+    @property
     def warps(self) -> int:
         """Warps of all blocks."""
         return prod(self.grid) * -(-prod(self.block) // WARP_SIZE)
@@ -287,6 +292,10 @@ class StreamEngine(Protocol):
 
     def start(self, request: Request, stream: Stream, place: CodePlace) -> PendingOutcome:
         """Launch without a wait. place: of the launch in the program, for messages."""
+        ...
+
+    def repetition(self, request: Request) -> Any:
+        """Return a `repetition.NativeRepetition` of a launch that has run; None if there is none."""
         ...
 
     def replay(self, graph: Any, stream: Stream | None) -> None:

@@ -23,6 +23,7 @@ from .graphs import Graph, RecordedResult, current_graph
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .plans import LaunchPlan, find_plan, planned_request
 from .registry import EngineName, EngineRow, engine_named, row_of
+from .repetition import LatestLaunch, add_repetition, find_repetition
 from .request import (
     LaunchOptions,
     applied_checks,
@@ -85,12 +86,19 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     """
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
+    counted = counters, detail, decisions
+    chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
+    latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
+    if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
+        result = repetition.run(args, stream, 2) if repetition.has_options(chosen) else None
+        if result is not None:
+            return result
     if types is None and not observers():
-        counted = counters, detail, decisions
-        chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths)
-        planned = find_plan(kernel, chosen, args, find_device(device), engine)
+        planned = find_plan(kernel, chosen[:-1], args, find_device(device), engine)
         if planned is not None:
-            return launch_planned(*planned, stream, faults)
+            result = launch_planned(*planned, stream, faults)
+            prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], result)
+            return result
     options = LaunchOptions(
         grid,
         block,
@@ -109,6 +117,16 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         maths,
     )
     return _checked(_launch(kernel, options, engine, stream), faults)
+
+
+def prepare_repetition(
+    latest: dict[Any, LatestLaunch], plan: LaunchPlan, options: Sequence[Any], args: Mapping[str, Any], result: Result
+) -> None:
+    """Add the repetition of a launch on a GPU to the latest launches, if it has one."""
+    if plan.row.queues and not plan.host_memory and current_graph() is None:
+        native = cast("StreamEngine", engine_named(plan.row.name)).repetition(result.request)
+        if native is not None:
+            add_repetition(latest, args, LatestLaunch(plan, options, args, native))
 
 
 def _checked(result: Result, faults: str) -> Result:
@@ -148,7 +166,6 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, strea
             request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
             return launch_in_place(PendingLaunch(kernel, args, replace(request, show_prints=True), engine))
         request = planned_request(kernel, options, args, device, row)
-        _require_results_only(row, request)
         call = PendingLaunch(kernel, args, request, engine) if observers() else None
         return _run_locked(request, row, stream, call)
 
@@ -184,16 +201,10 @@ def compile_launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName
     kernel, args = named_arguments(kernel, options.args)
     with _locked([value for value in args.values() if isinstance(value, DeviceArray)]):
         request = planned_request(kernel, options, args, device, row)
-        _require_results_only(row, request)
         compiling = engine_named(engine)
         if isinstance(compiling, CompilingEngine):
             compiling.compile(request)
     return {name: {**kernel.defaults, **args}[name] for name in signature_of(kernel).parameters}
-
-
-def _require_results_only(row: EngineRow, request: Request) -> None:
-    if not row.emulates and (request.checks or request.schedule is not None):
-        raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
 
 
 def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None) -> Result:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from ..errors import LaunchError
 from ..frontend.constants import exact
 from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..language.functions import Kernel
@@ -164,6 +166,13 @@ class LaunchPlan:
     facts: KernelFacts
     argument_keys: tuple[Any, ...]
 
+    @cached_property
+    def host_memory(self) -> bool:
+        """Whether an array is not a device array."""
+        return any(array.name not in self.device_arrays for array in self.arrays) or any(
+            isinstance(value, np.ndarray) and value.ndim for value in self.constant.values()
+        )
+
     @staticmethod
     def of_request(
         kernel: Any, request: Request, args: Mapping[str, Any], device: Device, row: EngineRow
@@ -240,6 +249,8 @@ def planned_request(
         planned: Request = plan.bind(args)
         return planned
     request = unlimited_request(kernel, replace(options, args=args, device=device), row.host_calls)
+    if not row.emulates and (request.checks or request.schedule is not None):
+        raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
     request = replace(request, show_prints=True)
     new = None if key is None else LaunchPlan.of_request(kernel, request, args, device, row)
     if new is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
@@ -61,7 +61,9 @@ class Result:
     trace: TracebackType | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self.wait()), "trace": None}
+        state = {**vars(self.wait()), "request": self.request, "trace": None}
+        state.pop("_request", None)
+        return state
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
@@ -95,10 +97,26 @@ class Result:
         return self.buffers[name]
 
     @staticmethod
-    def pending(request: Request, launch: PendingOutcome) -> Result:
-        """Return the result of a launch in progress."""
+    def of_arrays(request: Callable[[], Request], milliseconds: float, resources: Resources) -> Result:
+        """Return the result of a launch on a GPU whose arrays are all device arrays. request: returns its request."""
+        result = object.__new__(Result)
+        vars(result).update(
+            buffers={},
+            faults=[],
+            remarks=[],
+            printed=[],
+            milliseconds=milliseconds,
+            resources=resources,
+            _request=request,
+            written={},
+        )  # not by the constructor, which takes longer than the kernel
+        return result
+
+    @staticmethod
+    def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> Result:
+        """Return the result of a launch in progress. request: or a function that returns it."""
         result = object.__new__(Result)  # without the fields: `__getattr__` waits for them
-        vars(result).update(request=request, _launch=launch)
+        vars(result).update({"_request" if callable(request) else "request": request, "_launch": launch})
         return result
 
     def wait(self) -> Result:
@@ -114,6 +132,9 @@ class Result:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name == "request" and "_request" in vars(self):
+            vars(self)["request"] = vars(self).pop("_request")()
+            return vars(self)["request"]
         if "_launch" in vars(self):
             return getattr(self.wait(), name)
         if name not in self.buffers:

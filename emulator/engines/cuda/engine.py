@@ -12,6 +12,7 @@ from . import launches, native_graphs
 from .driver import DeviceLaunch, launch_errors, primary_context, pycuda_driver
 from .launches import Launcher, StartedLaunch
 from .native_streams import GpuStream
+from .repetitions import Repetition
 from .streams import run_concurrently
 
 
@@ -40,6 +41,10 @@ class CudaEngine:
         """Launch on a stream, without a wait. Raises the errors of `run` that are known before the kernel ends."""
         context = primary_context()
         return launches.start(request, context, partial(GpuStream.handle_of, stream, context), place)
+
+    def repetition(self, request: Request) -> Repetition | None:
+        """Return the repetition of a launch that has run; None if an argument is copied."""
+        return Repetition.of_request(primary_context(), request)
 
     def replay(self, graph: Graph, stream: Stream | None) -> None:
         """Replay a graph. Raises the errors of `run`."""

@@ -24,7 +24,8 @@ _ADDRESS, _LENGTH = 8, 4  # bytes of an address, and of a length
 class ArgumentBlock:
     """Memory of the arguments of a launch, reused by later launches: the driver copies it during the call.
 
-    sizes: bytes of each argument; 0 for an address. lengths: number of 32-bit integers after them.
+    sizes: bytes of each argument; 0 for an address. lengths: number of 32-bit integers after them. owner: of the values in the
+    memory (`repetitions`).
     """
 
     def __init__(self, sizes: Sequence[int], lengths: int) -> None:
@@ -41,6 +42,7 @@ class ArgumentBlock:
         self.offset = first - ctypes.addressof(self.memory)
         self.pointers = (ctypes.c_void_p * max(1, len(widths)))(*(first + end for end in ends[:-1]))
         self.lock = threading.Lock()
+        self.owner: object = None
 
 
 class DeviceFunction:
@@ -54,7 +56,8 @@ class DeviceFunction:
         driver = cuda_driver()
         check(driver.cuModuleLoadData(ctypes.byref(self.module), cubin))
         check(driver.cuModuleGetFunction(ctypes.byref(self.function), self.module, name.encode()))
-        self._launch: Callable[..., int] = driver.cuLaunchCooperativeKernel if cooperative else driver.cuLaunchKernel
+        self.call: Callable[..., int] = driver.cuLaunchCooperativeKernel if cooperative else driver.cuLaunchKernel
+        self.extra: tuple[None, ...] = () if cooperative else (None,)
 
     def unload(self) -> None:
         """Release the module in the current context."""
@@ -80,15 +83,16 @@ class DeviceFunction:
         kernel cannot all be resident."""
         grid, block = shape
         with arguments.lock:
+            arguments.owner = None
             arguments.pack(arguments.memory, arguments.offset, *values)
-            extra = () if self.cooperative else (None,)
-            check(self._launch(self.function, *grid, *block, shared, stream, arguments.pointers, *extra))
+            check(self.call(self.function, *grid, *block, shared, stream, arguments.pointers, *self.extra))
 
     def node(
         self, arguments: ArgumentBlock, values: Sequence[Any], shape: tuple[Dim3, Dim3], shared: int
     ) -> dict[str, Any]:
         """Return the fields of a node of a graph (`library.add_kernel_node`). The lock of the arguments must be held until it is
         added: the driver then copies them."""
+        arguments.owner = None
         arguments.pack(arguments.memory, arguments.offset, *values)
         grid, block = shape
         pointers = ctypes.addressof(arguments.pointers)

@@ -41,18 +41,21 @@ MAX_STAGED = 1 << 26
 """Bytes of an array that is copied through page-locked memory. The driver's own copy is used beyond."""
 MAX_PAGE_LOCKED_RESULTS = 1 << 28
 """Bytes of results in page-locked memory that a program keeps; others are in ordinary memory."""
+MAX_QUEUED_NAMES = 256
+"""Latest repeated launches that an error of one of them names."""
 _CALLS = library.MemoryCalls()
 
 
 @dataclass(eq=False)
 class Queue:
-    """A context's memory pools, events and launches in progress, the oldest first."""
+    """A context's memory pools, events and launches in progress, the oldest first. queued: repeated launches (`repetitions`)."""
 
     device: Any
     page_locked: Any
     events: list[int] = field(default_factory=list)
     timed_events: list[tuple[int, int]] = field(default_factory=list)
     pending: deque[StartedLaunch] = field(default_factory=deque)
+    queued: deque[Any] = field(default_factory=lambda: deque(maxlen=MAX_QUEUED_NAMES))
     result_bytes: int = 0
 
     @staticmethod
@@ -68,6 +71,7 @@ class Queue:
     def clear(self) -> None:
         """Release all memory. The context must be current."""
         self.pending.clear()
+        self.queued.clear()
         self.device.stop_holding()
         self.page_locked.stop_holding()
 
@@ -84,7 +88,13 @@ class Queue:
 
     def unfinished(self) -> list[str]:
         """Return the names of the launches that have not been seen to end."""
-        return [launch.name for launch in self.pending if not launch.ended]
+        return [launch.name for launch in (*self.pending, *self.queued) if not getattr(launch, "ended", False)]
+
+    def discard_queued(self, stream: int) -> None:
+        """Forget the repeated launches of a stream, which have ended."""
+        remaining = [launch for launch in self.queued if launch.handle != stream]
+        self.queued.clear()
+        self.queued.extend(remaining)
 
     def new_result(self, form: Buffer) -> Buffer:
         """Return an array for a result, in page-locked memory if the program keeps little of it."""

@@ -43,6 +43,7 @@ class GpuStream:
     def synchronize(self) -> None:
         with self.context.current():
             _checked(self.context, library.synchronize_stream, self.handle)
+            Queue.of_context(self.context).discard_queued(self.handle)
 
 
 class GpuEvent:
