@@ -1,0 +1,50 @@
+"""The tutorial notebook: it runs from start to end, and its outputs are those in the file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
+
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "tutorial.ipynb"
+
+
+def executed() -> Any:
+    """Return the notebook with the outputs of a new kernel process."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # times
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output["data"].pop("text/plain", None)  # its text has the temporary files of cells
+            if "traceback" in output:
+                output["traceback"] = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in output["traceback"]]
+    notebook.metadata.pop("language_info", None)  # the version of Python
+    return notebook
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [cell.get("outputs", []) for cell in notebook.cells]
+
+
+def test_the_notebook_runs_and_shows_its_outputs(request: pytest.FixtureRequest) -> None:
+    notebook = executed()
+    if request.config.getoption("--update-golden"):
+        nbformat.write(notebook, NOTEBOOK)
+    assert outputs(notebook) == outputs(nbformat.read(NOTEBOOK, as_version=4))
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    error = next(output for cell in code for output in cell.outputs if output.output_type == "error")
+    assert "In[2]:11:27: race on shared memory" in "\n".join(error["traceback"])
+    shown = [output.data for cell in code for output in cell.outputs if output.output_type == "execute_result"]
+    assert len(shown) == 4 and all("text/html" in data for data in shown)
+    printed = "".join(o.text for cell in code for o in cell.outputs if o.output_type == "stream")
+    assert "[ 2016.  6112. 10208. 14304.]" in printed and "In[5]:11" in printed  # the kernel defined again
