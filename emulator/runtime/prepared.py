@@ -16,8 +16,10 @@ from ..passes.decisions import note_decisions
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.sites import Site, number
+from ..passes.thread_order import order_dependent_arrays
 from ..passes.unroll import unroll
 from ..sanitizer.instrument import instrument
+from ..span import Span
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class PreparedProgram:
     def ordered(self) -> bool:
         """Whether its warps must run in a fixed order."""
         return order_matters(self.program.kernel)
+
+    @cached_property
+    def order_dependent(self) -> dict[str, Span]:
+        """Its arrays whose contents depend on the order of threads, each with the statement that causes it."""
+        return order_dependent_arrays(self.program.kernel) if self.ordered else {}
 
     @cached_property
     def shared(self) -> int:

@@ -69,18 +69,21 @@ def _type(op: ir.Op) -> Scalar:
 def answer(result: Result) -> str:
     """Return a launch as one line: its kernel and shape, and the digest of its results if all engines must agree on their bits.
 
-    There is no digest if CUDA's own functions round, if the order of threads matters, or for device arrays not copied
-    back.
+    There is no digest if CUDA's own functions round, for arrays that depend on the order of threads, or for device arrays not
+    copied back.
     """
     request = result.request
     prepared, kernel = prepare(request.program), request.program.kernel.name
     is_portable = request.maths == "portable" and request.specialisation.cuda_text is None
     if not is_portable and rounds(request.program):
         bits = "rounds"
-    elif prepared.ordered:
-        bits = "depends on the order of threads"
     else:
-        bits = digest(result.buffers[name] for name in sorted(result.buffers) if name not in request.device_arrays)
+        own = sorted(result.buffers.keys() - request.device_arrays.keys())
+        dependent = prepared.order_dependent
+        exact = [name for name in own if name not in dependent]
+        bits = digest(result.buffers[name] for name in exact) if exact or not own else "depends on the order of threads"
+        if exact and len(exact) < len(own):
+            bits = f"without {', '.join(name for name in own if name in dependent)}: {bits}"
     return f"{kernel} {request.grid} {request.block}: {bits}"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..errors import Diagnostic
@@ -13,20 +15,41 @@ from ..runtime.tolerance import Tolerance
 from ..sanitizer.places import thread_text
 from .writers import Written, last_write
 
-Answer = Mapping[str, npt.NDArray[Any]]
+Values = npt.NDArray[Any]
+Answer = Mapping[str, Values]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How results are compared. any_order: arrays compared as multisets of their elements."""
+
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    any_order: tuple[str, ...] = ()
+
+    def differing(self, array: str, actual: Values, expected: Values) -> npt.NDArray[np.int64]:
+        """Return the indices of elements that do not agree; of sorted elements for an array of `any_order`."""
+        if array in self.any_order:
+            actual, expected = np.sort(actual, axis=None), np.sort(expected, axis=None)
+        return self.tolerance.differing(actual, expected)
 
 
 def disagreement(
-    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance
+    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], comparison: Comparison
 ) -> Diagnostic | None:
     """Return a diagnostic of the first element that differs, at the statement that wrote it, or None.
 
     actual, expected: arrays of the same names and shapes. names: of the two results. request: with the values of its arguments.
     """
+    tolerance = comparison.tolerance
     for array, values in actual.items():
-        unequal = tolerance.differing(values, expected[array])
+        unequal = comparison.differing(array, values, expected[array])
         if not len(unequal):
             continue
+        if array in comparison.any_order:
+            message = f"{array}: {len(unequal):,} of {values.size:,} elements from {names[0]} are not among those from {names[1]}"
+            return Diagnostic(
+                "disagreement", message, request.program.kernel.span, ("compared in any order",), len(unequal)
+            )
         at, form = tuple(int(n) for n in unequal[0]), request.forms[array]
         index, lane = at[: len(form.shape)], at[len(form.shape) :]
         element = f"{array}[{', '.join(map(str, index))}]" + "".join(f".{'xyzw'[n]}" for n in lane)
@@ -44,6 +67,30 @@ def disagreement(
         notes.append(f"to stop there: {debug_command(request, written)}")
         return Diagnostic("disagreement", message, written.span, tuple(notes), len(unequal))
     return None
+
+
+def order_remarks(
+    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], comparison: Comparison
+) -> list[Diagnostic]:
+    """Return a remark for each array that depends on the order of threads and differs, at the cause of the dependence.
+
+    An array of `any_order` has none, and there is none with a tolerance: they state the comparison.
+    """
+    if comparison.tolerance != Tolerance():
+        return []
+    remarks = []
+    for array, span in request.prepared.order_dependent.items():
+        if array not in actual or array in comparison.any_order:
+            continue
+        count = len(comparison.differing(array, actual[array], expected[array]))
+        if count:
+            differ = f"{count:,} of {actual[array].size:,} elements differ between {names[0]} and {names[1]}"
+            message = f"{array} depends on the order of threads: {differ}"
+            advice = (
+                f'compare its elements in any order (any_order=["{array}"], --any-order {array}), or with a tolerance'
+            )
+            remarks.append(Diagnostic("order", message, span, (advice,), count, array=array))
+    return remarks
 
 
 TARGET = "SCRIPT"

@@ -19,7 +19,7 @@ from ..runtime.result import Result
 from ..runtime.specialisation import AnyKernel
 from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
-from .comparing import Answer, disagreement
+from .comparing import Answer, Comparison, disagreement, order_remarks
 from .filling import find_unwritten, quiet
 
 ORDERS = 2
@@ -45,6 +45,7 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     rtol: float = 0.0,
     atol: float = 0.0,
     ulp: int = 0,
+    any_order: Sequence[str] = (),
     checked: bool = False,
     **how: Any,
 ) -> Result:
@@ -54,6 +55,8 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     returns the expected results: a mapping from names to arrays, or the array if the kernel writes one.
     Engines must agree to the bit, and so must the oracle, unless a tolerance is given: floats within
     `atol + rtol * |expected|`, or within `ulp` units in the last place; a tolerance applies between engines too.
+    any_order: arrays compared as multisets of their elements. On a GPU an array that depends on the order of threads
+    (old values of atomics, compare-and-swap, sums of floats) may differ: the result has a remark.
     Every element of an array given as `empty` must be written: give `zeros` for a partial output.
     checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
 
@@ -67,7 +70,7 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     kernel, args = named_arguments(kernel, args)
     if arguments := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
         raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(arguments)}")
-    tolerance = Tolerance(rtol, atol, ulp)
+    comparison = Comparison(Tolerance(rtol, atol, ulp), tuple(any_order))
     shape: dict[str, Any] = {"grid": grid, "block": block, "args": args, **how}
     results = {engine: _launched(kernel, engine, checked, engine == engines[0], shape) for engine in engines}
     first, *rest = engines
@@ -80,10 +83,16 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
             result.buffers,
             _expected(oracle, {**kernel.defaults, **args}, result),
             (first, "the oracle"),
-            tolerance,
+            comparison,
         )
     for engine in rest:
-        _agree(result.request, results[engine].buffers, result.buffers, (engine, first), tolerance)
+        actual, names = results[engine].buffers, (engine, first)
+        remarks: list[Diagnostic] = []
+        if not (row_of(engine).emulates and row_of(first).emulates):
+            remarks = order_remarks(result.request, actual, result.buffers, names, comparison)
+        compared = {name: values for name, values in result.buffers.items() if name not in _arrays(remarks)}
+        _agree(result.request, actual, compared, names, comparison)
+        result.remarks += remarks
     return result
 
 
@@ -125,20 +134,29 @@ def _like(name: str, values: npt.NDArray[Any], written: npt.NDArray[Any]) -> npt
     return np.ascontiguousarray(values, written.dtype).reshape(written.shape)
 
 
-def _agree(request: Request, actual: Answer, expected: Answer, names: tuple[str, str], tolerance: Tolerance) -> None:
+def _agree(request: Request, actual: Answer, expected: Answer, names: tuple[str, str], comparison: Comparison) -> None:
     __tracebackhide__ = True
-    wrong = disagreement(request, {name: actual[name] for name in expected}, expected, names, tolerance)
+    wrong = disagreement(request, {name: actual[name] for name in expected}, expected, names, comparison)
     if wrong is not None:
         raise Disagreement(render(wrong))
 
 
 def compare_engines(
-    request: Request, actual: Answer, engines: Sequence[EngineName], tolerance: Tolerance
+    request: Request, actual: Answer, engines: Sequence[EngineName], comparison: Comparison
 ) -> list[Diagnostic]:
-    """Return a diagnostic for each engine whose results differ from those of the jit engine."""
+    """Return a diagnostic for each engine whose results differ from those of the jit engine, and remarks (`order_remarks`)."""
     request = quiet(request)
-    wrong = []
+    found: list[Diagnostic] = []
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)
-        wrong.append(disagreement(request, answer, actual, (engine, "jit"), tolerance))
-    return [one for one in wrong if one is not None]
+        names = (engine, "jit")
+        remarks = [] if row_of(engine).emulates else order_remarks(request, answer, actual, names, comparison)
+        compared = {name: values for name, values in answer.items() if name not in _arrays(remarks)}
+        wrong = disagreement(request, compared, actual, names, comparison)
+        found += remarks if wrong is None else [wrong, *remarks]
+    return found
+
+
+def _arrays(remarks: Sequence[Diagnostic]) -> set[str]:
+    """Return the arrays that remarks are about."""
+    return {remark.array for remark in remarks}

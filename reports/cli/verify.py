@@ -14,7 +14,7 @@ from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
 from simtbed.runtime.tolerance import Tolerance
-from simtbed.testing.comparing import TARGET
+from simtbed.testing.comparing import TARGET, Comparison
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
@@ -56,10 +56,17 @@ class VerifyOptions:
     rtol: Annotated[float, Option(min=0, max=1e30, help="Relative tolerance of floats.")] = 0.0
     atol: Annotated[float, Option(min=0, max=1e300, help="Absolute tolerance of floats.")] = 0.0
     ulp: Annotated[int, Option(help="Tolerance of floats in units in the last place.", min=0, max=1 << 62)] = 0
+    any_order: Annotated[
+        list[str] | None, Option(help="Compare the elements of this array in any order.", metavar="ARRAY")
+    ] = None
     budget: BudgetOptions
     input: Input = None
     output: Report = None
     json: Json = False
+
+    @property
+    def comparison(self) -> Comparison:
+        return Comparison(self.tolerance, tuple(self.any_order or ()))
 
     @property
     def tolerance(self) -> Tolerance:
@@ -100,7 +107,9 @@ def _verify_program(
         name for name, reason in obstacles.items() if not reason and (name != "jit" or options.engine)
     )
     with budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
-        make = partial(Verifier, engines=other_engines, tolerance=tolerance, device=devices.find(options.device))
+        make = partial(
+            Verifier, engines=other_engines, comparison=options.comparison, device=devices.find(options.device)
+        )
         completed = run_target(target, make)
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)
@@ -115,7 +124,7 @@ def _verify_variants(
     variant: str | None, obstacles: Obstacles, budgets: BudgetCheck, options: VerifyOptions, complete: bool
 ) -> int:
     """Verify the variants of all families, of one family, or one variant. complete: whether no TARGET is given."""
-    if not options.selection.is_complete or options.tolerance != Tolerance():
+    if not options.selection.is_complete or options.comparison != Comparison():
         raise SimtbedError(
             "--kernel, --launch and tolerances need a program: the answer of a variant is compared as a whole"
         )
@@ -181,7 +190,7 @@ def _program_report(
     missing = {name: reason for name, reason in obstacles.items() if reason}
     engines = list(dict.fromkeys(("jit", *(name for name in obstacles if name not in missing))))
     launches = {name: len(group) for name, group in groups.items()}
-    differs = any(differences.values())
+    differs = any(one.kind != "order" for found in differences.values() for one in found)
     if json:
         kernels = [
             {"kernel": name, "launches": count, "disagreements": [as_row(d) for d in differences[name]]}
@@ -213,7 +222,7 @@ def _with_target(diagnostic: Diagnostic, number: int, target: str) -> Diagnostic
 def verdict(findings: Sequence[Diagnostic]) -> str:
     """Return the result of a kernel for the table."""
     kinds = {finding.kind for finding in findings}
-    return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds else "agrees"
+    return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds - {"order"} else "agrees"
 
 
 def _solve(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:

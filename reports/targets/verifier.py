@@ -10,7 +10,7 @@ from simtbed import Device, Launch, Result
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
-from simtbed.runtime.tolerance import Tolerance
+from simtbed.testing.comparing import Comparison
 from simtbed.testing.filling import find_unwritten
 from simtbed.testing.verifying import compare_engines
 
@@ -21,7 +21,7 @@ class Verifier:
 
     add: Callable[[Launch], object]
     engines: tuple[EngineName, ...]
-    tolerance: Tolerance
+    comparison: Comparison
     device: Device | None = None
     engine: EngineName = "jit"
 
@@ -30,7 +30,7 @@ class Verifier:
         result = proceed(call)
         seconds = time.perf_counter() - start
         launch = Recorder(self.add).launch(call, result, result.faults, result.remarks, seconds)
-        differences = compare_engines(call.request, result.buffers, self.engines, self.tolerance)
+        differences = compare_engines(call.request, result.buffers, self.engines, self.comparison)
         if not result.faults:
             differences += find_unwritten(call.request, result.buffers, call.engine)
         self.add(replace(launch, disagreements=tuple(differences)))
