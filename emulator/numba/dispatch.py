@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda import compiler, dispatcher, types, typing
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
@@ -16,7 +18,8 @@ from ..driver.functions import Driver
 from ..errors import LaunchError
 from ..runtime.result import FaultError
 from .arguments import ValueReader
-from .hooks import MARKS
+from .hooks import MARKS, POSITIONS
+from .keys import UNNAMED_FUNCTIONS
 from .launching import Launcher
 from .translating import compiled_kernel
 
@@ -51,6 +54,10 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         self.debug, self.lineinfo = bool(options.get("debug")), bool(options.get("lineinfo"))
         self.extensions = options.get("extensions") or []
         self.launch_bounds, self.shared_memory_carveout = options.get("launch_bounds"), None
+        bounds = self.launch_bounds if isinstance(self.launch_bounds, tuple) else (self.launch_bounds,)
+        if len(bounds) > 3:
+            raise ValueError(f"Got {len(bounds)} launch bounds: {bounds}. A maximum of 3 are supported")
+        self._most_threads = bounds[0] or self.driver.device.threads_per_block
         self._referenced_environments: list[Any] = []
         self.lifted: list[Any] = []
         self.signature = typing.signature(types.void, *self.argtypes)
@@ -72,6 +79,11 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         """Do nothing: no module is loaded."""
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
+        if math.prod(blockdim) > self._most_threads:
+            raise CUDAError(
+                f"CUDA_ERROR_INVALID_VALUE: a block of {blockdim} threads, a launch of {self.py_func.__name__} has at most "
+                f"{self._most_threads}"
+            )
         reader = ValueReader(self.extensions, stream, self._available)
         for type, value in zip(self.argtypes, args, strict=False):
             reader.read(type, value)
@@ -131,8 +143,12 @@ def replace_kernels(driver: Driver) -> None:
     dispatcher.CUDADispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed
     compile_cuda = dispatcher.compile_cuda
 
-    def marked(*args: Any, **options: Any) -> Any:
+    def marked(function: Any, *args: Any, **options: Any) -> Any:
+        before, POSITIONS.codes = POSITIONS.codes, set()
         with MARKS.recording():
-            return compile_cuda(*args, **{**options, "lineinfo": True})
+            result = compile_cuda(function, *args, **{**options, "lineinfo": True})
+        UNNAMED_FUNCTIONS.record(function, POSITIONS.codes)
+        POSITIONS.codes = before
+        return result
 
     dispatcher.compile_cuda = marked

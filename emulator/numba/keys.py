@@ -1,7 +1,7 @@
 """Keys of kernels in the cache on disk: bytecode, closure values, globals, argument types, options and versions.
 
-A kernel with a value that the key cannot describe, such as an array on the device, has no key. Functions that Numba finds by
-other means than names, such as overloads, are covered by the digests of their files (`Dependencies`).
+A kernel with a value that the key cannot describe, such as an array on the device, has no key. Neither has one in a process with
+functions of the user that Numba found by other means than names, such as overloads (`UnnamedFunctions`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cache
 from hashlib import blake2b
@@ -19,6 +20,7 @@ import numba
 import numba_cuda
 import numpy as np
 from numba.cuda import types
+from numba.cuda.core import config
 from numba.cuda.dispatcher import CUDADispatcher
 
 from .. import disk_cache
@@ -34,8 +36,10 @@ class UnknownValueError(Exception):
 
 
 def kernel_key(function: Any, argument_types: Sequence[Any], options: Mapping[str, Any]) -> str | None:
-    """Return the key of a kernel, 64 hexadecimal digits; None for no key."""
+    """Return the key of a kernel, 64 hexadecimal digits; None for no key, or if Numba shall print its intermediate results."""
     writer = _KeyWriter()
+    if any(getattr(config, name) for name in dir(config) if name.startswith("DUMP_")):
+        return None
     try:
         writer.add([disk_cache.edition(), *installed_versions().values(), np.__version__])
         writer.add([f"{name}={value!r}" for name, value in sorted(options.items())])
@@ -47,11 +51,29 @@ def kernel_key(function: Any, argument_types: Sequence[Any], options: Mapping[st
     return writer.digest.hexdigest()
 
 
+class UnnamedFunctions:
+    """Records whether Numba compiled a function of the user that no name in a kernel or device function refers to."""
+
+    exist = False
+
+    def record(self, function: Any, compiled: set[CodeType]) -> None:
+        """Compare the compiled functions with those that a kernel or device function names."""
+        writer = _KeyWriter()
+        with suppress(UnknownValueError):
+            writer.add(function)
+        own = {code for code in compiled if not _is_library(code.co_filename)}
+        self.exist = self.exist or not own <= writer.codes
+
+
+UNNAMED_FUNCTIONS = UnnamedFunctions()
+
+
 class _KeyWriter:
-    """A digest of values."""
+    """A digest of values. codes: the code of all functions in it."""
 
     def __init__(self) -> None:
         self.digest = blake2b(digest_size=32)
+        self.codes: set[CodeType] = set()
         self._functions: set[int] = set()
 
     def _text(self, *texts: object) -> None:
@@ -104,6 +126,7 @@ class _KeyWriter:
             return
         self._functions.add(id(function))
         self._text(function.__module__, function.__qualname__)
+        self.codes.update(_codes(function.__code__))
         self._text(marshal.dumps(function.__code__, 2))
         self.add(function.__defaults__)
         for cell in function.__closure__ or ():
@@ -138,19 +161,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _is_library(file: str) -> bool:
     """Return whether a file belongs to a package whose version is in the key."""
     return not file or file.startswith(_LIBRARIES)
-
-
-class Dependencies(dict[str, str]):
-    """Digests of the files of functions that Numba compiled, by path."""
-
-    @staticmethod
-    def of_files(files: set[str]) -> Dependencies | None:
-        """Return the current digests; None if a file cannot be read: its functions may differ in another process."""
-        try:
-            return Dependencies({file: disk_cache.source_digest(file) for file in files if not _is_library(file)})
-        except OSError:
-            return None
-
-    def are_current(self) -> bool:
-        """Return whether the files are unchanged."""
-        return Dependencies.of_files(set(self)) == self

@@ -17,13 +17,13 @@ class PositionLine(int):
 class Positions:
     """Positions by number. LLVM's debug information has these numbers in place of lines.
 
-    files: the files of all functions whose bytecode was read since `files` was last cleared.
+    codes: of the functions whose bytecode was read.
     """
 
     def __init__(self) -> None:
         self.spans: dict[int, Span] = {}
         self._numbers: dict[Span, int] = {}
-        self.files: set[str] = set()
+        self.codes: set[CodeType] = set()
 
     def number(self, span: Span) -> int:
         """Return the number of a position, counted from 1."""
@@ -39,7 +39,7 @@ class Positions:
 
     def of_code(self, code: CodeType) -> list[PositionLine | None]:
         """Return the line of each code unit of two bytes; None for a unit without a position."""
-        self.files.add(code.co_filename)
+        self.codes.add(code)
         return [self._of_unit(code.co_filename, *place) for place in code.co_positions()]
 
     def _of_unit(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import disk_cache
@@ -15,7 +14,7 @@ from ..span import Span
 from .compiling import compile_function
 from .hooks import POSITIONS
 from .kernel import KernelFacts, NumbaKernel
-from .keys import Dependencies, kernel_key
+from .keys import UNNAMED_FUNCTIONS, kernel_key
 from .parameters import parameters_of
 
 if TYPE_CHECKING:
@@ -34,13 +33,12 @@ class RaisedException:
 @dataclass(frozen=True)
 class CompiledKernel:
     """A translated kernel. entry: the name of its LLVM function. raised: the exceptions of a kernel with debug=True, by the
-    message of their finding. sensitive: whether Numba compiles it for one launch configuration. dependencies: of its entry on disk."""
+    message of their finding. sensitive: whether Numba compiles it for one launch configuration."""
 
     facts: KernelFacts
     entry: str
     raised: dict[str, RaisedException]
     sensitive: bool
-    dependencies: Dependencies = field(default_factory=Dependencies)
 
 
 def compiled_kernel(
@@ -50,41 +48,31 @@ def compiled_kernel(
 
     options: of `compile_cuda`. Raises CompileError for a refused construct, LaunchError for a refused argument, Numba's errors.
     """
-    key = kernel_key(function, argument_types, options)
-    compiled = None if key is None else disk_cache.load(f"{key}.numba", _decode)
+    key = None if UNNAMED_FUNCTIONS.exist else kernel_key(function, argument_types, options)
+    compiled: CompiledKernel | None = None if key is None else disk_cache.load(f"{key}.numba", pickle.loads)
     if key is not None and compiled is not None:
-        known_key = key
+        entry = f"{key}.program"
 
         def read() -> ir.Program:
-            program = disk_cache.load(f"{known_key}.program", pickle.loads)
-            return program or _translated(function, argument_types, options)[1]
+            return disk_cache.load(entry, pickle.loads) or _translated(function, argument_types, options)[1]
 
-        return compiled, NumbaKernel(compiled.facts, _digest(key, compiled), read)
+        return compiled, NumbaKernel(compiled.facts, key, read)
     compiled, program = _translated(function, argument_types, options)
-    dependencies = Dependencies.of_files(POSITIONS.files)
-    if key is None or dependencies is None or any(view.parameter is None for view in compiled.facts.arrays.values()):
+    captures = any(view.parameter is None for view in compiled.facts.arrays.values())
+    if key is None or UNNAMED_FUNCTIONS.exist or captures:
         return compiled, NumbaKernel(compiled.facts, None, lambda: program)
-    compiled = replace(compiled, dependencies=dependencies)
     disk_cache.save(f"{key}.program", pickle.dumps(program))
     disk_cache.save(f"{key}.numba", pickle.dumps(compiled))
-    return compiled, NumbaKernel(compiled.facts, _digest(key, compiled), lambda: program)
-
-
-def _decode(content: bytes) -> CompiledKernel | None:
-    """Return an entry of the cache; None if a file of its functions has changed."""
-    compiled: CompiledKernel = pickle.loads(content)
-    return compiled if compiled.dependencies.are_current() else None
-
-
-def _digest(key: str, compiled: CompiledKernel) -> str:
-    return sha256(repr((key, sorted(compiled.dependencies.items()))).encode()).hexdigest()
+    return compiled, NumbaKernel(compiled.facts, key, lambda: program)
 
 
 def _translated(
     function: Callable[..., Any], argument_types: Sequence[Any], options: dict[str, Any]
 ) -> tuple[CompiledKernel, ir.Program]:
     """Compile a kernel with Numba and translate its LLVM IR."""
+    POSITIONS.codes.clear()
     compiled = compile_function(function, argument_types, **options)
+    UNNAMED_FUNCTIONS.record(function, POSITIONS.codes)
     code = function.__code__
     parameters: list[Parameter] = [UnusedPointer()]
     for name, type in zip(code.co_varnames, argument_types, strict=False):
