@@ -90,6 +90,16 @@ class Driver:
         self.stack[-1:] = [int(context)] if int(context) else []
         return (_SUCCESS,)
 
+    def cuCtxCreate(self, *arguments: Any) -> Answer:
+        context = next(self._handles)
+        self.stack.append(context)
+        return _SUCCESS, bindings.CUcontext(context)
+
+    def cuCtxDestroy(self, context: Any) -> Answer:
+        if self.stack[-1:] == [int(context)]:
+            del self.stack[-1]
+        return (_SUCCESS,)
+
     def cuCtxGetDevice(self) -> Answer:
         if not self.stack:
             return _CODE.CUDA_ERROR_INVALID_CONTEXT, None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda
+from numba.cuda.core.errors import NumbaDebugInfoWarning
 
-from .hooks import MARKS
+from .marks import MARKS
 
 PASSES = (
     "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "sroa", "simplify_cfg", "sccp",
@@ -28,9 +31,24 @@ class CompiledFunction:
     result: Any
 
 
+@contextmanager
+def recording() -> Iterator[None]:
+    """Preserve positions, accesses and names in the compilations of this thread."""
+    from .hooks import install_hooks  # late: it imports Numba's lowering
+
+    install_hooks()
+    before, MARKS.active = MARKS.active, True
+    try:
+        with warnings.catch_warnings():  # the user did not request positions
+            warnings.simplefilter("ignore", NumbaDebugInfoWarning)
+            yield
+    finally:
+        MARKS.active = before
+
+
 def compile_function(function: Callable[..., Any], argument_types: Sequence[Any], **options: Any) -> CompiledFunction:
     """Compile a kernel for the emulator. options: of `compile_cuda`. Raises Numba's errors."""
-    with MARKS.recording():
+    with recording():
         result = compile_cuda(function, types.void, tuple(argument_types), lineinfo=True, **options)
     entry = result.fndesc.llvm_func_name
     return CompiledFunction(optimised(result.library.llvm_strs, entry), entry, result)

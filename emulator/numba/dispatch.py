@@ -18,9 +18,10 @@ from ..driver.functions import Driver
 from ..errors import LaunchError
 from ..runtime.result import FaultError
 from .arguments import ValueReader
-from .hooks import MARKS, POSITIONS
+from .compiling import recording
 from .keys import UNNAMED_FUNCTIONS
 from .launching import Launcher
+from .marks import POSITIONS
 from .translating import compiled_kernel
 
 UNSUPPORTED = {
@@ -145,7 +146,7 @@ def replace_kernels(driver: Driver) -> None:
 
     def marked(function: Any, *args: Any, **options: Any) -> Any:
         before, POSITIONS.codes = POSITIONS.codes, set()
-        with MARKS.recording():
+        with recording():
             result = compile_cuda(function, *args, **{**options, "lineinfo": True})
         UNNAMED_FUNCTIONS.record(function, POSITIONS.codes)
         POSITIONS.codes = before

@@ -1,53 +1,30 @@
 """Changes of Numba's lowering that preserve columns, element accesses and array names in its LLVM IR. They change no result.
 
-They act during a compilation for the emulator (`Marks.recording`). Other compilations, as by `cuda.compile`, are unchanged.
+They act during a compilation for the emulator (`compiling.recording`). Other compilations, as by `cuda.compile`, are unchanged.
+The import of this module imports Numba's lowering: `numba.cuda` defers it to the first compilation.
 """
 
 from __future__ import annotations
 
-import threading
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
 from numba.cuda.core import bytecode
 from numba.cuda.core import ir as numba_ir
-from numba.cuda.core.errors import NumbaDebugInfoWarning
 
 from ..span import Span
-from .positions import PositionLine, Positions
+from .marks import MARKS, POSITIONS
+from .positions import PositionLine
 
 PURE = ("nounwind", "readnone", "willreturn", "speculatable")
 """Attributes of the opaque function of an element's address: LLVM may move, merge and remove its calls."""
 _WORD = llvm.IntType(64)
 
 
-class Marks(threading.local):
-    """The state of a compilation in this thread. target, position: the variable that is being assigned, and the number of its position."""
-
-    active = False
-    target = ""
-    position = 0
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Preserve positions, accesses and names in the compilations of this thread."""
-        before, self.active = self.active, True
-        try:
-            with warnings.catch_warnings():  # the user did not request positions
-                warnings.simplefilter("ignore", NumbaDebugInfoWarning)
-                yield
-        finally:
-            self.active = before
-
-
-MARKS = Marks()
-POSITIONS = Positions()
-
-
+@cache
 def install_hooks() -> None:
     """Replace the functions of Numba, once in a process."""
     _preserve_columns()

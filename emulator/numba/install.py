@@ -24,12 +24,10 @@ def install() -> Driver:
     if config.ENABLE_CUDASIM:
         raise UnavailableError("NUMBA_ENABLE_CUDASIM and SIMTBED_NUMBA exclude each other: unset one of them")
     from .dispatch import replace_kernels
-    from .hooks import install_hooks
     from .host_arrays import replace_copies
 
     driver = Driver(devices.H200)
     _INSTALLED.append(driver)
-    install_hooks()
     _replace_driver(driver)
     replace_copies()
     replace_kernels(driver)
@@ -37,6 +35,7 @@ def install() -> Driver:
 
 
 def _replace_driver(driver: Driver) -> None:
+    from numba.cuda.core import config
     from numba.cuda.cudadrv import driver as seam
     from numba.cuda.cudadrv import nvvm, runtime
 
@@ -44,6 +43,8 @@ def _replace_driver(driver: Driver) -> None:
     seam.binding, seam.ExperimentalDevice, seam.ExperimentalStream = driver, CoreDevice, CoreStream
     seam.find_driver = lambda: None
     initialised: Any = seam.driver
+    if config.DISABLE_CUDA:  # the user's request
+        return
     initialised.lib, initialised.is_initialized, initialised.initialization_error = None, False, None
     nvvm.is_available = lambda: True  # `cuda.is_available` requires it; kernels need no NVVM here
     runtime.Runtime.get_version = lambda self: (13, 0)

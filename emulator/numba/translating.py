@@ -12,9 +12,9 @@ from ..llvmir.parameters import Parameter, UnusedPointer
 from ..llvmir.translate import translate
 from ..span import Span
 from .compiling import compile_function
-from .hooks import POSITIONS
 from .kernel import KernelFacts, NumbaKernel
 from .keys import UNNAMED_FUNCTIONS, kernel_key
+from .marks import POSITIONS
 from .parameters import parameters_of
 
 if TYPE_CHECKING:
