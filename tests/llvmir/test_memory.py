@@ -41,7 +41,7 @@ def _text(parameters: str, body: str) -> str:
 
 def _each_engine(text: str, parameters: list[Parameter], arguments: dict[str, Any], **options: Any) -> list[Any]:
     translation = translated(text, parameters)
-    return [run(translation, arguments, engine, **options) for engine in ENGINES]
+    return [run(translation, arguments, engine, **options) for engine in (*ENGINES, "python")]
 
 
 def test_pointer_into_one_of_two_arrays() -> None:
