@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..ir import nodes as ir
-from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from ..language.types import BF16, BOOL, F16, F32, F64, HALVES, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 from .arithmetic import bitcast, cast, compared_floats, constant, operation, selected
 
 Function = Callable[..., ir.Expr]
 
 _NAME = re.compile(r"_ZL?(?:(\d+)|N(6__half|13__nv_bfloat16)C1E|(pl|mi|ml|dv|eq|ne|lt|le|gt|ge|ng)RK)(\w+)_nbst")
+_OPERATOR = re.compile(r"_\w+__ZNK(6__half|13__nv_bfloat16)cv([fdijstlmxycahb])Ev_\d+")
 _TYPE = re.compile(r"6__half|13__nv_bfloat16|S\d*_|[fdijstlmxycahb]")
 _TYPES: Mapping[str, Scalar] = MappingProxyType({
     "6__half": F16, "13__nv_bfloat16": BF16, "f": F32, "d": F64, "i": I32, "j": U32, "s": I16, "t": U16, "l": I64,
@@ -63,6 +64,14 @@ def _saturated(name: str) -> Function:
     return function
 
 
+def _rectified_fma(*args: ir.Expr) -> ir.Expr:
+    """fma_relu: at least 0; a NaN gives a NaN."""
+    result = operation("fma", *args)
+    assert isinstance(result.type, Scalar)
+    zero = constant(0, result.type, result.span)
+    return selected(compared_floats("uno", result, result), result, operation("max", result, zero))
+
+
 def _reciprocal(value: ir.Expr) -> ir.Expr:
     assert isinstance(value.type, Scalar)
     return operation("fdiv", constant(1, value.type, value.span), value)
@@ -76,7 +85,7 @@ def _functions() -> Iterator[tuple[str, Function]]:
     }.items()
     yield from {f"__h{name}": _row(name) for name in ("max", "min")}.items()
     yield from {f"__h{name}_nan": _extreme_with_nan(name) for name in ("max", "min")}.items()
-    yield "__hfma_sat", _saturated("fma")
+    yield from {"__hfma_sat": _saturated("fma"), "__hfma_relu": _rectified_fma}.items()
     for word in ("eq", "lt", "le", "gt", "ge"):
         yield f"__h{word}", _comparison(f"o{word}")
         yield f"__h{word}u", _comparison(f"u{word}")
@@ -137,8 +146,50 @@ class HalfFunction:
         return self.first - 1
 
 
+def _conversion(operands: tuple[Scalar, ...], target: Scalar, rounding: str | None) -> HalfFunction | None:
+    """Return a conversion between halves and other types; None for other conversions with a rounding mode."""
+    (source,) = operands
+    if target in HALVES and rounding in ("rz", "rd", "ru"):
+        exact = source.size < 8 or source is F64
+        return HalfFunction(operands, target, lambda value: _rounded(value, target, rounding)) if exact else None
+    if target.is_float:
+        return HalfFunction(operands, target, lambda value: cast(value, target)) if rounding in (None, "rn") else None
+    step = _STEPS.get(rounding or "rz", "trunc")
+    return HalfFunction(operands, target, lambda value: _to_integer(operation(step, cast(value, F32)), target))
+
+
+def _to_integer(value: ir.Expr, target: Scalar) -> ir.Expr:
+    """Return a float as an integer: saturated, also to types of less than 32 bits; a NaN becomes 0."""
+    if target is BOOL or target.size >= 4:
+        return cast(value, target)
+    low, high = (constant(bound, I32, value.span) for bound in target.range)
+    return cast(operation("min", operation("max", cast(value, I32), low), high), target)
+
+
+def _rounded(value: ir.Expr, target: Scalar, rounding: str) -> ir.Expr:
+    """Return a number as a half, rounded toward zero, down or up: the nearest half, or its neighbour. value: exact in f64."""
+    exact, near = cast(value, F64), cast(value, target)
+    wide, bits = cast(near, F64), bitcast(near, I16)
+    zero = constant(0, F64, value.span)
+    below, above = operation("lt", wide, exact), operation("gt", wide, exact)
+    is_negative = operation("lt", exact, zero)
+    smaller, larger = (operation("add", bits, constant(step, I16, value.span)) for step in (-1, 1))
+    if rounding == "rz":
+        moves_to_zero = selected(is_negative, below, above)
+        moves_from_zero: ir.Expr = constant(False, BOOL, value.span)
+    else:
+        moves = above if rounding == "rd" else below
+        to_zero = operation("not", is_negative) if rounding == "rd" else is_negative
+        moves_to_zero = operation("both", moves, to_zero)
+        moves_from_zero = operation("both", moves, operation("not", to_zero))
+    moved = selected(moves_to_zero, smaller, selected(moves_from_zero, larger, bits))
+    return bitcast(moved, target)
+
+
 def half_function(name: str) -> HalfFunction | None:
     """Return the function of a mangled name; None for other names and functions without a row."""
+    if match := _OPERATOR.fullmatch(name):
+        return _conversion((_TYPES[match[1]],), _TYPES[match[2]], None)
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -171,7 +222,7 @@ def _operand_types(text: str) -> tuple[Scalar, ...] | None:
 
 
 def _function(name: str, operands: tuple[Scalar, ...]) -> HalfFunction | None:
-    if name in _FUNCTIONS and all(type in (F16, BF16) for type in operands):
+    if name in _FUNCTIONS and all(type in HALVES for type in operands):
         is_comparison = re.fullmatch(r"__h(eq|ne|lt|le|gt|ge)u?", name) is not None
         return HalfFunction(operands, BOOL if is_comparison else operands[0], _FUNCTIONS[name])
     if name in _PREDICATES:
@@ -180,11 +231,5 @@ def _function(name: str, operands: tuple[Scalar, ...]) -> HalfFunction | None:
         target = _NAMES[match[2]]
         return HalfFunction(operands, target, lambda value: bitcast(value, target))
     if (match := _CONVERSION.fullmatch(name)) and match[2] in _NAMES:
-        target, rounding = _NAMES[match[2]], match[3]
-        if target.is_float:
-            return (
-                HalfFunction(operands, target, lambda value: cast(value, target)) if rounding in (None, "rn") else None
-            )
-        step = _STEPS.get(rounding, "trunc")
-        return HalfFunction(operands, target, lambda value: cast(operation(step, cast(value, F32)), target))
+        return _conversion(operands, _NAMES[match[2]], match[3])
     return None

@@ -209,3 +209,49 @@ def test_functions_of_halves(name: str) -> None:
     for engine in ENGINES:
         result = run(translation, {"x": a, "y": b, "out": np.zeros(32, np.int16)}, engine)
         assert np.array_equal(result["out"].view(np.float16), expected)
+
+
+@pytest.mark.parametrize(("rounding", "toward"), [("rz", 0.0), ("rd", -np.inf), ("ru", np.inf), ("rn", None)])
+def test_rounding_to_halves(rounding: str, toward: float | None) -> None:
+    """Doubles and floats as halves, and back as integers of 16 bits, which saturate."""
+    text = (
+        HEAD.replace("T,", "float,")
+        + f"""
+  %p = alloca float
+  %h = alloca i16
+  %s = alloca i16
+  store float %a, ptr %p
+  %status = call i32 @_ZL15__float2half_{rounding}f_nbst(ptr %h, ptr %p)
+  %other = call i32 @_ZL15__half2short_{rounding}6__half_nbst(ptr %s, ptr %h)
+  %bits = load i16, ptr %h
+  %short = load i16, ptr %s
+  %low = zext i16 %bits to i32
+  %wide = zext i16 %short to i32
+  %high = shl i32 %wide, 16
+  %both = or i32 %low, %high
+  %to = getelementptr i32, ptr %out, i32 %t
+  store i32 %both, ptr %to
+  ret void
+}}
+"""
+    )
+    x = np.random.default_rng(8).normal(0, 300, 32).astype(np.float32)
+    x[:8] = [0.0, -0.0, 65504.0, 1e6, -1e6, 1e-9, -1e-9, 2049.0]
+    with np.errstate(over="ignore"):
+        near = x.astype(np.float16)
+    expected = near
+    if toward is not None:
+        direction = np.where(x > 0, -np.inf, np.inf) if toward == 0 else np.full(32, toward)
+        wrong = np.where(direction > 0, near.astype(np.float64) < x, near.astype(np.float64) > x)
+        with np.errstate(all="ignore"):
+            expected = np.where(wrong, np.nextafter(near, direction.astype(np.float16)), near)
+    whole = {"rz": np.trunc, "rd": np.floor, "ru": np.ceil, "rn": np.rint}[rounding](expected.astype(np.float32))
+    short = np.clip(whole, -32768, 32767).astype(np.int16)
+    translation = translated(
+        text, [ArrayParameter("x", F32, 4), ArrayParameter("y", F32, 4), ArrayParameter("out", I32, 4)]
+    )
+    for engine in ENGINES:
+        out = run(translation, {"x": x, "y": x, "out": np.zeros(32, np.int32)}, engine)["out"]
+        own = (out & 0xFFFF).astype(np.uint16).view(np.float16)
+        assert np.array_equal(own.view(np.uint16), expected.view(np.uint16)), (engine, x, own, expected)
+        assert np.array_equal((out >> 16).astype(np.int16), short), engine
