@@ -16,6 +16,7 @@ from ..engines.python.threads import Access, Fault, Thread
 from ..errors import SimtbedError, render
 from ..escaping import printable
 from ..language.intrinsics import WARP_SIZE
+from ..runtime.result import in_words
 from ..sanitizer.places import thread_text
 from ..span import name_of
 from ..tracebacks import is_own_frame
@@ -143,7 +144,8 @@ class KernelDebugger(pdb.Pdb):
         if self.fault is fault or self._survives(thread):
             return
         self.fault = fault
-        self.message(render(fault.diagnostic))
+        (finding,) = in_words([fault.diagnostic], self.session.request.specialisation.words)
+        self.message(render(finding))
         self._stop(thread, frame)
 
     def at_return(self, thread: Thread, frame: FrameType) -> None:
@@ -326,7 +328,7 @@ class KernelDebugger(pdb.Pdb):
         assert self._thread is not None and self.place is not None
         try:
             memory, index = element_of(arg, self.stack[self.curindex][0], self._thread)
-        except (ValueError, LookupError, TypeError) as error:
+        except Exception as error:  # of an expression of the user
             self.error(printable(str(error)))
             return
         history = History(memory, index)

@@ -71,7 +71,7 @@ def _table(texts: Sequence[str], starts: range, word: str) -> str:
 def element_of(text: str, frame: FrameType, thread: Thread) -> tuple[tuple[Any, ...], int]:
     """Return the key of an array and the flat index of the element that an expression such as `a[5]` names.
 
-    Raises ValueError, LookupError or TypeError for another expression.
+    Raises ValueError for another expression, IndexError outside the array, and the errors of the index.
     """
     match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*", text, re.DOTALL)
     if match is None or flat(match[1]) not in frame.f_locals:

@@ -152,7 +152,10 @@ def test_another_thread_stops_at_the_same_execution() -> None:
 def test_watch_shows_the_accesses_of_an_element() -> None:
     session = Session(request(4), 0)
     lines = answers(
-        session, "watch partial[1]; watch x[2]; watch t; watch out[9]; memory x[1:3]; memory t + nothing; quit", 0, 8
+        session,
+        "watch partial[1]; watch x[2]; watch t; watch out[9]; watch out[none]; memory x[1:3]; memory t + nothing; quit",
+        0,
+        8,
     )
     store, load = f"{FILE}:{FIRST + 3}", f"{FILE}:{FIRST + 8}"
     assert [line.split(" = warp")[0] for line in lines if line.startswith("block")][1:] == [
@@ -162,6 +165,7 @@ def test_watch_shows_the_accesses_of_an_element() -> None:
     assert lines[3] == "-- the stop --" and load in lines[4]
     assert "no write in this block before" in lines
     assert "*** expected an element of an array of the kernel, such as watch a[5]" in lines
+    assert "*** name 'none' is not defined" in lines
     assert "*** index 9 is out of bounds for axis 0 with size 2" in lines
     assert "0: 1.0 2.0" in lines
     assert lines[-1].startswith("*** NameError")
