@@ -82,9 +82,20 @@ class Device:
 class Context:
     def push(self): pass
     def pop(self): pass
-def module_from_buffer(cubin): raise Error("cuModuleLoadDataEx failed: device kernel image is invalid")
+
+import ctypes
+INVALID_IMAGE = 200
+class Driver:
+    # the driver's own library
+    def __getattr__(self, name):
+        if not name.startswith("cu"): raise AttributeError(name)
+        return {"cuModuleLoadData": reject, "cuGetErrorString": describe}.get(name, lambda *arguments: 0)
+def reject(*arguments): return INVALID_IMAGE
+def describe(status, text): text._obj.value = b"device kernel image is invalid"
+load = ctypes.CDLL
+ctypes.CDLL = lambda name, *rest, **options: Driver() if name == "libcuda.so.1" else load(name, *rest, **options)
 """
-"""PyCUDA with a driver that rejects nvcc's output."""
+"""PyCUDA, and a driver that rejects nvcc's output."""
 
 
 @needs_nvcc
