@@ -231,6 +231,8 @@ def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: P
         request = _in_place(request) if request.device_arrays else request
         with _changing(request):
             result = _run_on(engine_named(row.name), request, stream)
+    if stream is not None:
+        vars(result)["_clock"] = dict(stream.clock)  # of `wait`
     arrays = request.device_arrays
     for name in arrays.keys() & result.buffers.keys() if result.buffers else ():
         arrays[name].replace(result.buffers.pop(name))

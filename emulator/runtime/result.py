@@ -17,6 +17,7 @@ from ..escaping import html
 from .arrays import Buffer
 from .engine import PendingOutcome, Request, Resources
 from .registry import compiled_view, cuda_text
+from .streams import wait_for
 
 if TYPE_CHECKING:  # counters are used by few programs: their code is imported on demand
     from ..machine.occupancy import Occupancy
@@ -121,6 +122,7 @@ class Result:
 
     def wait(self) -> Result:
         """Wait for the end of the launch, and return the result. Raises LaunchError, which names the launch, if it failed."""
+        wait_for(vars(self).pop("_clock", {}))
         launch = vars(self).get("_launch")
         if launch is not None:
             outcome, request = launch.finish(), self.request

@@ -175,6 +175,11 @@ def synchronize_host() -> None:
         _merge(_host, _latest)
 
 
+def wait_for(clock: Clock) -> None:
+    """Record that the program has waited for the launches of a clock."""
+    _merge(_host, clock)
+
+
 def clock_of(stream: Stream | None) -> Clock:
     """Return the clock of the latest launch of a stream, or of one without a stream."""
     return _host if stream is None else stream.clock

@@ -75,11 +75,12 @@ def test_a_race_between_streams_is_a_finding(engine: Any) -> None:
     assert "b.wait(event)" in fault.notes[1]
 
 
-@pytest.mark.parametrize("order", ["event", "stream", "host", "default launch", "read"])
+@pytest.mark.parametrize("order", ["event", "stream", "host", "default launch", "read", "result"])
 def test_ordered_launches_do_not_race(order: str) -> None:
     first, second, event = Stream(), Stream(), Event()
     out = DeviceArray(np.zeros(32, np.int32))
-    assert section(out, 0, first).faults == []
+    result = section(out, 0, first)
+    assert result.faults == []
     event.record(first)
     if order == "event":
         second.wait(event)
@@ -87,6 +88,8 @@ def test_ordered_launches_do_not_race(order: str) -> None:
         event.synchronize()
     elif order == "stream":
         first.synchronize()
+    elif order == "result":
+        result.wait()
     elif order == "read":
         out.numpy()
     else:
