@@ -123,7 +123,7 @@ def prepare_repetition(
     latest: dict[Any, LatestLaunch], plan: LaunchPlan, options: Sequence[Any], args: Mapping[str, Any], result: Result
 ) -> None:
     """Add the repetition of a launch on a GPU to the latest launches, if it has one."""
-    if plan.row.queues and not plan.host_memory and current_graph() is None:
+    if plan.repeatable and current_graph() is None:
         native = cast("StreamEngine", engine_named(plan.row.name)).repetition(result.request)
         if native is not None:
             add_repetition(latest, args, LatestLaunch(plan, options, args, native))

@@ -167,10 +167,15 @@ class LaunchPlan:
     argument_keys: tuple[Any, ...]
 
     @cached_property
-    def host_memory(self) -> bool:
-        """Whether an array is not a device array."""
-        return any(array.name not in self.device_arrays for array in self.arrays) or any(
-            isinstance(value, np.ndarray) and value.ndim for value in self.constant.values()
+    def repeatable(self) -> bool:
+        """Whether the engine repeats a launch on a GPU (`repetition`): all arrays are device arrays, and the kernel's code does
+        not depend on their contents."""
+        terms = self.request.specialisation.summary.counters.terms
+        return (
+            self.row.queues
+            and not any(isinstance(value, np.ndarray) and value.ndim for value in self.constant.values())
+            and all(array.name in self.device_arrays for array in self.arrays)
+            and not any(term.name.startswith("values(") for term in terms)
         )
 
     @staticmethod

@@ -127,6 +127,20 @@ def test_a_changed_kernel_is_noticed(notes: Notes, monkeypatch: pytest.MonkeyPat
     assert len(searches) == 3
 
 
+@st.kernel
+def listed(ends: Global[i32], out: Global[i32]) -> None:
+    for k in range(st.lane, ends[st.block.x], 32):
+        out[k] = 1
+
+
+def test_contents_that_determine_the_code_are_read_at_each_launch(notes: Notes, searches: list[Any]) -> None:
+    """The counter of a loop gets a limit if the contents may be near the end of its type."""
+    args = {"ends": DeviceArray(np.ones(1, np.int32)), "out": DeviceArray(np.zeros(32, np.int32))}
+    for _ in range(4):
+        launch(listed, grid=1, block=32, args=args, engine="cuda")
+    assert len(searches) == 4
+
+
 def test_observers_and_graphs_see_repeated_launches(notes: Notes) -> None:
     args = arguments()
     for _ in range(3):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...runtime.engine import CodePlace, Outcome, Request
-from ...runtime.graphs import Graph
 from ...runtime.streams import Stream
-from . import launches, native_graphs
+from . import launches
 from .driver import DeviceLaunch, launch_errors, primary_context, pycuda_driver
 from .launches import Launcher, StartedLaunch
 from .native_streams import GpuStream
 from .repetitions import Repetition
-from .streams import run_concurrently
+
+if TYPE_CHECKING:
+    from ...runtime.graphs import Graph
 
 
 class CudaEngine:
@@ -48,10 +50,14 @@ class CudaEngine:
 
     def replay(self, graph: Graph, stream: Stream | None) -> None:
         """Replay a graph. Raises the errors of `run`."""
-        native_graphs.replay(graph, stream)
+        from .native_graphs import replay  # late: few programs use it
+
+        replay(graph, stream)
 
     def run_concurrently(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """See `streams.run_concurrently`."""
+        from .streams import run_concurrently  # late: few programs use it
+
         return run_concurrently(requests)
 
     def time(self, request: Request, repeats: int) -> list[float]:
