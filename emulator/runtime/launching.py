@@ -143,11 +143,19 @@ def launch_planned(plan: LaunchPlan, args: Mapping[str, Any], stream: Stream | N
     """Run a launch of a plan, without observers. args: by name, with defaults, of the plan's types and shapes."""
     arrays: list[DeviceArray] = [args[name] for name in plan.device_arrays]
     with _locked(arrays):
-        if plan.row.emulates:
-            for array in arrays:
-                array.fetch()
+        _prepare_arrays(arrays, plan.row)
         result = _run_locked(plan.bind(args), plan.row, stream)
     return _checked(result, faults)
+
+
+def _prepare_arrays(arrays: Sequence[DeviceArray], row: EngineRow) -> None:
+    """Move device arrays to the host for an emulator. The code of a launch of a graph does not depend on their contents."""
+    recorded = current_graph() is not None
+    for array in arrays:
+        if row.emulates:
+            array.fetch()
+        if recorded:
+            array.expect_changes()
 
 
 def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, stream: Stream | None) -> Result:
@@ -157,9 +165,7 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, strea
     kernel, args = named_arguments(kernel, options.args)
     arrays = [value for value in args.values() if isinstance(value, DeviceArray)]
     with _locked(arrays):
-        if row.emulates:
-            for array in arrays:
-                array.fetch()
+        _prepare_arrays(arrays, row)
         if options.in_place:
             if current_graph() is not None:
                 raise LaunchError("a launch of a graph takes device arrays: leave in_place=False")

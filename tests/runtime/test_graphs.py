@@ -45,6 +45,21 @@ def test_a_replay_runs_the_launches_in_order(engine: Any) -> None:
         result.buffers  # noqa: B018 - reading it is an error
 
 
+@st.kernel
+def listed(ends: Global[i32], out: Global[i32]) -> None:
+    for k in range(st.lane, ends[st.block.x], 32):
+        out[k] = 1
+
+
+def test_the_code_of_a_recorded_launch_does_not_depend_on_contents() -> None:
+    """A replay has other contents: the counter of the loop has a limit."""
+    args = {"ends": DeviceArray(np.ones(1, np.int32)), "out": DeviceArray(np.zeros(32, np.int32))}
+    plain = launch(listed, grid=1, block=32, args=args).request.specialisation
+    with st.capture() as graph:
+        launch(listed, grid=1, block=32, args=args)
+    assert graph.launches[0].request.specialisation is not plain
+
+
 def test_a_fault_of_a_replay_is_raised() -> None:
     x, out = DeviceArray(np.ones(8, np.int32)), DeviceArray(st.zeros(32, "i32"))
     with st.capture() as graph:
