@@ -284,14 +284,23 @@ class KernelDebugger(pdb.Pdb):
             self.error(f"expected an expression, lanes EXPRESSION: {printable(str(error))}")
             return
         values: dict[int, str] = {}
+        errors: list[str] = []
         statement = self.place.statement
 
         def visit(place: Place, frame: FrameType) -> None:
             if self._in_warp(place) and place.statement == statement:
-                values[place.thread % WARP_SIZE] = _evaluated(code, frame)
+                try:
+                    value = str(eval(code, frame.f_globals, frame.f_locals))
+                except Exception as error:  # of an expression of the user
+                    value = type(error).__name__
+                    errors.append(f"{value}: {error}")
+                values[place.thread % WARP_SIZE] = value
 
         self._collect(visit)
-        self.message(lane_table(values))
+        if errors and len(errors) == len(values):
+            self.error(printable(errors[0]))
+        else:
+            self.message(lane_table(values))
 
     def _in_warp(self, place: Place) -> bool:
         assert self.place is not None
@@ -346,7 +355,7 @@ class KernelDebugger(pdb.Pdb):
         self.message(f"*** {msg}")
 
 
-_INTERNAL = ("bdb", "pdb", "cmd", "runpy", "threading", "importlib", "contextlib")
+_INTERNAL = ("click", "bdb", "pdb", "cmd", "runpy", "threading", "importlib", "contextlib")
 
 
 def _at(target: Place) -> Goal:
@@ -356,12 +365,3 @@ def _at(target: Place) -> Goal:
 def _ordinal(number: int) -> str:
     suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{suffix}"
-
-
-def _evaluated(code: CodeType, frame: FrameType) -> str:
-    """Return the value of an expression in a frame as text, or its error."""
-    try:
-        value = eval(code, frame.f_globals, frame.f_locals)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return str(value)

@@ -126,7 +126,7 @@ class Session:
 
         class Locator:
             def access(self, own: Access) -> Fault | None:
-                if (own.block, own.thread, own.number) == (*thread, access.number):
+                if (own.block, own.thread, own.number) == (*thread, access.number) and thread in last:
                     places.append(last[thread])
                 return None
 

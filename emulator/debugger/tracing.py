@@ -9,6 +9,7 @@ import dis
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -55,7 +56,7 @@ class Tracer:
                 self.threads[frame] = frame.f_locals[THREAD]
             return self
         thread = self.threads[frame]
-        if event == "line":
+        if event == "line" and frame.f_lineno != _header(frame.f_code):
             thread.line += 1
             self.executions[thread, frame.f_code, frame.f_lineno] += 1
             self.at_statement(thread, frame)
@@ -99,6 +100,13 @@ class Visitor(Tracer):
 
     def at_statement(self, thread: Thread, frame: FrameType) -> None:
         self.visit(self.place(thread, frame), frame)
+
+
+@cache
+def _header(code: CodeType) -> int:
+    """Return the line of a function's header, where constants are assigned before its first statement; 0 for a function in one line."""
+    has_body = any(line is not None and line > code.co_firstlineno for _, _, line in code.co_lines())
+    return code.co_firstlineno if has_body else 0
 
 
 def is_yield(frame: FrameType) -> bool:

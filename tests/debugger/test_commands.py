@@ -106,7 +106,7 @@ def test_a_breakpoint_has_a_condition() -> None:
 
 def test_lanes_and_the_warp_at_a_branch() -> None:
     session = Session(request(), 0)
-    commands = f"break {FIRST + 8}, width == 4; continue; lanes t * 2; warp; lanes t +; quit"
+    commands = f"break {FIRST + 8}, width == 4; continue; lanes t * 2; warp; lanes none; lanes t +; quit"
     lines = [line for line in debug(session, commands, 0, 1)[0] if line.startswith(("lane", "->", "  ", "***"))]
     assert lines[2:] == [
         "lane  0: 0 2 4 6 - - - -",
@@ -115,6 +115,7 @@ def test_lanes_and_the_warp_at_a_branch() -> None:
         "lane 24: - - - - - - - -",
         f"-> lanes 0-3: {FILE}({FIRST + 8})block_sum()",
         f"   lanes 4-31: {FILE}({FIRST + 9})block_sum()",
+        "*** NameError: name 'none' is not defined",
         "*** expected an expression, lanes EXPRESSION: invalid syntax (<lanes>, line 1)",
     ]
 
@@ -131,7 +132,7 @@ def test_back_repeats_the_block_up_to_the_statement_before() -> None:
         "-> width = BLOCK // 2",
         "np.int32(40)",
     ]
-    assert "*** this is the first statement of the thread" in answers(Session(request(), 0), "back; back; quit", 3, 1)
+    assert "*** this is the first statement of the thread" in answers(Session(request(), 0), "back; quit", 3, 1)
 
 
 def test_another_thread_stops_at_the_same_execution() -> None:
