@@ -183,10 +183,16 @@ def initial_bytes(variable: Variable) -> bytes:
     return bytes(data)
 
 
+_BITS = ("__half_raw", "__nv_bfloat16_raw")
+"""Structs with the bits of a number."""
+
+
 def _write(data: bytearray, offset: int, node: Node, type: CType) -> None:
     """Write the value of an initialiser at an offset."""
     if node.kind == "zero":
         return
+    if isinstance(type, Scalar) and isinstance(node.type, RecordType) and node.type.name in _BITS:
+        type = node.type
     if node.kind == "cast" and isinstance(type, ArrayType | RecordType):
         node = node[0]
     if not isinstance(type, ArrayType | RecordType | Vector):

@@ -53,10 +53,11 @@ SIMTBED_VECTORS(unsigned long, ulong, 8)
 SIMTBED_VECTORS(long long, longlong, 8)
 SIMTBED_VECTORS(unsigned long long, ulonglong, 8)
 SIMTBED_VECTORS(double, double, 8)
+#define SIMTBED_BITS(T) __device__ constexpr operator T() const { return __builtin_bit_cast(T, x); }
 struct __align__(4) half2 { __half x, y; };
 struct __align__(4) bfloat162 { __nv_bfloat16 x, y; };
-struct __half_raw { unsigned short x; };
-struct __nv_bfloat16_raw { unsigned short x; };
+struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
+struct __nv_bfloat16_raw { unsigned short x; SIMTBED_BITS(__nv_bfloat16) };
 typedef half2 __half2; typedef bfloat162 __nv_bfloat162;
 SIMTBED_INLINE half2 make_half2(__half x, __half y) { return {x, y}; }
 SIMTBED_INLINE bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
