@@ -55,6 +55,7 @@ def test_random_accesses_have_the_same_bits(seed: int, tmp_path: Path) -> None:
     args = {"x": np.random.default_rng(seed).integers(0, 256, 1024, np.uint8), "out": st.empty(2048, "u8"), "n": 0}
     result = st.launch(st.cuda_source(random_text(seed)).copies, grid=1, block=32, args=args)
     assert _differences(result.request, result.buffers, tmp_path) == []
+    assert _differences(result.request, {"out": result.buffers["out"] + 1}, tmp_path) == ["out"]
 
 
 def test_printed_validation_kernels_have_the_same_bits(tmp_path: Path) -> None:
