@@ -193,7 +193,8 @@ class Values:
                     out.append((registers.which, self.selector(value, registers.memories)))
 
     def selector(self, pointer: Pointer, memories: tuple[Any, ...]) -> ir.Expr:
-        """Return the number of a pointer's memory among `memories`; 0 for null, which is never accessed."""
+        """Return the number of a pointer's memory among `memories`; 0 for null. Known limits: an access through a pointer that is
+        null on one path is an access to the first memory there."""
         span = self.emitter.span
         numbers = [memories.index(memory) if memory in memories else 0 for memory in pointer.memories]
         if pointer.which is None:
