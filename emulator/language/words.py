@@ -292,7 +292,10 @@ NUMBA = _section("""
     cuda.fma(a, b, c)  ->  st.fma(a, b, c)
     cuda.selp(c, a, b)  ->  a if c else b
     cuda.to_device(x)  cuda.device_array(n)  ->  `st.DeviceArray(x)`, or the NumPy array itself
-    cuda.synchronize()  ->  nothing: `st.launch` returns when the kernel has run
+    cuda.synchronize()  ->  nothing: `st.launch` returns when the kernel has run; `stream.synchronize()` on a stream
+    cuda.stream()  cuda.external_stream(p)  ->  `st.Stream()`, or `st.Stream(p)`
+    cuda.event()  ->  `st.Event()`: event.record(stream), stream.wait(event), start.elapsed(end)
+    cuda.pinned_array(n)  ->  `st.pinned(st.zeros(n, st.f32))`
     float16  ->  st.f16
     bfloat16  ->  st.bf16
     float32  ->  st.f32
