@@ -15,6 +15,7 @@ from ..passes.clocks import count_clock_readings
 from ..passes.decisions import note_decisions
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
+from ..passes.rounded_arrays import States, rounded_arrays
 from ..passes.sites import Site, number
 from ..passes.thread_order import order_dependent_arrays
 from ..passes.unroll import unroll
@@ -51,6 +52,11 @@ class PreparedProgram:
     def order_dependent(self) -> dict[str, Span]:
         """Its arrays whose contents depend on the order of threads, each with the statement that causes it."""
         return order_dependent_arrays(self.program.kernel) if self.ordered else {}
+
+    @cached_property
+    def rounded(self) -> States:
+        """Its arrays that CUDA's own mathematical functions may change, each with the bound of the difference."""
+        return rounded_arrays(self.program.kernel)
 
     @cached_property
     def shared(self) -> int:

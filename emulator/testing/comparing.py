@@ -93,6 +93,8 @@ def order_remarks(
     return remarks
 
 
+REMARKS = ("order", "native")
+"""Kinds of differences that are no disagreement: due to the order of threads, and of CUDA's own functions."""
 TARGET = "SCRIPT"
 """The target in `debug_command`."""
 

@@ -21,6 +21,7 @@ from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
 from .comparing import Answer, Comparison, disagreement, order_remarks
 from .filling import find_unwritten, quiet
+from .native_maths import native_findings
 
 ORDERS = 2
 """Further orders of blocks and warps of a checked launch."""
@@ -56,7 +57,9 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     Engines must agree to the bit, and so must the oracle, unless a tolerance is given: floats within
     `atol + rtol * |expected|`, or within `ulp` units in the last place; a tolerance applies between engines too.
     any_order: arrays compared as multisets of their elements. On a GPU an array that depends on the order of threads
-    (old values of atomics, compare-and-swap, sums of floats) may differ: the result has a remark.
+    (old values of atomics, compare-and-swap, sums of floats) may differ: the result has a remark. A GPU runs the kernel
+    with CUDA's own mathematical functions too: the result has a remark with the largest difference, and a difference
+    beyond its bound is a Disagreement.
     Every element of an array given as `empty` must be written: give `zeros` for a partial output.
     checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
 
@@ -93,7 +96,18 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
         compared = {name: values for name, values in result.buffers.items() if name not in _arrays(remarks)}
         _agree(result.request, actual, compared, names, comparison)
         result.remarks += remarks
+    for engine in engines:
+        if not row_of(engine).emulates:
+            _add_native_findings(result, results[engine].buffers, engine)
     return result
+
+
+def _add_native_findings(result: Result, actual: Answer, engine: EngineName) -> None:
+    __tracebackhide__ = True
+    for finding in native_findings(quiet(result.request), actual, engine):
+        if finding.kind == "disagreement":
+            raise Disagreement(render(finding))
+        result.remarks.append(finding)
 
 
 def _launched(kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
@@ -154,6 +168,8 @@ def compare_engines(
         compared = {name: values for name, values in answer.items() if name not in _arrays(remarks)}
         wrong = disagreement(request, compared, actual, names, comparison)
         found += remarks if wrong is None else [wrong, *remarks]
+        if not row_of(engine).emulates:
+            found += native_findings(request, answer, engine)
     return found
 
 

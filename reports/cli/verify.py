@@ -14,7 +14,7 @@ from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
 from simtbed.runtime.tolerance import Tolerance
-from simtbed.testing.comparing import TARGET, Comparison
+from simtbed.testing.comparing import REMARKS, TARGET, Comparison
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
@@ -190,7 +190,7 @@ def _program_report(
     missing = {name: reason for name, reason in obstacles.items() if reason}
     engines = list(dict.fromkeys(("jit", *(name for name in obstacles if name not in missing))))
     launches = {name: len(group) for name, group in groups.items()}
-    differs = any(one.kind != "order" for found in differences.values() for one in found)
+    differs = any(one.kind not in REMARKS for found in differences.values() for one in found)
     if json:
         kernels = [
             {"kernel": name, "launches": count, "disagreements": [as_row(d) for d in differences[name]]}
@@ -222,7 +222,7 @@ def _with_target(diagnostic: Diagnostic, number: int, target: str) -> Diagnostic
 def verdict(findings: Sequence[Diagnostic]) -> str:
     """Return the result of a kernel for the table."""
     kinds = {finding.kind for finding in findings}
-    return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds - {"order"} else "agrees"
+    return "DIFFERS" if "disagreement" in kinds else "UNWRITTEN" if kinds - {*REMARKS} else "agrees"
 
 
 def _solve(family: Family[Any], variant: str, runner: Runner, problem: Any, expected: Any) -> dict[str, Any]:

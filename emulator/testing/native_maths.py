@@ -1,0 +1,56 @@
+"""Comparison of CUDA's own mathematical functions with portable ones: the largest difference of each array, and its bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import Diagnostic
+from ..ir.op import BITS, Policy, ulp_distance
+from ..language.types import holds_floats
+from ..runtime.engine import Request
+from ..runtime.registry import EngineName, engine_named
+from .comparing import Answer, Values
+
+
+def native_findings(request: Request, portable: Answer, engine: EngineName) -> list[Diagnostic]:
+    """Launch with CUDA's own functions on a GPU. Return a remark for each array that differs; a disagreement beyond the bound.
+
+    portable: the arrays of the launch with portable mathematics. Arrays that depend on the order of threads are not compared.
+    """
+    rounded = request.prepared.rounded
+    names = [name for name in portable if name in rounded and name not in request.prepared.order_dependent]
+    if request.maths == "native" or request.specialisation.cuda_text is not None or not names:
+        return []
+    native = request.shaped(engine_named(engine).run(replace(request, maths="native")).buffers)
+    findings = (_finding(request, name, native[name], portable[name], rounded[name]) for name in names)
+    return [finding for finding in findings if finding is not None]
+
+
+def _finding(request: Request, array: str, native: Values, portable: Values, bound: Policy | None) -> Diagnostic | None:
+    if native.dtype.kind == "c":
+        native, portable = native.view(native.real.dtype), portable.view(portable.real.dtype)
+    unequal = ~BITS.agree(native, portable)
+    count = int(unequal.sum())
+    if not count:
+        return None
+    message = f"{array}: {count:,} of {native.size:,} elements differ between native and portable mathematics"
+    if holds_floats(native.dtype):
+        a, b = native[unequal], portable[unequal]
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            numbers = ~(np.isnan(a) | np.isnan(b))
+        message += f", by at most {int(ulp_distance(a, b)[numbers].max(initial=0)):,} ulp"
+    span = request.program.kernel.span
+    if bound is None:
+        advice = "operations follow the functions: there is no bound"
+        return Diagnostic("native", message, span, (advice,), count, array=array)
+    beyond = int((~bound.agree(native, portable)).sum())
+    stated = f"the bound is {_text(bound)}"
+    if beyond:
+        return Diagnostic("disagreement", message, span, (f"{stated}; elements beyond it: {beyond:,}",), count)
+    return Diagnostic("native", message, span, (stated,), count, array=array)
+
+
+def _text(bound: Policy) -> str:
+    return f"{bound.ulp} ulp" + (f" or {bound.absolute:.3g}" if bound.absolute else "")

@@ -1,0 +1,147 @@
+"""CUDA's own mathematical functions compared with portable ones: the arrays that they reach, the bounds, and the findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed import Global, f32, i32
+from simtbed.ir.op import Policy, ulp
+from simtbed.runtime.engine import Outcome, Request
+from simtbed.runtime.request import prepare_request
+from simtbed.testing import Disagreement, native_maths, verify, verifying
+
+
+@st.kernel
+def several(
+    x: Global[f32], direct: Global[f32], larger: Global[f32], later: Global[f32], exact: Global[f32], count: Global[i32]
+) -> None:
+    i = st.thread.x
+    direct[i] = st.exp(x[i])
+    larger[i] = st.log(x[i]) if x[i] > 1.0 else st.tan(x[i])
+    if x[i] > 2.0:
+        larger[i] = 0.0
+    later[i] = st.exp(x[i]) - 1.0
+    exact[i] = st.sqrt(x[i]) * 2.0
+    if st.sin(x[i]) > 0.5:
+        st.atomic_add(count, 0, 1)
+
+
+@st.kernel
+def through_arrays(
+    x: Global[f32], place: Global[i32], out: Global[f32], placed: Global[f32], fast: Global[f32]
+) -> None:
+    i = st.thread.x
+    own = st.shared(f32, 32)
+    own[i] = st.exp(x[i])
+    st.sync()
+    out[i] = own[31 - i]
+    place[i] = st.i32(st.exp(x[i]))
+    placed[place[i] % 32] = x[i]
+    fast[i] = st.fast_sin(x[i])
+
+
+@st.kernel
+def after_a_choice(x: Global[f32], before: Global[f32], after: Global[f32]) -> None:
+    i = st.thread.x
+    before[i] = x[i] * 2.0
+    if st.exp(x[i]) > 2.0:
+        return
+    after[i] = x[i]
+
+
+def bounds(kernel: Any, **arrays: Any) -> dict[str, Policy | None]:
+    request = prepare_request(kernel, grid=1, block=32, args={"x": np.linspace(0.1, 3, 32, dtype=np.float32), **arrays})
+    return request.prepared.rounded
+
+
+def zeros(*names: str, type: Any = f32) -> dict[str, Any]:
+    return {name: st.zeros(32, type) for name in names}
+
+
+def test_bounds() -> None:
+    arrays = {**zeros("direct", "larger", "later", "exact"), **zeros("count", type=i32)}
+    assert bounds(several, **arrays) == {"direct": ulp(2), "larger": ulp(3), "later": None, "count": None}
+    states = bounds(through_arrays, **zeros("out", "placed", "fast"), **zeros("place", type=i32))
+    assert {name: states[name] for name in ("out", "place", "placed", "fast")} == {
+        "out": ulp(2), "place": None, "placed": None, "fast": None,
+    }  # fmt: skip
+
+
+def test_a_choice_reaches_later_stores() -> None:
+    assert bounds(after_a_choice, **zeros("before", "after"))["after"] is None
+
+
+class Gpu:
+    """A GPU with the emulator's results; those of native mathematics are `units` in the last place from them."""
+
+    name = "cuda"
+
+    def __init__(self, units: int) -> None:
+        self.units, self.requests = units, list[Request]()
+
+    def run(self, request: Request) -> Outcome:
+        self.requests.append(request)
+        outcome = verifying.engine_named("jit").run(request)
+        if request.maths == "native":
+            for values in outcome.buffers.values():
+                if values.dtype == np.float32:
+                    values.view(np.int32)[3] += self.units
+        return outcome
+
+
+@st.kernel
+def exponential(x: Global[f32], out: Global[f32]) -> None:
+    out[st.thread.x] = st.exp(x[st.thread.x])
+
+
+@st.kernel
+def softened(x: Global[f32], out: Global[f32]) -> None:
+    out[st.thread.x] = 1.0 / (1.0 + st.exp(x[st.thread.x]))
+
+
+def findings(kernel: Any, units: int, monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[st.Diagnostic]:
+    gpu = Gpu(units)
+    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), "out": st.empty(32, f32)}
+    request = replace(prepare_request(kernel, grid=1, block=32, args=args, counters=False), **how)
+    portable = request.shaped(gpu.run(request).buffers)
+    monkeypatch.setattr(native_maths, "engine_named", lambda name: gpu)
+    return native_maths.native_findings(request, portable, "cuda")
+
+
+def test_a_difference_within_its_bound_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    (remark,) = findings(exponential, 2, monkeypatch)
+    assert (remark.kind, remark.array, remark.notes) == ("native", "out", ("the bound is 2 ulp",))
+    assert remark.message == "out: 1 of 32 elements differ between native and portable mathematics, by at most 2 ulp"
+    assert findings(exponential, 0, monkeypatch) == []
+
+
+def test_a_difference_beyond_its_bound_is_a_disagreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    (wrong,) = findings(exponential, 3, monkeypatch)
+    assert (wrong.kind, wrong.notes) == ("disagreement", ("the bound is 2 ulp; elements beyond it: 1",))
+
+
+def test_operations_after_a_function_have_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    (remark,) = findings(softened, 100, monkeypatch)
+    assert remark.kind == "native"
+    assert remark.notes == ("operations follow the functions: there is no bound",)
+
+
+def test_native_launches_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert findings(exponential, 3, monkeypatch, maths="native") == []
+
+
+def test_verify(monkeypatch: pytest.MonkeyPatch) -> None:
+    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), "out": st.empty(32, f32)}
+    gpu = Gpu(2)
+    monkeypatch.setattr(native_maths, "engine_named", lambda name: gpu)
+    real = verifying.launch
+    monkeypatch.setattr(verifying, "launch", lambda kernel, engine, **how: real(kernel, engine="jit", **how))
+    result = verify(exponential, grid=1, block=32, args=args, engines=("jit", "cuda"))
+    assert [remark.kind for remark in result.remarks] == ["native"]
+    gpu.units = 3
+    with pytest.raises(Disagreement, match="the bound is 2 ulp"):
+        verify(exponential, grid=1, block=32, args=args, engines=("jit", "cuda"))
