@@ -201,7 +201,7 @@ class KernelDebugger(pdb.Pdb):
         return name_of(file) + text.removeprefix(file)
 
     def precmd(self, line: str) -> str:
-        if not self.use_rawinput:
+        if not self.use_rawinput and not line.startswith("_pdbcmd"):  # pdb's own, from Python 3.13 on
             self.message("" if line == "EOF" else line)
         return str(super().precmd(line))
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..engines.python.expressions import THREAD
 from ..engines.python.threads import Fault, Thread
 
-_YIELD = dis.opmap["YIELD_VALUE"]
+_RETURNS = {dis.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in dis.opmap}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tracer:
             self.at_statement(thread, frame)
         elif event == "exception" and isinstance(arg[1], Fault):
             self.at_fault(thread, frame, arg[1])
-        elif event == "return" and not is_yield(frame):
+        elif event == "return" and is_end(frame):
             self.at_return(thread, frame)
         return self
 
@@ -109,6 +109,6 @@ def _header(code: CodeType) -> int:
     return code.co_firstlineno if has_body else 0
 
 
-def is_yield(frame: FrameType) -> bool:
-    """Return whether a frame that is left continues later."""
-    return frame.f_code.co_code[frame.f_lasti] == _YIELD
+def is_end(frame: FrameType) -> bool:
+    """Return whether a frame ends with a return, and does not wait at a `yield`."""
+    return frame.f_code.co_code[frame.f_lasti] in _RETURNS
