@@ -51,7 +51,7 @@ def _plan_key(
         grid, block, *_ = options
         key = engine, id(device), options, (*map(type, options),), _types(grid), _types(block), (*args,), arguments
         hash(key)
-    except (_Unplanned, TypeError):  # a list, or another object that is not hashable
+    except (_Unplanned, TypeError, RecursionError):  # a list, or another object that is not hashable
         return None
     return key
 
@@ -116,7 +116,7 @@ def fits(plan: LaunchPlan, args: Mapping[str, Any]) -> bool:
     """Return whether arguments have the types and shapes of a plan, and its kernel is unchanged."""
     try:
         same = argument_keys(plan.facts.signature, args) == plan.argument_keys
-    except (_Unplanned, TypeError):
+    except (_Unplanned, TypeError, RecursionError):
         return False
     return bool(same) and not plan.facts.kernel.stale
 
