@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import Diagnostic
+from ..ir.effects import written_array
 from ..ir.op import BITS, Policy, ulp_distance
+from ..ir.walk import statements
 from ..language.types import holds_floats
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
@@ -17,7 +19,8 @@ from .comparing import Answer, Values
 def native_findings(request: Request, portable: Answer, engine: EngineName) -> list[Diagnostic]:
     """Launch with CUDA's own functions on a GPU. Return a remark for each array that differs; a disagreement beyond the bound.
 
-    portable: the arrays of the launch with portable mathematics. Arrays that depend on the order of threads are not compared.
+    portable: the arrays of the launch with portable mathematics. A finding is at the first statement that writes the array.
+    Arrays that depend on the order of threads are not compared.
     """
     rounded = request.prepared.rounded
     names = [name for name in portable if name in rounded and name not in request.prepared.order_dependent]
@@ -41,7 +44,8 @@ def _finding(request: Request, array: str, native: Values, portable: Values, bou
         with np.errstate(invalid="ignore"):  # a signalling NaN
             numbers = ~(np.isnan(a) | np.isnan(b))
         message += f", by at most {int(ulp_distance(a, b)[numbers].max(initial=0)):,} ulp"
-    span = request.program.kernel.span
+    body = request.prepared.program.kernel.body
+    span = next(stmt.span for stmt in statements(body) if written_array(stmt) == array)
     if bound is None:
         advice = "operations follow the functions: there is no bound"
         return Diagnostic("native", message, span, (advice,), count, array=array)

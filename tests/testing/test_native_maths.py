@@ -10,6 +10,7 @@ import pytest
 import simtbed as st
 from simtbed import Global, f32, i32
 from simtbed.ir.op import Policy, ulp
+from simtbed.profiler.run import merge_findings
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.runtime.request import prepare_request
 from simtbed.testing import Disagreement, native_maths, verify, verifying
@@ -99,13 +100,21 @@ def exponential(x: Global[f32], out: Global[f32]) -> None:
 
 
 @st.kernel
+def two_results(x: Global[f32], out: Global[f32], other: Global[f32]) -> None:
+    out[st.thread.x] = st.exp(x[st.thread.x])
+    other[st.thread.x] = st.log(x[st.thread.x])
+
+
+@st.kernel
 def softened(x: Global[f32], out: Global[f32]) -> None:
     out[st.thread.x] = 1.0 / (1.0 + st.exp(x[st.thread.x]))
 
 
-def findings(kernel: Any, units: int, monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[st.Diagnostic]:
+def findings(
+    kernel: Any, units: int, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] = ("out",), **how: Any
+) -> list[st.Diagnostic]:
     gpu = Gpu(units)
-    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), "out": st.empty(32, f32)}
+    args = {"x": np.linspace(0.1, 3, 32, dtype=np.float32), **{name: st.empty(32, f32) for name in names}}
     request = replace(prepare_request(kernel, grid=1, block=32, args=args, counters=False), **how)
     portable = request.shaped(gpu.run(request).buffers)
     monkeypatch.setattr(native_maths, "engine_named", lambda name: gpu)
@@ -128,6 +137,11 @@ def test_operations_after_a_function_have_no_bound(monkeypatch: pytest.MonkeyPat
     (remark,) = findings(softened, 100, monkeypatch)
     assert remark.kind == "native"
     assert remark.notes == ("operations follow the functions: there is no bound",)
+
+
+def test_each_array_has_its_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    several_findings = findings(two_results, 1, monkeypatch, ("out", "other"))
+    assert [finding.array for finding in merge_findings(several_findings)] == ["out", "other"]
 
 
 def test_native_launches_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
