@@ -282,6 +282,8 @@ def check(hint: Any) -> Check:
         key, item = map(check, arguments)
         return lambda value: isinstance(value, dict) and all(key(k) and item(v) for k, v in value.items())
     kind = origin or hint
+    if hasattr(kind, "__value__"):  # a type alias, such as NDArray from NumPy 2.5 on
+        return check(kind.__value__)
     if getattr(kind, "_is_protocol", False):  # such objects are not recorded
         return lambda value: False
     return lambda value: isinstance(value, kind)

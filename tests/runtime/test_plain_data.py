@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import typing
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import reduce
@@ -183,3 +185,11 @@ def test_other_content_is_refused() -> None:
 
     check_each(contents, lambda name: check(contents[name]))
     assert list(Decoder().values([valid], float)) == [2.5]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type aliases are new in Python 3.12")
+def test_a_type_alias_has_the_check_of_its_type() -> None:
+    """NumPy's NDArray is one from NumPy 2.5 on."""
+    alias: Any = vars(typing)["TypeAliasType"]("Numbers", list[int])
+    check = plain_data.check(alias)
+    assert check([1]) and not check(["a"]) and not check(1)
