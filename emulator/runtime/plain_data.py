@@ -35,7 +35,18 @@ _CONTAINERS: dict[str, type] = {"tuple": tuple, "list": list, "frozenset": froze
 _SHARED = (CountedKernel, Specialisation, Device)
 """Classes of objects that many launches share. Each object has a line of its own."""
 _ROOT = f"{__package__.partition('.')[0]}."
-_PACKAGES = ("errors", "ir", "language", "machine", "model", "profiler", "reports.whatif", "runtime", "span")
+_PACKAGES = (
+    "errors",
+    "ir",
+    "language",
+    "machine",
+    "model",
+    "profiler",
+    "reports.whatif",
+    "runtime",
+    "span",
+    "testing.comparing",
+)
 """Packages with the dataclasses and named tuples that a line may contain."""
 _NUMBERS = count()
 """Numbers of the shared objects of this process."""
