@@ -10,7 +10,7 @@ from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..language.types import I64, Array, Scalar
 from ..span import Span
-from .arithmetic import cast, constant, negated, signed
+from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
 from .assembly import cached_type, translate_assembly
 from .emit import TreeEmitter
@@ -208,7 +208,9 @@ class _Translator:
         def value() -> Item:
             self.scalars[name] = type, source
             register = ir.Reg(name, type, self.positions.span)
-            return cast(signed(register), scalar_of(own))
+            target = scalar_of(own)
+            # A half may be passed as its bits.
+            return cast(signed(register), target) if type.is_float == target.is_float else bitcast(register, target)
 
         return value
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed.language.types import F16, F32, F64, I16, I32, I64
-from simtbed.llvmir.parameters import ArrayParameter
+from simtbed.llvmir.parameters import ArrayParameter, ScalarParameter
 
 from tests.llvmir.programs import ENGINES, run, translated
 
@@ -209,6 +209,24 @@ def test_functions_of_halves(name: str) -> None:
     for engine in ENGINES:
         result = run(translation, {"x": a, "y": b, "out": np.zeros(32, np.int16)}, engine)
         assert np.array_equal(result["out"].view(np.float16), expected)
+
+
+def test_half_parameter_passed_as_bits() -> None:
+    text = """
+define void @kernel(i16 %h, ptr %out) {
+  %p = alloca i16
+  %r = alloca i16
+  store i16 %h, ptr %p
+  %status = call i32 @_ZL6__habs6__half_nbst(ptr %r, ptr %p)
+  %bits = load i16, ptr %r
+  store i16 %bits, ptr %out
+  ret void
+}
+"""
+    translation = translated(text, [ScalarParameter("h", F16), ArrayParameter("out", F16, 2)])
+    for engine in ENGINES:
+        out = run(translation, {"h": np.float16(-1.5), "out": np.zeros(1, np.float16)}, engine, block=1)["out"]
+        assert out.tolist() == [1.5]
 
 
 @pytest.mark.parametrize(("rounding", "toward"), [("rz", 0.0), ("rd", -np.inf), ("ru", np.inf), ("rn", None)])
