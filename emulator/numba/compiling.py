@@ -17,7 +17,7 @@ from .marks import MARKS
 
 PASSES = (
     "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "sroa", "simplify_cfg", "sccp",
-    "instruction_combine", "simplify_cfg", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
+    "instruction_combine", "dead_store_elimination", "simplify_cfg", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
 )  # fmt: skip
 """Passes that remove Numba's structures of arrays, tuples, ranges and calls. They preserve loops: none is unrolled or vectorised."""
 

@@ -133,5 +133,8 @@ class Launcher:
                     f"{self.kernel.__name__}: {scalar.name} is not a multiple of the element's {scalar.divisor} bytes; "
                     "give a copy of the array"
                 )
-        number: np.generic = scalar.type(value)
+        try:
+            number: np.generic = scalar.type(value)
+        except OverflowError:  # a driver copies the low bytes
+            number = np.asarray(value).astype(scalar.type)[()]
         return number
