@@ -130,7 +130,11 @@ class _KeyWriter:
         self._text(marshal.dumps(function.__code__, 2))
         self.add(function.__defaults__)
         for cell in function.__closure__ or ():
-            self.add(cell.cell_contents)
+            try:
+                content = cell.cell_contents
+            except ValueError:  # a variable without a value yet, as of a kernel that calls itself
+                raise UnknownValueError from None
+            self.add(content)
         if _is_library(function.__code__.co_filename):
             return
         for code in _codes(function.__code__):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -133,8 +133,9 @@ class Launcher:
                     f"{self.kernel.__name__}: {scalar.name} is not a multiple of the element's {scalar.divisor} bytes; "
                     "give a copy of the array"
                 )
+        number: Any
         try:
-            number: np.generic = scalar.type(value)
+            number = scalar.type(value)
         except OverflowError:  # a driver copies the low bytes
             number = np.asarray(value).astype(scalar.type)[()]
-        return number
+        return cast("np.generic", number)

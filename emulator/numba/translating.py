@@ -59,7 +59,7 @@ def compiled_kernel(
         return compiled, NumbaKernel(compiled.facts, key, read)
     compiled, program = _translated(function, argument_types, options)
     captures = any(view.parameter is None for view in compiled.facts.arrays.values())
-    if key is None or UNNAMED_FUNCTIONS.exist or captures:
+    if key is None or UNNAMED_FUNCTIONS.exist or captures or compiled.sensitive:
         return compiled, NumbaKernel(compiled.facts, None, lambda: program)
     disk_cache.save(f"{key}.program", pickle.dumps(program))
     disk_cache.save(f"{key}.numba", pickle.dumps(compiled))
