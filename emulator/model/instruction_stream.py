@@ -76,7 +76,7 @@ stores; load lines requested from L2. PEER: first instruction of the same source
 probability of a wait divided by the length of a burst of waits."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Pipes of a scheduler; the LSU is shared by the SM."""
-_LSU_PIPE = len(OWN_PIPES)
+LSU_PIPE = len(OWN_PIPES)
 _UNPAIRED_COST = 1.3
 """Additional sectors of an unpaired one. Non-adjacent lines open another row (`Timing.dram_row`). Fitted on an H200."""
 _MIN_DISTINCT_LINES = 8
@@ -160,7 +160,7 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, warp_clas
                 row[IMUL_CYCLES] = costs["imul"] * _passes(instruction.operation)
                 row[COST] = row[IMUL_CYCLES] if _passes(instruction.operation) > 1 else costs[pipe]
         elif pipe == "lsu":
-            row[PIPE], row[COST] = _LSU_PIPE, 1
+            row[PIPE], row[COST] = LSU_PIPE, 1
         row[LATENCY] = _latency(instruction.opcode, pipe, device)
         if instruction.opcode == "BAR":
             row[KIND], row[PIPE] = BARRIER, -1
@@ -197,7 +197,7 @@ def _defer_barriers(whole: Graph, code: Words) -> None:
     for at in np.flatnonzero(code[:, KIND] == BARRIER).tolist():
         last, issued = at, int(code[at, STALL])
         while issued < _BARRIER_DEFERRAL and last + 1 < len(code) and last + 1 not in alone:
-            if code[last + 1, KIND] != PLAIN or code[last + 1, PIPE] == _LSU_PIPE:
+            if code[last + 1, KIND] != PLAIN or code[last + 1, PIPE] == LSU_PIPE:
                 break
             last += 1
             issued += int(code[last, STALL])
@@ -285,7 +285,7 @@ def _fill_accesses(
                     1.0,
                     _CONSTANT_ADDRESS_CYCLES * addresses,
                     SHARED,
-                    _LSU_PIPE,
+                    LSU_PIPE,
                 )
             continue
         if kind.startswith("shared") or (kind.startswith("local") and not site_numbers):
@@ -296,7 +296,7 @@ def _fill_accesses(
                 profile, latency = np.zeros(PROFILE_WORDS), device.timing.l1
                 profile[ACCESS_FRACTION], profile[LSU_CYCLES] = 1.0, device.timing.request_interval
             for n in at:
-                memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = profile, SHARED, latency, _LSU_PIPE
+                memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = profile, SHARED, latency, LSU_PIPE
                 counted = compiled.instructions[n]
                 min_cycles = (
                     phases_of(kind, access_width(counted.instruction), WARP_SIZE)
@@ -321,7 +321,7 @@ def _fill_accesses(
         loads = kind in ("global_load", "local_load", "global_atomic")
         profiles[:, PEER] = at[0]
         for n in at:
-            memory[:, n], code[n, KIND], code[n, PIPE] = profiles, GLOBAL, _LSU_PIPE
+            memory[:, n], code[n, KIND], code[n, PIPE] = profiles, GLOBAL, LSU_PIPE
             memory[:, n, LSU_CYCLES] = np.maximum(
                 profiles[:, LSU_CYCLES], _register_fill_cycles(compiled.instructions[n], device)
             )

@@ -34,6 +34,7 @@ _REGIONS = 1 << 14
 """Memory regions with separate L2 request counts; each is in one L2 slice, eight regions share 4 KiB."""
 _PLACEMENT_SAMPLES = 16
 """Random placements of regions in slices, averaged for the busiest slice."""
+BLOCK_WARP, PHASE_SITE, FIRST_LINE, NUMBER_LINES = range(4)
 RECORD = 4
 """Words of an access record: block << 16 | warp; phase << 32 | store lines of the warp so far (16 bits) << 16 | site;
 first line; access number << 8 | line count. Access numbers are synchronized at barriers."""

@@ -3,201 +3,234 @@
 from __future__ import annotations
 
 from .. import language as st
-from ..language.hints import Global, f64, i64
-from .instruction_stream import BURST_SHARE, PEER, PROFILE_WORDS
+from ..language.hints import f64, i64
+from .instruction_stream import (
+    BURST_SHARE,
+    DRAM_PROBABILITY,
+    DRAM_READ_SECTORS,
+    DRAM_WRITE_SECTORS,
+    FAR_PROBABILITY,
+    GLOBAL,
+    L2_PROBABILITY,
+    L2_SECTORS,
+    LOAD_MISS_LINES,
+    LSU_CYCLES,
+    MERGED_LINES,
+    MERGED_SECTORS,
+    PEER,
+    PROFILE_WORDS,
+    REUSE_DISTANCE,
+    REUSE_FRACTION,
+    STORE_LINES,
+)
+from .sm_state import (
+    ALMOST_ONE,
+    DRAM_BUSY,
+    DRAM_FREE,
+    FAR_FUTURE,
+    L2_BUSY,
+    L2_FREE,
+    LSU_BUSY,
+    LSU_FREE,
+    MAX_OPEN_STORES,
+    MERGED_STORE_SECTORS,
+    REHIT_SECTORS,
+    SCOREBOARDS,
+    Sm,
+)
 
-(
-    L2_RATE,
-    DRAM_RATE,
-    LSU_SCALE,
-    NEAR_LATENCY,
-    FAR_LATENCY,
-    DRAM_LATENCY,
-    BARRIER_LATENCY,
-    BLOCK_INTERVAL,
-    OPERAND_READ_CYCLES,
-    STORE_LATENCY,
-    BARRIER_INTERVAL,
-    BRANCH_LATENCY,
-    OPEN_LINES,
-    OPEN_CYCLES,
-    LINE_INTERVAL,
-    REQUEST_INTERVAL,
-) = range(16)
-"""Parameters of the SM: bytes per cycle from L2 and device memory; factor of LSU cycles; latencies of near L2, far L2,
-device memory and barriers; interval of block launches; operand read cycles; store latency; interval of barrier
-arrivals; branch latency; open store lines, and cycles they remain open; intervals of store lines and of requests to L2."""
-PARAMETERS = 16
-"""Number of parameters."""
-MAX_OPEN_STORES = 64
-"""Stores with open lines, at most."""
-MAX_QUEUE_DEPTH = 16
-"""Instructions in a scheduler's queue, at most."""
+OPERAND_READ_CYCLES = 12.0
+"""Cycles until an instruction has read its operands; measured on an H100."""
 GOLDEN_STEP = (5**0.5 - 1) / 2
 """Golden-ratio step of a low-discrepancy sequence: unrolled copies together sample as one instruction does."""
-
-PLASTIC_STEP = 0.7548776662466927
-"""Second step of a two-dimensional low-discrepancy sequence (plastic number), independent of GOLDEN_STEP."""
+_DRAM_WRITE_COST = 1.11
+"""Cost of a written sector of device memory, in read ones; fitted to copies on an H200."""
 
 
 @st.device
-def merges_with_open_store(
-    open_stores: Global[f64],
-    warp_index: i64,
-    place: f64,
-    reuse_distance: f64,
-    lines: f64,
-    now: f64,
-    max_lines: f64,
-    max_age: f64,
-) -> i64:
-    """Return whether a store merges with open lines of the warp's earlier store; then opens its lines.
-
-    open_stores: warp, position, lines (0: free), time of each. place: position in the warp's store lines;
-    reuse_distance: lines since the earlier store, 0 for none. max_lines, max_age: limits of open lines.
-    """
-    match = i64(-1)
-    if reuse_distance > f64(0):
-        tolerance = f64(0.5) * lines + f64(0.01)
-        for entry in range(i64(MAX_OPEN_STORES)):
-            if open_stores[4 * entry] == f64(warp_index) and open_stores[4 * entry + 2] > f64(0):
-                distance = abs(open_stores[4 * entry + 1] - (place - reuse_distance))
-                if distance < tolerance:
-                    tolerance = distance
-                    match = entry
-    if match >= 0 and now - open_stores[4 * match + 3] <= max_age:
-        open_stores[4 * match + 1] = place
-        open_stores[4 * match + 3] = now
-        return i64(1)
-    if match >= 0:
-        open_stores[4 * match + 2] = f64(0)
-    free = i64(-1)
-    count = i64(0)
-    total_lines = lines
+def _find_open_store(sm: Sm, warp: i64, place: f64, lines: f64) -> i64:
+    """Return the entry of the warp's open store closest to a position in its store lines; -1 for none."""
+    match, tolerance = i64(-1), f64(0.5) * lines + f64(0.01)
     for entry in range(i64(MAX_OPEN_STORES)):
-        total_lines += open_stores[4 * entry + 2]
-        if open_stores[4 * entry + 2] == f64(0):
+        if sm.lsu.open_warps[entry] == warp and sm.lsu.open_counts[entry] > f64(0):
+            distance = abs(sm.lsu.open_places[entry] - place)
+            if distance < tolerance:
+                tolerance = distance
+                match = entry
+    return match
+
+
+@st.device
+def _close_oldest_store(sm: Sm) -> i64:
+    """Return the entry of the oldest open store."""
+    oldest = i64(-1)
+    for entry in range(i64(MAX_OPEN_STORES)):
+        if sm.lsu.open_counts[entry] > f64(0) and (oldest < 0 or sm.lsu.open_times[entry] < sm.lsu.open_times[oldest]):
+            oldest = entry
+    return oldest
+
+
+@st.device
+def _open_store(sm: Sm, warp: i64, place: f64, lines: f64, now: f64) -> None:
+    """Open the lines of a store; the oldest ones close beyond the limit of open lines."""
+    free, count, total_lines = i64(-1), i64(0), lines
+    for entry in range(i64(MAX_OPEN_STORES)):
+        total_lines += sm.lsu.open_counts[entry]
+        if sm.lsu.open_counts[entry] == f64(0):
             free = entry
         else:
             count += 1
-    while count > 0 and (total_lines > max_lines or count == MAX_OPEN_STORES):
-        free = i64(-1)
-        for entry in range(i64(MAX_OPEN_STORES)):
-            if open_stores[4 * entry + 2] > f64(0) and (
-                free < 0 or open_stores[4 * entry + 3] < open_stores[4 * free + 3]
-            ):
-                free = entry
-        total_lines -= open_stores[4 * free + 2]
-        open_stores[4 * free + 2] = f64(0)
+    while count > 0 and (total_lines > sm.rates.open_lines or count == MAX_OPEN_STORES):
+        free = _close_oldest_store(sm)
+        total_lines -= sm.lsu.open_counts[free]
+        sm.lsu.open_counts[free] = f64(0)
         count -= 1
-    open_stores[4 * free] = f64(warp_index)
-    open_stores[4 * free + 1] = place
-    open_stores[4 * free + 2] = lines
-    open_stores[4 * free + 3] = now
-    return i64(0)
+    sm.lsu.open_warps[free] = warp
+    sm.lsu.open_places[free] = place
+    sm.lsu.open_counts[free] = lines
+    sm.lsu.open_times[free] = now
 
 
 @st.device
-def serve(
-    warp_index: i64, n: i64, arrival: f64, slot: i64, order: i64, warps: i64, class_index: i64, code: Global[i64],
-    memory: Global[f64], size: i64, rates: Global[f64],
-    scoreboards: Global[f64], pending_writes: Global[i64], stores_arrived: Global[f64], access_accumulators: Global[f64],
-    open_stores: Global[f64], store_counters: Global[f64],
-    burst_positions: Global[f64], busy_until: Global[f64], state: Global[f64],
-) -> None:  # fmt: skip
-    """Serve instruction n of a warp.
+def _merges_with_open_store(sm: Sm, warp: i64, reuse_distance: f64, lines: f64, now: f64) -> bool:
+    """Return whether a store merges with open lines of the warp's earlier store; then opens its lines.
 
-    busy_until: of the LSU, the L2 port and device memory. store_counters: by warp, store lines and pending rehits.
-    scoreboards: release times; pending_writes: instructions with an unknown time. stores_arrived: by slot. order:
-    number of the warp; burst_positions: by warp and instruction, warp number + 1 and phase of its burst, shared by the
-    warps of a block.
+    reuse_distance: store lines since the earlier store, 0 for none.
     """
-    start = max(arrival, busy_until[0])
-    latency = f64(code[n * 9 + 7])
-    profile = (class_index * size + n) * PROFILE_WORDS
-    access_accumulators[profile] += memory[profile]
-    lsu_cycles = f64(1)
-    completion = f64(0)
-    if access_accumulators[profile] >= f64(0.999999):
-        access_accumulators[profile] -= f64(1)
-        l2_sectors = memory[profile + 2]
-        store_lines = memory[profile + 8]
-        if store_lines > f64(0):
-            store_counters[2 * warp_index] += store_lines
-            store_counters[2 * warp_index + 1] += memory[profile + 12]
-            reuse_distance = f64(0)
-            mergeable = l2_sectors - memory[profile + 10]
-            if store_counters[2 * warp_index + 1] >= f64(0.999999):
-                store_counters[2 * warp_index + 1] -= f64(1)
-                reuse_distance = memory[profile + 11]
-                state[8] += mergeable
-            if (
-                merges_with_open_store(
-                    open_stores,
-                    warp_index,
-                    store_counters[2 * warp_index],
-                    reuse_distance,
-                    store_lines,
-                    start,
-                    rates[12],
-                    rates[13],
-                )
-                == 1
-            ):
-                state[9] += mergeable
-                l2_sectors = memory[profile + 10]
-                store_lines = memory[profile + 9]
-        lsu_cycles = max(max(f64(1), memory[profile + 1]), store_lines * rates[14]) * rates[2]
-        state[2] += lsu_cycles
-        if code[n * 9 + 6] == 1 and memory[profile + 2] > f64(0):
-            sample = access_accumulators[profile + 5] + f64(GOLDEN_STEP)
-            if memory[profile + BURST_SHARE] > f64(0):
-                burst = 2 * (warp_index * size + i64(memory[profile + PEER]))
-                if burst_positions[burst] != f64(order + 1):
-                    burst_positions[burst] = f64(order + 1)
-                    burst_positions[burst + 1] = f64(order // warps) * f64(GOLDEN_STEP)
-                sample = burst_positions[burst + 1] + memory[profile + BURST_SHARE]
-                burst_positions[burst + 1] = sample - f64(i64(sample))
-            sample -= f64(i64(sample))
-            access_accumulators[profile + 5] = sample
-            transfer = max(l2_sectors * f64(32) / rates[0], memory[profile + 13] * rates[15])
-            busy_until[1] = max(start + lsu_cycles, busy_until[1]) + transfer
-            state[3] += transfer
-            if sample < memory[profile + 7]:
-                completion = busy_until[1] + rates[3]
-            if sample < memory[profile + 5]:
-                completion = busy_until[1] + rates[4]
-            dram_transfer = (memory[profile + 3] + memory[profile + 4] * f64(1.11)) * f64(32) / rates[1]
-            if dram_transfer > f64(0):
-                busy_until[2] = max(busy_until[1], busy_until[2]) + dram_transfer
-                state[4] += dram_transfer
-            if sample < memory[profile + 6]:
-                completion = max(completion, busy_until[2] + rates[5])
-            if latency == f64(0):  # a block ends when its stores arrive
-                stores_arrived[slot] = max(stores_arrived[slot], busy_until[1] + rates[9])
-                completion = f64(0)
-    busy_until[0] = start + lsu_cycles
-    scoreboard = code[n * 9 + 2]
-    if scoreboard >= 0:
-        scoreboards[warp_index * 6 + scoreboard] = max(
-            scoreboards[warp_index * 6 + scoreboard], max(busy_until[0] + latency, completion)
-        )  # scoreboards count outstanding operations
-        pending_writes[warp_index * 6 + scoreboard] -= 1
-    scoreboard = code[n * 9 + 3]
-    if scoreboard >= 0:
-        scoreboards[warp_index * 6 + scoreboard] = max(
-            scoreboards[warp_index * 6 + scoreboard], busy_until[0] + rates[8]
-        )
-        pending_writes[warp_index * 6 + scoreboard] -= 1
+    match, place = i64(-1), sm.lsu.store_lines[warp]
+    if reuse_distance > f64(0):
+        match = _find_open_store(sm, warp, place - reuse_distance, lines)
+    merges = match >= 0 and now - sm.lsu.open_times[match] <= sm.rates.open_cycles
+    if merges:
+        sm.lsu.open_places[match] = place
+        sm.lsu.open_times[match] = now
+    else:
+        if match >= 0:
+            sm.lsu.open_counts[match] = f64(0)
+        _open_store(sm, warp, place, lines, now)
+    return merges
 
 
 @st.device
-def ready_at(warp_index: i64, waits: i64, earliest: f64, scoreboards: Global[f64], pending_writes: Global[i64]) -> f64:
-    """Return when a warp can issue, given awaited scoreboards; far in the future while one is pending."""
-    when = earliest
-    for scoreboard in range(i64(6)):
-        if (waits >> scoreboard) & 1 != 0:
-            when = max(when, scoreboards[warp_index * 6 + scoreboard])
-            if pending_writes[warp_index * 6 + scoreboard] > 0:
-                when = f64(1e30)
+def _store(sm: Sm, warp: i64, profile: i64, now: f64) -> bool:
+    """Count the lines of a store; return whether they merge with an earlier store."""
+    sm.lsu.store_lines[warp] += sm.lsu.profiles[profile + STORE_LINES]
+    sm.lsu.rehits[warp] += sm.lsu.profiles[profile + REUSE_FRACTION]
+    reuse_distance = f64(0)
+    mergeable = sm.lsu.profiles[profile + L2_SECTORS] - sm.lsu.profiles[profile + MERGED_SECTORS]
+    if sm.lsu.rehits[warp] >= f64(ALMOST_ONE):
+        sm.lsu.rehits[warp] -= f64(1)
+        reuse_distance = sm.lsu.profiles[profile + REUSE_DISTANCE]
+        sm.results[REHIT_SECTORS] += mergeable
+    merges = _merges_with_open_store(sm, warp, reuse_distance, sm.lsu.profiles[profile + STORE_LINES], now)
+    if merges:
+        sm.results[MERGED_STORE_SECTORS] += mergeable
+    return merges
+
+
+@st.device
+def _sample(sm: Sm, warp: i64, row: i64) -> f64:
+    """Return a low-discrepancy sample in [0, 1) for the memory level of an access; in a burst, that of its peer."""
+    profile = row * PROFILE_WORDS
+    sample = sm.lsu.samples[row] + f64(GOLDEN_STEP)
+    if sm.lsu.profiles[profile + BURST_SHARE] > f64(0):
+        burst = warp * sm.code.size + i64(sm.lsu.profiles[profile + PEER])
+        order = sm.warps.order[warp]
+        if sm.lsu.burst_owners[burst] != f64(order + 1):
+            sm.lsu.burst_owners[burst] = f64(order + 1)
+            sm.lsu.burst_phases[burst] = f64(order // sm.launch.warps) * f64(GOLDEN_STEP)
+        sample = sm.lsu.burst_phases[burst] + sm.lsu.profiles[profile + BURST_SHARE]
+        sm.lsu.burst_phases[burst] = sample - f64(i64(sample))
+    sample -= f64(i64(sample))
+    sm.lsu.samples[row] = sample
+    return sample
+
+
+@st.device
+def _request(sm: Sm, warp: i64, row: i64, sent: f64, l2_sectors: f64) -> f64:
+    """Send the requests of an access to L2 and device memory; return when it completes, 0 if in L1. sent: cycle."""
+    profile, completion = row * PROFILE_WORDS, f64(0)
+    sample = _sample(sm, warp, row)
+    transfer = max(
+        l2_sectors * f64(32) / sm.rates.l2, sm.lsu.profiles[profile + LOAD_MISS_LINES] * sm.rates.request_interval
+    )
+    sm.lsu.busy_until[L2_FREE] = max(sent, sm.lsu.busy_until[L2_FREE]) + transfer
+    sm.results[L2_BUSY] += transfer
+    if sample < sm.lsu.profiles[profile + L2_PROBABILITY]:
+        completion = sm.lsu.busy_until[L2_FREE] + sm.rates.near_latency
+    if sample < sm.lsu.profiles[profile + FAR_PROBABILITY]:
+        completion = sm.lsu.busy_until[L2_FREE] + sm.rates.far_latency
+    written = sm.lsu.profiles[profile + DRAM_WRITE_SECTORS] * f64(_DRAM_WRITE_COST)
+    transfer = (sm.lsu.profiles[profile + DRAM_READ_SECTORS] + written) * f64(32) / sm.rates.dram
+    if transfer > f64(0):
+        sm.lsu.busy_until[DRAM_FREE] = max(sm.lsu.busy_until[L2_FREE], sm.lsu.busy_until[DRAM_FREE]) + transfer
+        sm.results[DRAM_BUSY] += transfer
+    if sample < sm.lsu.profiles[profile + DRAM_PROBABILITY]:
+        completion = max(completion, sm.lsu.busy_until[DRAM_FREE] + sm.rates.dram_latency)
+    return completion
+
+
+@st.device
+def _access(sm: Sm, warp: i64, n: i64, row: i64, start: f64) -> f64:
+    """Execute an access; return when it completes, 0 if in L1 or a store. The LSU is busy until it is sent."""
+    profile, completion = row * PROFILE_WORDS, f64(0)
+    l2_sectors, store_lines = sm.lsu.profiles[profile + L2_SECTORS], sm.lsu.profiles[profile + STORE_LINES]
+    if store_lines > f64(0) and _store(sm, warp, profile, start):
+        l2_sectors, store_lines = sm.lsu.profiles[profile + MERGED_SECTORS], sm.lsu.profiles[profile + MERGED_LINES]
+    cycles = max(f64(1), sm.lsu.profiles[profile + LSU_CYCLES])
+    cycles = max(cycles, store_lines * sm.rates.line_interval) * sm.rates.lsu_scale
+    sm.results[LSU_BUSY] += cycles
+    sm.lsu.busy_until[LSU_FREE] = start + cycles
+    if sm.code.kind[n] == GLOBAL and sm.lsu.profiles[profile + L2_SECTORS] > f64(0):
+        completion = _request(sm, warp, row, start + cycles, l2_sectors)
+        if sm.code.latency[n] == 0:  # a block ends when its stores arrive
+            slot = warp // sm.launch.warps
+            arrival = sm.lsu.busy_until[L2_FREE] + sm.rates.store_latency
+            sm.slots.settled[slot] = max(sm.slots.settled[slot], arrival)
+            completion = f64(0)
+    return completion
+
+
+@st.device
+def raise_scoreboard(sm: Sm, warp: i64, board: i64, when: f64) -> None:
+    """Release a scoreboard not before a cycle: it counts outstanding operations. -1: none."""
+    if board >= 0:
+        place = warp * SCOREBOARDS + board
+        sm.warps.scoreboards[place] = max(sm.warps.scoreboards[place], when)
+
+
+@st.device
+def count_pending(sm: Sm, warp: i64, board: i64, change: i64) -> None:
+    """Count the accesses without a known release of a scoreboard. -1: none."""
+    if board >= 0:
+        sm.warps.pending_writes[warp * SCOREBOARDS + board] += change
+
+
+@st.device
+def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
+    """Serve instruction n of a warp, queued since `arrival`."""
+    start = max(arrival, sm.lsu.busy_until[LSU_FREE])
+    row = sm.warps.base[warp] // sm.branches.count * sm.code.size + n
+    sm.lsu.accesses[row] += sm.lsu.profiles[row * PROFILE_WORDS]
+    sm.lsu.busy_until[LSU_FREE] = start + f64(1)
+    completion = f64(0)
+    if sm.lsu.accesses[row] >= f64(ALMOST_ONE):
+        sm.lsu.accesses[row] -= f64(1)
+        completion = _access(sm, warp, n, row, start)
+    free = sm.lsu.busy_until[LSU_FREE]
+    raise_scoreboard(sm, warp, sm.code.writes[n], max(free + f64(sm.code.latency[n]), completion))
+    raise_scoreboard(sm, warp, sm.code.reads[n], free + f64(OPERAND_READ_CYCLES))
+    count_pending(sm, warp, sm.code.writes[n], -1)
+    count_pending(sm, warp, sm.code.reads[n], -1)
+
+
+@st.device
+def ready_at(sm: Sm, warp: i64, n: i64) -> f64:
+    """Return when a warp can issue instruction n; far in the future while an awaited scoreboard is pending."""
+    when = sm.warps.ready_without_scoreboards[warp]
+    for board in range(i64(SCOREBOARDS)):
+        if (sm.code.waits[n] >> board) & 1 != 0:
+            when = max(when, sm.warps.scoreboards[warp * SCOREBOARDS + board])
+            if sm.warps.pending_writes[warp * SCOREBOARDS + board] > 0:
+                when = f64(FAR_FUTURE)
     return when

@@ -31,7 +31,7 @@ from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .instruction_stream import as_sectors, classes_of, stream
 from .line_trace import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, LineTrace
-from .sm_simulator import LOADED_LATENCY_INCREASE, run, single_warp_cycles
+from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import ACCESSES, CYCLES, FAR_HITS, L2_REQUESTS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED
 from .warp_classes import WarpClasses, Words
@@ -194,23 +194,18 @@ def estimate(
             _blocks_of_simulated_sm(instructions_of_warps.warp_classes, blocks, device.sms, sm_blocks <= resident)
         )
         instructions_per_block = float(instructions_of_warps.warp_classes.lengths[block_classes].sum()) / sm_blocks
-        simulation = (
-            instructions_of_warps,
-            device,
-            block_classes,
-            resident,
-            max_blocks_per_sm / sm_blocks,
-            min(blocks, device.sms),
+        workload = SmWorkload(
+            instructions_of_warps, device, block_classes, resident, max_blocks_per_sm / sm_blocks, min(blocks, device.sms),
             instructions_per_block,
-        )
-        result = run(*simulation, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
+        )  # fmt: skip
+        result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
         traffic = replace(traffic, merge_ratio=result.merge_ratio)
         limits = _memories(observed, traffic, device, share, warp_aggregated) | _issue(
             _rates_by_pipe(instructions_of_warps.pipes), total_instructions, device, share
         )
         limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
         limits["latency"] = (
-            run(*simulation, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not overrides else result.cycles
+            run(workload, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not overrides else result.cycles
         )
         longest_class, length_ratio = instructions_of_warps.warp_classes.imbalance
         longest = length_ratio * single_warp_cycles(instructions_of_warps, device, longest_class, scale)

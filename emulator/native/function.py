@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -86,7 +86,7 @@ class Native(DeviceFunction):
 
     Arrays are contiguous one-dimensional NumPy arrays of exactly the element's type; a written array must not
     overlap another. Accesses are not checked for bounds. Numbers are checked for range. Const parameters specialise
-    the function. A parameter may be a named tuple of arrays (annotated `Global[...]`) and numbers.
+    the function. A parameter may be a named tuple of arrays (annotated `Global[...]`), numbers and named tuples.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -135,7 +135,7 @@ class Native(DeviceFunction):
 
     def _leaves(self, args: tuple[Any, ...], expected: int) -> tuple[Any, ...]:
         """Return the arguments with named tuples replaced by their fields. Raises LaunchError unless there are `expected`."""
-        leaves = tuple(leaf for value in args for leaf in (value if isinstance(value, tuple) else (value,)))
+        leaves = tuple(_flattened(args))
         if len(leaves) != expected:
             raise LaunchError(f"{self.__name__} takes {expected} arrays and numbers, got {len(leaves)}")
         return leaves
@@ -203,6 +203,15 @@ def _described(metadata: bytes) -> tuple[list[_Parameter], str | None]:
     """Return parameters and result from the metadata stored with the code."""
     parameters, result = json.loads(metadata)
     return [_Parameter(*p) for p in parameters], result
+
+
+def _flattened(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield values, the fields of tuples in their place."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flattened(value)
+        else:
+            yield value
 
 
 def native(function: Callable[..., Any]) -> Native:

@@ -32,7 +32,7 @@ from simtbed.model.instruction_stream import (
 )
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import LOAD
-from simtbed.model.sm_simulator import run
+from simtbed.model.sm_simulator import SmWorkload, run
 from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
 from simtbed.model.wait_probabilities import burst_rate
 from simtbed.model.warp_classes import classify_warps
@@ -107,14 +107,14 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
 @pytest.mark.parametrize("kind", [0, 1])
 def test_a_class_waits_for_what_it_finds(kind: int) -> None:
     stream, _ = loads(0.0, 1.0)
-    cycles = run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {}).cycles
+    cycles = run(SmWorkload(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0), {}).cycles
     latency = (H200.timing.l1, H200.timing.l2)[kind]
     assert cycles == pytest.approx(_LOADS * latency, rel=0.1)
 
 
 def test_unrolled_instructions_wait_as_often_as_a_loop() -> None:
     stream, _ = loads(0.25)
-    cycles = run(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
+    cycles = run(SmWorkload(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0), {}).cycles
     mean = 0.75 * H200.timing.l1 + 0.25 * H200.timing.l2
     assert cycles == pytest.approx(_LOADS * mean, rel=0.1)
 
@@ -127,7 +127,9 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
     mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
     for memory in (independent, bursts):
         one_by_one = np.zeros((32, 1), np.int64)
-        cycles = run(replace(stream, memory=memory), H200, one_by_one, 1, 1.0, 1, len(stream.code), {}).cycles
+        cycles = run(
+            SmWorkload(replace(stream, memory=memory), H200, one_by_one, 1, 1.0, 1, len(stream.code)), {}
+        ).cycles
         assert cycles == pytest.approx(mean, rel=0.15)
 
 
@@ -142,7 +144,7 @@ def test_loads_of_one_site_wait_in_bursts() -> None:
         memory = np.array(stream.memory)
         memory[:, :, BURST_SHARE] = lasts
         changed = replace(stream, code=code, memory=memory)
-        cycles[lasts] = run(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0, {}).cycles
+        cycles[lasts] = run(SmWorkload(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0), {}).cycles
     assert cycles[1 / 256] < 0.75 * cycles[0.0]
 
 

@@ -12,7 +12,7 @@ from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.source_statements import SourceStatements, Statement, StatementList
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.instruction_stream import PIPE, PROFILE_WORDS, READS, STALL, WORDS, WRITES, InstructionStream
-from simtbed.model.sm_simulator import SimulationResult, run
+from simtbed.model.sm_simulator import SimulationResult, SmWorkload, run
 from simtbed.model.warp_classes import WarpClasses, classify_warps
 from simtbed.profiler.warp_decisions import WarpDecisions
 
@@ -38,7 +38,7 @@ def simulated(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationRes
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     stream = InstructionStream(code, np.zeros((len(code), PROFILE_WORDS)), result, 1.0, {})
-    return run(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0, {})
+    return run(SmWorkload(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0), {})
 
 
 def test_a_warp_executes_both_sides_without_reconvergence() -> None:
@@ -199,7 +199,7 @@ def test_consecutive_blocks_are_all_simulated() -> None:
     code = np.zeros((10, WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     stream = InstructionStream(code, np.zeros((10, PROFILE_WORDS)), result, 1.0, {})
-    assert run(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0, {}).issued == 4 * 10
+    assert run(SmWorkload(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0), {}).issued == 4 * 10
 
 
 def test_coincidental_arm_executions_do_not_affect_an_unrolled_loop() -> None:

@@ -1,0 +1,188 @@
+"""Records of the SM simulator: its program, its parameters, and the state of warps, blocks, queues and memories."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..language.hints import Global, f64, i64
+
+MAX_OPEN_STORES = 64
+"""Stores with open lines, at most."""
+MAX_QUEUE_DEPTH = 16
+"""Instructions in a scheduler's queue, at most."""
+MAX_WAITING_GROUPS = 32
+"""Waiting groups of lanes per warp, at most."""
+SCOREBOARDS = 6
+"""Scoreboards of a warp."""
+PIPES = 8
+"""Pipes of a scheduler; the last one is the integer half of the fma pipe."""
+FAR_FUTURE = 1e30
+"""Cycle of an event at an unknown time."""
+ALMOST_ONE = 0.999999
+"""Value of an accumulator that counts as one."""
+FINISHED, RUNNING, AT_BARRIER, STARTING = range(4)
+"""States of a warp."""
+LSU_FREE, L2_FREE, DRAM_FREE = range(3)
+"""Memories in `LsuState.busy_until`."""
+NOW, SOONEST, NEXT_BEGIN, BARRIER_FREE = range(4)
+"""Cycles: current, of the next event, of the next block launch, from which on a barrier accepts an arrival."""
+STARTED, ISSUED, LIVE, QUEUED, NEXT_QUEUE, ENDED = range(6)
+"""Counters: started blocks, issued instructions, live warps, queued accesses, next queue to serve, blocks to replace."""
+(
+    TIME,
+    INSTRUCTIONS,
+    LSU_BUSY,
+    L2_BUSY,
+    DRAM_BUSY,
+    HALF_TIME,
+    HALF_INSTRUCTIONS,
+    FINISHED_BLOCKS,
+    REHIT_SECTORS,
+    MERGED_STORE_SECTORS,
+) = range(10)
+"""Results: cycles, issued instructions, busy cycles of LSU, L2 port and device memory, cycles and instructions of the
+first half, finished blocks, store sectors with an earlier store by the warp, and those merged with it."""
+
+
+class Rates(NamedTuple):
+    """Parameters of the SM. l2, dram: bytes per cycle. lsu_scale: factor of LSU cycles. open_lines, open_cycles: of
+    stores. Others: cycles."""
+
+    l2: f64
+    dram: f64
+    lsu_scale: f64
+    near_latency: f64
+    far_latency: f64
+    dram_latency: f64
+    barrier_latency: f64
+    block_interval: f64
+    store_latency: f64
+    barrier_interval: f64
+    branch_latency: f64
+    open_lines: f64
+    open_cycles: f64
+    line_interval: f64
+    request_interval: f64
+
+
+class Launch(NamedTuple):
+    """Blocks of the SM. classes: by block and warp. warps: of a block. resident: blocks at once."""
+
+    classes: Global[i64]
+    warps: i64
+    resident: i64
+    blocks: i64
+    schedulers: i64
+    queue_depth: i64
+    max_instructions: i64
+
+
+class Code(NamedTuple):
+    """Columns of `InstructionStream.code`; number of instructions."""
+
+    stall: Global[i64]
+    waits: Global[i64]
+    writes: Global[i64]
+    reads: Global[i64]
+    pipe: Global[i64]
+    cost: Global[i64]
+    kind: Global[i64]
+    latency: Global[i64]
+    imul_cycles: Global[i64]
+    size: i64
+
+
+class Branches(NamedTuple):
+    """Control flow by class and basic block, of `count` basic blocks: see `WarpClasses`.
+
+    first, past: instructions. majority, minority: next block, -1 for the end. convergence: of a divergent branch.
+    """
+
+    first: Global[i64]
+    past: Global[i64]
+    majority: Global[i64]
+    minority: Global[i64]
+    convergence: Global[i64]
+    minority_shares: Global[f64]
+    divergent_shares: Global[f64]
+    exit_counters: Global[i64]
+    unreachable_convergence: Global[bool]
+    convergence_blocks: Global[bool]
+    count: i64
+
+
+class Warps(NamedTuple):
+    """State by resident warp. base: first basic block of its class. order: number in the launch. ready: cycle of the
+    next issue, with and without scoreboards. scoreboards, pending_writes: release cycles, and accesses without one.
+    minority, divergence: accumulators by basic block. waiting_counts, waiting_blocks, waiting_convergence: groups of
+    lanes with their next block and convergence block; the last one runs first."""
+
+    pc: Global[i64]
+    block: Global[i64]
+    base: Global[i64]
+    status: Global[i64]
+    order: Global[i64]
+    ready: Global[f64]
+    ready_without_scoreboards: Global[f64]
+    scoreboards: Global[f64]
+    pending_writes: Global[i64]
+    minority: Global[f64]
+    divergence: Global[f64]
+    waiting_counts: Global[i64]
+    waiting_blocks: Global[i64]
+    waiting_convergence: Global[i64]
+
+
+class Slots(NamedTuple):
+    """State by resident block. settled: cycle when its stores have arrived."""
+
+    barrier_arrivals: Global[i64]
+    live_warps: Global[i64]
+    queued: Global[i64]
+    settled: Global[f64]
+
+
+class Queues(NamedTuple):
+    """Accesses of each scheduler to the LSU. removed, added: instructions so far. warp, instruction, issued: entries."""
+
+    removed: Global[i64]
+    added: Global[i64]
+    warp: Global[i64]
+    instruction: Global[i64]
+    issued: Global[f64]
+
+
+class LsuState(NamedTuple):
+    """State of the load/store unit and the memories. profiles: `InstructionStream.memory`. accesses, samples: by class
+    and instruction, pending accesses and a low-discrepancy sample of the memory level. store_lines, rehits: by warp.
+    burst_owners, burst_phases: by warp and instruction, warp number + 1 and phase. open_*: stores with open lines."""
+
+    profiles: Global[f64]
+    accesses: Global[f64]
+    samples: Global[f64]
+    store_lines: Global[f64]
+    rehits: Global[f64]
+    burst_owners: Global[f64]
+    burst_phases: Global[f64]
+    open_warps: Global[i64]
+    open_places: Global[f64]
+    open_counts: Global[f64]
+    open_times: Global[f64]
+    busy_until: Global[f64]
+
+
+class Sm(NamedTuple):
+    """An SM. pipes: busy until, by scheduler."""
+
+    launch: Launch
+    code: Code
+    branches: Branches
+    rates: Rates
+    warps: Warps
+    slots: Slots
+    queues: Queues
+    lsu: LsuState
+    pipes: Global[f64]
+    clock: Global[f64]
+    counters: Global[i64]
+    results: Global[f64]
