@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .. import language as st
 from ..language.hints import Global, i64
 from ..native import native
-from .line_trace import (
+from .access_lines import (
     ATOMIC,
     FIRST_LINE,
     LOAD,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine.device import Device
+from .access_lines import HASH_BITS, NUMBER_LINES, PHASE_SITE, RECORD, TOUCHED, WORDS
 from .cache_simulator import (
     CLOCK,
     FILLED,
@@ -25,7 +26,7 @@ from .cache_simulator import (
     Trace,
     simulate_accesses,
 )
-from .line_trace import HASH_BITS, LINE, NUMBER_LINES, PHASE_SITE, RECORD, SECTOR, TOUCHED, WORDS, LineTrace
+from .line_trace import LINE, SECTOR, LineTrace
 from .line_trace import Words as Numbers
 from .traffic import COLUMNS, MISSES, UNPAIRED_SECTORS, Traffic, scale_to_launch
 

@@ -20,7 +20,8 @@ from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.events import Counts
 from ..profiler.warp_decisions import WarpDecisions
-from .line_trace import ATOMIC, LINE, LOCAL_STORE, STORE
+from .access_lines import ATOMIC, LOCAL_STORE, STORE
+from .line_trace import LINE
 from .traffic import (
     ACCESSES,
     CYCLES,

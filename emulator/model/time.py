@@ -27,10 +27,11 @@ from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
+from .access_lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .instruction_stream import as_sectors, classes_of, stream
-from .line_trace import ATOMIC, CONSTANT, LINE, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, LineTrace
+from .line_trace import LINE, LineTrace
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import ACCESSES, CYCLES, FAR_HITS, L2_REQUESTS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
 from .validated import VALIDATED

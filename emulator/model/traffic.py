@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .line_trace import LINES as TOTAL_LINES
-from .line_trace import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
-from .line_trace import SECTORS as TOTAL_SECTORS
+from .access_lines import LINES as TOTAL_LINES
+from .access_lines import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
+from .access_lines import SECTORS as TOTAL_SECTORS
 from .line_trace import Words as Numbers
 
 Floats = npt.NDArray[np.float64]

@@ -9,13 +9,14 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.engines.llvm.engine import LlvmEngine
+from simtbed.model.access_lines import ACCESSES as EVERY
+from simtbed.model.access_lines import ATOMIC, LOAD, LOCAL_STORE, SAME_SECTORS, STORE
+from simtbed.model.access_lines import LINES as EVERY_LINE
+from simtbed.model.access_lines import PARTIAL_SECTORS as EVERY_PARTIAL
+from simtbed.model.access_lines import SECTORS as EVERY_SECTOR
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.launches import observe
-from simtbed.model.line_trace import ACCESSES as EVERY
-from simtbed.model.line_trace import ATOMIC, LOAD, LOCAL_STORE, SAME_SECTORS, STORE, LineTrace
-from simtbed.model.line_trace import LINES as EVERY_LINE
-from simtbed.model.line_trace import PARTIAL_SECTORS as EVERY_PARTIAL
-from simtbed.model.line_trace import SECTORS as EVERY_SECTOR
+from simtbed.model.line_trace import LineTrace
 from simtbed.model.traffic import (
     ACCESSES,
     CYCLES,

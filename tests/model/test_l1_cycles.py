@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed.machine.device import H100
+from simtbed.model.access_lines import ACCESSES, CYCLES
 from simtbed.model.launches import observe
-from simtbed.model.line_trace import ACCESSES, CYCLES
 from simtbed.reports.hardware import patterns
 from simtbed.runtime.request import prepare_request
 

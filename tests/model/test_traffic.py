@@ -12,6 +12,7 @@ from simtbed import devices
 from simtbed.compiled.control_flow import graph
 from simtbed.compiled.source_statements import SourceStatements
 from simtbed.engines.cuda.sass import Instruction
+from simtbed.model.access_lines import LOAD
 from simtbed.model.caches import simulate
 from simtbed.model.instruction_stream import (
     ACCESS_FRACTION,
@@ -31,7 +32,6 @@ from simtbed.model.instruction_stream import (
     InstructionStream,
 )
 from simtbed.model.launches import observe
-from simtbed.model.line_trace import LOAD
 from simtbed.model.sm_simulator import SmWorkload, run
 from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
 from simtbed.model.wait_probabilities import burst_rate

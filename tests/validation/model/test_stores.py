@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from simtbed import Device, devices
+from simtbed.model.access_lines import STORE
 from simtbed.model.launches import observe
-from simtbed.model.line_trace import STORE
 from simtbed.model.time import Estimate, ObservedLaunch, estimate
 from simtbed.model.traffic import MERGEABLE_SECTORS, SECTORS
 from simtbed.runtime.request import prepare_request

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from simtbed import devices
 from simtbed.model import sm_simulator, time
+from simtbed.model.access_lines import ATOMIC, LOAD
 from simtbed.model.explain import changes, text
 from simtbed.model.instruction_stream import as_sectors
 from simtbed.model.launches import counting_rules, observe
-from simtbed.model.line_trace import ATOMIC, LOAD
 from simtbed.model.time import estimate
 from simtbed.model.traffic import SECTORS
 from simtbed.model.validated import VALIDATED
